@@ -1,0 +1,38 @@
+# One library per folder of src/, linking only what lies below it. A folder's headers are visible through an include
+# root of its own (build/layers/<folder>/<folder> -> src/<folder>), which only its dependents have: an include
+# against the layers does not compile.
+
+# capstan_layer(<folder> [DEPS <folders and libraries visible to users>] [PRIVATE <libraries used in .cc files only>])
+# makes capstan_<folder> from the folder's *.cc (subfolders included) and the program <folder>_test from its *_test.cc.
+function(capstan_layer folder)
+  cmake_parse_arguments(arg "" "" "DEPS;PRIVATE;TEST_DEPS" ${ARGN})
+  set(dir ${CMAKE_SOURCE_DIR}/src/${folder})
+  set(root ${CMAKE_BINARY_DIR}/layers/${folder})
+  file(MAKE_DIRECTORY ${root})
+  file(CREATE_LINK ${dir} ${root}/${folder} SYMBOLIC)
+
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc)
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+
+  set(library capstan_${folder})
+  if(sources)
+    add_library(${library} STATIC ${sources})
+    set(visible PUBLIC)
+    target_link_libraries(${library} PRIVATE ${arg_PRIVATE})
+  else()
+    add_library(${library} INTERFACE)
+    set(visible INTERFACE)
+  endif()
+  target_include_directories(${library} ${visible} ${root})
+  target_link_libraries(${library} ${visible} ${arg_DEPS})
+
+  if(tests)
+    add_executable(${folder}_test ${tests})
+    target_link_libraries(${folder}_test PRIVATE ${library} ${arg_PRIVATE} ${arg_TEST_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
+    target_compile_definitions(${folder}_test PRIVATE CAPSTAN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    set_property(GLOBAL APPEND PROPERTY CAPSTAN_UNIT_TESTS ${folder}_test)
+    add_test(NAME ${folder}_test COMMAND ${folder}_test)
+  endif()
+endfunction()

@@ -1,0 +1,133 @@
+#include "async/loop.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/log.h"
+
+namespace asio = boost::asio;
+
+namespace capstan::async {
+
+Loop::Loop() : context_(std::make_unique<asio::io_context>(1)) {}
+Loop::~Loop() = default;
+
+asio::any_io_executor Loop::executor() { return context_->get_executor(); }
+void Loop::Post(std::move_only_function<void()> work) { asio::post(*context_, std::move(work)); }
+void Loop::Stop() { context_->stop(); }
+bool Loop::stopped() const { return context_->stopped(); }
+
+Loop::TimerId Loop::Schedule(Tick at, std::move_only_function<void()> fire) {
+  const TimerId id{at, next_sequence_++};
+  timers_.emplace(id, std::move(fire));
+  if (timers_.begin()->first == id) TimersChanged();
+  return id;
+}
+
+void Loop::Unschedule(TimerId id) { timers_.erase(id); }
+
+std::optional<Tick> Loop::NextTimer() const {
+  return timers_.empty() ? std::nullopt : std::optional(timers_.begin()->first.at);
+}
+
+void Loop::FireTimersDue(Tick now) {
+  while (!timers_.empty() && timers_.begin()->first.at <= now) {
+    auto fire = std::move(timers_.begin()->second);
+    timers_.erase(timers_.begin());
+    fire();
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+namespace {
+constexpr Duration kLongTurn = 5ms;
+}
+
+struct RealLoop::Clock {
+  explicit Clock(asio::io_context& context) : timer(context) {}
+  asio::steady_timer timer;
+  Tick armed_for = Tick::max();
+  Duration longest_turn{0};
+};
+
+RealLoop::RealLoop() : clock_(std::make_unique<Clock>(context())) {}
+
+RealLoop::~RealLoop() {
+  clock_.reset();
+  context_.reset();  // suspended coroutines unwind while this object is still whole
+}
+
+Tick RealLoop::Now() const { return std::chrono::steady_clock::now(); }
+Time RealLoop::WallNow() const { return std::chrono::system_clock::now(); }
+
+void RealLoop::TimersChanged() {
+  const auto next = NextTimer();
+  if (!next || *next == clock_->armed_for) return;
+  clock_->armed_for = *next;
+  clock_->timer.expires_at(*next);
+  clock_->timer.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;  // re-armed for an earlier timer
+    clock_->armed_for = Tick::max();
+    FireTimersDue(Now());
+    TimersChanged();
+  });
+}
+
+void RealLoop::Run() {
+  auto work = asio::make_work_guard(*context_);
+  while (!stopped()) {
+    if (context_->run_one() == 0) break;
+    // What became ready in the same wake-up runs in the same round; the sum is what others had to wait for.
+    const Tick begin = Now();
+    while (context_->poll_one() > 0 && Now() - begin < kLongTurn) {}
+    const Duration took = Now() - begin;
+    clock_->longest_turn = std::max(clock_->longest_turn, took);
+  }
+}
+
+Duration RealLoop::TakeLongestTurn() { return std::exchange(clock_->longest_turn, Duration(0)); }
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+VirtualLoop::VirtualLoop(Time start) : start_(start) {}
+VirtualLoop::~VirtualLoop() { context_.reset(); }
+
+Time VirtualLoop::WallNow() const { return start_ + now_.time_since_epoch() + wall_offset_; }
+
+void VirtualLoop::RunReady() {
+  context_->restart();
+  while (context_->poll() > 0) {}
+}
+
+bool VirtualLoop::StepTo(Tick limit) {
+  const auto next = NextTimer();
+  if (!next || *next > limit) return false;
+  now_ = std::max(now_, *next);
+  FireTimersDue(now_);
+  return true;
+}
+
+void VirtualLoop::Run() {
+  do RunReady();
+  while (StepTo(Tick::max()));
+}
+
+bool VirtualLoop::RunUntil(const std::function<bool()>& done, Duration limit) {
+  const Tick end = now_ + limit;
+  do {
+    RunReady();
+    if (done()) return true;
+  } while (StepTo(end));
+  return false;
+}
+
+void VirtualLoop::Advance(Duration duration) {
+  const Tick end = now_ + duration;
+  do RunReady();
+  while (StepTo(end));
+  now_ = end;
+}
+
+}  // namespace capstan::async

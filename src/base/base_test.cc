@@ -1,0 +1,116 @@
+#include <gtest/gtest.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "base/secret.h"
+#include "base/text.h"
+#include "base/time.h"
+
+namespace capstan {
+namespace {
+
+TEST(Time, Rfc3339RoundTripsAndRejectsWhatIsNotATime) {
+  const auto time = ParseRfc3339("2026-11-21T02:45:59Z");
+  ASSERT_TRUE(time);
+  EXPECT_EQ(FormatRfc3339(*time), "2026-11-21T02:45:59Z");
+  EXPECT_EQ(ParseRfc3339("2026-11-21T04:45:59+02:00"), time);
+  EXPECT_EQ(FormatRfc3339Micro(*time + 1500us), "2026-11-21T02:45:59.001500Z");
+  EXPECT_EQ(ParseRfc3339("2026-11-21T02:45:59.0015Z"), *time + 1500us);
+  for (const char* bad : {"", "2026-11-21", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-11-21T24:00:00Z",
+                          "2026-11-21T02:45:59", "2026-11-21T02:45:59.Z", "2026-11-21T02:45:59Zx", "-026-11-21T02:45:59Z"}) {
+    EXPECT_FALSE(ParseRfc3339(bad)) << bad;
+  }
+}
+
+TEST(Time, DurationsReadLargestUnitFirst) {
+  EXPECT_EQ(FormatDuration(250ms), "250ms");
+  EXPECT_EQ(FormatDuration(90s), "1m30s");
+  EXPECT_EQ(FormatDuration(26h), "1d2h");
+  EXPECT_EQ(FormatDuration(-5s), "-5s");
+  EXPECT_EQ(FormatDuration(0s), "0ms");
+}
+
+TEST(Hash, KnownVectors) {
+  EXPECT_EQ(Sha256Hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(Hex(HmacSha256("Jefe", "what do ya want for nothing?")),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(Fnv64("a"), 0xaf63dc4c8601ec8cu);
+  EXPECT_EQ(Fnv32("a"), 0x050c5d7eu);
+}
+
+TEST(Hash, Base64RoundTripsEveryLength) {
+  std::string bytes;
+  for (int length = 0; length < 70; ++length) {
+    EXPECT_EQ(FromBase64(Base64(bytes)), bytes) << length;
+    bytes += static_cast<char>(length * 37 + 200);
+  }
+  EXPECT_EQ(Base64Url("\xfb\xff"), "-_8");
+  for (const char* bad : {"a", "ab=c", "====", "a b=", "ab==="}) EXPECT_FALSE(FromBase64(bad)) << bad;
+}
+
+TEST(Text, JsonQuotedEscapesAndReplacesBadUtf8) {
+  EXPECT_EQ(JsonQuoted("a\"b\\c\n\x01"), R"("a\"b\\c\n\u0001")");
+  EXPECT_EQ(JsonQuoted("gr\xc3\xbc\xc3\x9f"), "\"gr\xc3\xbc\xc3\x9f\"");
+  EXPECT_EQ(JsonQuoted("\xff\xc3"), "\"\xEF\xBF\xBD\xEF\xBF\xBD\"");
+  EXPECT_EQ(JsonQuoted("\xed\xa0\x80"), "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"") << "a surrogate is not a character";
+}
+
+TEST(Text, SplitKeepsEmptyPiecesAndWordsDoesNot) {
+  EXPECT_EQ(Split("a,,b", ','), (std::vector<std::string_view>{"a", "", "b"}));
+  EXPECT_EQ(Split("", ','), (std::vector<std::string_view>{""}));
+  EXPECT_EQ(Words("  a\t b\n"), (std::vector<std::string_view>{"a", "b"}));
+  EXPECT_EQ(Trim(" \t x y \n"), "x y");
+  EXPECT_EQ(ParseInt("-12"), -12);
+  EXPECT_FALSE(ParseInt("12x"));
+  EXPECT_FALSE(ParseInt("99999999999999999999"));
+}
+
+Result<int> Half(int number) {
+  if (number % 2 != 0) return Fail(Code::kInvalid, "7 is odd, must be even");
+  return number / 2;
+}
+
+Result<int> Quarter(int number) {
+  CAPSTAN_TRY(const int half, Half(number));
+  CAPSTAN_TRY(const int quarter, Half(half));
+  return quarter;
+}
+
+Result<void> Check(int number) {
+  CAPSTAN_CHECK_OK(Half(number), "spec.number");
+  return {};
+}
+
+TEST(Result, TryReturnsTheErrorAndCheckAddsContext) {
+  EXPECT_EQ(Quarter(12), Result<int>(3));
+  EXPECT_EQ(Quarter(14).error().code(), Code::kInvalid);
+  EXPECT_EQ(Check(7).error().message(), "spec.number: 7 is odd, must be even");
+  EXPECT_TRUE(Check(8));
+}
+
+TEST(Secret, DigestTellsEqualFromDifferentWithoutShowingBytes) {
+  const Secret a("key"), b("key"), c("other");
+  EXPECT_EQ(a.Digest(), b.Digest());
+  EXPECT_NE(a.Digest(), c.Digest());
+  EXPECT_TRUE(a == b);
+  EXPECT_FALSE(a == c);
+  EXPECT_EQ(a.Digest().find("key"), std::string::npos);
+  static_assert(!std::is_convertible_v<Secret, log::Value>);
+  static_assert(!std::is_convertible_v<Secret, std::string_view>);
+}
+
+TEST(Random, SameSeedSameNumbersAndJitterStaysInside) {
+  Random a(7), b(7);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(a.Next(), b.Next());
+    const Duration jittered = a.Jittered(10s, 0.25);
+    b.Jittered(10s, 0.25);
+    EXPECT_GE(jittered, 7500ms);
+    EXPECT_LE(jittered, 12500ms);
+  }
+}
+
+}  // namespace
+}  // namespace capstan

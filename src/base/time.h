@@ -1,0 +1,36 @@
+// Points in time and the two clocks. Only event loops and the engine read a clock; everything else is told the time.
+#pragma once
+
+#include <chrono>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace capstan {
+
+using Duration = std::chrono::nanoseconds;
+using namespace std::chrono_literals;  // NOLINT: durations are written 30s, 20ms everywhere
+
+// Wall-clock time (UTC), as API objects carry it. May jump.
+using Time = std::chrono::sys_time<Duration>;
+
+// Monotonic time, for deadlines and waits. Never stored or sent.
+using Tick = std::chrono::time_point<std::chrono::steady_clock, Duration>;
+
+// "2026-11-21T02:45:59Z", as metav1.Time; whole seconds, rounded down.
+std::string FormatRfc3339(Time time);
+
+// "2026-11-21T02:45:59.123456Z", as metav1.MicroTime.
+std::string FormatRfc3339Micro(Time time);
+
+// Reads RFC 3339 with any number of fraction digits and `Z` or a numeric offset; nullopt for anything else.
+std::optional<Time> ParseRfc3339(std::string_view text);
+
+// Seconds since 1970, rounded down.
+int64_t UnixSeconds(Time time);
+
+// "1m30s", "250ms": for messages, largest unit first, at most two units.
+std::string FormatDuration(Duration duration);
+
+}  // namespace capstan
