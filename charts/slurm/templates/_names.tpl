@@ -1,0 +1,57 @@
+{{/* Names and labels. Everything that has a name gets it here. */}}
+
+{{- define "slurm.fullname" -}}
+{{- $chart := .Values.nameOverride | default .Chart.Name -}}
+{{- $name := .Release.Name -}}
+{{- if .Values.fullnameOverride -}}
+{{-   $name = .Values.fullnameOverride -}}
+{{- else if not (contains $chart .Release.Name) -}}
+{{-   $name = printf "%s-%s" .Release.Name $chart -}}
+{{- end -}}
+{{- $name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "slurm.namespace" -}}
+{{- .Values.namespaceOverride | default .Release.Namespace -}}
+{{- end -}}
+
+{{- define "slurm.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+app.kubernetes.io/part-of: slurm
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{/* Metadata of an object: (list ROOT NAME). */}}
+{{- define "slurm.metadata" -}}
+{{- $root := index . 0 -}}
+name: {{ index . 1 }}
+namespace: {{ include "slurm.namespace" $root }}
+labels:
+  {{- include "slurm.labels" $root | nindent 2 }}
+{{- end -}}
+
+{{/*
+The name of a Kubernetes object built from a key of the values: (list ROOT KIND KEY). The name is also the value of a label on the pods, and a
+label holds 63 characters; the API server would refuse the pods long after the installation said it was done.
+*/}}
+{{- define "slurm.setName" -}}
+{{- $root := index . 0 -}}
+{{- $name := printf "%s-%s-%s" (include "slurm.fullname" $root) (index . 1) (index . 2) -}}
+{{- if gt (len $name) 63 -}}
+{{-   fail (printf "the name %s is %d characters long and 63 are possible: shorten the key %s or set fullnameOverride." $name (len $name) (index . 2)) -}}
+{{- end -}}
+{{- $name -}}
+{{- end -}}
+
+{{/*
+A slurmctld in this cluster runs in the StatefulSet <fullname>-controller. Its pods carry the label controller-revision-hash, which is that name with
+"-" and ten characters, so 41 characters are left for <fullname>.
+*/}}
+{{- define "slurm.controllerName" -}}
+{{- $name := include "slurm.fullname" . -}}
+{{- if and (not .Values.controller.external) (gt (len $name) 41) -}}
+{{-   fail (printf "the name %s is %d characters long and 41 are possible: choose a shorter release name or set fullnameOverride." $name (len $name)) -}}
+{{- end -}}
+{{- $name -}}
+{{- end -}}

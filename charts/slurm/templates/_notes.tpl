@@ -1,0 +1,69 @@
+{{/* Parts of NOTES.txt. */}}
+
+{{- define "slurm.logo" -}}
+      ____                  _
+     / ___|__ _ _ __  ___ _| |_ __ _ _ __
+    | |   / _` | '_ \/ __|_   _/ _` | '_ \
+    | |__| (_| | |_) \__ \ | || (_| | | | |
+     \____\__,_| .__/|___/ |_| \__,_|_| |_|
+               |_|
+{{- end -}}
+
+{{/* What an uninstallation leaves behind, as arguments of kubectl delete; nothing when it leaves nothing. */}}
+{{- define "slurm.leftovers" -}}
+{{- $left := list -}}
+{{- $persistence := .Values.controller.persistence -}}
+{{- if and (not .Values.controller.external) $persistence.enabled (not $persistence.existingClaim) -}}
+{{-   $left = append $left (printf "persistentvolumeclaim/statesave-%s-controller-0" (include "slurm.fullname" .)) -}}
+{{- end -}}
+{{- $generated := include "slurm.generateKeys" . -}}
+{{- if has $generated (list "true" "slurm") -}}
+{{-   $left = append $left (printf "secret/%s" (include "slurm.slurmKeyRef" . | fromYaml).name) -}}
+{{- end -}}
+{{- if has $generated (list "true" "jwt") -}}
+{{-   $left = append $left (printf "secret/%s" (include "slurm.jwtKeyRef" . | fromYaml).name) -}}
+{{- end -}}
+{{- join " " $left -}}
+{{- end -}}
+
+{{/*
+Values that were given and do nothing, one a line. A values file of the peer's chart is accepted as it is, so a key without effect must at least be
+said, and a misspelt one is found here too.
+*/}}
+{{- define "slurm.unusedValues" -}}
+{{- $unused := list -}}
+{{- $known := list "nameOverride" "fullnameOverride" "namespaceOverride" "asciiArt" "imagePrefix" "imagePullSecrets" "imagePullPolicy" "priorityClass"
+      "slurmKey" "jwtKey" "jwksKeys" "clusterName" "configFiles" "prologScripts" "epilogScripts" "prologSlurmctldScripts" "epilogSlurmctldScripts"
+      "prologScriptRefs" "epilogScriptRefs" "prologSlurmctldScriptRefs" "epilogSlurmctldScriptRefs" "controller" "restapi" "accounting" "loginsets"
+      "loginsetDefaults" "sssd" "nodesets" "nodesetDefaults" "partitions" "extraObjects" "global" -}}
+{{- range keys .Values | sortAlpha -}}
+{{-   if not (has . $known) -}}
+{{-     $unused = append $unused . -}}
+{{-   end -}}
+{{- end -}}
+{{- range list "slurmKey" "jwtKey" -}}
+{{-   if (get $.Values .).annotations -}}
+{{-     $unused = append $unused (printf "%s.annotations" .) -}}
+{{-   end -}}
+{{- end -}}
+{{- $nodesetKeys := concat (keys .Values.nodesetDefaults) (list "minReadySeconds" "revisionHistoryLimit" "persistentVolumeClaimRetentionPolicy" "volumeClaimTemplates" "replicas") -}}
+{{- $unused = concat $unused (include "slurm.unusedSetKeys" (list "nodesets" .Values.nodesets $nodesetKeys) | fromJsonArray) -}}
+{{- $loginsetKeys := append (keys .Values.loginsetDefaults) "replicas" -}}
+{{- $unused = concat $unused (include "slurm.unusedSetKeys" (list "loginsets" .Values.loginsets $loginsetKeys) | fromJsonArray) -}}
+{{- join "\n" $unused -}}
+{{- end -}}
+
+{{/* (list PATH SETS KNOWN), as a JSON list */}}
+{{- define "slurm.unusedSetKeys" -}}
+{{- $path := index . 0 -}}
+{{- $known := index . 2 -}}
+{{- $unused := list -}}
+{{- range $name, $set := index . 1 -}}
+{{-   range $key, $_ := $set -}}
+{{-     if not (has $key $known) -}}
+{{-       $unused = append $unused (printf "%s.%s.%s" $path $name $key) -}}
+{{-     end -}}
+{{-   end -}}
+{{- end -}}
+{{- toJson $unused -}}
+{{- end -}}
