@@ -1,0 +1,3 @@
+module capstan.dev/tools/plumbing
+
+go 1.25.0
