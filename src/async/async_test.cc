@@ -1,6 +1,7 @@
+#include <gtest/gtest.h>
+
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
-#include <gtest/gtest.h>
 
 #include "async/backoff.h"
 #include "async/event.h"
@@ -122,7 +123,10 @@ TEST(Event, GivesUpAtTheDeadline) {
 TEST(RealLoop, TimersFireAndPostWorksFromAnotherThread) {
   RealLoop loop;
   bool posted = false;
-  auto stop = [](Loop& l) -> Task<void> { co_await Sleep(l, 5ms); l.Stop(); };
+  auto stop = [](Loop& l) -> Task<void> {
+    co_await Sleep(l, 5ms);
+    l.Stop();
+  };
   TaskGroup group(loop);
   group.Spawn("stop", stop(loop));
   loop.Post([&] { posted = true; });

@@ -8,8 +8,8 @@
 
 namespace capstan::async {
 
-// Doubles from `first` up to `cap`, each wait spread evenly by +-`jitter` of itself so that many who failed together
-// do not come back together.
+// Doubles from `first` up to `cap`, each wait spread evenly by +-`jitter` of itself so that many who failed
+// together do not come back together.
 class Backoff {
  public:
   struct Limits {

@@ -81,7 +81,8 @@ void RealLoop::Run() {
     if (context_->run_one() == 0) break;
     // What became ready in the same wake-up runs in the same round; the sum is what others had to wait for.
     const Tick begin = Now();
-    while (context_->poll_one() > 0 && Now() - begin < kLongTurn) {}
+    while (context_->poll_one() > 0 && Now() - begin < kLongTurn) {
+    }
     const Duration took = Now() - begin;
     clock_->longest_turn = std::max(clock_->longest_turn, took);
   }
@@ -98,7 +99,8 @@ Time VirtualLoop::WallNow() const { return start_ + now_.time_since_epoch() + wa
 
 void VirtualLoop::RunReady() {
   context_->restart();
-  while (context_->poll() > 0) {}
+  while (context_->poll() > 0) {
+  }
 }
 
 bool VirtualLoop::StepTo(Tick limit) {

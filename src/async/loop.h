@@ -1,8 +1,8 @@
 // One thread's event loop, and its time.
 //
-// Everything above net/ takes its time, its timers and its turn from a Loop. RealLoop runs on the machine's clocks;
-// VirtualLoop, for tests and the simulator, jumps to the next timer whenever nothing else is ready, so that hours
-// pass in milliseconds and every run with the same inputs is the same run.
+// Everything above net/ takes its time, its timers and its turn from a Loop. RealLoop runs on the machine's
+// clocks; VirtualLoop, for tests and the simulator, jumps to the next timer whenever nothing else is ready,
+// so that hours pass in milliseconds and every run with the same inputs is the same run.
 //
 // A Loop belongs to the thread that runs it. Only Post and Stop may be called from other threads.
 #pragma once
@@ -31,8 +31,8 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  virtual Tick Now() const = 0;       // monotonic
-  virtual Time WallNow() const = 0;   // UTC; may jump
+  virtual Tick Now() const = 0;      // monotonic
+  virtual Time WallNow() const = 0;  // UTC; may jump
 
   Deadline After(Duration wait) const { return Deadline::After(Now(), wait); }
 
@@ -96,7 +96,8 @@ class VirtualLoop final : public Loop {
   Time WallNow() const override;
   void Run() override;
 
-  // Runs until `done` says so, or `limit` of virtual time has passed, or nothing is left to happen. True when done.
+  // Runs until `done` says so, or `limit` of virtual time has passed, or nothing is left to happen. True when
+  // done.
   bool RunUntil(const std::function<bool()>& done, Duration limit);
 
   // Lets `duration` pass, firing what is due on the way.

@@ -5,8 +5,8 @@
 //     ...
 //   }
 //
-// Nothing is detached: a Task is awaited, or belongs to a TaskGroup (task_group.h), which ends before its owner does.
-// A Task runs on the Loop that awaits it and never moves to another thread.
+// Nothing is detached: a Task is awaited, or belongs to a TaskGroup (task_group.h), which ends before its
+// owner does. A Task runs on the Loop that awaits it and never moves to another thread.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

@@ -4,7 +4,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
-
 #include <cstdlib>
 
 #include "base/log.h"
@@ -44,7 +43,8 @@ void TaskGroup::Spawn(std::string name, Task<void> task) {
       if (members_.empty()) empty_.Set();
     });
   };
-  asio::co_spawn(loop_.executor(), std::move(task), asio::bind_cancellation_slot(member->cancel.slot(), std::move(done)));
+  asio::co_spawn(loop_.executor(), std::move(task),
+                 asio::bind_cancellation_slot(member->cancel.slot(), std::move(done)));
 }
 
 void TaskGroup::Cancel() {

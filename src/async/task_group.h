@@ -11,14 +11,15 @@
 
 namespace capstan::async {
 
-// REQUIRES: empty when destroyed, unless the Loop itself is being torn down; call Cancel() and await Join() first.
+// REQUIRES: empty when destroyed, unless the Loop itself is being torn down; call Cancel() and await Join()
+// first.
 class TaskGroup {
  public:
   explicit TaskGroup(Loop& loop) : loop_(loop), empty_(loop) { empty_.Set(); }
   ~TaskGroup();
 
-  // Starts `task`. `name` is for logs: an exception that leaves a task, other than by cancellation, is a bug of ours;
-  // it ends the process after saying which task it was.
+  // Starts `task`. `name` is for logs: an exception that leaves a task, other than by cancellation, is a bug
+  // of ours; it ends the process after saying which task it was.
   void Spawn(std::string name, Task<void> task);
 
   // Asks every task to stop: what it waits for ends with operation_aborted.

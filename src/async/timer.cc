@@ -4,7 +4,6 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-
 #include <cassert>
 
 namespace asio = boost::asio;
@@ -21,7 +20,11 @@ Task<bool> Timer::WaitUntil(Tick at) {
           slot_.assign([this](asio::cancellation_type) { Finish(asio::error::operation_aborted, false); });
         }
         waiter_ = std::move(handler);
-        if (at != Tick::max()) id_ = loop_.Schedule(at, [this] { id_.reset(); Finish({}, true); });
+        if (at != Tick::max())
+          id_ = loop_.Schedule(at, [this] {
+            id_.reset();
+            Finish({}, true);
+          });
       },
       asio::use_awaitable);
 }

@@ -14,8 +14,8 @@
 
 namespace capstan::async {
 
-// The result of `operation`, or Code::kDeadline when `deadline` passes first. The operation has ended either way when
-// this returns: it is cancelled and unwound, never left behind.
+// The result of `operation`, or Code::kDeadline when `deadline` passes first. The operation has ended either
+// way when this returns: it is cancelled and unwound, never left behind.
 //
 // kDeadline from here says nothing about whether a request took effect; who sends requests turns it into
 // kUnknownOutcome where the request had left.

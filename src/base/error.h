@@ -1,8 +1,8 @@
 // What went wrong, as a value: a code that callers tell apart and one sentence that a person reads.
 //
-// A Code says what the caller may do about the failure, not which library it came from. The message says what is
-// wrong, where, and what would be right; each layer adds its own context once, in front: `WithContext("reading x")`
-// makes "reading x: <what went wrong>". An Error never holds secret bytes.
+// A Code says what the caller may do about the failure, not which library it came from. The message says what
+// is wrong, where, and what would be right; each layer adds its own context once, in front:
+// `WithContext("reading x")` makes "reading x: <what went wrong>". An Error never holds secret bytes.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ enum class Code : uint8_t {
   kForbidden,        // the identity is known and may not (403)
   kUnauthenticated,  // the identity was not accepted (401)
   kThrottled,        // the server asks for less; see retry_after (429)
-  kUnavailable,      // no connection, or the server says it cannot now (5xx); the request had no effect or is safe to repeat
+  kUnavailable,      // no connection, or the server says it cannot now (5xx); the request had no effect or is
+                     // safe to repeat
   kUnknownOutcome,   // sent, and the answer was lost: it may or may not have happened
   kDeadline,         // the caller's deadline passed before the request was sent
   kCancelled,        // the caller gave up
@@ -42,7 +43,10 @@ class Error {
 
   // How long the server asked us to wait (Retry-After); absent when it said nothing.
   std::optional<Duration> retry_after() const { return retry_after_; }
-  Error& SetRetryAfter(Duration wait) { retry_after_ = wait; return *this; }
+  Error& SetRetryAfter(Duration wait) {
+    retry_after_ = wait;
+    return *this;
+  }
 
   Error WithContext(std::string_view context) &&;
   Error WithContext(std::string_view context) const&;

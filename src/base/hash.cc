@@ -9,7 +9,9 @@
 namespace capstan {
 namespace {
 
-const unsigned char* Bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
+const unsigned char* Bytes(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
 
 int Sextet(char c) {
   if (c >= 'A' && c <= 'Z') return c - 'A';
@@ -28,8 +30,10 @@ std::string Encode(std::string_view bytes, const char* alphabet, bool padded) {
     uint32_t group = 0;
     for (size_t j = 0; j < 3; ++j) group = group << 8 | (j < count ? static_cast<uint8_t>(bytes[i + j]) : 0);
     for (size_t j = 0; j < 4; ++j) {
-      if (j <= count) out += alphabet[group >> (18 - 6 * j) & 63];
-      else if (padded) out += '=';
+      if (j <= count)
+        out += alphabet[group >> (18 - 6 * j) & 63];
+      else if (padded)
+        out += '=';
     }
   }
   return out;
@@ -85,7 +89,10 @@ std::optional<std::string> FromBase64(std::string_view text) {
   for (const char c : text) {
     if (c == '\n' || c == '\r') continue;
     ++symbols;
-    if (c == '=') { ++padding; continue; }
+    if (c == '=') {
+      ++padding;
+      continue;
+    }
     const int value = Sextet(c);
     if (value < 0 || padding > 0) return std::nullopt;
     group = group << 6 | uint32_t(value);

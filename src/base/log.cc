@@ -15,7 +15,8 @@ std::atomic<Level> threshold = Level::kInfo;
 
 spdlog::logger& Lines() {
   static auto& logger = *[] {
-    auto made = std::make_shared<spdlog::logger>("capstan", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto made =
+        std::make_shared<spdlog::logger>("capstan", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->set_pattern("%v");
     made->set_level(spdlog::level::trace);
     made->flush_on(spdlog::level::trace);
@@ -26,10 +27,14 @@ spdlog::logger& Lines() {
 
 std::string_view Name(Level level) {
   switch (level) {
-    case Level::kDebug: return "debug";
-    case Level::kInfo: return "info";
-    case Level::kWarn: return "warn";
-    case Level::kError: return "error";
+    case Level::kDebug:
+      return "debug";
+    case Level::kInfo:
+      return "info";
+    case Level::kWarn:
+      return "warn";
+    case Level::kError:
+      return "error";
   }
   return "error";
 }

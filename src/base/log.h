@@ -2,8 +2,9 @@
 //
 //   log::Info("child applied", {{"key", key}, {"kind", "StatefulSet"}, {"took_ms", 12}});
 //
-// Any thread may log. A line is written whole. A thing is logged or returned, never both. Values are for operators of
-// a cluster: names, counts, reasons; never secret bytes (see secret.h, which does not convert to a Value).
+// Any thread may log. A line is written whole. A thing is logged or returned, never both. Values are for
+// operators of a cluster: names, counts, reasons; never secret bytes (see secret.h, which does not convert to
+// a Value).
 #pragma once
 
 #include <concepts>
@@ -20,11 +21,11 @@ enum class Level : uint8_t { kDebug, kInfo, kWarn, kError };
 class Value {
  public:
   Value(std::string_view text);  // NOLINT(google-explicit-constructor): fields are written as plain literals
-  Value(const char* text) : Value(std::string_view(text)) {}      // NOLINT
-  Value(const std::string& text) : Value(std::string_view(text)) {}  // NOLINT
-  Value(bool flag) : json_(flag ? "true" : "false") {}            // NOLINT
+  Value(const char* text) : Value(std::string_view(text)) {}           // NOLINT
+  Value(const std::string& text) : Value(std::string_view(text)) {}    // NOLINT
+  Value(bool flag) : json_(flag ? "true" : "false") {}                 // NOLINT
   Value(std::integral auto number) : json_(std::to_string(number)) {}  // NOLINT
-  Value(double number) : json_(std::to_string(number)) {}         // NOLINT
+  Value(double number) : json_(std::to_string(number)) {}              // NOLINT
 
   const std::string& json() const { return json_; }
 
@@ -44,7 +45,9 @@ bool Enabled(Level level);
 
 void Write(Level level, std::string_view message, Fields fields = {});
 
-inline void Debug(std::string_view message, Fields fields = {}) { if (Enabled(Level::kDebug)) Write(Level::kDebug, message, fields); }
+inline void Debug(std::string_view message, Fields fields = {}) {
+  if (Enabled(Level::kDebug)) Write(Level::kDebug, message, fields);
+}
 inline void Info(std::string_view message, Fields fields = {}) { Write(Level::kInfo, message, fields); }
 inline void Warn(std::string_view message, Fields fields = {}) { Write(Level::kWarn, message, fields); }
 inline void Error(std::string_view message, Fields fields = {}) { Write(Level::kError, message, fields); }

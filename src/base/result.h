@@ -1,9 +1,10 @@
-// Result<T>: a value or an Error. Nothing of Capstan throws across a folder's boundary; what may fail returns a Result.
+// Result<T>: a value or an Error. Nothing of Capstan throws across a folder's boundary; what may fail returns
+// a Result.
 //
 //   Result<Config> Load(std::string_view path) {
 //     CAPSTAN_TRY(std::string text, ReadFile(path));            // returns the Error to the caller
-//     CAPSTAN_CHECK_OK(Validate(text), "kubeconfig");           // the same for Result<void>, with context in front
-//     return Parse(text);
+//     CAPSTAN_CHECK_OK(Validate(text), "kubeconfig");           // the same for Result<void>, with context in
+//     front return Parse(text);
 //   }
 //
 // In coroutines use CAPSTAN_CO_TRY and CAPSTAN_CO_CHECK_OK.
@@ -30,15 +31,15 @@ inline std::unexpected<Error> Fail(Error error) { return std::unexpected<Error>(
 #define CAPSTAN_CONCAT_(a, b) a##b
 #define CAPSTAN_CONCAT(a, b) CAPSTAN_CONCAT_(a, b)
 
-#define CAPSTAN_TRY_(keyword, temporary, declaration, ...)                     \
-  auto temporary = (__VA_ARGS__);                                             \
-  if (!temporary) keyword ::std::unexpected(std::move(temporary).error());    \
+#define CAPSTAN_TRY_(keyword, temporary, declaration, ...)                 \
+  auto temporary = (__VA_ARGS__);                                          \
+  if (!temporary) keyword ::std::unexpected(std::move(temporary).error()); \
   declaration = *std::move(temporary)
 
-#define CAPSTAN_CHECK_OK_(keyword, expression, ...)                                             \
-  do {                                                                                          \
-    if (auto capstan_result = (expression); !capstan_result)                                    \
-      keyword ::std::unexpected(std::move(capstan_result).error() __VA_OPT__(.WithContext)(__VA_ARGS__)); \
+#define CAPSTAN_CHECK_OK_(keyword, expression, ...)                                                       \
+  do {                                                                                                    \
+    if (auto capstan_result = (expression); !capstan_result)                                              \
+      keyword ::std::unexpected(std::move(capstan_result).error() __VA_OPT__(.WithContext(__VA_ARGS__))); \
   } while (false)
 
 #define CAPSTAN_TRY(declaration, ...) \

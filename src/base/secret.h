@@ -1,7 +1,7 @@
 // Bytes that must not be seen: keys, tokens, passwords.
 //
-// A Secret does not convert to text, format or log; whoever needs the bytes says Reveal() where a reader can find it.
-// The bytes are wiped when the Secret is destroyed or moved from.
+// A Secret does not convert to text, format or log; whoever needs the bytes says Reveal() where a reader can
+// find it. The bytes are wiped when the Secret is destroyed or moved from.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ class Secret {
   std::string_view Reveal() const { return bytes_; }
   bool empty() const { return bytes_.empty(); }
 
-  // A short name for these bytes that tells equal from different within this process and nothing else: keyed with
-  // random bytes drawn at start, so that it cannot be compared across processes or looked up.
+  // A short name for these bytes that tells equal from different within this process and nothing else: keyed
+  // with random bytes drawn at start, so that it cannot be compared across processes or looked up.
   std::string Digest() const;
 
   friend bool operator==(const Secret& a, const Secret& b);  // in constant time

@@ -11,7 +11,8 @@ constexpr std::string_view kBlank = " \t\r\n";
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; }
 
-// Length of the valid UTF-8 sequence at the front of `text`; 0 when there is none (overlong forms and surrogates included).
+// Length of the valid UTF-8 sequence at the front of `text`; 0 when there is none (overlong forms and
+// surrogates included).
 size_t Utf8Length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const auto follows = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xBF) {
@@ -34,10 +35,17 @@ size_t Utf8Length(std::string_view text) {
 void AppendControl(std::string& out, char c) {
   static constexpr char kHex[] = "0123456789abcdef";
   switch (c) {
-    case '\n': out += "\\n"; return;
-    case '\r': out += "\\r"; return;
-    case '\t': out += "\\t"; return;
-    default: out.append("\\u00").append(1, kHex[(c >> 4) & 15]).append(1, kHex[c & 15]);
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
+    default:
+      out.append("\\u00").append(1, kHex[(c >> 4) & 15]).append(1, kHex[c & 15]);
   }
 }
 
@@ -84,7 +92,9 @@ std::string ToLower(std::string_view text) {
   return lower;
 }
 
-bool EqualsIgnoreCase(std::string_view a, std::string_view b) { return std::ranges::equal(a, b, {}, Lower, Lower); }
+bool EqualsIgnoreCase(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, {}, Lower, Lower);
+}
 
 std::string JsonQuoted(std::string_view text) {
   std::string out;

@@ -20,7 +20,7 @@ std::vector<std::string_view> Words(std::string_view text);
 
 std::string Join(std::span<const std::string> parts, std::string_view separator);
 
-std::string ToLower(std::string_view text);  // ASCII only
+std::string ToLower(std::string_view text);                     // ASCII only
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);  // ASCII only
 
 // `text` as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.

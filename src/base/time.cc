@@ -86,8 +86,10 @@ std::optional<Time> ParseRfc3339(std::string_view text) {
   const auto fraction = TakeFraction(text);
   if (!fraction) return std::nullopt;
   const auto offset = TakeOffset(text);
-  const std::chrono::year_month_day date(std::chrono::year{*year}, std::chrono::month(*month), std::chrono::day(*day));
-  if (!offset || !text.empty() || !date.ok() || *hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
+  const std::chrono::year_month_day date(std::chrono::year{*year}, std::chrono::month(*month),
+                                         std::chrono::day(*day));
+  if (!offset || !text.empty() || !date.ok() || *hour > 23 || *minute > 59 || *second > 60)
+    return std::nullopt;
   return Time(std::chrono::sys_days(date)) + std::chrono::hours(*hour) + std::chrono::minutes(*minute) +
          std::chrono::seconds(*second) + *fraction - *offset;
 }
@@ -98,8 +100,10 @@ std::string FormatDuration(Duration duration) {
   if (duration < Duration(0)) return "-" + FormatDuration(-duration);
   const int64_t millis = duration.count() / 1'000'000;
   if (millis < 1000) return std::to_string(millis) + "ms";
-  static constexpr struct { int64_t millis; const char* name; } kUnits[] = {
-      {86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1000, "s"}};
+  static constexpr struct {
+    int64_t millis;
+    const char* name;
+  } kUnits[] = {{86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1000, "s"}};
   std::string text;
   int64_t rest = millis;
   int units = 0;

@@ -1,4 +1,5 @@
-// Points in time and the two clocks. Only event loops and the engine read a clock; everything else is told the time.
+// Points in time and the two clocks. Only event loops and the engine read a clock; everything else is told
+// the time.
 #pragma once
 
 #include <chrono>

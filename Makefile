@@ -1,0 +1,30 @@
+# The verbs of the project. Each does its own set-up; `make` alone lists them.
+.DEFAULT_GOAL := help
+.PHONY: help demo demo-down test test-long check bench format build
+
+help: ## this list
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s'|'
+
+demo: ## a Slurm cluster on a local Kubernetes, and a first job (CLUSTER=mine IMAGES=prefix for your own cluster)
+	@dev/demo up
+
+demo-down: ## remove what `make demo` installed
+	@dev/demo down
+
+build: ## the release build
+	@dev/bootstrap && dev/build release
+
+test: ## every tier, cheapest first; ONLY="unit kube" for some
+	@dev/bootstrap && dev/test $(ONLY)
+
+test-long: ## the long runs: clang-tidy, long fuzzing, many seeds
+	@dev/bootstrap && dev/test --long $(ONLY)
+
+check: ## format, layers, generated files
+	@dev/bootstrap && dev/test check
+
+bench: ## figures, as a table and in build/bench.json; ONLY=group for a part
+	@dev/bootstrap && dev/bench $(ONLY)
+
+format: ## clang-format over the sources
+	@git ls-files '*.h' '*.cc' | xargs clang-format-19 -i

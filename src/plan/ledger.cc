@@ -1,0 +1,83 @@
+#include "plan/ledger.h"
+
+#include <algorithm>
+
+#include "async/backoff.h"
+
+namespace capstan::plan {
+namespace {
+
+constexpr Duration kRefused = 5min;
+
+Duration WaitAfter(const Error& error, int tries, Random& random) {
+  if (error.retry_after()) return *error.retry_after();
+  switch (error.code()) {
+    case Code::kInvalid:
+    case Code::kForbidden:
+    case Code::kUnauthenticated:
+      return random.Jittered(kRefused, 0.1);
+    case Code::kConflict:
+      return random.Jittered(async::Backoff::Plain({.first = 20ms, .cap = 5s}, tries), 0.5);
+    default:
+      return random.Jittered(async::Backoff::Plain({.first = 200ms, .cap = 30s}, tries), 0.25);
+  }
+}
+
+}  // namespace
+
+bool Ledger::MayStart(ActionId id, Tick now) const {
+  const auto found = entries_.find(id);
+  return found == entries_.end() || (!found->second.in_flight && found->second.retry_at <= now);
+}
+
+bool Ledger::InFlight(ActionId id) const {
+  const auto found = entries_.find(id);
+  return found != entries_.end() && found->second.in_flight;
+}
+
+void Ledger::Started(ActionId id, std::string verb, std::string target) {
+  Entry& entry = entries_[id];
+  entry.verb = std::move(verb);
+  entry.target = std::move(target);
+  entry.in_flight = true;
+  ++in_flight_;
+}
+
+void Ledger::Succeeded(ActionId id) {
+  if (entries_.erase(id) > 0) --in_flight_;
+}
+
+void Ledger::Failed(ActionId id, const Error& error, Tick now, Random& random) {
+  Entry& entry = entries_[id];
+  if (entry.in_flight) --in_flight_;
+  entry.in_flight = false;
+  entry.error = error;
+  entry.retry_at = now + WaitAfter(error, ++entry.tries, random);
+}
+
+void Ledger::KeepOnly(const std::vector<ActionId>& wanted) {
+  std::erase_if(entries_, [&](const auto& pair) {
+    return !pair.second.in_flight && !std::ranges::binary_search(wanted, pair.first);
+  });
+}
+
+std::vector<Failure> Ledger::Failures() const {
+  std::vector<Failure> failures;
+  for (const auto& [id, entry] : entries_) {
+    if (!entry.error) continue;
+    failures.push_back(
+        {id, entry.verb, entry.target, entry.error->code(), entry.error->message(), entry.tries});
+  }
+  std::ranges::sort(failures, {}, [](const Failure& f) { return std::tie(f.target, f.verb, f.id); });
+  return failures;
+}
+
+std::optional<Tick> Ledger::NextRetry(Tick now) const {
+  std::optional<Tick> next;
+  for (const auto& [id, entry] : entries_) {
+    if (!entry.in_flight && entry.retry_at > now && (!next || entry.retry_at < *next)) next = entry.retry_at;
+  }
+  return next;
+}
+
+}  // namespace capstan::plan

@@ -1,0 +1,74 @@
+// What became of the actions of one key's last Plans: the part of the World that tells a Decide what was
+// tried.
+//
+// Back-off belongs to the action, never to the key: a refused Service delays no pod. Losing the ledger (a
+// crash) costs only repeats, because every action may be repeated.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "base/time.h"
+
+namespace capstan::plan {
+
+// The identity of an action: the same verb on the same target with the same content is the same action.
+struct ActionId {
+  uint64_t hash = 0;
+  auto operator<=>(const ActionId&) const = default;
+};
+
+// An action that did not work out, for conditions and messages.
+struct Failure {
+  ActionId id;
+  std::string verb;    // "apply"
+  std::string target;  // "StatefulSet slurm/main-controller"
+  Code code = Code::kInternal;
+  std::string message;
+  int tries = 0;
+};
+
+class Ledger {
+ public:
+  // May `id` start at `now`? Not while it is in flight, nor before its back-off is over.
+  bool MayStart(ActionId id, Tick now) const;
+  bool InFlight(ActionId id) const;
+  size_t in_flight() const { return in_flight_; }
+
+  void Started(ActionId id, std::string verb, std::string target);
+  void Succeeded(ActionId id);
+
+  // Records the failure and sets when to try again: kInvalid and kForbidden after five minutes (or when the
+  // content changes, which makes it another action), a conflict almost at once, everything else with
+  // exponential back-off.
+  void Failed(ActionId id, const Error& error, Tick now, Random& random);
+
+  // Forgets finished entries that are not in `wanted` (sorted): what nobody wants any more need not be told.
+  void KeepOnly(const std::vector<ActionId>& wanted);
+
+  // In order of target. In-flight repeats of a failed action still count as failed until they succeed.
+  std::vector<Failure> Failures() const;
+
+  // The earliest moment after `now` at which a refused action may start; nullopt when none waits.
+  std::optional<Tick> NextRetry(Tick now) const;
+
+ private:
+  struct Entry {
+    std::string verb;
+    std::string target;
+    bool in_flight = false;
+    int tries = 0;  // failed tries in a row
+    Tick retry_at{};
+    std::optional<Error> error;
+  };
+  std::map<ActionId, Entry> entries_;
+  size_t in_flight_ = 0;
+};
+
+}  // namespace capstan::plan

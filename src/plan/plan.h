@@ -1,0 +1,54 @@
+// What a Decide wants: all of it, as data.
+//
+// A Plan is complete: children that it does not name any more are removed, actions that it does not name any more are
+// not started. A Plan that causes no call means done.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kube/resource.h"
+#include "plan/action.h"
+#include "plan/question.h"
+
+namespace capstan::plan {
+
+// An object that belongs to the key alone and is wanted as it says here: server-side applied, left alone while it is so.
+struct Child {
+  const kube::Resource* resource = nullptr;
+  kube::Key key;
+  std::string body;    // canonical JSON with apiVersion, kind, metadata (owner reference included) and what we want set
+  std::string reason;  // why it is there, for log and Event
+  std::vector<ActionId> after;
+};
+
+// How the service reaches Slurm for a cluster. Wanted by the one key that owns the cluster's configuration.
+struct SlurmConnection {
+  std::string server;      // "http://main-restapi.slurm:6820"
+  kube::Key token_secret;  // where the signing key is
+  std::string token_key;   // under which name
+  friend bool operator==(const SlurmConnection&, const SlurmConnection&) = default;
+};
+
+struct Plan {
+  std::vector<Child> children;
+  std::vector<Action> actions;
+  std::optional<std::string> status;  // the object's status as JSON: what the World shows, never what is hoped for
+
+  std::optional<SlurmConnection> slurm;    // from the key that owns a cluster: keep this connection
+  std::vector<std::string> slurm_expects;  // nodes of `slurm_cluster` about to change: poll them closely
+  std::string slurm_cluster;               // "ns/controller"; the lane's name
+
+  // Look again after this long even if nothing is heard. The engine has its own five minutes on top.
+  Duration look_again = Duration::max();
+
+  ActionId Add(Action action) {
+    actions.push_back(std::move(action));
+    return actions.back().id();
+  }
+  void LookAgainIn(Duration wait) { look_again = std::min(look_again, wait); }
+};
+
+}  // namespace capstan::plan

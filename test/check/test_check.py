@@ -1,0 +1,94 @@
+"""What must hold of the sources themselves: format, layers, sizes, nothing that leads outside."""
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "release"
+
+
+def tracked(*patterns):
+    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *patterns], cwd=ROOT, check=True,
+                           capture_output=True, text=True).stdout.splitlines()
+    return [ROOT / name for name in names if (ROOT / name).is_file()]
+
+
+@pytest.fixture(scope="session")
+def compile_flags():
+    """The compiler's words for a source of a folder, without its file and output."""
+    subprocess.run(["cmake", "--preset", "release"], cwd=ROOT, check=True, capture_output=True)
+    commands = json.loads((BUILD / "compile_commands.json").read_text())
+
+    def of(layer):
+        for command in commands:
+            path = pathlib.Path(command["file"])
+            if path.parent == ROOT / "src" / layer and not path.name.endswith("_test.cc"):
+                words = shlex.split(command["command"])
+                start = next(i for i, word in enumerate(words) if word.endswith("clang++-19"))
+                end = words.index("-o")
+                return words[start:end]
+        raise AssertionError(f"no source in src/{layer}")
+
+    return of
+
+
+@pytest.mark.parametrize("case", sorted((ROOT / "test/nocompile").glob("*.cc")), ids=lambda path: path.stem)
+def test_does_not_compile(case, compile_flags):
+    text = case.read_text()
+    layer = re.search(r"^// layer: (\S+)$", text, re.M).group(1)
+    expected = re.search(r"^// expect: (.+)$", text, re.M).group(1)
+    command = [*compile_flags(layer), "-fsyntax-only", "-fno-color-diagnostics", str(case)]
+    control = subprocess.run(command, cwd=BUILD, capture_output=True, text=True, check=False)
+    assert control.returncode == 0, f"the case must compile without its offence:\n{control.stderr}"
+    offence = subprocess.run([*command, "-DOFFENCE"], cwd=BUILD, capture_output=True, text=True, check=False)
+    assert offence.returncode != 0, "the offence compiles"
+    assert expected in offence.stderr
+
+
+def test_formatted():
+    files = [str(path) for path in tracked("*.h", "*.cc")]
+    done = subprocess.run(["clang-format-19", "--dry-run", "-Werror", *files], cwd=ROOT, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, "run `make format`:\n" + done.stderr[:3000]
+
+
+def test_includes_are_written_from_src():
+    for path in tracked("src/*.h", "src/*.cc"):
+        assert not re.search(r'#include "\.', path.read_text()), f"{path}: relative include"
+
+
+def test_headers_are_included_once():
+    for path in tracked("src/*.h"):
+        assert "#pragma once" in path.read_text(), path
+
+
+def test_shell_scripts_parse():
+    for path in tracked("dev/*", "test/*", "images/*", ".ci/*"):
+        first = path.open("rb").readline()
+        if re.match(rb"#!.*\b(ba)?sh\b", first) or path.suffix == ".sh":
+            subprocess.run(["bash", "-n", str(path)], check=True)
+
+
+def test_no_large_file_is_committed():
+    large = [str(path) for path in tracked() if path.stat().st_size > 1 << 20]
+    assert not large
+
+
+def test_nothing_names_a_registry_or_a_path_of_one_machine():
+    hosts = r"\b[a-z0-9-]+\.(golang|debian|npmjs|pypi|pythonhosted|docker)\.(org|com|io)\b|\b(ghcr|quay|gcr)\.io/"
+    paths = r"(?<![\w.-])/(root|home/\w+)/"
+    allowed = {"test_check.py", "go.sum"}
+    for path in tracked():
+        if path.name in allowed or path.is_relative_to(ROOT / "licences") or path.name in ("LICENSE", "NOTICE"):
+            continue
+        try:
+            text = path.read_text()
+        except UnicodeDecodeError:
+            continue
+        for pattern in (hosts, paths):
+            found = re.search(pattern, text)
+            assert not found, f"{path.relative_to(ROOT)}: {found.group(0)}"
