@@ -1,0 +1,76 @@
+// The Transport of production: a bounded pool of HTTP/1.1 connections to one server.
+//
+// - TLS 1.2 or newer; the server's certificate chain and name are always checked, there is no switch.
+// - Names are resolved anew for each connection; every address is tried in turn.
+// - Connections are kept alive and reused. One that the server closed meanwhile is replaced without the caller
+//   noticing, when nothing of the request can have reached the server or the request is repeatable.
+// - Half-open connections are found: every read has a deadline, and the kernel probes idle peers.
+// - An idle connection holds no buffers.
+//
+// Thread: the loop's. Destroy it when no call is outstanding; streams may outlive it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "async/loop.h"
+#include "net/credentials.h"
+#include "net/http.h"
+#include "net/metrics.h"
+
+namespace capstan::net {
+
+// Where a server listens.
+struct Endpoint {
+  enum class Scheme : uint8_t { kHttp, kHttps, kUnix };
+
+  Scheme scheme = Scheme::kHttps;
+  std::string host;       // name or address, IPv6 without brackets; for kUnix the socket's path
+  uint16_t port = 443;    // not for kUnix
+  std::string base_path;  // put before every request's target: "" or "/k8s/clusters/c-1", never ending in "/"
+
+  // Reads "https://host[:port][/path]", "http://..." and "unix:///run/x.sock". kInvalid says what is wrong.
+  static Result<Endpoint> Parse(std::string_view url);
+
+  std::string ToString() const;
+};
+
+// "capstan/<version>". (The API server sends indented JSON, twice the bytes, to user agents it takes for a person's.)
+std::string_view UserAgent();
+
+class HttpClient final : public Transport {
+ public:
+  struct Options {
+    Endpoint server;
+    std::shared_ptr<Credentials> credentials;  // nullptr: the default of Credentials
+
+    size_t max_requests = 8;   // connections for Send; who finds all busy waits in turn, until its deadline
+    size_t max_streams = 256;  // connections for Open; the 257th is refused with kUnavailable
+    size_t max_idle = 4;
+    Duration idle_limit = 60s;  // shorter than what servers and middleboxes keep (API server: 90 s)
+    Duration dial_limit = 10s;  // name, TCP and TLS together, within the caller's deadline
+
+    size_t max_header_bytes = 64 << 10;
+    size_t max_body_bytes = 256 << 20;  // of Send; Open has no limit, its reader takes a piece at a time
+  };
+
+  HttpClient(async::Loop& loop, Options options);
+  ~HttpClient() override;
+
+  // As Transport says. A 401 is tried once more when the credentials have something new to offer.
+  async::Task<Result<Response>> Send(Request request, async::Deadline deadline) override;
+  async::Task<Result<std::unique_ptr<BodyStream>>> Open(Request request, async::Deadline deadline) override;
+
+  // Closes connections that nobody uses. For tests and memory pressure.
+  void CloseIdle();
+
+  // How many connections were dialled, and how many wait for use.
+  size_t dialled() const;
+  size_t idle() const;
+
+ private:
+  class Pool;
+  std::shared_ptr<Pool> pool_;
+};
+
+}  // namespace capstan::net
