@@ -4,6 +4,7 @@
 
 # capstan_layer(<folder> [DEPS <folders and libraries visible to users>] [PRIVATE <libraries used in .cc files only>])
 # makes capstan_<folder> from the folder's *.cc (subfolders included) and the program <folder>_test from its *_test.cc.
+# A main.cc is left out: it belongs to a program that the folder declares itself.
 function(capstan_layer folder)
   cmake_parse_arguments(arg "" "" "DEPS;PRIVATE;TEST_DEPS" ${ARGN})
   set(dir ${CMAKE_SOURCE_DIR}/src/${folder})
@@ -14,7 +15,7 @@ function(capstan_layer folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
-  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$")
 
   set(library capstan_${folder})
   if(sources)

@@ -1,0 +1,128 @@
+#include "entry/launch.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text.h"
+#include "entry/node_conf.h"
+#include "entry/process.h"
+#include "entry/sizing.h"
+#include "entry/words.h"
+
+namespace capstan::entry {
+namespace {
+
+constexpr auto kHardwareLimit = std::chrono::seconds(30);
+constexpr int64_t kStopSeconds = 600;
+
+std::string Variable(const char* name) {
+  const char* value = getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// -D, also among others as in -Dvv.
+bool IsForegroundFlag(std::string_view argument) {
+  return argument.starts_with('-') && argument.contains('D') &&
+         argument.find_first_not_of("Dv", 1) == std::string_view::npos;
+}
+
+void DropForegroundFlags(std::vector<std::string>* arguments) {
+  for (std::string& argument : *arguments) {
+    if (IsForegroundFlag(argument)) std::erase(argument, 'D');
+  }
+  std::erase(*arguments, "-");
+}
+
+// True when the folder is there afterwards, ours, and nobody else's to write to.
+bool OwnFolder(const std::string& path) {
+  mkdir(path.c_str(), 0755);
+  struct stat found;
+  return lstat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == geteuid() &&
+         (found.st_mode & 022) == 0 && access(path.c_str(), W_OK) == 0;
+}
+
+Result<void> AddNodeSize(const std::string& program, std::vector<std::string>* arguments) {
+  CAPSTAN_TRY(const PodShare share, ReadPodShare());
+  CAPSTAN_TRY(NodeConf conf, TakeNodeConf(arguments));
+  Hardware hardware = {.cores = 1, .threads_per_core = 1, .memory_mib = 0};
+  if (NeedsHardware(share, conf)) {
+    CAPSTAN_TRY(const std::string output, RunAndRead({program, "-C"}, kHardwareLimit));
+    CAPSTAN_TRY(hardware, ParseHardware(output));
+  }
+  CAPSTAN_CHECK_OK(AddPodShare(share, hardware, &conf), "the node's --conf");
+  if (!conf.empty()) {
+    arguments->emplace_back("--conf");
+    arguments->push_back(conf.Text());
+  }
+  return {};
+}
+
+Result<std::chrono::milliseconds> StopLimit() {
+  const std::string text = Variable("CAPSTAN_STOP_SECONDS");
+  if (text.empty()) return std::chrono::seconds(kStopSeconds);
+  const std::optional<int64_t> seconds = ParseInt(text);
+  if (!seconds || *seconds < 1 || *seconds > 86'400) {
+    return Fail(Code::kInvalid, "CAPSTAN_STOP_SECONDS is '" + text + "', must be 1 to 86400");
+  }
+  return std::chrono::seconds(*seconds);
+}
+
+}  // namespace
+
+void MakeDirectories(const Role& role) {
+  for (const Directory& directory : role.directories) {
+    if (mkdir(directory.path, 0755) != 0 && errno != EEXIST) {
+      Say(std::string("cannot make ") + directory.path + ": " + strerror(errno));
+      continue;
+    }
+    struct stat found;
+    const bool wrong = stat(directory.path, &found) == 0 && found.st_uid != directory.owner;
+    if (geteuid() == 0 && wrong && chown(directory.path, directory.owner, directory.owner) != 0) {
+      Say(std::string("cannot give ") + directory.path + " to uid " + std::to_string(directory.owner) + ": " +
+          strerror(errno));
+    }
+  }
+}
+
+Result<std::string> MakeFolder() {
+  const std::string wanted = Variable("CAPSTAN_ENTRY_FOLDER");
+  for (const std::string& path : {wanted, std::string("/run/capstan"), std::string("/tmp/capstan")}) {
+    if (!path.empty() && OwnFolder(path)) return path;
+  }
+  return Fail(Code::kUnavailable,
+              "no folder for the notify socket: neither /run/capstan nor /tmp/capstan can be made by uid " +
+                  std::to_string(geteuid()) + "; mount an emptyDir on /run or /tmp");
+}
+
+Result<std::vector<std::string>> DaemonArguments(const Role& role,
+                                                 const std::vector<std::string>& arguments) {
+  Result<std::vector<std::string>> words = SplitWords(Variable(role.options_variable));
+  if (!words) return Fail(std::move(words).error().WithContext(role.options_variable));
+  words->insert(words->end(), arguments.begin(), arguments.end());
+  if (!role.notifies) return words;
+  DropForegroundFlags(&*words);
+  std::erase(*words, "--systemd");
+  words->insert(words->begin(), "--systemd");
+  return words;
+}
+
+Result<Service> PrepareService(const Role& role, const std::vector<std::string>& arguments) {
+  Service service;
+  CAPSTAN_TRY(std::string program, FindProgram(role.name));
+  CAPSTAN_TRY(std::vector<std::string> words, DaemonArguments(role, arguments));
+  CAPSTAN_TRY(service.stop_limit, StopLimit());
+  if (role.sizes_node) CAPSTAN_CHECK_OK(AddNodeSize(program, &words));
+  CAPSTAN_TRY(service.folder, MakeFolder());
+  service.argv.push_back(std::move(program));
+  service.argv.insert(service.argv.end(), words.begin(), words.end());
+  service.notifies = role.notifies;
+  service.keeps_jobs = role.keeps_jobs;
+  return service;
+}
+
+}  // namespace capstan::entry

@@ -1,0 +1,31 @@
+// capstan-entry ROLE [ARGUMENT...]: the first process of a container that runs a Slurm daemon. See
+// supervisor.h.
+#include <stdlib.h>
+#include <sysexits.h>
+
+#include <string>
+#include <vector>
+
+#include "entry/launch.h"
+#include "entry/process.h"
+
+namespace capstan::entry {
+namespace {
+
+Result<int> Run(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) return Fail(Code::kInvalid, "usage: capstan-entry ROLE [ARGUMENT...]");
+  CAPSTAN_TRY(const Role* role, FindRole(arguments[0]));
+  MakeDirectories(*role);
+  CAPSTAN_TRY(const Service service, PrepareService(*role, {arguments.begin() + 1, arguments.end()}));
+  return Supervise(service);
+}
+
+}  // namespace
+}  // namespace capstan::entry
+
+int main(int argc, char** argv) {
+  const capstan::Result<int> status = capstan::entry::Run({argv + 1, argv + argc});
+  if (status) return *status;
+  capstan::entry::Say(status.error().message());
+  return status.error().code() == capstan::Code::kInvalid ? EX_USAGE : EXIT_FAILURE;
+}

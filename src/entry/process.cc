@@ -1,0 +1,166 @@
+#include "entry/process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/text.h"
+
+extern char** environ;
+
+namespace capstan::entry {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view kDaemonFolders = "/usr/local/sbin:/usr/sbin:/sbin:/opt/slurm/sbin";
+constexpr size_t kMaxOutput = size_t{64} * 1024;
+
+std::string Reason(int error) { return strerror(error); }  // NOLINT(concurrency-mt-unsafe): one thread
+
+// `output` >= 0 becomes the child's standard output, with /dev/null as its input.
+Result<pid_t> SpawnWith(const std::vector<std::string>& argv, int output) {
+  std::vector<char*> pointers;
+  for (const std::string& argument : argv) pointers.push_back(const_cast<char*>(argument.c_str()));
+  pointers.push_back(nullptr);
+
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (output >= 0) {
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, output, 1);
+  }
+  pid_t pid = 0;
+  const int error = posix_spawn(&pid, argv[0].c_str(), &actions, &attributes, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) return Fail(Code::kUnavailable, "cannot start " + argv[0] + ": " + Reason(error));
+  return pid;
+}
+
+// Reads until the end; false when the deadline or the size limit came first.
+bool ReadAll(int fd, Clock::time_point deadline, std::string* text) {
+  char buffer[4096];
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    pollfd waiting = {.fd = fd, .events = POLLIN, .revents = 0};
+    if (left <= 0 || text->size() > kMaxOutput) return false;
+    const int ready = poll(&waiting, 1, static_cast<int>(left));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return false;
+    const ssize_t count = read(fd, buffer, sizeof buffer);
+    if (count == 0) return true;
+    if (count < 0 && errno != EINTR) return false;
+    if (count > 0) text->append(buffer, static_cast<size_t>(count));
+  }
+}
+
+std::optional<std::string> ReadSmallFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  char buffer[1024];
+  const ssize_t count = read(fd, buffer, sizeof buffer);
+  close(fd);
+  if (count < 0) return std::nullopt;
+  return std::string(buffer, static_cast<size_t>(count));
+}
+
+}  // namespace
+
+void Say(std::string_view text) {
+  const std::string line = "capstan-entry: " + std::string(text) + "\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+Result<std::string> FindProgram(std::string_view name) {
+  const char* path = getenv("PATH");
+  const std::string folders = (path == nullptr ? "" : std::string(path) + ":") + std::string(kDaemonFolders);
+  for (const std::string_view folder : Split(folders, ':')) {
+    std::string candidate = std::string(folder) + "/" + std::string(name);
+    if (folder.starts_with('/') && access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return Fail(Code::kNotFound, "no program '" + std::string(name) + "' in " + folders);
+}
+
+Result<pid_t> Spawn(const std::vector<std::string>& argv) { return SpawnWith(argv, -1); }
+
+Result<std::string> RunAndRead(const std::vector<std::string>& argv, std::chrono::milliseconds limit) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Fail(Code::kInternal, "no pipe: " + Reason(errno));
+  const Result<pid_t> pid = SpawnWith(argv, ends[1]);
+  close(ends[1]);
+  std::string output;
+  const bool complete = pid && ReadAll(ends[0], Clock::now() + limit, &output);
+  close(ends[0]);
+  if (!pid) return Fail(pid.error());
+  if (!complete) kill(*pid, SIGKILL);
+  int status = 0;
+  while (waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  const std::string command = Join(argv, " ");
+  if (!complete) {
+    return Fail(Code::kDeadline, command + " was not done within " + std::to_string(limit.count()) + " ms");
+  }
+  if (status != 0) return Fail(Code::kUnavailable, command + " failed; it printed: " + output);
+  return output;
+}
+
+std::optional<ProcessEntry> ParseStat(std::string_view text) {
+  // "<pid> (<command>) <state> <parent> ...", and the command may hold anything, also ") ".
+  const size_t open = text.find('(');
+  const size_t close = text.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return std::nullopt;
+  const auto pid = ParseInt(Trim(text.substr(0, open)));
+  const auto rest = Words(text.substr(close + 1));
+  if (!pid || rest.size() < 2) return std::nullopt;
+  const auto parent = ParseInt(rest[1]);
+  if (!parent) return std::nullopt;
+  return ProcessEntry{.pid = static_cast<pid_t>(*pid),
+                      .parent = static_cast<pid_t>(*parent),
+                      .command = std::string(text.substr(open + 1, close - open - 1))};
+}
+
+std::optional<ProcessEntry> ReadProcess(pid_t pid) {
+  const auto text = ReadSmallFile("/proc/" + std::to_string(pid) + "/stat");
+  return text ? ParseStat(*text) : std::nullopt;
+}
+
+bool IsDescendant(pid_t pid) {
+  for (auto entry = ReadProcess(pid); entry && entry->parent > 0; entry = ReadProcess(entry->parent)) {
+    if (entry->parent == getpid()) return true;
+  }
+  return false;
+}
+
+bool HasChild(std::string_view prefix) {
+  DIR* proc = opendir("/proc");
+  if (proc == nullptr) return false;
+  bool found = false;
+  while (const dirent* item = found ? nullptr : readdir(proc)) {  // NOLINT(concurrency-mt-unsafe): one thread
+    const auto pid = ParseInt(item->d_name);
+    const auto entry = pid ? ReadProcess(static_cast<pid_t>(*pid)) : std::nullopt;
+    found = entry && entry->parent == getpid() && entry->command.starts_with(prefix);
+  }
+  closedir(proc);
+  return found;
+}
+
+}  // namespace capstan::entry

@@ -1,0 +1,50 @@
+// Child processes, and what /proc tells about others. For one thread; nothing here uses more.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace capstan::entry {
+
+// One line to standard error, where a container's log is: "capstan-entry: <text>".
+void Say(std::string_view text);
+
+// The path of a program, from $PATH and then the usual folders of daemons. kNotFound names all that were
+// tried.
+Result<std::string> FindProgram(std::string_view name);
+
+// Starts argv[0] (a path) with default signal handling and an empty signal mask, in a process group of its
+// own, so that a terminal's ^C reaches it only through us. The caller reaps it.
+Result<pid_t> Spawn(const std::vector<std::string>& argv);
+
+// Runs argv to its end and returns its standard output, at most 64 KiB; it reads nothing from standard input.
+// An error when it fails, says more, or takes longer than `limit` (it is killed then). REQUIRES: SIGCHLD is
+// not awaited elsewhere meanwhile.
+Result<std::string> RunAndRead(const std::vector<std::string>& argv, std::chrono::milliseconds limit);
+
+struct ProcessEntry {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  std::string command;  // at most 15 characters, as in /proc/<pid>/comm
+};
+
+// The text of /proc/<pid>/stat; nullopt when it is not one.
+std::optional<ProcessEntry> ParseStat(std::string_view text);
+
+// What /proc says of `pid`; nullopt when there is no such process.
+std::optional<ProcessEntry> ReadProcess(pid_t pid);
+
+// True when `pid` is a child of this process, or a child's child, and so on.
+bool IsDescendant(pid_t pid);
+
+// True when a child of this process has a command name that starts with `prefix`.
+bool HasChild(std::string_view prefix);
+
+}  // namespace capstan::entry

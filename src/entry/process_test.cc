@@ -1,0 +1,72 @@
+#include "entry/process.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace capstan::entry {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TEST(ParseStat, ReadsCommandsWithBlanksAndBrackets) {
+  const auto plain = ParseStat("7 (slurmstepd) S 1 7 7 0 -1");
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->pid, 7);
+  EXPECT_EQ(plain->parent, 1);
+  EXPECT_EQ(plain->command, "slurmstepd");
+  const auto strange = ParseStat("8 (a) S 3 (x) R 12 8");
+  ASSERT_TRUE(strange);
+  EXPECT_EQ(strange->parent, 12);
+  EXPECT_EQ(strange->command, "a) S 3 (x");
+}
+
+TEST(ParseStat, RefusesAnythingElse) {
+  for (const char* text : {"", "7", "7 (x", "7 x) S 1", "x (y) S 1", "7 (x) S", "7 (x) S y"}) {
+    EXPECT_FALSE(ParseStat(text)) << text;
+  }
+}
+
+TEST(Process, KnowsItsDescendants) {
+  EXPECT_EQ(ReadProcess(getpid())->parent, getppid());
+  EXPECT_FALSE(IsDescendant(getpid()));
+  EXPECT_FALSE(IsDescendant(1));
+  const auto child = Spawn({"/bin/sleep", "60"});
+  ASSERT_TRUE(child);
+  EXPECT_TRUE(IsDescendant(*child));
+  kill(*child, SIGKILL);
+  waitpid(*child, nullptr, 0);
+  EXPECT_FALSE(IsDescendant(*child));
+  EXPECT_FALSE(ReadProcess(*child));
+}
+
+TEST(RunAndRead, ReturnsTheOutput) {
+  EXPECT_EQ(RunAndRead({"/bin/echo", "a b", "c"}, seconds(10)).value(), "a b c\n");
+}
+
+TEST(RunAndRead, SaysHowItFailed) {
+  const auto failed = RunAndRead({"/bin/sh", "-c", "echo half; exit 3"}, seconds(10));
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message(), ::testing::HasSubstr("failed; it printed: half"));
+  EXPECT_EQ(RunAndRead({"/nonexistent"}, seconds(10)).error().message(),
+            "cannot start /nonexistent: No such file or directory");
+}
+
+TEST(RunAndRead, EndsWhatTakesTooLongOrSaysTooMuch) {
+  EXPECT_EQ(RunAndRead({"/bin/sleep", "60"}, milliseconds(20)).error().code(), Code::kDeadline);
+  EXPECT_FALSE(RunAndRead({"/usr/bin/yes"}, seconds(10)));
+}
+
+TEST(FindProgram, LooksInThePathAndSaysWhereItLooked) {
+  EXPECT_THAT(FindProgram("sh").value(), ::testing::EndsWith("/sh"));
+  const auto missing = FindProgram("no-such-program");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code(), Code::kNotFound);
+  EXPECT_THAT(missing.error().message(), ::testing::HasSubstr("/usr/sbin"));
+}
+
+}  // namespace
+}  // namespace capstan::entry
