@@ -101,7 +101,7 @@ class ScriptedServer {
   // The same for every request for which no expectation is left. Without one: 404 and a Status.
   void Always(std::string pattern, Answer answer);
 
-  // Writes more on every connection that holds. For watches.
+  // Writes more on every open connection, as soon as its answer holds. For watches.
   void Push(const std::string& bytes);
   // Ends every connection: with FIN, or with RST.
   void CutAll(bool reset = false);
