@@ -37,6 +37,9 @@ label holds 63 characters; the API server would refuse the pods long after the i
 */}}
 {{- define "slurm.setName" -}}
 {{- $root := index . 0 -}}
+{{- if not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" (index . 2)) -}}
+{{-   fail (printf "%s set %s: a name is made of small letters, digits and dashes, with no dash at its ends." (index . 1) (index . 2)) -}}
+{{- end -}}
 {{- $name := printf "%s-%s-%s" (include "slurm.fullname" $root) (index . 1) (index . 2) -}}
 {{- if gt (len $name) 63 -}}
 {{-   fail (printf "the name %s is %d characters long and 63 are possible: shorten the key %s or set fullnameOverride." $name (len $name) (index . 2)) -}}

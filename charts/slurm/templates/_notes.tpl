@@ -1,12 +1,8 @@
-{{/* Parts of NOTES.txt. */}}
-
+{{/* Parts of NOTES.txt. Helm strips blanks at their beginning, so a logo's first line cannot be indented. */}}
 {{- define "slurm.logo" -}}
-      ____                  _
-     / ___|__ _ _ __  ___ _| |_ __ _ _ __
-    | |   / _` | '_ \/ __|_   _/ _` | '_ \
-    | |__| (_| | |_) \__ \ | || (_| | | | |
-     \____\__,_| .__/|___/ |_| \__,_|_| |_|
-               |_|
+.---------------------------------------.
+|   C A P S T A N  ~  Slurm, on deck    |
+'---------------------------------------'
 {{- end -}}
 
 {{/* What an uninstallation leaves behind, as arguments of kubectl delete; nothing when it leaves nothing. */}}
@@ -24,6 +20,18 @@
 {{-   $left = append $left (printf "secret/%s" (include "slurm.jwtKeyRef" . | fromYaml).name) -}}
 {{- end -}}
 {{- join " " $left -}}
+{{- end -}}
+
+{{/* The Secrets that the operator does not create and that must exist, as "NAME with the key KEY", one a line. */}}
+{{- define "slurm.expectedSecrets" -}}
+{{- $generated := include "slurm.generateKeys" . -}}
+{{- $expected := list -}}
+{{- range $which, $ref := dict "slurm" (include "slurm.slurmKeyRef" . | fromYaml) "jwt" (include "slurm.jwtKeyRef" . | fromYaml) -}}
+{{-   if not (has $generated (list "true" $which)) -}}
+{{-     $expected = append $expected (printf "%s with the key %s" $ref.name $ref.key) -}}
+{{-   end -}}
+{{- end -}}
+{{- join "\n" $expected -}}
 {{- end -}}
 
 {{/*

@@ -1,0 +1,177 @@
+"""Promises about the files of all charts: tables, schemas, versions, hosts, notes, the demo."""
+import json
+import re
+import subprocess
+
+import pytest
+import yaml
+from helm_render import CHART_NAMES, CHARTS, REPOSITORY, RenderError, nested, notes, pick, pick_all, render
+
+every_chart = pytest.mark.parametrize("chart", CHART_NAMES)
+DEMO = REPOSITORY / "examples" / "demo" / "values.yaml"
+CRDS = ("accountings", "controllers", "loginsets", "nodesets", "restapis", "tokens")
+PEER_ONLY = {"vendor": {"nvidia": {"dcgm": {"enabled": True}}, "google": {"a3mega": []}}}
+
+
+def chart_yaml(chart, file):
+    return yaml.safe_load((CHARTS / chart / file).read_text(encoding="utf-8"))
+
+
+def leaves(value, path=()):
+    """Paths of all keys, down to lists, texts, numbers and empty maps."""
+    if not isinstance(value, dict) or not value:
+        yield path
+        return
+    for key, inner in value.items():
+        yield from leaves(inner, (*path, key))
+
+
+def schema_of(schema, path):
+    """The part of the schema that describes a path; None when nothing does."""
+    node = schema
+    for key in path:
+        alternatives = [one for one in node.get("oneOf", [node]) if "properties" in one or "patternProperties" in one]
+        node = next(iter(alternatives), {})
+        found = node.get("properties", {}).get(key) or next((inner for pattern, inner in node.get("patternProperties", {}).items() if re.search(pattern, key)), None)
+        if found is None:
+            return None
+        reference = found.get("$ref", "").removeprefix("#/definitions/")
+        node = schema["definitions"][reference] if reference else found
+    return node
+
+
+def test_tables_of_values_are_up_to_date():
+    done = subprocess.run([CHARTS / "values-table", "--check"], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("chart", ["slurm", "slurm-operator"])
+def test_every_value_stands_in_the_table(chart):
+    rows = set(re.findall(r"^\| `([^`]+)` \|", (CHARTS / chart / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
+    missing = [".".join(path) for path in leaves(chart_yaml(chart, "values.yaml")) if not {".".join(path[:n]) for n in range(1, len(path) + 1)} & rows]
+    assert missing == []
+
+
+@pytest.mark.parametrize("chart", ["slurm", "slurm-operator"])
+def test_schema_describes_every_default(chart):
+    schema = json.loads((CHARTS / chart / "values.schema.json").read_text(encoding="utf-8"))
+    free_form = ("podSpec", "passwordKeyRef", "requests", "spec", "securityContext", "configMap")  # any key may stand below these
+    paths = [path for path in leaves(chart_yaml(chart, "values.yaml")) if not set(path[:-1]) & set(free_form)]
+    assert [".".join(path) for path in paths if schema_of(schema, path) is None] == []
+
+
+@pytest.mark.parametrize("chart, path, value", [
+    ("slurm", "controller.ha.backups", 0),
+    ("slurm", "controller.extraConf", ["a"]),
+    ("slurm", "controller.persistence.enabled", "yes"),
+    ("slurm", "clusterName", "x" * 41),
+    ("slurm", "configFiles", {"with blank": "x"}),
+    ("slurm", "configFiles", {"cgroup.conf": {"CgroupPlugin": "disabled"}}),
+    ("slurm", "imagePullSecrets", ["text"]),
+    ("slurm", "imagePullPolicy", "Sometimes"),
+    ("slurm", "nodesets.a.scalingMode", "Deployment"),
+    ("slurm", "nodesets.a.replicas", -1),
+    ("slurm", "nodesets.a.updateStrategy.rollingUpdate.maxUnavailable", "half"),
+    ("slurm", "prologScriptRefs", [{}]),
+    ("slurm", "restapi.replicas", "two"),
+    ("slurm-operator", "operator.replicas", "two"),
+    ("slurm-operator", "operator.namespaces", ["a"]),
+    ("slurm-operator", "crds.enabled", "no"),
+])
+def test_value_of_a_wrong_type_is_refused_and_named(chart, path, value):
+    with pytest.raises(RenderError) as error:
+        render(chart, nested(path, value))
+    assert "/" + path.replace(".", "/") in str(error.value)
+
+
+@every_chart
+def test_unknown_values_are_accepted(chart):
+    assert render(chart, {**PEER_ONLY, "somethingElse": 1}) == render(chart)
+
+
+def test_notes_name_values_without_effect():
+    said = notes(values={**PEER_ONLY, "nodesets": {"a": {"replicaz": 1}}, "loginsets": {"b": {"x": 1}}, "slurmKey": {"annotations": {"a": "b"}}})
+    for name in ("vendor", "nodesets.a.replicaz", "loginsets.b.x", "slurmKey.annotations"):
+        assert f"\n  {name}\n" in said
+
+
+def test_notes_of_the_defaults_warn_of_nothing():
+    assert "WARNING" not in notes()
+
+
+@pytest.mark.parametrize("values, command", [
+    ({"replicas": 3}, "exec slurm-worker-a-0 --container slurmd -- srun --nodes 3 hostname"),
+    ({"ordinalPadding": 3}, "exec slurm-worker-a-000 --container slurmd -- srun --nodes 1 hostname"),
+    ({"scalingMode": "DaemonSet"}, "--selector app.kubernetes.io/instance=slurm-worker-a "),
+])
+def test_notes_say_how_to_run_a_first_job(values, command):
+    assert command in notes(values={"nodesets": {"a": values}})
+
+
+def test_notes_say_what_is_missing_for_a_first_job():
+    assert "There is no node set yet" in notes()
+    assert "No partition is defined" in notes(values={"nodesets": {"a": {}}})
+
+
+@pytest.mark.parametrize("values", [
+    {"partitions": {"all": {"enabled": True}}},
+    {"nodesets": {"a": {"partition": {"enabled": True}}}},
+    {"controller": {"extraConf": "PartitionName=x Nodes=ALL"}},
+])
+def test_notes_see_each_kind_of_partition(values):
+    assert "No partition is defined" not in notes(values={"nodesets": {"a": {}}, **values})
+
+
+@pytest.mark.parametrize("service, words", [
+    ({}, "loadBalancer.ingress"), ({"spec": {"type": "ClusterIP"}}, "clusterIP"), ({"spec": {"type": "ExternalName"}}, "externalName"), ({"port": 2222}, "ssh -p 2222 ")])
+def test_notes_say_how_to_log_in(service, words):
+    assert words in notes(values={"loginsets": {"a": {"service": service}}})
+
+
+def test_logo_can_be_left_out():
+    assert "C A P S T A N" in notes()
+    assert "C A P S T A N" not in notes(values={"asciiArt": False})
+
+
+@every_chart
+def test_no_default_names_a_registry_host(chart):
+    documents = render(chart, {"nodesets": {"a": {}}, "loginsets": {"a": {}}, "accounting": {"enabled": True}} if chart == "slurm" else None)
+    images = re.findall(r'"image": "([^"]+)"', json.dumps(documents))
+    assert bool(images) == (chart != "slurm-operator-crds")
+    for image in images:
+        host = image.split("/")[0]
+        assert "." not in host and ":" not in host and host != "localhost", image
+
+
+@every_chart
+def test_chart_has_the_version_of_the_product(chart):
+    version = (REPOSITORY / "VERSION").read_text(encoding="utf-8").strip()
+    about = chart_yaml(chart, "Chart.yaml")
+    assert about["version"] == version
+    assert about["appVersion"] == ("26.05" if chart == "slurm" else version)
+    assert {dependency["version"] for dependency in about.get("dependencies", [])} <= {version}
+
+
+def test_demo_needs_no_cgroups_and_has_three_workers():
+    documents = render(values=yaml.safe_load(DEMO.read_text(encoding="utf-8")))
+    assert pick(documents, "ConfigMap", "slurm-config-extra")["data"] == {"cgroup.conf": "CgroupPlugin=disabled\n"}
+    assert pick(documents, "Controller")["spec"]["extraConf"].splitlines() == [
+        "JobAcctGatherType=jobacct_gather/none", "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none",
+        "PartitionName=all Nodes=ALL Default=YES MaxTime=UNLIMITED"]
+    assert pick(documents, "NodeSet", "slurm-worker-slinky")["spec"]["replicas"] == 3
+
+
+def test_every_definition_survives_an_uninstallation():
+    definitions = pick_all(render("slurm-operator-crds"), "CustomResourceDefinition")
+    assert sorted(d["metadata"]["name"] for d in definitions) == [f"{plural}.slinky.slurm.net" for plural in CRDS]
+    assert [d["metadata"]["name"] for d in definitions if d["metadata"].get("annotations", {}).get("helm.sh/resource-policy") != "keep"] == []
+
+
+def test_notes_name_every_definition_that_remains():
+    said = notes("slurm-operator-crds")
+    assert "delete customresourcedefinition " + " ".join(f"{plural}.slinky.slurm.net" for plural in CRDS) in said
+
+
+def test_operator_installs_the_definitions_only_when_asked():
+    assert pick_all(render("slurm-operator"), "CustomResourceDefinition") == []
+    assert len(pick_all(render("slurm-operator", {"crds": {"enabled": True}}), "CustomResourceDefinition")) == len(CRDS)

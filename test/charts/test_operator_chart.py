@@ -1,0 +1,203 @@
+"""The chart of the operator: its pod, its rights, its flags."""
+import pytest
+from helm_render import RenderError, notes, pick, pick_all, render
+
+
+def operator(**values):
+    return render("slurm-operator", {"operator": values})
+
+
+def pod(**values):
+    return pick(operator(**values), "Deployment")["spec"]["template"]["spec"]
+
+
+def container(**values):
+    return pod(**values)["containers"][0]
+
+
+def granted(documents):
+    """{(kind of role, namespace): {(group, resource): {verbs}}}"""
+    found = {}
+    for role in pick_all(documents, "ClusterRole") + pick_all(documents, "Role"):
+        rights = found.setdefault((role["kind"], role["metadata"].get("namespace")), {})
+        for rule in role["rules"]:
+            for group in rule["apiGroups"]:
+                for resource in rule["resources"]:
+                    rights.setdefault((group, resource), set()).update(rule["verbs"])
+    return found
+
+
+READ = {"get", "list", "watch"}
+OWN = READ | {"create", "patch", "delete"}
+SLINKY = ("accountings", "controllers", "loginsets", "nodesets", "restapis", "tokens")
+NODES = {("", "nodes"): READ}
+LEASES = {("coordination.k8s.io", "leases"): {"get", "create", "update", "patch"}}
+WORK = {
+    **{("slinky.slurm.net", plural): READ for plural in SLINKY},
+    **{("slinky.slurm.net", f"{plural}/status"): {"get", "patch"} for plural in SLINKY},
+    **{("slinky.slurm.net", f"{plural}/finalizers"): {"update"} for plural in SLINKY},
+    ("slinky.slurm.net", "nodesets"): READ | {"patch"},
+    ("", "pods"): OWN, ("", "pods/status"): {"patch"}, ("", "configmaps"): OWN, ("", "services"): OWN,
+    ("", "secrets"): {"get", "create"},
+    ("", "persistentvolumeclaims"): READ | {"create"},
+    ("apps", "controllerrevisions"): OWN, ("apps", "deployments"): OWN, ("apps", "statefulsets"): OWN,
+    ("policy", "poddisruptionbudgets"): OWN,
+    ("events.k8s.io", "events"): {"create", "patch"},
+}
+
+
+def test_rights_are_exactly_those_of_the_list():
+    assert granted(operator()) == {("ClusterRole", None): {**WORK, **NODES}, ("Role", "ns"): LEASES}
+
+
+def test_with_namespaces_only_nodes_are_cluster_wide():
+    assert granted(operator(namespaces=" a, b,")) == {
+        ("ClusterRole", None): NODES, ("Role", "ns"): LEASES, ("Role", "a"): WORK, ("Role", "b"): WORK}
+
+
+def test_without_leader_election_there_are_no_rights_on_leases():
+    assert ("Role", "ns") not in granted(operator(leaderElection=False))
+
+
+@pytest.mark.parametrize("values, account", [
+    ({}, "slurm-operator"),
+    ({"serviceAccount": {"name": "mine"}}, "mine"),
+    ({"serviceAccount": {"create": False}}, "default"),
+    ({"serviceAccount": {"create": False, "name": "mine"}}, "mine"),
+])
+def test_every_binding_and_the_pod_use_the_one_service_account(values, account):
+    documents = operator(**values, namespaces="a")
+    bindings = pick_all(documents, "ClusterRoleBinding") + pick_all(documents, "RoleBinding")
+    assert len(bindings) == 3
+    assert all(b["subjects"] == [{"kind": "ServiceAccount", "name": account, "namespace": "ns"}] for b in bindings)
+    assert all(pick(documents, b["roleRef"]["kind"], b["roleRef"]["name"]) for b in bindings)
+    assert pick(documents, "Deployment")["spec"]["template"]["spec"]["serviceAccountName"] == account
+    made = values.get("serviceAccount", {}).get("create", True)
+    assert [a["metadata"]["name"] for a in pick_all(documents, "ServiceAccount")] == ([account] if made else [])
+
+
+def test_pod_and_container_are_locked_down():
+    assert pod()["securityContext"] == {"runAsNonRoot": True, "runAsUser": 65532, "runAsGroup": 65532, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert container()["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+
+
+def test_given_security_context_is_written_over_the_default():
+    assert pod(podSecurityContext={"runAsUser": 1000, "fsGroup": 0})["securityContext"] == {
+        "runAsNonRoot": True, "runAsUser": 1000, "runAsGroup": 65532, "fsGroup": 0, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert container(securityContext={"readOnlyRootFilesystem": False})["securityContext"]["readOnlyRootFilesystem"] is False
+
+
+def test_default_arguments():
+    assert container()["args"] == ["operator", "--zap-log-level=info", "--health-addr=:8081", "--metrics-addr=:8080", "--leader-elect=true", "--leader-elect-namespace=ns"]
+
+
+@pytest.mark.parametrize("values, argument", [
+    ({"logLevel": "debug"}, "--zap-log-level=debug"),
+    ({"healthPort": 9000}, "--health-addr=:9000"),
+    ({"metricsPort": 9001}, "--metrics-addr=:9001"),
+    ({"metricsPort": "9001"}, "--metrics-addr=:9001"),
+    ({"metricsPort": 0}, "--metrics-addr=0"),
+    ({"metricsSecure": True}, "--metrics-addr=0"),
+    ({"leaderElection": False}, "--leader-elect=false"),
+    ({"namespaces": "a, b"}, "--namespaces=a,b"),
+])
+def test_value_becomes_an_argument(values, argument):
+    assert argument in container(**values)["args"]
+
+
+@pytest.mark.parametrize("values, ports", [
+    ({}, {"health": 8081, "metrics": 8080}),
+    ({"metricsPort": 0}, {"health": 8081}),
+    ({"metricsSecure": True}, {"health": 8081}),
+    ({"healthPort": 1, "metricsPort": 2}, {"health": 1, "metrics": 2}),
+])
+def test_pod_and_service_have_the_same_ports(values, ports):
+    documents = operator(**values)
+    deployment = pick(documents, "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    assert {p["name"]: p["containerPort"] for p in deployment["ports"]} == ports
+    assert {p["name"]: p["port"] for p in pick(documents, "Service")["spec"]["ports"]} == ports
+
+
+@pytest.mark.parametrize("port", [-1, 65536, "08", "x"])
+def test_impossible_port_is_refused(port):
+    with pytest.raises(RenderError, match="metricsPort"):
+        operator(metricsPort=port)
+
+
+def test_selectors_hold_nothing_that_changes_with_a_version():
+    documents = operator(pdb={"enabled": True}, replicas=2)
+    wanted = {"app.kubernetes.io/name": "slurm-operator", "app.kubernetes.io/instance": "slurm-operator"}
+    deployment = pick(documents, "Deployment")["spec"]
+    assert deployment["selector"]["matchLabels"] == wanted
+    assert wanted.items() <= deployment["template"]["metadata"]["labels"].items()
+    assert pick(documents, "Service")["spec"]["selector"] == wanted
+    assert pick(documents, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"] == wanted
+
+
+@pytest.mark.parametrize("image, reference", [
+    ({}, "capstan/capstan:0.1.0"),
+    ("host:5000/x:1", "host:5000/x:1"),
+    ({"tag": "dev"}, "capstan/capstan:dev"),
+    ({"repository": "x/y"}, "x/y:0.1.0"),
+    ({"repository": "x/y", "tag": "1", "digest": "sha256:ab"}, "x/y@sha256:ab"),
+])
+def test_image(image, reference):
+    assert container(image=image)["image"] == reference
+
+
+def test_image_prefix():
+    found = pick(render("slurm-operator", {"imagePrefix": "host:5000/hpc"}), "Deployment")
+    assert found["spec"]["template"]["spec"]["containers"][0]["image"] == "host:5000/hpc/capstan:0.1.0"
+
+
+@pytest.mark.parametrize("field, value", [
+    ("nodeSelector", {"a": "b"}),
+    ("affinity", {"podAntiAffinity": {}}),
+    ("tolerations", [{"operator": "Exists"}]),
+    ("topologySpreadConstraints", [{"maxSkew": 1}]),
+])
+def test_scheduling_values_reach_the_pod(field, value):
+    assert pod(**{field: value})[field] == value
+    assert field not in pod()
+
+
+def test_resources_reach_the_container():
+    assert container(resources={"limits": {"memory": "64Mi"}})["resources"] == {"limits": {"memory": "64Mi"}}
+
+
+def test_pull_secrets_policy_and_priority_reach_the_pod():
+    values = {"imagePullSecrets": [{"name": "x"}], "imagePullPolicy": "Always", "priorityClassName": "high"}
+    found = pick(render("slurm-operator", values), "Deployment")["spec"]["template"]["spec"]
+    assert (found["imagePullSecrets"], found["containers"][0]["imagePullPolicy"], found["priorityClassName"]) == ([{"name": "x"}], "Always", "high")
+
+
+@pytest.mark.parametrize("values, expected", [
+    ({"replicas": 2}, None),
+    ({"replicas": 1, "pdb": {"enabled": True}}, None),
+    ({"replicas": 2, "pdb": {"enabled": True}}, {"minAvailable": 1}),
+    ({"replicas": 2, "pdb": {"enabled": True, "maxUnavailable": 0}}, {"maxUnavailable": 0}),
+])
+def test_disruption_budget(values, expected):
+    found = [{k: v for k, v in budget["spec"].items() if k != "selector"} for budget in pick_all(operator(**values), "PodDisruptionBudget")]
+    assert found == ([expected] if expected else [])
+
+
+def test_disabled_operator_leaves_nothing():
+    assert operator(enabled=False) == []
+
+
+def test_webhook_and_certificate_values_are_accepted_and_make_nothing():
+    values = {"webhook": {"enabled": True, "replicas": 3, "validating": {"failurePolicy": "Fail"}}, "certManager": {"enabled": True}, "propagatedNodeConditions": ["BadCPU"],
+              "operator": {"controllerWorkers": 4, "profile": True, "profileAddr": "localhost:6060"}}
+    assert render("slurm-operator", values) == render("slurm-operator")
+    said = notes("slurm-operator", values)
+    for name in ("webhook", "certManager", "propagatedNodeConditions", "operator.controllerWorkers", "operator.profile", "operator.profileAddr"):
+        assert f"\n  {name}\n" in said
+
+
+def test_notes_of_the_defaults_warn_of_nothing():
+    assert "WARNING" not in notes("slurm-operator")
+
+
+def test_notes_say_that_secure_metrics_are_off():
+    assert "metrics are off" in notes("slurm-operator", {"operator": {"metricsSecure": True}})
