@@ -10,16 +10,18 @@ import (
 	_ "github.com/coredns/coredns/plugin/bind"
 	_ "github.com/coredns/coredns/plugin/cache"
 	_ "github.com/coredns/coredns/plugin/errors"
-	_ "github.com/coredns/coredns/plugin/health"
 	_ "github.com/coredns/coredns/plugin/kubernetes"
 	_ "github.com/coredns/coredns/plugin/loadbalance"
 	_ "github.com/coredns/coredns/plugin/ready"
 	_ "github.com/coredns/coredns/plugin/reload"
+	_ "github.com/coredns/coredns/plugin/template"
 )
 
 // In the order in which a query passes through them.
 var plugins = []string{
-	"reload", "bind", "ready", "health", "errors", "loadbalance", "cache", "kubernetes",
+	"reload", "bind", "ready", "errors", "loadbalance", "cache", "kubernetes",
+	// Answers what the cluster does not know.
+	"template",
 }
 
 func main() {
