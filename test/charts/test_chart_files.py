@@ -84,15 +84,29 @@ def test_value_of_a_wrong_type_is_refused_and_named(chart, path, value):
     assert "/" + path.replace(".", "/") in str(error.value)
 
 
+@pytest.mark.parametrize("chart, path", [
+    ("slurm", "controller.persistence"), ("slurm", "controller.persistence.enabled"), ("slurm", "slurmKey.create"), ("slurm", "jwtKey.secretRef"),
+    ("slurm", "controller.metrics"), ("slurm", "sssd"), ("slurm", "nodesetDefaults"), ("slurm", "imagePrefix"),
+    ("slurm-operator", "operator"), ("slurm-operator", "operator.metricsSecure"), ("slurm-operator", "crds")])
+def test_null_is_refused_where_it_would_silently_mean_something_else(chart, path):
+    """Helm takes a value of null away, default and all; without `persistence.enabled` a cluster would lose its jobs with the next restart."""
+    with pytest.raises(RenderError, match=f"missing property '{path.split('.')[-1]}'"):
+        render(chart, nested(path, None))
+
+
 @every_chart
 def test_unknown_values_are_accepted(chart):
     assert render(chart, {**PEER_ONLY, "somethingElse": 1}) == render(chart)
 
 
 def test_notes_name_values_without_effect():
-    said = notes(values={**PEER_ONLY, "nodesets": {"a": {"replicaz": 1}}, "loginsets": {"b": {"x": 1}}, "slurmKey": {"annotations": {"a": "b"}}})
-    for name in ("vendor", "nodesets.a.replicaz", "loginsets.b.x", "slurmKey.annotations"):
+    said = notes(values={**PEER_ONLY, "controller": {"persistance": {}}, "restapi": {"z": 1}, "accounting": {"y": 1}, "nodesets": {"a": {"replicaz": 1}}, "loginsets": {"b": {"x": 1}}, "slurmKey": {"annotations": {"a": "b"}}})
+    for name in ("vendor", "controller.persistance", "restapi.z", "accounting.y", "nodesets.a.replicaz", "loginsets.b.x", "slurmKey.annotations"):
         assert f"\n  {name}\n" in said
+
+
+def test_notes_warn_when_jobs_would_be_forgotten():
+    assert "forgets all jobs" in notes(values={"controller": {"persistence": {"enabled": False}}})
 
 
 def test_notes_of_the_defaults_warn_of_nothing():

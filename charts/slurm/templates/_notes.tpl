@@ -54,6 +54,17 @@ said, and a misspelt one is found here too.
 {{-     $unused = append $unused (printf "%s.annotations" .) -}}
 {{-   end -}}
 {{- end -}}
+{{- $sections := dict
+      "controller" (list "external" "externalConfig" "slurmctld" "inplaceReconfigure" "reconfigure" "logfile" "ha" "persistence" "extraConf" "extraConfMap" "metadata" "podSpec" "service" "metrics")
+      "restapi" (list "replicas" "pdb" "slurmrestd" "metadata" "podSpec" "service")
+      "accounting" (list "enabled" "external" "externalConfig" "slurmdbd" "storageConfig" "extraConf" "extraConfMap" "metadata" "podSpec" "service") -}}
+{{- range $section, $keys := $sections -}}
+{{-   range keys (get $.Values $section) | sortAlpha -}}
+{{-     if not (has . $keys) -}}
+{{-       $unused = append $unused (printf "%s.%s" $section .) -}}
+{{-     end -}}
+{{-   end -}}
+{{- end -}}
 {{- $nodesetKeys := concat (keys .Values.nodesetDefaults) (list "minReadySeconds" "revisionHistoryLimit" "persistentVolumeClaimRetentionPolicy" "volumeClaimTemplates" "replicas") -}}
 {{- $unused = concat $unused (include "slurm.unusedSetKeys" (list "nodesets" .Values.nodesets $nodesetKeys) | fromJsonArray) -}}
 {{- $loginsetKeys := append (keys .Values.loginsetDefaults) "replicas" -}}
