@@ -36,6 +36,9 @@ class Effect {
   // Destroys something that cannot be made again as it was. Held back while what we know may be wrong.
   virtual bool destructive() const { return false; }
 
+  // The id of the question (question.h) whose answer is out of date once this has run; empty for none.
+  virtual std::string outdates() const { return {}; }
+
   // Nothing left to do, as far as our own records show (the applied memo). Such an action is never started.
   virtual bool Satisfied(const Services&) const { return false; }
 

@@ -1,0 +1,72 @@
+// The names that users, charts and other tools know: labels, annotations, ports, derived object names.
+//
+// They are the Slinky projects' names, so that dashboards, scripts and running clusters carry over. Change none.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace capstan::op {
+
+inline constexpr std::string_view kFieldManager = "capstan-operator";
+
+// --- Labels ----------------------------------------------------------------------------------------------------------
+inline constexpr std::string_view kLabelName = "app.kubernetes.io/name";
+inline constexpr std::string_view kLabelInstance = "app.kubernetes.io/instance";
+inline constexpr std::string_view kLabelComponent = "app.kubernetes.io/component";
+inline constexpr std::string_view kLabelCluster = "slinky.slurm.net/cluster";                   // workers: their Controller
+inline constexpr std::string_view kLabelActive = "controller.slinky.slurm.net/active";          // the slurmctld in charge
+inline constexpr std::string_view kLabelPodName = "nodeset.slinky.slurm.net/pod-name";
+inline constexpr std::string_view kLabelPodIndex = "nodeset.slinky.slurm.net/pod-index";        // padded ordinal
+inline constexpr std::string_view kLabelPodHostname = "nodeset.slinky.slurm.net/pod-hostname";  // the Slurm node's name
+inline constexpr std::string_view kLabelPodProtect = "nodeset.slinky.slurm.net/pod-protect";    // busy: not to be evicted
+inline constexpr std::string_view kLabelScalingMode = "nodeset.slinky.slurm.net/scaling-mode";
+inline constexpr std::string_view kLabelRevision = "controller.kubernetes.io/hash";
+
+// --- Annotations -----------------------------------------------------------------------------------------------------
+inline constexpr std::string_view kAnnotationPodCordon = "nodeset.slinky.slurm.net/pod-cordon";  // a person's wish
+inline constexpr std::string_view kAnnotationScaleIn = "nodeset.slinky.slurm.net/scale-in";      // ours: leaving
+inline constexpr std::string_view kAnnotationDeletionCost = "nodeset.slinky.slurm.net/pod-deletion-cost";
+inline constexpr std::string_view kAnnotationDeadline = "nodeset.slinky.slurm.net/pod-deadline";
+inline constexpr std::string_view kAnnotationTopology = "topology.slinky.slurm.net/spec";
+inline constexpr std::string_view kAnnotationGenerateKeys = "slinky.slurm.net/generate-keys";
+inline constexpr std::string_view kAnnotationDefaultContainer = "kubectl.kubernetes.io/default-container";
+inline constexpr std::string_view kHashSlurmKey = "slinky.slurm.net/slurm-key-hash";
+inline constexpr std::string_view kHashJwtKey = "slinky.slurm.net/jwt-key-hash";
+inline constexpr std::string_view kHashSlurmConfig = "slinky.slurm.net/slurm-config-hash";
+
+// --- Slurm -----------------------------------------------------------------------------------------------------------
+// Node reasons that begin so are ours; nobody else's drain or DOWN is ever lifted.
+inline constexpr std::string_view kReasonPrefix = "slurm-operator: ";
+// What the worker's preStop hook writes when it sets its node DOWN.
+inline constexpr std::string_view kReasonTerminating = "slurm-operator: Pod is terminating";
+
+inline constexpr int kSlurmctldPort = 6817;
+inline constexpr int kSlurmdPort = 6818;
+inline constexpr int kSlurmdbdPort = 6819;
+inline constexpr int kSlurmrestdPort = 6820;
+
+// --- Components: app name and component label ------------------------------------------------------------------------
+struct Component {
+  std::string_view app;        // app.kubernetes.io/name; also the main container's and the port's name
+  std::string_view component;  // app.kubernetes.io/component
+};
+inline constexpr Component kController{"slurmctld", "controller"};
+inline constexpr Component kRestApi{"slurmrestd", "restapi"};
+inline constexpr Component kWorker{"slurmd", "worker"};
+
+// --- Derived names ---------------------------------------------------------------------------------------------------
+inline std::string ControllerName(std::string_view cr) { return std::string(cr) + "-controller"; }
+inline std::string ControllerInternalName(std::string_view cr) { return std::string(cr) + "-controller-internal"; }
+inline std::string ConfigName(std::string_view cr) { return std::string(cr) + "-config"; }
+inline std::string RestApiName(std::string_view cr) { return std::string(cr) + "-restapi"; }
+inline std::string AccountingName(std::string_view cr) { return std::string(cr) + "-accounting"; }
+inline std::string WorkerServiceName(std::string_view controller) { return "slurm-workers-" + std::string(controller); }
+inline std::string WorkerBudgetName(std::string_view controller) { return "slurm-workers-pdb-" + std::string(controller); }
+
+// The lane and Slurm cluster of a Controller: "ns/name".
+inline std::string ClusterOf(std::string_view ns, std::string_view controller) {
+  return std::string(ns) + "/" + std::string(controller);
+}
+
+}  // namespace capstan::op

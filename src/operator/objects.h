@@ -1,0 +1,130 @@
+// The Kubernetes kinds that the operator watches, each reduced to the fields in use. Everything else of an object is
+// skipped while decoding and never held.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "json/object_meta.h"
+#include "kube/resource.h"
+
+namespace capstan::op {
+
+struct PodCondition {
+  std::string type;    // "Ready", "PodScheduled"
+  std::string status;  // "True", "False", "Unknown"
+  std::string reason;
+  std::string message;
+  std::optional<Time> last_transition_time;
+  bool operator==(const PodCondition&) const = default;
+  static const json::Schema& Schema();
+};
+
+// Why a container is not running, when it is not.
+struct ContainerWaiting {
+  std::string reason;  // "ImagePullBackOff", "CrashLoopBackOff"
+  std::string message;
+  bool operator==(const ContainerWaiting&) const = default;
+  static const json::Schema& Schema();
+};
+struct ContainerState {
+  std::optional<ContainerWaiting> waiting;
+  bool operator==(const ContainerState&) const = default;
+  static const json::Schema& Schema();
+};
+struct ContainerStatus {
+  std::string name;
+  int32_t restart_count = 0;
+  ContainerState state;
+  bool operator==(const ContainerStatus&) const = default;
+  static const json::Schema& Schema();
+};
+
+struct Pod {
+  static constexpr const kube::Resource& kResource = kube::kPods;
+  struct Spec {
+    std::string node_name;
+    std::string hostname;
+    bool operator==(const Spec&) const = default;
+    static const json::Schema& Schema();
+  };
+  struct Status {
+    std::string phase;  // Pending, Running, Succeeded, Failed, Unknown; "" before the kubelet spoke
+    std::string pod_ip;
+    std::vector<PodCondition> conditions;
+    std::vector<ContainerStatus> init_container_statuses;
+    std::vector<ContainerStatus> container_statuses;
+    bool operator==(const Status&) const = default;
+    static const json::Schema& Schema();
+  };
+  json::ObjectMeta metadata;
+  Spec spec;
+  Status status;
+
+  const PodCondition* Condition(std::string_view type) const;  // nullptr: not there
+  bool Ready() const;                                          // the Ready condition is True
+
+  bool operator==(const Pod&) const = default;
+  static const json::Schema& Schema();
+};
+
+// A StatefulSet or a Deployment, as far as its owner reports on it.
+struct WorkloadSpec {
+  std::optional<int32_t> replicas;
+  std::string service_name;
+  bool operator==(const WorkloadSpec&) const = default;
+  static const json::Schema& Schema();
+};
+struct WorkloadCondition {
+  std::string type, status, reason, message;
+  bool operator==(const WorkloadCondition&) const = default;
+  static const json::Schema& Schema();
+};
+struct WorkloadStatus {
+  int64_t observed_generation = 0;
+  int32_t replicas = 0;
+  int32_t ready_replicas = 0;
+  int32_t updated_replicas = 0;
+  std::vector<WorkloadCondition> conditions;
+  bool operator==(const WorkloadStatus&) const = default;
+  static const json::Schema& Schema();
+};
+struct StatefulSet {
+  static constexpr const kube::Resource& kResource = kube::kStatefulSets;
+  json::ObjectMeta metadata;
+  WorkloadSpec spec;
+  WorkloadStatus status;
+  bool operator==(const StatefulSet&) const = default;
+  static const json::Schema& Schema();
+};
+struct Deployment {
+  static constexpr const kube::Resource& kResource = kube::kDeployments;
+  json::ObjectMeta metadata;
+  WorkloadSpec spec;
+  WorkloadStatus status;
+  bool operator==(const Deployment&) const = default;
+  static const json::Schema& Schema();
+};
+
+// Children of which only existence and ownership matter: they are applied under the memo.
+struct Service {
+  static constexpr const kube::Resource& kResource = kube::kServices;
+  json::ObjectMeta metadata;
+  bool operator==(const Service&) const = default;
+  static const json::Schema& Schema();
+};
+struct ConfigMap {
+  static constexpr const kube::Resource& kResource = kube::kConfigMaps;
+  json::ObjectMeta metadata;
+  bool operator==(const ConfigMap&) const = default;
+  static const json::Schema& Schema();
+};
+struct PodDisruptionBudget {
+  static constexpr const kube::Resource& kResource = kube::kPodDisruptionBudgets;
+  json::ObjectMeta metadata;
+  bool operator==(const PodDisruptionBudget&) const = default;
+  static const json::Schema& Schema();
+};
+
+}  // namespace capstan::op

@@ -1,0 +1,331 @@
+#include "plan/kube_effects.h"
+
+#include <boost/json.hpp>
+#include <optional>
+
+#include "base/hash.h"
+#include "json/codec.h"
+#include "json/object_meta.h"
+#include "kube/client.h"
+#include "plan/services.h"
+
+namespace capstan::plan {
+namespace {
+
+namespace bj = boost::json;
+using async::Deadline;
+using async::Task;
+
+// Any object, as far as ownership and the memo are concerned.
+struct AnyObject {
+  json::ObjectMeta metadata;
+  static const json::Schema& Schema() {
+    static const json::Schema schema = json::Object<AnyObject>({json::Field<&AnyObject::metadata>("metadata")});
+    return schema;
+  }
+};
+
+const json::ObjectMeta* Seen(const Services& services, const ObjectRef& ref) {
+  const kube::AnyStore* store = services.stores.Find(*ref.resource);
+  return store == nullptr ? nullptr : store->MetaOf(ref.key);
+}
+
+// What the API server answered to our write shows at once in the store.
+void Remember(Services& services, const ObjectRef& ref, std::string_view answer) {
+  kube::AnyStore* store = services.stores.Find(*ref.resource);
+  if (store != nullptr) (void)store->Answered(answer, services.loop.Now());
+}
+
+uint64_t OwnFields(const json::ObjectMeta& meta, std::string_view manager, std::string_view subresource) {
+  for (const json::ManagedField& entry : meta.managed_fields) {
+    if (entry.manager == manager && entry.operation == "Apply" && entry.subresource == subresource) {
+      return entry.fields.value;
+    }
+  }
+  return 0;
+}
+
+std::string OtherManagers(const json::ObjectMeta& meta, std::string_view manager) {
+  std::string others;
+  for (const json::ManagedField& entry : meta.managed_fields) {
+    if (entry.manager == manager || others.find(entry.manager) != std::string::npos) continue;
+    others += (others.empty() ? "" : ", ") + entry.manager;
+  }
+  return others.empty() ? "somebody" : others;
+}
+
+std::string WithUid(const std::string& body, const std::string& uid) {
+  bj::value object = bj::parse(body);
+  object.as_object()["metadata"].as_object()["uid"] = uid;
+  return bj::serialize(object);
+}
+
+std::unexpected<Error> NameConflict(const ObjectRef& ref) {
+  return Fail(Code::kAlreadyExists,
+              "NameConflict: " + ref.ToString() + " exists and belongs to something else; rename or remove one of the two");
+}
+
+// --- Apply -------------------------------------------------------------------------------------------------------------
+
+class ApplyEffect final : public Effect {
+ public:
+  // What must be true of an object that is there already for it to be ours.
+  struct Ownership {
+    std::string controller_uid;  // its controller is this
+    std::string marker_label;    // or: it carries this label
+  };
+  ApplyEffect(ObjectRef ref, std::string subresource, std::string body, Ownership owner)
+      : ref_(std::move(ref)), subresource_(std::move(subresource)), body_(std::move(body)), owner_(std::move(owner)) {}
+
+  std::string_view verb() const override { return subresource_.empty() ? "apply" : "apply status"; }
+  std::string target() const override {
+    return subresource_.empty() ? ref_.ToString() : ref_.ToString() + "/" + subresource_;
+  }
+  uint64_t content() const override { return Fnv64(body_); }
+
+  bool Satisfied(const Services& services) const override {
+    const json::ObjectMeta* meta = Seen(services, ref_);
+    return meta != nullptr && services.memo.Matches(target(), Now(services, *meta));
+  }
+
+  Task<Result<void>> Run(Services& services, Deadline deadline) const override {
+    CAPSTAN_CO_TRY(const std::optional<json::ObjectMeta> meta, co_await Present(services, deadline));
+    if (meta && subresource_.empty() && !Ours(*meta)) co_return NameConflict(ref_);
+    if (const auto times = services.memo.Fight(target(), content(), services.loop.Now()); times && meta) {
+      Error fight(Code::kConflict, "applied " + std::to_string(*times) + " times in ten minutes with the same content: " +
+                                       OtherManagers(*meta, services.field_manager) + " keeps changing it back");
+      fight.SetRetryAfter(5min);
+      co_return Fail(std::move(fight));
+    }
+    std::string body = meta ? WithUid(body_, meta->uid) : body_;
+    kube::ApplyOptions options{.subresource = subresource_, .field_manager = services.field_manager};
+    CAPSTAN_CO_TRY(const std::string answer, co_await services.client.Apply(*ref_.resource, ref_.key, std::move(body),
+                                                                            std::move(options), deadline));
+    Remember(services, ref_, answer);
+    CAPSTAN_CO_TRY(const AnyObject object, json::Decode<AnyObject>(answer));
+    services.memo.Record(target(), Now(services, object.metadata), services.loop.Now());
+    co_return Result<void>();
+  }
+
+ private:
+  AppliedMemo::Applied Now(const Services& services, const json::ObjectMeta& meta) const {
+    return {meta.uid, content(), OwnFields(meta, services.field_manager, subresource_)};
+  }
+
+  bool Ours(const json::ObjectMeta& meta) const {
+    if (!owner_.marker_label.empty()) return meta.labels.contains(owner_.marker_label);
+    const json::OwnerReference* controller = meta.ControllerOwner();
+    return controller != nullptr && controller->uid == owner_.controller_uid;
+  }
+
+  // The object there is now: from the store, or, when it shows none, from a fresh read, since a store that sees only
+  // labelled objects would miss a stranger of the same name.
+  Task<Result<std::optional<json::ObjectMeta>>> Present(Services& services, Deadline deadline) const {
+    if (const json::ObjectMeta* seen = Seen(services, ref_)) co_return std::optional(*seen);
+    kube::GetOptions options{.metadata_only = true};
+    const auto read = co_await services.client.Get<AnyObject>(*ref_.resource, ref_.key, std::move(options), deadline);
+    if (read) co_return std::optional(read->metadata);
+    if (read.error().code() == Code::kNotFound) co_return std::optional<json::ObjectMeta>();
+    co_return Fail(read.error());
+  }
+
+  ObjectRef ref_;
+  std::string subresource_;
+  std::string body_;
+  Ownership owner_;
+};
+
+// --- Create ------------------------------------------------------------------------------------------------------------
+
+class CreateEffect final : public Effect {
+ public:
+  CreateEffect(ObjectRef ref, std::string body, std::string owner_uid)
+      : ref_(std::move(ref)), body_(std::move(body)), owner_uid_(std::move(owner_uid)) {}
+
+  std::string_view verb() const override { return "create"; }
+  std::string target() const override { return ref_.ToString(); }
+  uint64_t content() const override { return Fnv64(body_, Fnv64(owner_uid_)); }
+
+  Task<Result<void>> Run(Services& services, Deadline deadline) const override {
+    std::string body = body_;
+    kube::WriteOptions options{.field_manager = services.field_manager};
+    const auto created =
+        co_await services.client.Create(*ref_.resource, ref_.key, std::move(body), std::move(options), deadline);
+    if (created) {
+      Remember(services, ref_, *created);
+      co_return Result<void>();
+    }
+    if (created.error().code() != Code::kAlreadyExists) co_return Fail(created.error());
+    CAPSTAN_CO_TRY(const std::string present, co_await services.client.Get(*ref_.resource, ref_.key, {}, deadline));
+    CAPSTAN_CO_TRY(const AnyObject object, json::Decode<AnyObject>(present));
+    const json::OwnerReference* controller = object.metadata.ControllerOwner();
+    if (controller == nullptr || controller->uid != owner_uid_) co_return NameConflict(ref_);
+    Remember(services, ref_, present);
+    if (object.metadata.deleting()) co_return Fail(Code::kConflict, ref_.ToString() + " is still terminating");
+    co_return Result<void>();
+  }
+
+ private:
+  ObjectRef ref_;
+  std::string body_;
+  std::string owner_uid_;
+};
+
+// --- MergePatch --------------------------------------------------------------------------------------------------------
+
+class MergePatchEffect final : public Effect {
+ public:
+  MergePatchEffect(std::string_view verb, ObjectRef ref, std::string uid, std::string patch)
+      : verb_(verb), ref_(std::move(ref)), uid_(std::move(uid)), patch_(std::move(patch)) {}
+
+  std::string_view verb() const override { return verb_; }
+  std::string target() const override { return ref_.ToString(); }
+  uint64_t content() const override { return Fnv64(patch_, Fnv64(uid_)); }
+
+  Task<Result<void>> Run(Services& services, Deadline deadline) const override {
+    bj::value patch = bj::parse(patch_);
+    bj::value& metadata = patch.as_object()["metadata"];
+    if (!metadata.is_object()) metadata.emplace_object();
+    metadata.as_object()["uid"] = uid_;
+    std::string text = bj::serialize(patch);
+    kube::WriteOptions options{.field_manager = services.field_manager};
+    CAPSTAN_CO_TRY(const std::string answer,
+                   co_await services.client.Patch(*ref_.resource, ref_.key, kube::PatchType::kMerge, std::move(text),
+                                                  std::move(options), deadline));
+    Remember(services, ref_, answer);
+    co_return Result<void>();
+  }
+
+ private:
+  std::string verb_;
+  ObjectRef ref_;
+  std::string uid_;
+  std::string patch_;
+};
+
+// --- Delete ------------------------------------------------------------------------------------------------------------
+
+class DeleteEffect final : public Effect {
+ public:
+  DeleteEffect(ObjectRef ref, std::string uid, std::string resource_version)
+      : ref_(std::move(ref)), uid_(std::move(uid)), resource_version_(std::move(resource_version)) {}
+
+  std::string_view verb() const override { return "delete"; }
+  std::string target() const override { return ref_.ToString(); }
+  uint64_t content() const override { return Fnv64(resource_version_, Fnv64(uid_)); }
+  bool destructive() const override { return true; }
+
+  Task<Result<void>> Run(Services& services, Deadline deadline) const override {
+    kube::DeleteOptions options{.uid = uid_, .resource_version = resource_version_,
+                                .propagation = kube::Propagation::kBackground};
+    const auto deleted = co_await services.client.Delete(*ref_.resource, ref_.key, std::move(options), deadline);
+    if (!deleted) co_return co_await Settled(services, deleted.error(), deadline);
+    const auto object = json::Decode<AnyObject>(*deleted);
+    if (object && object->metadata.uid == uid_ && object->metadata.deleting()) Remember(services, ref_, *deleted);
+    else Gone(services);
+    co_return Result<void>();
+  }
+
+ private:
+  void Gone(Services& services) const {
+    kube::AnyStore* store = services.stores.Find(*ref_.resource);
+    if (store != nullptr) store->Deleted(ref_.key, uid_, services.loop.Now());
+  }
+
+  // A refused delete is a success when the object of this uid is not there any more.
+  Task<Result<void>> Settled(Services& services, Error error, Deadline deadline) const {
+    if (error.code() != Code::kNotFound && error.code() != Code::kConflict) co_return Fail(std::move(error));
+    const auto present = co_await services.client.Get<AnyObject>(*ref_.resource, ref_.key, {}, deadline);
+    const bool gone = present ? present->metadata.uid != uid_ : present.error().code() == Code::kNotFound;
+    if (!gone) co_return Fail(std::move(error));
+    Gone(services);
+    co_return Result<void>();
+  }
+
+  ObjectRef ref_;
+  std::string uid_;
+  std::string resource_version_;
+};
+
+// --- Keys --------------------------------------------------------------------------------------------------------------
+
+class CreateKeySecretEffect final : public Effect {
+ public:
+  CreateKeySecretEffect(kube::Key key, std::string data_key, size_t bytes, std::string metadata)
+      : key_(std::move(key)), data_key_(std::move(data_key)), bytes_(bytes), metadata_(std::move(metadata)) {}
+
+  std::string_view verb() const override { return "create key"; }
+  std::string target() const override { return "Secret " + key_.ToString(); }
+  uint64_t content() const override { return Fnv64(data_key_, bytes_); }
+  std::string outdates() const override { return "secret " + key_.ToString(); }
+
+  Task<Result<void>> Run(Services& services, Deadline deadline) const override {
+    const Secret bytes = services.entropy(bytes_);
+    bj::object secret{{"apiVersion", "v1"}, {"kind", "Secret"}, {"type", "Opaque"}, {"immutable", true}};
+    secret["metadata"] = bj::parse(metadata_);
+    secret["metadata"].as_object()["name"] = key_.name;
+    secret["metadata"].as_object()["namespace"] = key_.ns;
+    secret["data"] = bj::object{{data_key_, Base64(bytes.Reveal())}};
+    std::string body = bj::serialize(secret);
+    kube::WriteOptions options{.field_manager = services.field_manager};
+    const auto created =
+        co_await services.client.Create(kube::kSecrets, key_, std::move(body), std::move(options), deadline);
+    if (created || created.error().code() == Code::kAlreadyExists) co_return Result<void>();
+    co_return Fail(created.error());
+  }
+
+ private:
+  kube::Key key_;
+  std::string data_key_;
+  size_t bytes_;
+  std::string metadata_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Effect> Apply(ObjectRef ref, std::string body, std::string owner_uid) {
+  return std::make_shared<ApplyEffect>(std::move(ref), "", std::move(body),
+                                       ApplyEffect::Ownership{.controller_uid = std::move(owner_uid)});
+}
+
+std::shared_ptr<const Effect> ApplyShared(ObjectRef ref, std::string body, std::string marker_label) {
+  return std::make_shared<ApplyEffect>(std::move(ref), "", std::move(body),
+                                       ApplyEffect::Ownership{.marker_label = std::move(marker_label)});
+}
+
+std::shared_ptr<const Effect> ApplyStatus(ObjectRef ref, std::string uid, std::string status) {
+  bj::object body{{"apiVersion", ref.resource->ApiVersion()}, {"kind", ref.resource->kind}};
+  body["metadata"] = bj::object{{"name", ref.key.name}, {"namespace", ref.key.ns}, {"uid", uid}};
+  body["status"] = bj::parse(status);
+  return std::make_shared<ApplyEffect>(std::move(ref), "status", bj::serialize(body), ApplyEffect::Ownership{});
+}
+
+std::shared_ptr<const Effect> Create(ObjectRef ref, std::string body, std::string owner_uid) {
+  return std::make_shared<CreateEffect>(std::move(ref), std::move(body), std::move(owner_uid));
+}
+
+std::shared_ptr<const Effect> MergePatch(std::string_view verb, ObjectRef ref, std::string uid, std::string patch) {
+  return std::make_shared<MergePatchEffect>(verb, std::move(ref), std::move(uid), std::move(patch));
+}
+
+Action Delete(ObjectRef ref, std::string uid, Proven proven, std::string reason) {
+  return {.effect = std::make_shared<DeleteEffect>(std::move(ref), std::move(uid), ""),
+          .reason = std::move(reason),
+          .guards = proven.guards(),
+          .after = {},
+          .event = {}};
+}
+
+Action DeleteUnchanged(ObjectRef ref, std::string uid, uint64_t resource_version, std::string reason) {
+  return {.effect = std::make_shared<DeleteEffect>(std::move(ref), std::move(uid), std::to_string(resource_version)),
+          .reason = std::move(reason),
+          .guards = {},
+          .after = {},
+          .event = {}};
+}
+
+std::shared_ptr<const Effect> CreateKeySecret(kube::Key key, std::string data_key, size_t bytes, std::string metadata) {
+  return std::make_shared<CreateKeySecretEffect>(std::move(key), std::move(data_key), bytes, std::move(metadata));
+}
+
+}  // namespace capstan::plan

@@ -1,0 +1,64 @@
+// The effects on Kubernetes objects, and the rules each obeys.
+//
+// Server-side apply is for objects that are ours alone (children, and the status of our custom resources). Objects with
+// several writers get the smallest patch. Every write to an object that was seen carries its uid. There is no deletion
+// without a proof: Delete takes guards, DeleteUnchanged the exact version that was seen. (test/nocompile/ tries.)
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "kube/resource.h"
+#include "plan/action.h"
+
+namespace capstan::plan {
+
+struct ObjectRef {
+  const kube::Resource* resource;
+  kube::Key key;
+  std::string ToString() const { return std::string(resource->kind) + " " + key.ToString(); }
+};
+
+// Server-side apply of a child, under the applied memo. An object of that name that is not controlled by `owner_uid`
+// is refused with kAlreadyExists: what is not ours is never taken over.
+std::shared_ptr<const Effect> Apply(ObjectRef ref, std::string body, std::string owner_uid);
+
+// Server-side apply of an object that several owners share and no controller owns (the workers' Service).
+std::shared_ptr<const Effect> ApplyShared(ObjectRef ref, std::string body, std::string marker_label);
+
+// Server-side apply of the status of the key's own object, whose uid is `uid`, under the memo. `status` is the value of
+// the field "status", as JSON.
+std::shared_ptr<const Effect> ApplyStatus(ObjectRef ref, std::string uid, std::string status);
+
+// Creates an object that is not applied afterwards (a pod). One of that name with the same controller counts as created.
+std::shared_ptr<const Effect> Create(ObjectRef ref, std::string body, std::string owner_uid);
+
+// A JSON merge patch of an object with several writers. `verb` says what it means: "cordon", "uncordon".
+std::shared_ptr<const Effect> MergePatch(std::string_view verb, ObjectRef ref, std::string uid, std::string patch);
+
+// At least one guard. Not default constructible, so that a deletion without one does not compile.
+class Proven {
+ public:
+  explicit Proven(std::shared_ptr<const Guard> guard) : guards_{std::move(guard)} {}
+  Proven And(std::shared_ptr<const Guard> guard) && {
+    guards_.push_back(std::move(guard));
+    return std::move(*this);
+  }
+  const Guards& guards() const { return guards_; }
+
+ private:
+  Guards guards_;
+};
+
+// Deletes the object of this uid once all guards are proven. What is gone already counts as deleted.
+Action Delete(ObjectRef ref, std::string uid, Proven proven, std::string reason);
+
+// Deletes the object if nobody, itself included, has changed it since `resource_version`: the API server is the proof.
+Action DeleteUnchanged(ObjectRef ref, std::string uid, uint64_t resource_version, std::string reason);
+
+// A Secret with `bytes` random bytes under `data_key`, created when there is none of that name and never touched again.
+// Without owner: it outlives everything that uses it. `metadata` is the JSON of labels and annotations.
+std::shared_ptr<const Effect> CreateKeySecret(kube::Key key, std::string data_key, size_t bytes, std::string metadata);
+
+}  // namespace capstan::plan

@@ -1,0 +1,27 @@
+// What effects, guards and questions may use: the clients, our own records, entropy. Owned by the engine.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "async/loop.h"
+#include "base/secret.h"
+#include "kube/client.h"
+#include "plan/memo.h"
+#include "plan/slurm_clusters.h"
+#include "plan/stores.h"
+
+namespace capstan::plan {
+
+class Services {
+ public:
+  async::Loop& loop;
+  kube::Client& client;
+  Stores& stores;  // answers to our writes go in here at once
+  AppliedMemo& memo;
+  SlurmClusters& slurm;
+  std::string field_manager;                     // of every server-side apply
+  std::function<Secret(size_t bytes)> entropy;   // random bytes fit for keys
+};
+
+}  // namespace capstan::plan

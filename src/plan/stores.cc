@@ -1,0 +1,18 @@
+#include "plan/stores.h"
+
+#include <algorithm>
+
+namespace capstan::plan {
+
+kube::AnyStore* Stores::Find(const kube::Resource& resource) const {
+  const auto found = std::ranges::find(all_, resource, &Entry::resource);
+  return found == all_.end() ? nullptr : found->store.get();
+}
+
+bool Stores::Trusted() const {
+  return std::ranges::all_of(all_, [](const Entry& entry) {
+    return (entry.store->feeds().empty() || entry.store->Synced()) && !entry.store->Suspect();
+  });
+}
+
+}  // namespace capstan::plan

@@ -1,0 +1,58 @@
+// The stores of one service: one per kind, found by type or by resource.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "kube/store.h"
+
+namespace capstan::plan {
+
+namespace internal {
+// One address per type; the type's name as far as Stores is concerned.
+template <class T>
+inline constexpr char kTypeTag = 0;
+}  // namespace internal
+
+// A kind with a store is a struct T as store.h wants it, with `static constexpr kube::Resource kResource`.
+class Stores {
+ public:
+  struct Entry {
+    kube::Resource resource;
+    std::string label_selector;  // of its watches
+    bool everywhere = false;     // watched in all namespaces, not only where custom resources live
+    std::unique_ptr<kube::AnyStore> store;
+  };
+
+  // Adds the store of T. REQUIRES: not added yet.
+  template <class T>
+  kube::Store<T>& Add(std::string label_selector = {}, bool everywhere = false) {
+    auto store = std::make_unique<kube::Store<T>>(std::string(T::kResource.plural));
+    kube::Store<T>& added = *store;
+    by_type_[&internal::kTypeTag<T>] = store.get();
+    all_.push_back({T::kResource, std::move(label_selector), everywhere, std::move(store)});
+    return added;
+  }
+
+  // REQUIRES: added.
+  template <class T>
+  const kube::Store<T>& Of() const {
+    return static_cast<const kube::Store<T>&>(*by_type_.at(&internal::kTypeTag<T>));
+  }
+
+  // The store that keeps objects of `resource`; nullptr when none does.
+  kube::AnyStore* Find(const kube::Resource& resource) const;
+
+  const std::vector<Entry>& all() const { return all_; }
+
+  // Every kind that is watched has been listed completely, and none is suspect of telling an old story. While false,
+  // nothing destructive is done.
+  bool Trusted() const;
+
+ private:
+  std::map<const void*, kube::AnyStore*> by_type_;
+  std::vector<Entry> all_;
+};
+
+}  // namespace capstan::plan

@@ -1,0 +1,46 @@
+#include "plan/world.h"
+
+namespace capstan::plan {
+
+const slurm::Node* SlurmView::Find(std::string_view node) const {
+  reads_->Note(World::NodeToken(cluster_, node));
+  return snapshot_ ? snapshot_->Find(node) : nullptr;
+}
+
+std::span<const slurm::Node> SlurmView::All() const {
+  reads_->Note(World::NodeToken(cluster_, "*"));
+  return snapshot_ ? std::span<const slurm::Node>(snapshot_->nodes()) : std::span<const slurm::Node>();
+}
+
+SlurmView World::Slurm(const std::string& cluster) const {
+  reads_.Note(NodeToken(cluster, ""));
+  SlurmView view;
+  view.cluster_ = cluster;
+  view.reads_ = &reads_;
+  if (parts_.slurm) view.state_ = parts_.slurm(cluster, &view.error_, &view.snapshot_, &view.absence_counts_);
+  return view;
+}
+
+Answer<std::any> World::AskAny(std::shared_ptr<const Question> question, Duration max_age) const {
+  const std::string id = question->id();
+  reads_.Note(MakeToken("question", id));
+  asked_.push_back({std::move(question), max_age});
+  const Answers::Entry* entry = parts_.answers ? parts_.answers->Find(id) : nullptr;
+  if (entry == nullptr) return {};
+  return {entry->state, entry->value.has_value() ? &entry->value : nullptr, entry->error,
+          parts_.tick - entry->fetched_at};
+}
+
+Duration World::HeldFor(std::string_view fact) const {
+  const auto held = parts_.held_since.find(std::string(fact));
+  const Tick since = held == parts_.held_since.end() ? parts_.tick : held->second;
+  facts_.emplace(fact, since);
+  return parts_.tick - since;
+}
+
+const Answers::Entry* Answers::Find(const std::string& id) const {
+  const auto found = entries_.find(id);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+}  // namespace capstan::plan

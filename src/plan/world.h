@@ -1,0 +1,152 @@
+// Everything that a Decide may know, at one moment, read only.
+//
+// Pointers and spans from here are good for this one Decide. All that is handed out is noted, and wakes the key when it
+// changes; there is nothing to subscribe to. Absence proves nothing by itself: whoever would destroy something because
+// of it asks for a guard.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/ledger.h"
+#include "plan/question.h"
+#include "plan/reads.h"
+#include "plan/stores.h"
+#include "slurm/snapshot.h"
+
+namespace capstan::plan {
+
+// What is known of one Slurm cluster.
+class SlurmView {
+ public:
+  enum class State : uint8_t {
+    kNone,         // nobody has said how to reach it: no RestApi, or not yet
+    kUnheard,      // there is a way, and no answer yet
+    kHeard,        // the snapshot is current
+    kUnreachable,  // it answered once, and does not now; the snapshot is old
+  };
+
+  State state() const { return state_; }
+  bool heard() const { return state_ == State::kHeard; }
+  const std::string& error() const { return error_; }  // why it is not heard, in words
+
+  // nullptr: no record of that name, as far as the snapshot shows; or no snapshot. Notes the node.
+  const slurm::Node* Find(std::string_view node) const;
+
+  // All nodes, by name. Notes every one, and that there may be more.
+  std::span<const slurm::Node> All() const;
+
+  // May a missing record be taken for what it seems? Not while unheard, nor before a new slurmctld has been up long
+  // enough for its nodes to come back (SlurmdTimeout and a minute).
+  bool absence_counts() const { return absence_counts_; }
+
+ private:
+  friend class World;
+  State state_ = State::kNone;
+  std::string error_;
+  std::string cluster_;
+  std::shared_ptr<const slurm::Snapshot> snapshot_;
+  bool absence_counts_ = false;
+  Reads* reads_ = nullptr;
+};
+
+class World {
+ public:
+  // What a World shows. The engine fills it; a test may, too.
+  struct Parts {
+    Time now{};
+    Tick tick{};
+    const Stores* stores = nullptr;
+    std::function<SlurmView::State(const std::string& cluster, std::string* error,
+                                   std::shared_ptr<const slurm::Snapshot>* snapshot, bool* absence_counts)>
+        slurm;
+    const Answers* answers = nullptr;
+    std::vector<Failure> failures;            // of this key's actions
+    std::map<std::string, Tick> held_since;   // facts that this key's last Decide stated
+  };
+  explicit World(Parts parts) : parts_(std::move(parts)) {}
+
+  Time now() const { return parts_.now; }
+
+  // --- Kubernetes ----------------------------------------------------------------------------------------------------
+
+  // nullptr: not there, as far as we know.
+  template <class T>
+  const T* Find(const kube::Key& key) const {
+    reads_.Note(MakeToken(T::kResource.plural, key.ToString()));
+    return parts_.stores->Of<T>().Find(key);
+  }
+
+  // Everything whose controller has this uid, by name.
+  template <class T>
+  kube::ObjectList<T> OwnedBy(std::string_view uid) const {
+    return By<T>("owner", uid);
+  }
+
+  // Everything in a namespace, by name.
+  template <class T>
+  kube::ObjectList<T> In(std::string_view ns) const {
+    reads_.Note(IndexToken(T::kResource.plural, "namespace", ns));
+    return parts_.stores->Of<T>().InNamespace(ns);
+  }
+
+  // The entry `value` of the index `index` (store.h), by namespace and name.
+  template <class T>
+  kube::ObjectList<T> By(std::string_view index, std::string_view value) const {
+    reads_.Note(IndexToken(T::kResource.plural, index, value));
+    return parts_.stores->Of<T>().By(index, value);
+  }
+
+  // --- Slurm ---------------------------------------------------------------------------------------------------------
+
+  SlurmView Slurm(const std::string& cluster) const;
+
+  // --- What is asked, and what happened --------------------------------------------------------------------------------
+
+  // The answer to a question, at most `max_age` old if it could be had; see question.h.
+  template <class Q>
+  Answer<typename Q::Value> Ask(Q question, Duration max_age) const {
+    return Typed<typename Q::Value>(AskAny(std::make_shared<const Q>(std::move(question)), max_age));
+  }
+
+  // The actions of this key that did not work out, by target.
+  std::span<const Failure> failures() const { return parts_.failures; }
+
+  // How long `fact` has held without interruption, as far as this process knows: since the first of the consecutive
+  // Decides that called this with it. Losing the memory (a restart) starts the wait anew and never shortens it.
+  Duration HeldFor(std::string_view fact) const;
+
+  // For the engine: what this World handed out and was told.
+  const Reads& reads() const { return reads_; }
+  const std::vector<Asked>& asked() const { return asked_; }
+  const std::map<std::string, Tick>& facts() const { return facts_; }
+
+  static Token IndexToken(std::string_view plural, std::string_view index, std::string_view value) {
+    return MakeToken(std::string(plural) + "/" + std::string(index), value);
+  }
+  static Token NodeToken(std::string_view cluster, std::string_view node) {
+    return MakeToken("slurm/" + std::string(cluster), node);
+  }
+
+ private:
+  Answer<std::any> AskAny(std::shared_ptr<const Question> question, Duration max_age) const;
+
+  template <class T>
+  static Answer<T> Typed(const Answer<std::any>& any) {
+    return {static_cast<typename Answer<T>::State>(any.state), any.value ? std::any_cast<T>(any.value) : nullptr,
+            any.error, any.age};
+  }
+
+  Parts parts_;
+  mutable Reads reads_;
+  mutable std::vector<Asked> asked_;
+  mutable std::map<std::string, Tick> facts_;
+};
+
+}  // namespace capstan::plan
