@@ -80,7 +80,7 @@ BuildRoot() {
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --dpkgopt='path-exclude=/usr/share/info/*' --dpkgopt='path-exclude=/usr/share/lintian/*' \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
-    --include="$(IFS=,; echo "$*")" \
+    ${1:+--include="$(IFS=,; echo "$*")"} \
     --setup-hook='mkdir -p "$1/var/cache/apt/archives"' \
     --setup-hook="cp -n '$debs'/*.deb \"\$1/var/cache/apt/archives/\" 2>/dev/null || true" \
     --essential-hook="$hook \"\$1\"" \

@@ -90,13 +90,15 @@ void MakeDirectories(const Role& role) {
 }
 
 Result<std::string> MakeFolder() {
-  const std::string wanted = Variable("CAPSTAN_ENTRY_FOLDER");
-  for (const std::string& path : {wanted, std::string("/run/capstan"), std::string("/tmp/capstan")}) {
+  // With the uid: in /tmp, others of the same name may have been first.
+  const std::string uid = std::to_string(geteuid());
+  const std::string wanted = Variable("CAPSTAN_ENTRY_FOLDER"), in_tmp = "/tmp/capstan-" + uid;
+  for (const std::string& path : {wanted, std::string("/run/capstan"), in_tmp}) {
     if (!path.empty() && OwnFolder(path)) return path;
   }
-  return Fail(Code::kUnavailable,
-              "no folder for the notify socket: neither /run/capstan nor /tmp/capstan can be made by uid " +
-                  std::to_string(geteuid()) + "; mount an emptyDir on /run or /tmp");
+  return Fail(Code::kUnavailable, "no folder for the notify socket: uid " + uid +
+                                      " can make neither /run/capstan nor " + in_tmp +
+                                      "; mount an emptyDir on /run or /tmp");
 }
 
 Result<std::vector<std::string>> DaemonArguments(const Role& role,
@@ -117,7 +119,9 @@ Result<Service> PrepareService(const Role& role, const std::vector<std::string>&
   CAPSTAN_TRY(std::vector<std::string> words, DaemonArguments(role, arguments));
   CAPSTAN_TRY(service.stop_limit, StopLimit());
   if (role.sizes_node) CAPSTAN_CHECK_OK(AddNodeSize(program, &words));
-  CAPSTAN_TRY(service.folder, MakeFolder());
+  Result<std::string> folder = MakeFolder();
+  if (!folder && role.notifies) return Fail(std::move(folder).error());
+  service.folder = std::move(folder).value_or("");
   service.argv.push_back(std::move(program));
   service.argv.insert(service.argv.end(), words.begin(), words.end());
   service.notifies = role.notifies;

@@ -188,6 +188,7 @@ void Supervisor::OnTime() {
 }
 
 void Supervisor::SetReady(bool ready) const {
+  if (service_.folder.empty()) return;
   if (!ready) {
     unlink(ready_path_.c_str());
     return;

@@ -31,7 +31,7 @@ namespace capstan::entry {
 
 struct Service {
   std::vector<std::string> argv;  // argv[0] is the program's path
-  std::string folder;             // writable, for the socket and the ready file
+  std::string folder;             // writable, for the socket and the ready file; needed only if it notifies
   bool notifies = false;
   bool keeps_jobs = false;
   std::chrono::milliseconds stop_limit{};
