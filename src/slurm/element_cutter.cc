@@ -1,0 +1,115 @@
+#include "slurm/element_cutter.h"
+
+namespace capstan::slurm {
+namespace {
+
+constexpr size_t kLongestKey = 256;
+
+bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool Opens(char c) { return c == '{' || c == '['; }
+bool Closes(char c) { return c == '}' || c == ']'; }
+
+}  // namespace
+
+ElementCutter::ElementCutter(std::string array, OnElement on_element, Limits limits)
+    : array_(std::move(array)), on_element_(std::move(on_element)), limits_(limits) {}
+
+Result<void> ElementCutter::Feed(std::string_view bytes) {
+  for (char c : bytes) {
+    switch (state_) {
+      case State::kBefore:
+        if (IsSpace(c)) break;
+        if (c != '{') return Fail(Code::kInvalid, "the answer is not a JSON object");
+        rest_ += c;
+        depth_ = 1;
+        state_ = State::kInside;
+        break;
+      case State::kInside: CAPSTAN_CHECK_OK(Outside(c)); break;
+      case State::kArray: CAPSTAN_CHECK_OK(Array(c)); break;
+      case State::kElement: CAPSTAN_CHECK_OK(Element(c)); break;
+      case State::kDone:
+        if (!IsSpace(c)) return Fail(Code::kInvalid, "the answer goes on after its end");
+        break;
+    }
+  }
+  return {};
+}
+
+// True when `c` belongs to a string, its closing quote included.
+bool ElementCutter::InString(char c) {
+  if (!in_string_) {
+    in_string_ = c == '"';
+    return in_string_;
+  }
+  if (escaped_) {
+    escaped_ = false;
+  } else if (c == '\\') {
+    escaped_ = true;
+  } else if (c == '"') {
+    in_string_ = false;
+  }
+  return true;
+}
+
+// Keeps the last string before a ':' at the top level, to know whose value comes.
+void ElementCutter::TopLevel(char c) {
+  if (depth_ != 1) return;
+  if (in_string_ && c != '"') {
+    if (word_.size() < kLongestKey) word_ += c;
+  } else if (c == ':') {
+    key_ = std::move(word_);
+    word_.clear();
+  } else if (c == ',') {
+    key_.clear();
+    word_.clear();
+  }
+}
+
+Result<void> ElementCutter::Outside(char c) {
+  if (rest_.size() >= limits_.rest_bytes) return Fail(Code::kInvalid, "the answer around its list is too large");
+  rest_ += c;
+  TopLevel(c);
+  if (InString(c)) return {};
+  if (depth_ == 1 && c == '[' && key_ == array_) {
+    state_ = State::kArray;
+    key_.clear();
+  } else if (Opens(c)) {
+    ++depth_;
+  } else if (Closes(c) && --depth_ == 0) {
+    state_ = State::kDone;
+  }
+  return {};
+}
+
+Result<void> ElementCutter::Array(char c) {
+  if (IsSpace(c) || c == ',') return {};
+  if (c == ']') {
+    rest_ += c;
+    state_ = State::kInside;
+    return {};
+  }
+  element_.clear();
+  depth_ = 0;
+  state_ = State::kElement;
+  return Element(c);
+}
+
+Result<void> ElementCutter::Element(char c) {
+  if (!InString(c)) {
+    if (Opens(c)) ++depth_;
+    const bool list_ends = depth_ == 0 && c == ']';
+    if (Closes(c)) --depth_;
+    if (list_ends || (depth_ == 0 && c == ',')) {
+      depth_ = 1;
+      state_ = State::kArray;
+      CAPSTAN_CHECK_OK(on_element_(element_));
+      return list_ends ? Array(c) : Result<void>();
+    }
+    if (depth_ < 0) return Fail(Code::kInvalid, "the answer's brackets do not match");
+  }
+  if (element_.size() >= limits_.element_bytes) return Fail(Code::kInvalid, "one element of the answer's list is too large");
+  element_ += c;
+  return {};
+}
+
+}  // namespace capstan::slurm

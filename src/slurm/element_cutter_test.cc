@@ -1,0 +1,80 @@
+#include "slurm/element_cutter.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "base/text.h"
+
+namespace capstan::slurm {
+namespace {
+
+struct Cut {
+  std::vector<std::string> elements;
+  std::string rest;
+  bool complete = false;
+  std::string error;
+
+  bool operator==(const Cut&) const = default;
+};
+
+Cut CutUp(std::string_view text, size_t piece, ElementCutter::Limits limits = {}) {
+  Cut cut;
+  ElementCutter cutter("nodes", [&](std::string_view e) { cut.elements.emplace_back(e); return Result<void>(); }, limits);
+  for (size_t at = 0; at < text.size() && cut.error.empty(); at += piece)
+    if (auto fed = cutter.Feed(text.substr(at, piece)); !fed) cut.error = fed.error().message();
+  cut.rest = cutter.rest();
+  cut.complete = cutter.complete();
+  return cut;
+}
+
+TEST(ElementCutter, TakesElementsOutAndLeavesTheRest) {
+  const std::string text =
+      R"({"a":{"nodes":[1]},"nodes": [ {"x":"]},{[\""} , {"y":[1,{"z":2}]},3,"four" ],"last":[{"nodes":[5]}],"e":[]} )";
+  const Cut expected{.elements = {R"({"x":"]},{[\""} )", R"({"y":[1,{"z":2}]})", "3", R"("four" )"},
+                     .rest = R"({"a":{"nodes":[1]},"nodes": [],"last":[{"nodes":[5]}],"e":[]})",
+                     .complete = true,
+                     .error = ""};
+  for (size_t piece = 1; piece <= text.size(); ++piece) EXPECT_EQ(CutUp(text, piece), expected) << piece;
+}
+
+TEST(ElementCutter, EmptyAndMissingListsAreNoElements) {
+  EXPECT_EQ(CutUp(R"({"nodes":[]})", 3).rest, R"({"nodes":[]})");
+  EXPECT_EQ(CutUp(R"({"errors":[{"e":1}]})", 3).rest, R"({"errors":[{"e":1}]})");
+  EXPECT_TRUE(CutUp("{}", 1).complete);
+  EXPECT_EQ(CutUp(R"({"x":"nodes","y":["nodes"],"z":[1]})", 1).elements.size(), 0u);
+}
+
+TEST(ElementCutter, ACutOffAnswerIsNeverComplete) {
+  const std::string text = R"({"nodes":[{"a":1},{"b":"x"}],"errors":[]})";
+  for (size_t end = 0; end < text.size(); ++end) EXPECT_FALSE(CutUp(text.substr(0, end), 7).complete) << end;
+}
+
+TEST(ElementCutter, RefusesWhatIsNoObjectOrTooLarge) {
+  EXPECT_EQ(CutUp("Authentication failure", 5).error, "the answer is not a JSON object");
+  EXPECT_EQ(CutUp("[]", 5).error, "the answer is not a JSON object");
+  EXPECT_EQ(CutUp("{} x", 5).error, "the answer goes on after its end");
+  EXPECT_EQ(CutUp(R"({"nodes":[}]})", 5).error, "the answer's brackets do not match");
+  EXPECT_EQ(CutUp(R"({"nodes":["0123456789"]})", 5, {.element_bytes = 8, .rest_bytes = 100}).error,
+            "one element of the answer's list is too large");
+  EXPECT_EQ(CutUp(R"({"x":"0123456789"})", 5, {.element_bytes = 8, .rest_bytes = 10}).error,
+            "the answer around its list is too large");
+}
+
+TEST(ElementCutter, AnErrorOfTheReceiverEndsIt) {
+  ElementCutter cutter("nodes", [](std::string_view) { return Fail(Code::kInvalid, "no"); });
+  EXPECT_EQ(cutter.Feed(R"({"nodes":[1,2]})").error().message(), "no");
+}
+
+TEST(ElementCutter, PiecesNeverMatterForAnyText) {
+  static constexpr char kBytes[] = "{}[]\",:\\ 1n";
+  for (uint64_t seed = 1; seed <= 5000; ++seed) {
+    Random random(seed);
+    std::string text = R"({"nodes":[)";
+    for (uint64_t left = random.Below(40); left > 0; --left) text += kBytes[random.Below(sizeof(kBytes) - 1)];
+    const Cut whole = CutUp(text, text.size()), pieces = CutUp(text, 1 + random.Below(5));
+    EXPECT_EQ(whole, pieces) << "seed " << seed << ": " << text;
+  }
+}
+
+}  // namespace
+}  // namespace capstan::slurm

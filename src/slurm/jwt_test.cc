@@ -1,0 +1,76 @@
+#include "slurm/jwt.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/hash.h"
+
+namespace capstan::slurm {
+namespace {
+
+const Secret kKey("0123456789abcdef0123456789abcdef");
+
+TokenClaims SomeClaims() {
+  return {.user = "slurm",
+          .issuer = "capstan",
+          .id = "7d2f",
+          .issued_at = Time(std::chrono::seconds(1'700'000'000)),
+          .expires_at = Time(std::chrono::seconds(1'700'000'900))};
+}
+
+TEST(SignToken, IsTheTokenSlurmReads) {
+  const auto token = SignToken(SomeClaims(), kKey);
+  ASSERT_TRUE(token);
+  const std::string signed_part =
+      Base64Url(R"({"alg":"HS256","typ":"JWT"})") + "." +
+      Base64Url(R"({"iss":"capstan","iat":1700000000,"nbf":1700000000,"exp":1700000900,"jti":"7d2f","sun":"slurm"})");
+  EXPECT_EQ(token->Reveal(), signed_part + "." + Base64Url(HmacSha256(kKey.Reveal(), signed_part)));
+}
+
+TEST(SignToken, NobodyIsTheUserOfATokenWithoutOne) {
+  TokenClaims claims = SomeClaims();
+  claims.user = "";
+  EXPECT_EQ(ReadToken(*SignToken(claims, kKey), kKey)->user, "nobody");
+}
+
+TEST(SignToken, KeepsExpiryWithinWhatSlurmCanRead) {
+  TokenClaims claims = SomeClaims();
+  claims.expires_at = Time(std::chrono::seconds(5'000'000'000));
+  EXPECT_EQ(UnixSeconds(ReadToken(*SignToken(claims, kKey), kKey)->expires_at), 2147483646);
+}
+
+TEST(SignToken, RefusesAnEmptyKeyAndATokenThatIsNeverValid) {
+  EXPECT_EQ(SignToken(SomeClaims(), Secret()).error().code(), Code::kInvalid);
+  TokenClaims claims = SomeClaims();
+  claims.expires_at = claims.issued_at;
+  EXPECT_EQ(SignToken(claims, kKey).error().code(), Code::kInvalid);
+}
+
+TEST(ReadToken, GivesBackWhatWasSigned) {
+  TokenClaims claims = SomeClaims();
+  claims.user = "a \"quoted\" user";
+  EXPECT_EQ(ReadToken(*SignToken(claims, kKey), kKey), Result<TokenClaims>(claims));
+}
+
+TEST(ReadToken, NoticesAnotherKeyAndEveryAlteredByte) {
+  const Secret token = *SignToken(SomeClaims(), kKey);
+  EXPECT_EQ(ReadToken(token, Secret("another")).error().code(), Code::kUnauthenticated);
+  for (size_t i = 0; i < token.Reveal().size(); ++i) {
+    std::string altered(token.Reveal());
+    altered[i] = altered[i] == 'A' ? 'B' : 'A';
+    EXPECT_FALSE(ReadToken(Secret(altered), kKey)) << "byte " << i;
+  }
+}
+
+TEST(ReadToken, RefusesWhatIsNoTokenWithoutQuotingIt) {
+  const std::string none = Base64Url(R"({"alg":"none"})") + "." + Base64Url(R"({"sun":"root","iat":1,"exp":2})") + ".";
+  for (const std::string& text : {std::string(), std::string("a.b"), std::string("sesame.sesame.sesame"), none}) {
+    const auto claims = ReadToken(Secret(text), kKey);
+    ASSERT_FALSE(claims) << text;
+    EXPECT_EQ(claims.error().code(), Code::kInvalid);
+    EXPECT_THAT(claims.error().message(), ::testing::Not(::testing::HasSubstr("sesame")));
+  }
+}
+
+}  // namespace
+}  // namespace capstan::slurm
