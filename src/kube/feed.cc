@@ -1,0 +1,314 @@
+#include "kube/feed.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/log.h"
+#include "kube/errors.h"
+#include "kube/store_edit.h"
+
+namespace capstan::kube {
+namespace {
+
+// How long something of our own may stand unconfirmed before the server is asked for everything.
+constexpr Duration kUnconfirmed = 2min;
+
+constexpr std::string_view kInitialEventsEnd = "k8s.io/initial-events-end";
+
+using Type = WatchEvent::Type;
+
+std::optional<Type> ParseType(std::string_view text) {
+  if (text == "ADDED") return Type::kAdded;
+  if (text == "MODIFIED") return Type::kModified;
+  if (text == "DELETED") return Type::kDeleted;
+  if (text == "BOOKMARK") return Type::kBookmark;
+  if (text == "ERROR") return Type::kError;
+  return std::nullopt;
+}
+
+// What is left to read of an object whose other fields are not what their table says.
+struct MetadataOnly {
+  json::ObjectMeta metadata;
+  static const json::Schema& Schema() {
+    static const json::Schema schema =
+        json::Object<MetadataOnly>({json::Field<&MetadataOnly::metadata>("metadata")});
+    return schema;
+  }
+};
+
+}  // namespace
+
+// --- Hearing
+// -----------------------------------------------------------------------------------------------------------
+
+Result<WatchEvent> Feed::Take(std::string_view line, size_t readable, Tick now) {
+  auto decoded = store_.DecodeEvent(line, readable);
+  if (!decoded) return TakeUnread(line, decoded.error(), now);
+  const auto type = ParseType(decoded->type);
+  if (!type || *type == Type::kError) return TakeUnread(line, Error(Code::kInvalid, "unknown type"), now);
+  return Heed(*type, std::move(decoded->object), now);
+}
+
+// ERROR events carry a Status, whose fields have other types than the object's; hence this second look at the
+// line.
+Result<WatchEvent> Feed::TakeUnread(std::string_view line, const Error& why, Tick now) {
+  CAPSTAN_TRY(const auto event, json::Decode<WatchLine<json::Raw>>(line));
+  const auto type = ParseType(event.type);
+  if (!type)
+    return Fail(Code::kInvalid, "the watch sent an event of type \"" + event.type.substr(0, 40) + "\"");
+  if (*type == Type::kError) return WatchEvent{.type = *type, .error = ErrorFromStatus(event.object.text)};
+  CAPSTAN_TRY(const MetadataOnly object, json::Decode<MetadataOnly>(event.object.text));
+  heard_at_ = now;
+  if (*type == Type::kDeleted)
+    Drop(object.metadata);
+  else
+    NoteUnread(object.metadata, why);
+  if (!listing_) Advance(object.metadata.resource_version);
+  return WatchEvent{.type = *type, .version = object.metadata.resource_version};
+}
+
+WatchEvent Feed::Heed(Type type, std::unique_ptr<AnyObject> object, Tick now) {
+  const json::ObjectMeta& meta = object->meta();
+  WatchEvent event{.type = type, .version = meta.resource_version};
+  heard_at_ = now;
+  if (type == Type::kBookmark) {
+    event.list_complete = meta.Annotation(std::string(kInitialEventsEnd)) == "true";
+    if (event.list_complete && listing_) EndList(event.version, now);
+  } else if (type == Type::kDeleted) {
+    Drop(meta);
+  } else if (listing_) {
+    PutListed(std::move(object));
+  } else {
+    Put(std::move(object));
+  }
+  // Initial events come in any order; how far they reach only the bookmark behind them says.
+  if (!listing_) Advance(event.version);
+  return event;
+}
+
+void Feed::NoteUnread(const json::ObjectMeta& meta, const Error& why) {
+  if (std::has_single_bit(++store_.undecodable_)) {
+    log::Error("object cannot be read, its last good content is kept", {{"store", store_.name()},
+                                                                        {"namespace", meta.namespace_},
+                                                                        {"name", meta.name},
+                                                                        {"error", why.message()},
+                                                                        {"so_far", store_.undecodable_}});
+  }
+  if (AnyStore::Entry* entry = store_.FindEntry(meta.namespace_, meta.name)) entry->listed = list_;
+}
+
+void Feed::Put(std::unique_ptr<AnyObject> object) {
+  const json::ObjectMeta& meta = object->meta();
+  const AnyStore::Entry* entry = store_.FindEntry(meta.namespace_, meta.name);
+  if (entry && entry->heard && meta.resource_version <= entry->heard->meta().resource_version) return;
+  Hear(std::move(object));
+}
+
+void Feed::PutListed(std::unique_ptr<AnyObject> object) {
+  const json::ObjectMeta& meta = object->meta();
+  AnyStore::Entry* entry = store_.FindEntry(meta.namespace_, meta.name);
+  const AnyObject* heard = entry ? entry->heard.get() : nullptr;
+  ForgetAside(meta.namespace_, meta.name);
+  if (heard && heard->meta().resource_version == meta.resource_version && heard->SameAs(*object)) {
+    entry->listed = list_;
+    return;
+  }
+  // Up to the frontier everything has been heard. What is older than that and not known, or known newer, is a
+  // server that lags, and will say more before the list ends, or another history.
+  const uint64_t known = heard ? heard->meta().resource_version : frontier_;
+  if (synced_ && meta.resource_version <= known)
+    aside_.push_back(std::move(object));
+  else
+    Hear(std::move(object));
+}
+
+void Feed::Hear(std::unique_ptr<AnyObject> object) {
+  const AnyObject& now_heard = *object;
+  const json::ObjectMeta& meta = now_heard.meta();
+  store_.Edit(meta.namespace_, meta.name, [&](AnyStore::Entry& entry) {
+    store_.Retire(std::move(entry.heard));
+    entry.heard = std::move(object);
+    entry.listed = list_;
+    entry.hidden = Buried(meta.uid);
+    if (entry.own && entry.own->meta().resource_version <= meta.resource_version)
+      store_.Retire(std::move(entry.own));
+  });
+  std::erase_if(provisional_, [&](const Provisional& own) {
+    return own.version <= meta.resource_version && own.key.name == meta.name && own.key.ns == meta.namespace_;
+  });
+}
+
+void Feed::Drop(const json::ObjectMeta& gone) {
+  ForgetAside(gone.namespace_, gone.name);
+  const bool ours = std::erase_if(tombstones_, [&](const Tombstone& t) { return t.uid == gone.uid; }) > 0;
+  const AnyStore::Entry* entry = store_.FindEntry(gone.namespace_, gone.name);
+  if (!entry) return;
+  // A selector that no longer matches says DELETED too; an answer newer than that may match again.
+  const auto ends = [&](const std::unique_ptr<AnyObject>& object) {
+    return object && object->meta().uid == gone.uid &&
+           (ours || object->meta().resource_version <= gone.resource_version);
+  };
+  store_.Edit(gone.namespace_, gone.name, [&](AnyStore::Entry& entry) {
+    if (ends(entry.own)) store_.Retire(std::move(entry.own));
+    if (!ends(entry.heard)) return;
+    store_.Retire(std::move(entry.heard));
+    entry.hidden = false;
+  });
+}
+
+// --- The frontier
+// ------------------------------------------------------------------------------------------------------
+
+void Feed::Advance(uint64_t version) {
+  if (version <= frontier_) return;
+  frontier_ = version;
+  Uncover([&](const Provisional& own) { return own.version <= version; });
+}
+
+// Lets go of own answers that `pick` chooses: what the watch said shows again.
+template <class Pick>
+void Feed::Uncover(Pick pick) {
+  std::vector<Provisional> leaving;
+  std::erase_if(provisional_, [&](Provisional& own) { return pick(own) && (leaving.push_back(own), true); });
+  for (const Provisional& own : leaving) {
+    store_.Edit(own.key.ns, own.key.name,
+                [&](AnyStore::Entry& entry) { store_.Retire(std::move(entry.own)); });
+  }
+}
+
+std::optional<Tick> Feed::RelistDue() const {
+  if (relist_asked_) return Tick::min();
+  std::optional<Tick> oldest;
+  for (const Provisional& own : provisional_) oldest = std::min(oldest.value_or(own.since), own.since);
+  for (const Tombstone& own : tombstones_) oldest = std::min(oldest.value_or(own.since), own.since);
+  return oldest ? std::optional(*oldest + kUnconfirmed) : std::nullopt;
+}
+
+// --- Lists
+// -------------------------------------------------------------------------------------------------------------
+
+void Feed::BeginList() {
+  ++list_;
+  listing_ = true;
+  relist_asked_ = false;
+  aside_.clear();
+}
+
+Result<PageInfo> Feed::TakePage(std::string_view text) {
+  if (auto page = store_.DecodePage(text)) {
+    for (auto& object : page->objects) PutListed(std::move(object));
+    return std::move(page->info);
+  }
+  // One object that cannot be read must not hide the others.
+  CAPSTAN_TRY(auto page, json::Decode<ListPage<json::Raw>>(text));
+  for (const json::Raw& item : page.items) {
+    auto object = store_.DecodeObject(item.text);
+    if (object) {
+      PutListed(std::move(*object));
+      continue;
+    }
+    CAPSTAN_TRY(const MetadataOnly unread, json::Decode<MetadataOnly>(item.text));
+    NoteUnread(unread.metadata, object.error());
+  }
+  return std::move(page.metadata);
+}
+
+void Feed::EndList(uint64_t version, Tick now) {
+  const bool rewritten = version < frontier_ || !aside_.empty();
+  for (auto& object : std::exchange(aside_, {})) Hear(std::move(object));
+  Sweep();
+  RetireTombstones();
+  // What was answered before the list began is in it, unless history was rewritten: then it is in neither.
+  Uncover([&](const Provisional& own) { return own.list < list_ || rewritten; });
+  listing_ = false;
+  synced_ = true;
+  heard_at_ = now;
+  if (rewritten) {
+    log::Warn(
+        "a complete list is older than what was known; taking it, and listing once more before anything is "
+        "destroyed",
+        {{"store", store_.name()}, {"namespace", ns_}, {"listed", version}, {"known", frontier_}});
+    frontier_ = version;
+    relist_asked_ = true;
+  }
+  suspect_ = rewritten;
+  Advance(version);
+  if (!store_.listener_) return;
+  if (rewritten) store_.listener_->OnSuspect(store_);
+  store_.listener_->OnListed(store_);
+}
+
+void Feed::Sweep() {
+  for (const Key& key : KeysInScope(true)) {
+    store_.Edit(key.ns, key.name, [&](AnyStore::Entry& entry) {
+      store_.Retire(std::move(entry.heard));
+      entry.hidden = false;
+    });
+  }
+}
+
+void Feed::RetireTombstones() {
+  std::vector<Tombstone> leaving;
+  std::erase_if(tombstones_,
+                [&](Tombstone& own) { return own.list < list_ && (leaving.push_back(own), true); });
+  for (const Tombstone& own : leaving) {
+    if (store_.FindEntry(own.key.ns, own.key.name) == nullptr) continue;
+    store_.Edit(own.key.ns, own.key.name, [&](AnyStore::Entry& entry) {
+      entry.hidden = entry.heard && Buried(entry.heard->meta().uid);
+    });
+  }
+}
+
+void Feed::ForgetAside(std::string_view ns, std::string_view name) {
+  std::erase_if(aside_, [&](const auto& object) { return KeyView(object->meta()) == KeyView(ns, name); });
+}
+
+std::vector<Key> Feed::KeysInScope(bool unlisted_only) const {
+  std::vector<Key> keys;
+  for (const AnyStore::Entry& entry : store_.entries_) {
+    const json::ObjectMeta& meta = entry.meta();
+    if (!ns_.empty() && meta.namespace_ != ns_) continue;
+    if (!unlisted_only || (entry.heard && entry.listed != list_))
+      keys.push_back({meta.namespace_, meta.name});
+  }
+  return keys;
+}
+
+// --- Own writes
+// --------------------------------------------------------------------------------------------------------
+
+bool Feed::Answered(std::unique_ptr<AnyObject> object, Tick now) {
+  const json::ObjectMeta& meta = object->meta();
+  if (meta.resource_version <= frontier_ || Buried(meta.uid)) return false;
+  if (const AnyStore::Entry* entry = store_.FindEntry(meta.namespace_, meta.name)) {
+    if (entry->heard && entry->heard->meta().resource_version >= meta.resource_version) return false;
+    if (entry->own && entry->own->meta().resource_version >= meta.resource_version) return false;
+  }
+  const Key key{meta.namespace_, meta.name};
+  std::erase_if(provisional_, [&](const Provisional& own) { return own.key == key; });
+  provisional_.push_back({meta.resource_version, now, list_, key});
+  store_.Edit(key.ns, key.name, [&](AnyStore::Entry& entry) {
+    store_.Retire(std::move(entry.own));
+    entry.own = std::move(object);
+  });
+  return true;
+}
+
+void Feed::Deleted(const Key& key, std::string_view uid, Tick now) {
+  if (uid.empty() || Buried(uid)) return;
+  tombstones_.push_back({std::string(uid), now, list_, key});
+  if (store_.FindEntry(key.ns, key.name) == nullptr) return;
+  store_.Edit(key.ns, key.name, [&](AnyStore::Entry& entry) {
+    if (entry.own && entry.own->meta().uid == uid) {
+      store_.Retire(std::move(entry.own));
+      std::erase_if(provisional_, [&](const Provisional& own) { return own.key == key; });
+    }
+    entry.hidden = entry.heard && entry.heard->meta().uid == uid;
+  });
+}
+
+bool Feed::Buried(std::string_view uid) const {
+  return std::ranges::any_of(tombstones_, [&](const Tombstone& own) { return own.uid == uid; });
+}
+
+}  // namespace capstan::kube

@@ -1,0 +1,80 @@
+// What stores of all kinds have in common: objects without their type, and the changes they tell of.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "json/object_meta.h"
+
+namespace capstan::kube {
+
+// Bytes on the heap behind a value, by its field table; an estimate.
+size_t HeapBytes(const json::Type& type, const void* value);
+
+// An object whose kind only its Store knows.
+class AnyObject {
+ public:
+  virtual ~AnyObject() = default;
+  virtual const json::ObjectMeta& meta() const = 0;
+  // Nothing that the store keeps of the two differs. resourceVersion does not count: it changes when anything
+  // does. REQUIRES: both are of one store.
+  virtual bool SameAs(const AnyObject& other) const = 0;
+  // What it occupies, estimated.
+  virtual size_t bytes() const = 0;
+};
+
+template <class T>
+class ObjectOf final : public AnyObject {
+ public:
+  explicit ObjectOf(T object) : value(std::move(object)) {}
+  const json::ObjectMeta& meta() const override { return value.metadata; }
+  bool SameAs(const AnyObject& other) const override {
+    return value == static_cast<const ObjectOf&>(other).value;
+  }
+  size_t bytes() const override { return sizeof(*this) + HeapBytes(json::kType<T>, &value); }
+
+  T value;
+};
+
+// The name of an index and one of its values: "owner" and a UID, "namespace" and a namespace, or as AddIndex
+// named it.
+struct IndexEntry {
+  std::string_view index;
+  std::string_view value;
+};
+
+// One object that became visible, visibly changed, or disappeared. All texts are good during the call only.
+struct Change {
+  enum class What : uint8_t { kAdded, kChanged, kRemoved };
+  What what;
+  std::string_view ns;
+  std::string_view name;
+  std::string_view uid;  // of the object there now; of the one that was there, when removed
+  std::string_view
+      old_uid;  // of the one before; another than `uid` when the name was used again; "" when added
+  // Every index entry that the object was in before or is in now: who reads one of them may see something
+  // else now.
+  std::span<const IndexEntry> touched;
+};
+
+class AnyStore;
+
+// Is told of changes within the call that makes them. REQUIRES: does not change the store from inside.
+class StoreListener {
+ public:
+  virtual ~StoreListener() = default;
+
+  // Only real changes: nothing is told when no field that the store keeps has changed.
+  virtual void OnChange(const AnyStore& store, const Change& change) = 0;
+
+  // A complete list has come in. Told for each of them; Synced() may have become true.
+  virtual void OnListed(const AnyStore& store) = 0;
+
+  // The server's history has been rewritten under us (store.h, Suspect). Nothing that any store says may be
+  // the ground for destroying anything until all stores have been listed again; ask each of them for that.
+  virtual void OnSuspect(const AnyStore& store) = 0;
+};
+
+}  // namespace capstan::kube

@@ -1,0 +1,220 @@
+#include "kube/store.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "kube/feed.h"
+#include "kube/store_edit.h"
+
+namespace capstan::kube {
+namespace {
+
+constexpr std::string_view kByOwner = "owner";
+constexpr std::string_view kByNamespace = "namespace";
+
+std::vector<std::string> OwnerUid(const AnyObject& object) {
+  const json::OwnerReference* owner = object.meta().ControllerOwner();
+  return owner ? std::vector{owner->uid} : std::vector<std::string>();
+}
+
+// Puts `after` where `before` was, or would be; either may be null.
+void Exchange(std::vector<const AnyObject*>& list, const AnyObject* before, const AnyObject* after) {
+  const json::ObjectMeta& meta = (after ? after : before)->meta();
+  const auto at = std::ranges::lower_bound(list, KeyView(meta), {},
+                                           [](const AnyObject* o) { return KeyView(o->meta()); });
+  if (!before)
+    list.insert(at, after);
+  else if (after)
+    *at = after;
+  else
+    list.erase(at);
+}
+
+void SortUnique(std::vector<std::string>& values) {
+  std::ranges::sort(values);
+  values.erase(std::ranges::unique(values).begin(), values.end());
+}
+
+}  // namespace
+
+AnyStore::AnyStore(std::string name) : name_(std::move(name)) {
+  indexes_.push_back({std::string(kByOwner), &OwnerUid, {}, {}, {}});
+}
+AnyStore::~AnyStore() = default;
+
+// --- Feeds
+// -------------------------------------------------------------------------------------------------------------
+
+Feed& AnyStore::AddFeed(std::string_view ns) {
+  for (const auto& feed : feeds_) {
+    if (feed->ns() == ns) return *feed;
+  }
+  assert((feeds_.empty() || (!ns.empty() && !feeds_[0]->ns().empty())) && "scopes must not overlap");
+  return *feeds_.emplace_back(std::make_unique<Feed>(*this, std::string(ns)));
+}
+
+void AnyStore::RemoveFeed(std::string_view ns) {
+  const auto at =
+      std::ranges::find(feeds_, ns, [](const auto& feed) { return std::string_view(feed->ns()); });
+  if (at == feeds_.end()) return;
+  for (const Key& key : (*at)->KeysInScope(false)) {
+    Edit(key.ns, key.name, [&](Entry& entry) {
+      Retire(std::move(entry.heard));
+      Retire(std::move(entry.own));
+    });
+  }
+  feeds_.erase(at);
+}
+
+Feed* AnyStore::FeedFor(std::string_view ns) const {
+  for (const auto& feed : feeds_) {
+    if (feed->ns().empty() || feed->ns() == ns) return feed.get();
+  }
+  return nullptr;
+}
+
+std::vector<Feed*> AnyStore::feeds() const {
+  std::vector<Feed*> all;
+  for (const auto& feed : feeds_) all.push_back(feed.get());
+  return all;
+}
+
+bool AnyStore::Synced() const {
+  return !feeds_.empty() && std::ranges::all_of(feeds_, [](const auto& feed) { return feed->synced(); });
+}
+
+bool AnyStore::Live(Tick now, Duration silence) const {
+  return !feeds_.empty() &&
+         std::ranges::all_of(feeds_, [&](const auto& feed) { return feed->Live(now, silence); });
+}
+
+bool AnyStore::Suspect() const {
+  return std::ranges::any_of(feeds_, [](const auto& feed) { return feed->suspect(); });
+}
+
+void AnyStore::AskRelist() {
+  for (const auto& feed : feeds_) feed->AskRelist();
+}
+
+// --- Own writes
+// --------------------------------------------------------------------------------------------------------
+
+Result<bool> AnyStore::Answered(std::string_view object_json, Tick now) {
+  CAPSTAN_TRY(std::unique_ptr<AnyObject> object, DecodeObject(object_json));
+  return AnsweredAny(std::move(object), now);
+}
+
+Result<bool> AnyStore::AnsweredAny(std::unique_ptr<AnyObject> object, Tick now) {
+  if (object->meta().name.empty())
+    return Fail(Code::kInvalid, "metadata.name is empty, the answer holds no object");
+  Feed* feed = FeedFor(object->meta().namespace_);
+  return feed != nullptr && feed->Answered(std::move(object), now);
+}
+
+void AnyStore::Deleted(const Key& key, std::string_view uid, Tick now) {
+  if (Feed* feed = FeedFor(key.ns)) feed->Deleted(key, uid, now);
+}
+
+// --- Reading
+// -----------------------------------------------------------------------------------------------------------
+
+const AnyObject* AnyStore::FindAny(std::string_view ns, std::string_view name) const {
+  const size_t at = Place(ns, name);
+  const bool there = at < entries_.size() && KeyView(entries_[at].meta()) == KeyView(ns, name);
+  return there ? entries_[at].visible() : nullptr;
+}
+
+std::span<const AnyObject* const> AnyStore::InNamespaceAny(std::string_view ns) const {
+  return std::ranges::equal_range(visible_, ns, {},
+                                  [](const AnyObject* o) { return std::string_view(o->meta().namespace_); });
+}
+
+std::span<const AnyObject* const> AnyStore::ByIndexAny(std::string_view index, std::string_view value) const {
+  const auto at = std::ranges::find(indexes_, index, [](const Index& i) { return std::string_view(i.name); });
+  assert(at != indexes_.end() && "no such index");
+  const auto list = at->lists.find(value);
+  return list == at->lists.end() ? std::span<const AnyObject* const>() : list->second;
+}
+
+void AnyStore::AddIndexAny(std::string name, IndexFunction values) {
+  Index& index = indexes_.emplace_back(Index{std::move(name), std::move(values), {}, {}, {}});
+  for (const AnyObject* object : visible_) Reindex(index, nullptr, object);
+}
+
+AnyStore::Counts AnyStore::counts() const {
+  Counts counts{.objects = visible_.size(), .undecodable = undecodable_};
+  counts.bytes = entries_.capacity() * sizeof(Entry) + visible_.capacity() * sizeof(void*);
+  for (const auto& feed : feeds_) {
+    counts.provisional += feed->provisional_.size();
+    counts.tombstones += feed->tombstones_.size();
+  }
+  for (const Entry& entry : entries_) {
+    for (const AnyObject* object : {entry.heard.get(), entry.own.get()})
+      counts.bytes += object ? object->bytes() : 0;
+  }
+  for (const Index& index : indexes_) {
+    for (const auto& [value, list] : index.lists) {
+      counts.bytes += sizeof(value) + sizeof(list) + value.capacity() + list.capacity() * sizeof(void*);
+    }
+  }
+  return counts;
+}
+
+// --- Changing
+// ----------------------------------------------------------------------------------------------------------
+
+size_t AnyStore::Place(std::string_view ns, std::string_view name) const {
+  const auto key = [](const Entry& entry) { return KeyView(entry.meta()); };
+  return size_t(std::ranges::lower_bound(entries_, KeyView(ns, name), {}, key) - entries_.begin());
+}
+
+AnyStore::Entry* AnyStore::FindEntry(std::string_view ns, std::string_view name) {
+  const size_t at = Place(ns, name);
+  return at < entries_.size() && KeyView(entries_[at].meta()) == KeyView(ns, name) ? &entries_[at] : nullptr;
+}
+
+void AnyStore::Settle(const AnyObject* before, const AnyObject* after) {
+  if (before != after) {
+    Exchange(visible_, before, after);
+    for (Index& index : indexes_) Reindex(index, before, after);
+    if (listener_ && !(before && after && before->SameAs(*after))) Tell(before, after);
+  }
+  retired_.clear();
+}
+
+void AnyStore::Reindex(Index& index, const AnyObject* before, const AnyObject* after) {
+  index.before = before ? index.values(*before) : std::vector<std::string>();
+  index.after = after ? index.values(*after) : std::vector<std::string>();
+  SortUnique(index.before);
+  SortUnique(index.after);
+  for (const std::string& value : index.before) {
+    const auto list = index.lists.find(value);
+    Exchange(list->second, before, std::ranges::binary_search(index.after, value) ? after : nullptr);
+    if (list->second.empty()) index.lists.erase(list);
+  }
+  for (const std::string& value : index.after) {
+    if (!std::ranges::binary_search(index.before, value)) Exchange(index.lists[value], nullptr, after);
+  }
+}
+
+void AnyStore::Tell(const AnyObject* before, const AnyObject* after) {
+  const json::ObjectMeta& meta = (after ? after : before)->meta();
+  std::vector<IndexEntry> touched{{kByNamespace, meta.namespace_}};
+  for (const Index& index : indexes_) {
+    for (const std::string& value : index.before) touched.push_back({index.name, value});
+    for (const std::string& value : index.after) {
+      if (!std::ranges::binary_search(index.before, value)) touched.push_back({index.name, value});
+    }
+  }
+  using What = Change::What;
+  listener_->OnChange(*this, {.what = !before ? What::kAdded
+                                      : after ? What::kChanged
+                                              : What::kRemoved,
+                              .ns = meta.namespace_,
+                              .name = meta.name,
+                              .uid = meta.uid,
+                              .old_uid = before ? std::string_view(before->meta().uid) : std::string_view(),
+                              .touched = touched});
+}
+
+}  // namespace capstan::kube

@@ -1,0 +1,13 @@
+#include "kube/watch_event.h"
+
+namespace capstan::kube {
+
+const json::Schema& PageInfo::Schema() {
+  static const json::Schema schema = json::Object<PageInfo>({
+      json::Field<&PageInfo::version>("resourceVersion").AsText(),
+      json::Field<&PageInfo::continue_token>("continue"),
+  });
+  return schema;
+}
+
+}  // namespace capstan::kube
