@@ -24,17 +24,17 @@ struct Data {
 
 template <class Value>
 plan::Question::Fetched Digest(const Data& object, bool base64) {
-  Value value;
+  auto value = std::make_shared<Value>();
   std::string all;
   for (const auto* part : {&object.data, &object.binary_data}) {
     for (const auto& [key, text] : *part) {
-      value.keys.push_back(key);
+      value->keys.push_back(key);
       all += base64 || part == &object.binary_data ? FromBase64(text).value_or(text) : text;
     }
   }
-  value.sha256 = Sha256Hex(all);
-  uint64_t digest = Fnv64(value.sha256);
-  for (const std::string& key : value.keys) digest = Fnv64(key, digest);
+  value->sha256 = Sha256Hex(all);
+  uint64_t digest = Fnv64(value->sha256);
+  for (const std::string& key : value->keys) digest = Fnv64(key, digest);
   return {std::move(value), digest};
 }
 

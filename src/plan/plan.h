@@ -35,6 +35,9 @@ struct SlurmConnection {
 struct Plan {
   std::vector<Child> children;
   std::vector<Action> actions;
+  // Children are the whole set. False while it cannot be told (a question is open): nothing is pruned then.
+  bool children_complete = true;
+
   std::optional<std::string> status;  // the object's status as JSON: what the World shows, never what is hoped for
 
   std::optional<SlurmConnection> slurm;    // from the key that owns a cluster: keep this connection

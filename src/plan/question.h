@@ -6,7 +6,6 @@
 // Failed (could not tell); the last good answer stays readable while a newer one is fetched or fails.
 #pragma once
 
-#include <any>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -31,7 +30,7 @@ class Question {
 
   // The answer and a digest of it, by which a changed answer is told from a repeated one.
   struct Fetched {
-    std::any value;
+    std::shared_ptr<const void> value;  // of the question's own Value type
     uint64_t digest = 0;
   };
   // nullopt: looked, and it is not there. An Error: could not tell.
@@ -39,9 +38,11 @@ class Question {
                                                             async::Deadline deadline) const = 0;
 };
 
+enum class AnswerState : uint8_t { kPending, kAbsent, kKnown, kFailed };
+
 template <class T>
 struct Answer {
-  enum class State : uint8_t { kPending, kAbsent, kKnown, kFailed };
+  using State = AnswerState;
   State state = State::kPending;
   const T* value = nullptr;  // set when kKnown, and when a later fetch failed after a good one
   std::string error;         // of the last fetch, when it failed
@@ -56,14 +57,15 @@ class Answers {
  public:
   struct Entry {
     std::shared_ptr<const Question> question;
-    Answer<std::any>::State state = Answer<std::any>::State::kPending;
-    std::any value;
+    AnswerState state = AnswerState::kPending;
+    std::shared_ptr<const void> value;
     uint64_t digest = 0;
     std::string error;
     int failures = 0;
     Tick fetched_at{};
     Tick refresh_at{};  // when the answer is to be fetched again
     bool in_flight = false;
+    bool outdated = false;  // something has changed since the fetch in flight began
   };
 
   const Entry* Find(const std::string& id) const;

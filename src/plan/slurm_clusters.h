@@ -1,8 +1,9 @@
 // The Slurm clusters that the service talks to, each through one Source.
 //
 // Which clusters there are is decided like everything else: the key that owns a cluster's configuration says in its Plan
-// how to reach it, and this keeps one Source for each. Tokens are signed here, with the cluster's own key, read from its
-// Secret when a token is needed and at most once a minute; they last 15 minutes and are renewed after 12.
+// how to reach it, and this keeps one Source for each. Tokens are signed here with the cluster's own key. The key is
+// read from its Secret before the Source begins, and again whenever a token is asked for, so a rotated key is picked up
+// at the second attempt.
 #pragma once
 
 #include <functional>
@@ -10,36 +11,69 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "async/event.h"
+#include "async/task_group.h"
+#include "kube/client.h"
 #include "plan/plan.h"
+#include "plan/world.h"
 #include "slurm/source.h"
 
 namespace capstan::plan {
 
 class SlurmClusters {
  public:
-  // Makes the Source of a cluster. In production over HTTP, in tests over a fake slurmrestd.
-  using Factory = std::function<std::unique_ptr<slurm::Source>(const std::string& cluster, const SlurmConnection& how)>;
+  using SignToken = std::function<Result<Secret>(Duration lifetime)>;
 
-  // `changed` is called with the cluster and what changed: names of nodes, or "" for reachability and incarnation.
+  // Makes the Source of a cluster. In production over HTTP, in tests over a fake slurmrestd.
+  using Factory = std::function<std::unique_ptr<slurm::Source>(const SlurmConnection& how, SignToken sign)>;
+
+  // What changed of a cluster: names of nodes, or none for its reachability.
   using Changed = std::function<void(const std::string& cluster, const std::vector<std::string>& nodes)>;
 
-  SlurmClusters(Factory factory, Changed changed) : factory_(std::move(factory)), changed_(std::move(changed)) {}
+  SlurmClusters(async::Loop& loop, kube::Client& client, Factory factory, Changed changed, uint64_t seed);
+  ~SlurmClusters();
 
   // Keeps a Source to `cluster` as `how` says, replaces it when that changes, ends it for nullopt.
   void Keep(const std::string& cluster, const std::optional<SlurmConnection>& how);
 
-  // nullptr: nobody knows how to reach it.
-  slurm::Source* Find(const std::string& cluster) const;
+  // What is known of it now.
+  SlurmLook Look(const std::string& cluster) const;
+
+  // nullptr: nobody knows how to reach it, or not yet. Whoever waits for a call of it keeps it alive.
+  std::shared_ptr<slurm::Source> Find(const std::string& cluster) const;
+
+  // These nodes are about to change; look at them often for a while.
+  void ExpectChange(const std::string& cluster, const std::vector<std::string>& nodes);
+
+  // A read of `node` that begins after this call, shared with everybody who asks of this cluster in the same turn.
+  // nullopt: slurmctld has no record of it.
+  struct FreshNode {
+    std::optional<slurm::Node> node;
+    bool absence_counts = false;  // had slurmctld been up long enough for the absence to mean something?
+  };
+  async::Task<Result<FreshNode>> Fresh(std::string cluster, std::string node, async::Deadline deadline);
+
+  // Ends all Sources.
+  async::Task<void> Stop();
 
  private:
-  struct Entry {
-    SlurmConnection how;
-    std::unique_ptr<slurm::Source> source;
-  };
+  struct Entry;
+  struct Batch;
+
+  async::Task<void> Begin(std::string cluster);
+  async::Task<void> ReadKey(std::string cluster);
+  Result<Secret> Sign(const std::string& cluster, Duration lifetime);
+  void Heard(const std::string& cluster);
+
+  async::Loop& loop_;
+  kube::Client& client_;
   Factory factory_;
   Changed changed_;
-  std::map<std::string, Entry> entries_;
+  Random random_;
+  std::map<std::string, std::unique_ptr<Entry>> entries_;
+  async::TaskGroup group_;
 };
 
 }  // namespace capstan::plan

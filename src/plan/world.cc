@@ -4,12 +4,12 @@ namespace capstan::plan {
 
 const slurm::Node* SlurmView::Find(std::string_view node) const {
   reads_->Note(World::NodeToken(cluster_, node));
-  return snapshot_ ? snapshot_->Find(node) : nullptr;
+  return look_.snapshot ? look_.snapshot->FindNode(node) : nullptr;
 }
 
 std::span<const slurm::Node> SlurmView::All() const {
   reads_->Note(World::NodeToken(cluster_, "*"));
-  return snapshot_ ? std::span<const slurm::Node>(snapshot_->nodes()) : std::span<const slurm::Node>();
+  return look_.snapshot ? std::span<const slurm::Node>(*look_.snapshot->nodes) : std::span<const slurm::Node>();
 }
 
 SlurmView World::Slurm(const std::string& cluster) const {
@@ -17,17 +17,17 @@ SlurmView World::Slurm(const std::string& cluster) const {
   SlurmView view;
   view.cluster_ = cluster;
   view.reads_ = &reads_;
-  if (parts_.slurm) view.state_ = parts_.slurm(cluster, &view.error_, &view.snapshot_, &view.absence_counts_);
+  if (parts_.slurm) view.look_ = parts_.slurm(cluster);
   return view;
 }
 
-Answer<std::any> World::AskAny(std::shared_ptr<const Question> question, Duration max_age) const {
+Answer<void> World::AskAny(std::shared_ptr<const Question> question, Duration max_age) const {
   const std::string id = question->id();
   reads_.Note(MakeToken("question", id));
   asked_.push_back({std::move(question), max_age});
   const Answers::Entry* entry = parts_.answers ? parts_.answers->Find(id) : nullptr;
   if (entry == nullptr) return {};
-  return {entry->state, entry->value.has_value() ? &entry->value : nullptr, entry->error,
+  return {entry->state, entry->value.get(), entry->error,
           parts_.tick - entry->fetched_at};
 }
 

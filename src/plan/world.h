@@ -22,19 +22,28 @@
 
 namespace capstan::plan {
 
-// What is known of one Slurm cluster.
-class SlurmView {
- public:
+// What the engine can say of a cluster at this moment.
+struct SlurmLook {
   enum class State : uint8_t {
     kNone,         // nobody has said how to reach it: no RestApi, or not yet
     kUnheard,      // there is a way, and no answer yet
     kHeard,        // the snapshot is current
     kUnreachable,  // it answered once, and does not now; the snapshot is old
   };
+  State state = State::kNone;
+  std::string error;  // why it is not heard, in words
+  std::shared_ptr<const slurm::Snapshot> snapshot;
+  bool absence_counts = false;
+};
 
-  State state() const { return state_; }
-  bool heard() const { return state_ == State::kHeard; }
-  const std::string& error() const { return error_; }  // why it is not heard, in words
+// What is known of one Slurm cluster.
+class SlurmView {
+ public:
+  using State = SlurmLook::State;
+
+  State state() const { return look_.state; }
+  bool heard() const { return look_.state == State::kHeard; }
+  const std::string& error() const { return look_.error; }
 
   // nullptr: no record of that name, as far as the snapshot shows; or no snapshot. Notes the node.
   const slurm::Node* Find(std::string_view node) const;
@@ -44,15 +53,12 @@ class SlurmView {
 
   // May a missing record be taken for what it seems? Not while unheard, nor before a new slurmctld has been up long
   // enough for its nodes to come back (SlurmdTimeout and a minute).
-  bool absence_counts() const { return absence_counts_; }
+  bool absence_counts() const { return look_.absence_counts; }
 
  private:
   friend class World;
-  State state_ = State::kNone;
-  std::string error_;
+  SlurmLook look_;
   std::string cluster_;
-  std::shared_ptr<const slurm::Snapshot> snapshot_;
-  bool absence_counts_ = false;
   Reads* reads_ = nullptr;
 };
 
@@ -63,9 +69,7 @@ class World {
     Time now{};
     Tick tick{};
     const Stores* stores = nullptr;
-    std::function<SlurmView::State(const std::string& cluster, std::string* error,
-                                   std::shared_ptr<const slurm::Snapshot>* snapshot, bool* absence_counts)>
-        slurm;
+    std::function<SlurmLook(const std::string& cluster)> slurm;
     const Answers* answers = nullptr;
     std::vector<Failure> failures;            // of this key's actions
     std::map<std::string, Tick> held_since;   // facts that this key's last Decide stated
@@ -135,12 +139,11 @@ class World {
   }
 
  private:
-  Answer<std::any> AskAny(std::shared_ptr<const Question> question, Duration max_age) const;
+  Answer<void> AskAny(std::shared_ptr<const Question> question, Duration max_age) const;
 
   template <class T>
-  static Answer<T> Typed(const Answer<std::any>& any) {
-    return {static_cast<typename Answer<T>::State>(any.state), any.value ? std::any_cast<T>(any.value) : nullptr,
-            any.error, any.age};
+  static Answer<T> Typed(const Answer<void>& any) {
+    return {any.state, static_cast<const T*>(any.value), any.error, any.age};
   }
 
   Parts parts_;

@@ -1,0 +1,89 @@
+#include "plan/asker.h"
+
+#include "async/backoff.h"
+#include "base/log.h"
+
+namespace capstan::plan {
+namespace {
+
+using State = AnswerState;
+
+constexpr Duration kFetchLimit = 10s;
+constexpr size_t kMaxAnswers = 10'000;
+
+}  // namespace
+
+Asker::Asker(Services& services, std::function<void(const std::string&)> changed, uint64_t seed)
+    : services_(services), changed_(std::move(changed)), random_(seed), group_(services.loop) {}
+
+void Asker::Ask(const std::vector<Asked>& asked) {
+  const Tick now = services_.loop.Now();
+  auto& entries = answers_.entries();
+  if (entries.size() > kMaxAnswers) {
+    std::erase_if(entries, [&](const auto& pair) { return !pair.second.in_flight && pair.second.refresh_at < now - 10min; });
+  }
+  for (const Asked& one : asked) {
+    Answers::Entry& entry = entries[one.question->id()];
+    entry.question = one.question;
+    const bool failing = entry.failures > 0;
+    const Tick due = failing ? entry.refresh_at : std::min(entry.refresh_at, entry.fetched_at + one.max_age);
+    if (entry.in_flight || (entry.state != State::kPending && now < due)) continue;
+    entry.in_flight = true;
+    group_.Spawn("ask " + one.question->id(), Fetch(one.question->id()));
+  }
+}
+
+void Asker::Outdate(const std::string& id) {
+  const auto found = answers_.entries().find(id);
+  if (found == answers_.entries().end()) return;
+  found->second.refresh_at = Tick::min();
+  found->second.outdated = found->second.in_flight;
+}
+
+std::optional<Tick> Asker::NextRefresh(const std::vector<Asked>& asked) const {
+  std::optional<Tick> next;
+  for (const Asked& one : asked) {
+    const Answers::Entry* entry = answers_.Find(one.question->id());
+    if (entry == nullptr || entry->in_flight) continue;
+    const Tick due = entry->failures > 0 ? entry->refresh_at : std::min(entry->refresh_at, entry->fetched_at + one.max_age);
+    next = next ? std::min(*next, due) : due;
+  }
+  return next;
+}
+
+async::Task<void> Asker::Fetch(std::string id) {
+  const std::shared_ptr<const Question> question = answers_.entries()[id].question;
+  auto fetched = co_await question->Fetch(services_, services_.loop.After(kFetchLimit));
+  Answers::Entry& entry = answers_.entries()[id];
+  entry.in_flight = false;
+  const State before = entry.state;
+  const uint64_t digest = entry.digest;
+  const std::string error = entry.error;
+  Note(entry, std::move(fetched));
+  if (entry.state != before || entry.digest != digest || entry.error != error) changed_(id);
+}
+
+void Asker::Note(Answers::Entry& entry, Result<std::optional<Question::Fetched>> fetched) {
+  const Tick now = services_.loop.Now();
+  if (!fetched) {
+    entry.state = State::kFailed;
+    entry.error = fetched.error().message();
+    entry.refresh_at = now + random_.Jittered(async::Backoff::Plain({.first = 500ms, .cap = 30s}, ++entry.failures), 0.2);
+    log::Warn("question not answered", {{"question", entry.question->id()}, {"error", entry.error}});
+    return;
+  }
+  entry.failures = 0;
+  entry.error.clear();
+  entry.fetched_at = now;
+  entry.refresh_at = std::exchange(entry.outdated, false) ? Tick::min() : Tick::max();
+  entry.state = *fetched ? State::kKnown : State::kAbsent;
+  entry.value = *fetched ? std::move((*fetched)->value) : nullptr;
+  entry.digest = *fetched ? (*fetched)->digest : 0;
+}
+
+async::Task<void> Asker::Stop() {
+  group_.Cancel();
+  co_await group_.Join();
+}
+
+}  // namespace capstan::plan

@@ -1,0 +1,86 @@
+// Runs what Plans want: proves guards, calls, keeps the ledger, tells.
+//
+// Each Submit replaces what was wanted of a key before. What has started runs to its end; what has not is dropped. An
+// action starts when nothing it comes after is left to do, its back-off is over, nothing else is in flight on its target,
+// its lane and its key have room, and we hold the lease. A destructive one also needs stores that can be trusted. The
+// status comes last: it waits while other actions of the key are on their way, at most a second, so that a wave of
+// changes is reported once.
+//
+// Every end of an action is a log line, a metric and, where the action says so, an Event; and it wakes the key.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "async/task_group.h"
+#include "base/random.h"
+#include "kube/events.h"
+#include "net/metrics.h"
+#include "plan/action.h"
+#include "plan/key.h"
+#include "plan/ledger.h"
+#include "plan/services.h"
+
+namespace capstan::plan {
+
+class Executor {
+ public:
+  struct Options {
+    std::function<bool()> may_write;     // the lease is held
+    std::function<bool()> may_destroy;   // the stores can be trusted
+    std::function<void(const Key& key, const Action& action)> ended;  // after the ledger has been written
+    std::function<kube::ObjectReference(const Key& key)> regarding;   // what Events are about
+    kube::EventRecorder* events = nullptr;
+    net::Metrics* metrics = nullptr;
+    uint64_t seed = 1;
+    size_t lane_limit = 64;   // actions in flight per lane
+    size_t wave_limit = 250;  // actions in flight per key
+    Duration action_limit = 30s;
+    Duration status_patience = 1s;
+  };
+  Executor(Services& services, Options options);
+  ~Executor();
+
+  // Wants exactly these of `key`. `status` is the key's status write, if any. Returns when the key must be looked at
+  // again for something that no event will tell (a back-off's end, the status's patience); nullopt: never.
+  std::optional<Tick> Submit(const Key& key, std::vector<Action> actions, std::optional<Action> status);
+
+  // What became of the key's actions.
+  const Ledger& ledger(const Key& key) const;
+  // Forgets a key whose object is gone. What is in flight ends by itself.
+  void Forget(const Key& key);
+
+  size_t in_flight() const { return group_.size(); }
+  uint64_t started() const { return started_; }
+
+  // Cancels what is in flight and returns when it has ended.
+  async::Task<void> Stop();
+
+ private:
+  struct Record {
+    Ledger ledger;
+    std::set<std::string> targets;  // of what is in flight
+    std::optional<Tick> status_wanted;  // since when a status write has been wanted
+  };
+
+  bool MayStart(const Record& record, const Action& action) const;
+  void Start(const Key& key, Record& record, Action action);
+  std::optional<Tick> SubmitStatus(const Key& key, Record& record, Action status);
+  async::Task<void> Run(Key key, Action action);
+  async::Task<Result<void>> Perform(const Action& action, async::Deadline deadline);
+  void Ended(const Key& key, const Action& action, const Result<void>& result, Duration took);
+  void Tell(const Key& key, const Action& action, const Result<void>& result);
+
+  Services& services_;
+  Options options_;
+  Random random_;
+  std::map<Key, Record> records_;
+  std::map<Lane, size_t> in_flight_;
+  async::TaskGroup group_;
+  uint64_t started_ = 0;
+};
+
+}  // namespace capstan::plan

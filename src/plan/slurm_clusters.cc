@@ -1,0 +1,208 @@
+#include "plan/slurm_clusters.h"
+
+#include "async/backoff.h"
+#include "async/timer.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "json/codec.h"
+#include "json/schema.h"
+#include "slurm/jwt.h"
+
+namespace capstan::plan {
+
+using async::Deadline;
+using async::Task;
+
+namespace {
+
+constexpr Duration kKeyReadLimit = 10s;
+constexpr Duration kExpectFor = 6min;         // longer than the time between two looks at a key
+constexpr Duration kClockSkew = 10s;          // how far slurmctld's clock may be behind ours
+constexpr std::string_view kUser = "slurm";   // may do everything that the operator needs
+
+struct SecretData {
+  std::map<std::string, Secret> data;
+  static const json::Schema& Schema() {
+    static const json::Schema schema = json::Object<SecretData>({json::Field<&SecretData::data>("data")});
+    return schema;
+  }
+};
+
+}  // namespace
+
+struct SlurmClusters::Batch {
+  explicit Batch(async::Loop& loop) : done(loop) {}
+  std::vector<std::string> names;
+  async::Event done;
+  Result<slurm::FreshNodes> result = Fail(Code::kUnavailable, "not read");
+};
+
+struct SlurmClusters::Entry {
+  SlurmConnection how;
+  Secret key;
+  std::string key_error = "the signing key has not been read yet";
+  bool reading_key = false;
+  std::shared_ptr<slurm::Source> source;
+  std::unique_ptr<slurm::Source::Subscription> subscription;
+  std::shared_ptr<const slurm::Snapshot> last;
+  bool last_failed = false;
+  std::shared_ptr<Batch> batch;  // still taking names
+};
+
+SlurmClusters::SlurmClusters(async::Loop& loop, kube::Client& client, Factory factory, Changed changed, uint64_t seed)
+    : loop_(loop),
+      client_(client),
+      factory_(std::move(factory)),
+      changed_(std::move(changed)),
+      random_(seed),
+      group_(loop) {}
+
+SlurmClusters::~SlurmClusters() = default;
+
+void SlurmClusters::Keep(const std::string& cluster, const std::optional<SlurmConnection>& how) {
+  const auto found = entries_.find(cluster);
+  if (found != entries_.end() && how && found->second->how == *how) return;
+  if (found == entries_.end() && !how) return;
+  if (found != entries_.end()) entries_.erase(found);
+  if (how) {
+    auto entry = std::make_unique<Entry>();
+    entry->how = *how;
+    entries_[cluster] = std::move(entry);
+    group_.Spawn("slurm " + cluster, Begin(cluster));
+  }
+  changed_(cluster, {});
+}
+
+std::shared_ptr<slurm::Source> SlurmClusters::Find(const std::string& cluster) const {
+  const auto found = entries_.find(cluster);
+  return found == entries_.end() ? nullptr : found->second->source;
+}
+
+SlurmLook SlurmClusters::Look(const std::string& cluster) const {
+  const auto found = entries_.find(cluster);
+  if (found == entries_.end()) return {.state = SlurmLook::State::kNone, .error = "there is no RestApi for it", .snapshot = {}};
+  const Entry& entry = *found->second;
+  if (!entry.source) return {.state = SlurmLook::State::kUnheard, .error = entry.key_error, .snapshot = {}};
+  const slurm::Source::View view = entry.source->Latest();
+  SlurmLook look{.state = SlurmLook::State::kHeard, .error = view.error ? view.error->message() : "",
+                 .snapshot = view.snapshot};
+  if (!view.snapshot) look.state = SlurmLook::State::kUnheard;
+  else if (view.error) look.state = SlurmLook::State::kUnreachable;
+  else look.absence_counts = view.snapshot->incarnation.AbsenceIsKnown(view.snapshot->nodes_read.began);
+  if (look.state == SlurmLook::State::kUnheard && look.error.empty()) look.error = "slurmrestd has not answered yet";
+  return look;
+}
+
+void SlurmClusters::ExpectChange(const std::string& cluster, const std::vector<std::string>& nodes) {
+  if (const auto source = Find(cluster)) source->ExpectChange(nodes, loop_.Now() + kExpectFor);
+}
+
+// --- Token ---------------------------------------------------------------------------------------------------------------
+
+Task<void> SlurmClusters::Begin(std::string cluster) {
+  const Entry* begun = entries_.at(cluster).get();
+  async::Backoff backoff({.first = 200ms, .cap = 15s}, random_);
+  while (true) {
+    co_await ReadKey(cluster);
+    const auto found = entries_.find(cluster);
+    if (found == entries_.end() || found->second.get() != begun) co_return;  // replaced meanwhile
+    Entry& entry = *found->second;
+    if (!entry.key.empty()) {
+      entry.source = factory_(entry.how, [this, cluster](Duration lifetime) { return Sign(cluster, lifetime); });
+      entry.subscription = entry.source->Subscribe([this, cluster] { Heard(cluster); });
+      co_return;
+    }
+    changed_(cluster, {});
+    co_await async::Sleep(loop_, backoff.Next());
+  }
+}
+
+Task<void> SlurmClusters::ReadKey(std::string cluster) {
+  const SlurmConnection how = entries_.at(cluster)->how;
+  const auto secret = co_await client_.Get<SecretData>(kube::kSecrets, how.token_secret, {}, loop_.After(kKeyReadLimit));
+  const auto found = entries_.find(cluster);
+  if (found == entries_.end() || found->second->how != how) co_return;
+  Entry& entry = *found->second;
+  entry.reading_key = false;
+  if (!secret) {
+    entry.key_error = secret.error().message();
+    co_return;
+  }
+  const auto data = secret->data.find(how.token_key);
+  auto bytes = data == secret->data.end() ? std::nullopt : FromBase64(data->second.Reveal());
+  if (bytes && !bytes->empty()) {
+    entry.key = Secret(*std::move(bytes));
+    entry.key_error.clear();
+  } else {
+    entry.key_error = "Secret " + how.token_secret.ToString() + " has no usable key " + how.token_key;
+  }
+}
+
+Result<Secret> SlurmClusters::Sign(const std::string& cluster, Duration lifetime) {
+  const auto found = entries_.find(cluster);
+  if (found == entries_.end()) return Fail(Code::kCancelled, "the cluster is no longer followed");
+  Entry& entry = *found->second;
+  if (!entry.reading_key) {
+    entry.reading_key = true;
+    group_.Spawn("key of " + cluster, ReadKey(cluster));
+  }
+  const Time now = loop_.WallNow();
+  slurm::TokenClaims claims{.user = std::string(kUser), .issuer = "slurm-operator", .id = std::to_string(random_.Next()),
+                            .issued_at = now - kClockSkew, .expires_at = now + lifetime};
+  return slurm::SignToken(claims, entry.key);
+}
+
+// --- Reads ---------------------------------------------------------------------------------------------------------------
+
+void SlurmClusters::Heard(const std::string& cluster) {
+  const auto found = entries_.find(cluster);
+  if (found == entries_.end() || !found->second->source) return;
+  Entry& entry = *found->second;
+  const slurm::Source::View view = entry.source->Latest();
+  const auto nodes = slurm::ChangedNodes(entry.last.get(), view.snapshot.get());
+  const bool turned = bool(entry.last) != bool(view.snapshot) || entry.last_failed != view.error.has_value() ||
+                      (entry.last && !(entry.last->incarnation == view.snapshot->incarnation));
+  if (entry.last_failed != view.error.has_value()) {
+    if (view.error) log::Warn("slurm is not heard", {{"cluster", cluster}, {"error", view.error->message()}});
+    else log::Info("slurm is heard", {{"cluster", cluster}});
+  }
+  entry.last = view.snapshot;
+  entry.last_failed = view.error.has_value();
+  if (!nodes.empty()) changed_(cluster, nodes);
+  if (turned) changed_(cluster, {});
+}
+
+Task<Result<SlurmClusters::FreshNode>> SlurmClusters::Fresh(std::string cluster, std::string node, Deadline deadline) {
+  const auto found = entries_.find(cluster);
+  if (found == entries_.end() || !found->second->source) co_return Fail(Code::kUnavailable, "Slurm cannot be reached");
+  const bool first = found->second->batch == nullptr;
+  if (first) found->second->batch = std::make_shared<Batch>(loop_);
+  const std::shared_ptr<Batch> batch = found->second->batch;
+  batch->names.push_back(node);
+  if (!first) {
+    if (!co_await batch->done.Wait(deadline)) co_return Fail(Code::kDeadline, "Slurm did not answer in time");
+  } else {
+    co_await async::Sleep(loop_, Duration(0));  // everybody of this turn joins
+    // Ended or replaced during the turn: whoever joined hears "not read".
+    const auto again = entries_.find(cluster);
+    if (again != entries_.end() && again->second->batch == batch) {
+      again->second->batch.reset();
+      const std::shared_ptr<slurm::Source> source = again->second->source;
+      batch->result = co_await source->ReadNodes(batch->names, deadline);
+    }
+    batch->done.Set();
+  }
+  if (!batch->result) co_return Fail(batch->result.error());
+  const slurm::Node* seen = batch->result->Find(node);
+  FreshNode fresh{.node = seen != nullptr ? std::optional(*seen) : std::nullopt,
+                  .absence_counts = batch->result->incarnation.AbsenceIsKnown(batch->result->read.began)};
+  co_return fresh;
+}
+
+Task<void> SlurmClusters::Stop() {
+  group_.Cancel();
+  co_await group_.Join();
+  entries_.clear();
+}
+
+}  // namespace capstan::plan

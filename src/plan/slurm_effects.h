@@ -1,0 +1,31 @@
+// The effects on a Slurm cluster, and what is proven before a worker is taken away.
+//
+// A drain has an owner: these effects write reasons with our prefix only, and lift only what bears it. IDLE is never
+// written. All run in the cluster's own lane.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "plan/action.h"
+#include "slurm/source.h"
+
+namespace capstan::plan {
+
+// What is done to one node, under a verb for people: "drain", "undrain", "resume", "comment". A node that slurmctld
+// does not know (any more) is kNotFound.
+std::shared_ptr<const Effect> UpdateNode(std::string_view verb, std::string cluster, slurm::NodeUpdate update);
+
+// Removes the record of a dynamic node. What is gone already counts as removed.
+std::shared_ptr<const Effect> DeleteNode(std::string cluster, std::string node);
+
+// Slurm says, asked just now: the node is drained (DRAIN without UNDRAIN; none of ALLOCATED, MIXED, COMPLETING). A
+// record that is absent proves it too, if slurmctld has been up long enough and `absent_is_enough`: for workers that
+// are not ready, whose slurmd could not be running a job.
+std::shared_ptr<const Guard> NodeIsDrained(std::string cluster, std::string node, bool absent_is_enough);
+
+// Slurm says, asked just now: nothing runs on the node, and what is wrong with it (DRAIN or DOWN) bears a reason that
+// begins with `reason_prefix`. For removing its record.
+std::shared_ptr<const Guard> NodeIsOurs(std::string cluster, std::string node, std::string reason_prefix);
+
+}  // namespace capstan::plan
