@@ -36,8 +36,8 @@ ProcessesInNotedNamespaces() {
   local entry
   [ -s "$state/namespaces" ] || return 0
   for entry in /proc/[0-9]*; do
-    readlink "$entry"/ns/{net,mnt,pid} 2>/dev/null | grep -qxF -f "$state/namespaces" && echo "${entry#/proc/}"
-  done || true
+    [ -z "$(readlink "$entry"/ns/{net,mnt,pid} 2>/dev/null | grep -xF -f "$state/namespaces")" ] || echo "${entry#/proc/}"
+  done
 }
 
 # Prints a line for each thing of the cluster that is still here, and for each fact about

@@ -68,7 +68,7 @@ StartForwarders() {
   StartService control forward "$tools/forward" "unix:$state/api.sock" "tcp:127.0.0.1:$api_port"
   Runs host forward && return
   local port=$host_api_port last=$((host_api_port + 20))
-  while ss -Hltn "sport = :$port" | grep -q .; do
+  while [ -n "$(ss -Hltn "sport = :$port")" ]; do
     port=$((port + 1))
     [ "$port" -le "$last" ] || Die "no free port from $host_api_port to $last on the host's loopback address."
   done
@@ -183,13 +183,14 @@ StartProxy() {
 
 # kubectl with the administrator's rights over the host's end of the forwarder.
 Kubectl() {
+  [ -f "$state/admin.kubeconfig" ] || Die "there is no cluster; \"dev/cluster up\" starts one."
   env -u HTTPS_PROXY -u https_proxy -u HTTP_PROXY -u http_proxy -u ALL_PROXY -u all_proxy \
     KUBECONFIG="$state/admin.kubeconfig" "$tools/kubectl" "$@"
 }
 
 ApiServerReady() {
-  curl -s --max-time 2 --unix-socket "$state/api.sock" --noproxy '*' --cacert "$pki/ca.crt" \
-    "https://localhost/readyz" 2>/dev/null | grep -qx ok
+  [ "$(curl -s --max-time 2 --unix-socket "$state/api.sock" --noproxy '*' --cacert "$pki/ca.crt" \
+    https://localhost/readyz 2>/dev/null)" = ok ]
 }
 WaitForApiServer() {
   WaitFor 60 ApiServerReady || Die "the API server is not ready after 60 s; see $state/control/log/kube-apiserver.log."

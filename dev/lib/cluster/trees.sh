@@ -71,6 +71,7 @@ StartTree() {
 
 # --- network ---------------------------------------------------------------------------
 
+OnBridge() { [[ $(InNetwork fabric ip -o link show dev "$1" 2>/dev/null) == *" master bridge0 "* ]]; }
 HasLink() { InNetwork "$1" ip link show "$2" >/dev/null 2>&1; }
 
 StartFabric() {
@@ -85,8 +86,8 @@ END
 # Joins TREE to the fabric and gives it its address and all routes it will ever have.
 JoinFabric() {
   local tree=$1 other pid
-  if HasLink "$tree" eth0 && HasLink fabric "$tree"; then return; fi
-  # One end alone: the other went with its tree a moment ago.
+  if HasLink "$tree" eth0 && OnBridge "$tree"; then return; fi
+  # Half a connection: the rest went with another tree, or with the bridge.
   ! HasLink fabric "$tree" || InNetwork fabric ip link del "$tree" 2>/dev/null || true
   ! HasLink "$tree" eth0 || InNetwork "$tree" ip link del eth0 2>/dev/null || true
   pid=$(InitPid "$tree")
@@ -98,13 +99,13 @@ END
   {
     printf 'addr add %s/24 dev eth0\nlink set eth0 up\n' "${address[$tree]}"
     # Pods of no node, and all the rest of the world, are refused here.
-    printf 'route add unreachable %s\n' "$pod_net"
+    printf 'route replace unreachable %s\n' "$pod_net"
     for other in "${nodes[@]}"; do
-      [ "$other" = "$tree" ] || printf 'route add %s via %s\n' "${pod_range[$other]}" "${address[$other]}"
+      [ "$other" = "$tree" ] || printf 'route replace %s via %s\n' "${pod_range[$other]}" "${address[$other]}"
     done
     # A program of the node itself reaches a Service only if some route matches: routing
     # comes before the address is rewritten.
-    ! IsNode "$tree" || printf 'route add %s dev eth0 src %s\n' "$service_net" "${address[$tree]}"
+    ! IsNode "$tree" || printf 'route replace %s dev eth0 src %s\n' "$service_net" "${address[$tree]}"
   } | InNetwork "$tree" ip -batch -
 }
 

@@ -1,0 +1,3 @@
+module capstan.dev/test/probe
+
+go 1.25.0
