@@ -40,12 +40,16 @@ ProcessesInNotedNamespaces() {
   done
 }
 
+NoneInNotedNamespaces() { [ -z "$(ProcessesInNotedNamespaces)" ]; }
+
 # Prints a line for each thing of the cluster that is still here, and for each fact about
 # the host that is not as it was before "up". Facts that others added meanwhile cannot be
 # told apart and are listed too.
 Residue() {
   local pid path
   for pid in $(ProcessesIn "" && ProcessesInNotedNamespaces | sort -nu); do
+    # Ended, and only to be collected by the host's process 1, which is not ours.
+    [ "$(awk '/^State:/ {print $2}' "/proc/$pid/status" 2>/dev/null)" != Z ] || continue
     echo "process $pid $(cat "/proc/$pid/comm" 2>/dev/null || echo '(ended)')"
   done | sort -u
   GroupFolders "" | while read -r path; do [ ! -d "$path" ] || echo "cgroup $path"; done
