@@ -27,7 +27,7 @@
 
 #include "async/loop.h"
 #include "base/random.h"
-#include "json/schema.h"
+#include "json/codec.h"
 #include "kube/errors.h"
 #include "kube/resource.h"
 #include "net/http.h"
@@ -36,42 +36,42 @@
 namespace capstan::kube {
 
 struct GetOptions {
-  std::string subresource;     // "status", "scale", "log"
+  std::string subresource = {};     // "status", "scale", "log"
   bool metadata_only = false;  // PartialObjectMetadata instead of the object
-  Query query;                 // more, such as "container" for log
+  Query query = {};                 // more, such as "container" for log
 };
 
 struct ListOptions {
-  std::string ns;                     // empty: all namespaces
-  std::string label_selector;
-  std::string field_selector;
+  std::string ns = {};                     // empty: all namespaces
+  std::string label_selector = {};
+  std::string field_selector = {};
   int limit = 500;                    // objects a page; 0: all in one answer
-  std::string continue_token;         // of the page before; kGone when it is too old: begin anew
-  std::string resource_version;       // empty: what etcd has now. Never "0", which is any cache however old
-  std::string resource_version_match; // "Exact", "NotOlderThan"
+  std::string continue_token = {};         // of the page before; kGone when it is too old: begin anew
+  std::string resource_version = {};       // empty: what etcd has now. Never "0", which is any cache however old
+  std::string resource_version_match = {}; // "Exact", "NotOlderThan"
   bool metadata_only = false;
 };
 
 struct WatchOptions {
-  std::string ns;
-  std::string label_selector;
-  std::string field_selector;
-  std::string resource_version;       // empty with send_initial_events: state now, then changes
+  std::string ns = {};
+  std::string label_selector = {};
+  std::string field_selector = {};
+  std::string resource_version = {};       // empty with send_initial_events: state now, then changes
   bool send_initial_events = false;   // streaming list: objects as ADDED, then a bookmark that says so
   bool bookmarks = true;
-  std::optional<Duration> timeout;    // when the server ends the watch by itself
+  std::optional<Duration> timeout = {};    // when the server ends the watch by itself
   bool metadata_only = false;
 };
 
 struct WriteOptions {
-  std::string subresource;    // "status", "scale", "binding"
-  std::string field_manager;  // empty: the client's
+  std::string subresource = {};    // "status", "scale", "binding"
+  std::string field_manager = {};  // empty: the client's
   bool dry_run = false;
 };
 
 struct ApplyOptions {
-  std::string subresource;
-  std::string field_manager;  // empty: the client's
+  std::string subresource = {};
+  std::string field_manager = {};  // empty: the client's
   bool force = true;          // take fields over from other managers; false: kConflict names them
   bool dry_run = false;
 };
@@ -81,10 +81,10 @@ enum class PatchType : uint8_t { kJson, kMerge, kStrategic };
 enum class Propagation : uint8_t { kDefault, kBackground, kForeground, kOrphan };
 
 struct DeleteOptions {
-  std::string uid;               // kConflict when the object has another one; give it wherever it is known
-  std::string resource_version;  // the same
+  std::string uid = {};               // kConflict when the object has another one; give it wherever it is known
+  std::string resource_version = {};  // the same
   Propagation propagation = Propagation::kDefault;
-  std::optional<int64_t> grace_seconds;
+  std::optional<int64_t> grace_seconds = {};
   bool dry_run = false;
 };
 
@@ -108,7 +108,7 @@ class Client {
     std::string field_manager = "capstan";
     uint64_t seed = 1;                // of jitter and request ids; different in each process
     net::Metrics* metrics = nullptr;  // rest_client_requests_total, rest_client_request_duration_seconds
-    std::string host;                 // the metrics' label
+    std::string host = {};                 // the metrics' label
     int tries = 6;                    // at most, of one call
   };
 

@@ -12,15 +12,15 @@
 namespace capstan::kube {
 
 struct Config {
-  net::Endpoint server;
-  std::shared_ptr<net::Credentials> credentials;  // re-reads token, CA and certificate files when they change
-  std::string ns;      // the context's or the pod's own namespace; "default" when none is named
-  std::string source;  // for messages: "context demo of /root/.kube/config", "the pod's service account"
+  net::Endpoint server = {};
+  std::shared_ptr<net::Credentials> credentials = {};  // re-reads token, CA and certificate files when they change
+  std::string ns = {};      // the context's or the pod's own namespace; "default" when none is named
+  std::string source = {};  // for messages: "context demo of /root/.kube/config", "the pod's service account"
 };
 
 struct ConfigOptions {
-  std::string kubeconfig;  // a path; empty: look where everybody looks, see LoadConfig
-  std::string context;     // empty: the file's current-context
+  std::string kubeconfig = {};  // a path; empty: look where everybody looks, see LoadConfig
+  std::string context = {};     // empty: the file's current-context
 };
 
 // The first of these that exists, as other Kubernetes programs choose: options.kubeconfig; the files in $KUBECONFIG;

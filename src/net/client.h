@@ -25,9 +25,9 @@ struct Endpoint {
   enum class Scheme : uint8_t { kHttp, kHttps, kUnix };
 
   Scheme scheme = Scheme::kHttps;
-  std::string host;       // name or address, IPv6 without brackets; for kUnix the socket's path
+  std::string host = {};       // name or address, IPv6 without brackets; for kUnix the socket's path
   uint16_t port = 443;    // not for kUnix
-  std::string base_path;  // put before every request's target: "" or "/k8s/clusters/c-1", never ending in "/"
+  std::string base_path = {};  // put before every request's target: "" or "/k8s/clusters/c-1", never ending in "/"
 
   // Reads "https://host[:port][/path]", "http://..." and "unix:///run/x.sock". kInvalid says what is wrong.
   static Result<Endpoint> Parse(std::string_view url);
@@ -41,8 +41,8 @@ std::string_view UserAgent();
 class HttpClient final : public Transport {
  public:
   struct Options {
-    Endpoint server;
-    std::shared_ptr<Credentials> credentials;  // nullptr: the default of Credentials
+    Endpoint server = {};
+    std::shared_ptr<Credentials> credentials = {};  // nullptr: the default of Credentials
 
     size_t max_requests = 8;   // connections for Send; who finds all busy waits in turn, until its deadline
     size_t max_streams = 256;  // connections for Open; the 257th is refused with kUnavailable
@@ -68,8 +68,9 @@ class HttpClient final : public Transport {
   size_t dialled() const;
   size_t idle() const;
 
+  class Pool;  // pool.h
+
  private:
-  class Pool;
   std::shared_ptr<Pool> pool_;
 };
 

@@ -23,10 +23,10 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 std::string_view Find(const Headers& headers, std::string_view name);
 
 struct Request {
-  std::string method;  // "GET", "POST", ...
-  std::string target;  // path and query, already percent-encoded: "/api/v1/pods?limit=500"
-  Headers headers;     // without Host, Content-Length, User-Agent and credentials, which the transport adds
-  std::string body;
+  std::string method = {};  // "GET", "POST", ...
+  std::string target = {};  // path and query, already percent-encoded: "/api/v1/pods?limit=500"
+  Headers headers = {};     // without Host, Content-Length, User-Agent and credentials, which the transport adds
+  std::string body = {};
   // May the transport send it again when a kept-alive connection turns out to be closed before any answer?
   // GETs and whatever else is harmless to repeat.
   bool repeatable = false;
@@ -34,8 +34,8 @@ struct Request {
 
 struct Response {
   int status = 0;
-  Headers headers;
-  std::string body;
+  Headers headers = {};
+  std::string body = {};
 };
 
 // An answer whose body is read piece by piece, such as a watch. Destroying it closes the connection unless

@@ -83,10 +83,10 @@ struct Seen {
 class ScriptedServer {
  public:
   struct Options {
-    std::string certificate_pem;  // with the key: serves TLS
-    std::string key_pem;
-    std::string client_ca_pem;    // with this: refuses clients without a certificate of this CA
-    std::string unix_path;        // with this: listens there instead of on 127.0.0.1
+    std::string certificate_pem = {};  // with the key: serves TLS
+    std::string key_pem = {};
+    std::string client_ca_pem = {};    // with this: refuses clients without a certificate of this CA
+    std::string unix_path = {};        // with this: listens there instead of on 127.0.0.1
   };
   ScriptedServer() : ScriptedServer(Options()) {}
   explicit ScriptedServer(Options options);

@@ -1,0 +1,250 @@
+#include "net/pool.h"
+
+#include <openssl/crypto.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace capstan::net {
+namespace {
+
+// What an exchange that failed after `progress` means for the caller.
+Error Meaning(Error error, const Progress& progress) {
+  if (!progress.sent || error.code() == Code::kInvalid || error.code() == Code::kUnauthenticated) return error;
+  return Error(Code::kUnknownOutcome, "the request was sent and its answer was lost: " + error.message());
+}
+
+std::string HostHeader(const Endpoint& server) {
+  if (server.scheme == Endpoint::Scheme::kUnix) return "localhost";
+  const std::string host = server.host.find(':') == server.host.npos ? server.host : "[" + server.host + "]";
+  const uint16_t usual = server.scheme == Endpoint::Scheme::kHttps ? 443 : 80;
+  return server.port == usual ? host : host + ":" + std::to_string(server.port);
+}
+
+// Wipes the bytes when done: they hold the bearer token.
+struct Wiped {
+  std::string bytes;
+  ~Wiped() { OPENSSL_cleanse(bytes.data(), bytes.size()); }
+};
+
+}  // namespace
+
+HttpClient::Pool::Pool(async::Loop& loop, Options options)
+    : loop_(loop), options_(std::move(options)), host_header_(HostHeader(options_.server)), resolver_(loop) {
+  if (!options_.credentials) options_.credentials = std::make_shared<Credentials>();
+}
+
+HttpClient::Pool::~Pool() {
+  if (sweep_) loop_.Unschedule(*sweep_);
+}
+
+// --- Slots -------------------------------------------------------------------------------------------------------------
+
+async::Task<Result<Slot>> HttpClient::Pool::AcquireRequest(async::Deadline deadline) {
+  const auto release = [self = shared_from_this()] { self->ReleaseRequest(); };
+  if (requests_ < options_.max_requests) {
+    ++requests_;
+    co_return Slot(release);
+  }
+  Waiter waiter{.timer = async::Timer(loop_)};
+  struct Listed {
+    Pool& pool;
+    Waiter& waiter;
+    bool taken = false;
+    ~Listed() {
+      pool.waiters_.remove(&waiter);
+      if (waiter.granted && !taken) pool.ReleaseRequest();
+    }
+  } listed{*this, waiter};
+  waiters_.push_back(&waiter);
+  co_await waiter.timer.WaitUntil(deadline.at());
+  if (!waiter.granted) co_return Fail(Code::kDeadline, "every connection was busy until the deadline passed");
+  listed.taken = true;
+  co_return Slot(release);
+}
+
+void HttpClient::Pool::ReleaseRequest() {
+  if (waiters_.empty()) {
+    --requests_;
+    return;
+  }
+  // Handed over, so that who came first is served first.
+  Waiter* const next = waiters_.front();
+  waiters_.pop_front();
+  next->granted = true;
+  next->timer.Cancel();
+}
+
+Result<Slot> HttpClient::Pool::AcquireStream() {
+  if (streams_ >= options_.max_streams) {
+    return Fail(Code::kUnavailable, "already " + std::to_string(streams_) + " streams are open to " + options_.server.ToString());
+  }
+  ++streams_;
+  return Slot([self = shared_from_this()] { --self->streams_; });
+}
+
+// --- One exchange --------------------------------------------------------------------------------------------------------
+
+async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::Perform(Request request, size_t body_limit,
+                                                                          async::Deadline deadline) {
+  request.target = options_.server.base_path + request.target;
+  Result<Exchange> exchange = co_await PerformOnce(request, body_limit, deadline);
+  if (exchange && exchange->parser->status() == 401 && options_.credentials->Rejected()) {
+    exchange = co_await PerformOnce(request, body_limit, deadline);  // a refused request had no effect
+  }
+  co_return exchange;
+}
+
+async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(const Request& request, size_t body_limit,
+                                                                              async::Deadline deadline) {
+  CAPSTAN_CO_CHECK_OK(RefreshTls());
+  Result<Secret> token = co_await options_.credentials->BearerToken(deadline);
+  if (!token) co_return Fail(std::move(token).error());
+  Result<std::string> serialized = Serialized(request, host_header_, UserAgent(), *token);
+  if (!serialized) co_return Fail(std::move(serialized).error());
+  const Wiped bytes{*std::move(serialized)};
+
+  const auto kind = request.method == "HEAD" ? MessageParser::Kind::kResponseToHead : MessageParser::Kind::kResponse;
+  const HttpLimits limits{options_.max_header_bytes, body_limit};
+  while (true) {
+    Exchange exchange{TakeIdle(), std::make_unique<MessageParser>(kind, limits), kind, limits};
+    const bool reused = exchange.connection != nullptr;
+    if (!reused) {
+      CAPSTAN_CO_TRY(exchange.connection, co_await Dial(deadline));
+    }
+    Progress progress;
+    const Result<void> done = co_await Transact(exchange, bytes.bytes, progress, deadline);
+    if (done) co_return exchange;
+    const bool stale = reused && !progress.answered && done.error().code() == Code::kUnavailable;
+    if (stale && (!progress.sent || request.repeatable)) continue;
+    co_return Fail(Meaning(done.error(), progress));
+  }
+}
+
+async::Task<Result<void>> HttpClient::Pool::Transact(Exchange& exchange, std::string_view bytes, Progress& progress,
+                                                     async::Deadline deadline) {
+  const Result<void> written = co_await exchange.connection->socket->Write(bytes, deadline);
+  progress.sent = exchange.reusable = written.has_value();
+  if (!written && written.error().code() != Code::kUnavailable) co_return written;
+  // A server may answer and close before it has read a body that it does not want.
+  const Result<void> read = co_await ReadHeader(exchange, progress, deadline);
+  if (read || written) co_return read;
+  co_return written;
+}
+
+async::Task<Result<void>> HttpClient::Pool::ReadHeader(Exchange& exchange, Progress& progress, async::Deadline deadline) {
+  while (true) {
+    if (!exchange.parser->header_done()) {
+      CAPSTAN_CO_CHECK_OK(co_await ReadMore(exchange, deadline));
+      progress.answered = true;
+      continue;
+    }
+    const int status = exchange.parser->status();
+    if (status >= 200) co_return Result<void>();
+    if (status == 101) co_return Fail(Code::kInvalid, "the server switched to another protocol unasked");
+    // An interim answer, such as 103: the real one follows.
+    exchange.parser = std::make_unique<MessageParser>(exchange.kind, exchange.limits);
+    CAPSTAN_CO_CHECK_OK(exchange.parser->Feed(exchange.connection->received));
+  }
+}
+
+async::Task<Result<void>> HttpClient::Pool::ReadMore(Exchange& exchange, async::Deadline deadline) {
+  Connection& connection = *exchange.connection;
+  const Result<size_t> got = co_await connection.socket->Read(connection.received, deadline);
+  if (!got) co_return Fail(got.error());
+  if (*got == 0) {
+    CAPSTAN_CO_CHECK_OK(exchange.parser->End());
+    co_return Result<void>();
+  }
+  CAPSTAN_CO_CHECK_OK(exchange.parser->Feed(connection.received));
+  if (connection.received.empty()) std::string().swap(connection.received);  // idle connections hold no buffers
+  co_return Result<void>();
+}
+
+void HttpClient::Pool::Finish(Exchange exchange) {
+  if (!exchange.reusable || !exchange.parser->done() || !exchange.parser->keep_alive()) return;
+  // Bytes behind the answer mean that we and the server do not agree where it ended.
+  if (!exchange.connection->received.empty()) return;
+  if (exchange.connection->material != material_ || idle_.size() >= options_.max_idle) return;
+  exchange.connection->idle_since = loop_.Now();
+  idle_.push_front(std::move(exchange.connection));
+  ArmSweep();
+}
+
+// --- Connections ---------------------------------------------------------------------------------------------------------
+
+Result<void> HttpClient::Pool::RefreshTls() {
+  if (options_.server.scheme != Endpoint::Scheme::kHttps) return {};
+  CAPSTAN_TRY(std::shared_ptr<const TlsMaterial> material, options_.credentials->Tls());
+  if (context_ && material == material_) return {};
+  CAPSTAN_TRY(context_, TlsContext::ForClient(*material));
+  material_ = std::move(material);
+  CloseIdle();
+  return {};
+}
+
+std::unique_ptr<Connection> HttpClient::Pool::TakeIdle() {
+  while (!idle_.empty()) {
+    std::unique_ptr<Connection> connection = std::move(idle_.front());
+    idle_.pop_front();
+    if (connection->socket->Quiet()) return connection;
+  }
+  return nullptr;
+}
+
+async::Task<Result<std::unique_ptr<Connection>>> HttpClient::Pool::Dial(async::Deadline deadline) {
+  const async::Deadline dial_deadline = deadline.Earlier(loop_.After(options_.dial_limit));
+  const std::string where = "connecting to " + options_.server.ToString();
+  Result<std::vector<Address>> addresses = co_await Addresses(dial_deadline);
+  Error error(Code::kUnavailable, "no address");
+  if (!addresses) error = addresses.error();
+  for (size_t i = 0; addresses && i < addresses->size(); ++i) {
+    // What is left is shared among the addresses, so that one that swallows packets does not use up all of it.
+    const Duration left = dial_deadline.Left(loop_.Now());
+    const async::Deadline share = loop_.After(left / int64_t(addresses->size() - i));
+    Result<std::unique_ptr<Socket>> socket = co_await Connect((*addresses)[i], share);
+    if (socket) {
+      ++dialled_;
+      co_return std::make_unique<Connection>(*std::move(socket), std::string(), material_, loop_.Now());
+    }
+    error = std::move(socket).error().WithContext((*addresses)[i].ToString());
+  }
+  // Our limit was shorter than the caller's deadline: that is the server's fault, not the caller's impatience.
+  const bool own_limit = error.code() == Code::kDeadline && !deadline.Passed(loop_.Now());
+  if (own_limit) error = Error(Code::kUnavailable, error.message());
+  co_return Fail(std::move(error).WithContext(where));
+}
+
+async::Task<Result<std::vector<Address>>> HttpClient::Pool::Addresses(async::Deadline deadline) {
+  if (options_.server.scheme == Endpoint::Scheme::kUnix) {
+    co_return std::vector<Address>{Address::Unix(options_.server.host)};
+  }
+  co_return co_await resolver_.Resolve(options_.server.host, options_.server.port, deadline);
+}
+
+async::Task<Result<std::unique_ptr<Socket>>> HttpClient::Pool::Connect(Address address, async::Deadline deadline) {
+  Result<std::unique_ptr<Socket>> socket = co_await Socket::Connect(loop_, address, deadline);
+  if (!socket || options_.server.scheme != Endpoint::Scheme::kHttps) co_return socket;
+  const std::string& name = material_->server_name.empty() ? options_.server.host : material_->server_name;
+  CAPSTAN_CO_CHECK_OK(co_await (*socket)->StartTls(context_, name, deadline));
+  co_return socket;
+}
+
+void HttpClient::Pool::CloseIdle() { idle_.clear(); }
+
+void HttpClient::Pool::ArmSweep() {
+  if (sweep_ || idle_.empty()) return;
+  sweep_ = loop_.Schedule(idle_.back()->idle_since + options_.idle_limit, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->Sweep();
+  });
+}
+
+void HttpClient::Pool::Sweep() {
+  sweep_.reset();
+  const Tick oldest = loop_.Now() - options_.idle_limit;
+  std::erase_if(idle_, [&](const auto& connection) { return connection->idle_since <= oldest; });
+  ArmSweep();
+}
+
+}  // namespace capstan::net

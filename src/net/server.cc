@@ -1,0 +1,234 @@
+#include "net/server.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
+#include <cerrno>
+#include <cstring>
+#include <list>
+#include <thread>
+
+#include "async/event.h"
+#include "async/task_group.h"
+#include "base/log.h"
+#include "net/http1.h"
+#include "net/socket.h"
+
+namespace asio = boost::asio;
+
+namespace capstan::net {
+namespace {
+
+constexpr Duration kStopLimit = 2s;
+
+Result<int> Listen(const HttpServer::Options& options) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof(sockaddr_in);
+  auto& v4 = reinterpret_cast<sockaddr_in&>(storage);
+  auto& v6 = reinterpret_cast<sockaddr_in6&>(storage);
+  if (inet_pton(AF_INET, options.address.c_str(), &v4.sin_addr) == 1) {
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(options.port);
+  } else if (inet_pton(AF_INET6, options.address.c_str(), &v6.sin6_addr) == 1) {
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(options.port);
+    size = sizeof v6;
+  } else {
+    return Fail(Code::kInvalid, "\"" + options.address + "\" is not an address to listen on");
+  }
+  const int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int on = 1, off = 0;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (storage.ss_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  if (bind(fd, reinterpret_cast<sockaddr*>(&storage), size) == 0 && listen(fd, 128) == 0) return fd;
+  const std::string why = std::strerror(errno);
+  if (fd >= 0) close(fd);
+  return Fail(Code::kUnavailable, "listening on " + options.address + " port " + std::to_string(options.port) + ": " + why);
+}
+
+uint16_t PortOf(int fd) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &size);
+  return ntohs(storage.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(storage).sin_port
+                                            : reinterpret_cast<sockaddr_in6&>(storage).sin6_port);
+}
+
+Response Refusal(int status, std::string text) {
+  Response response = TextResponse(std::move(text));
+  response.status = status;
+  return response;
+}
+
+}  // namespace
+
+Response TextResponse(std::string body, std::string_view content_type) {
+  return {200, {{"Content-Type", std::string(content_type)}, {"X-Content-Type-Options", "nosniff"}}, std::move(body)};
+}
+
+struct HttpServer::Service {
+  Service(Options o, std::map<std::string, Handler, std::less<>> h, int fd)
+      : options(std::move(o)), handlers(std::move(h)), port(PortOf(fd)), listener(loop.context(), fd), group(loop), changed(loop) {}
+
+  void Stop();
+  async::Task<void> Accept();
+  async::Task<void> Serve(int fd);
+  async::Task<void> ServeRequests(Socket& socket, bool& busy);
+  async::Task<Result<void>> ReadRequest(Socket& socket, MessageParser& parser, std::string& received, bool& busy);
+  async::Task<bool> Answer(Socket& socket, MessageParser& parser, async::Deadline deadline);
+  async::Task<void> Drain();
+  Response Handle(MessageParser& parser) const;
+
+  // One that is being served; while `busy` is false it waits for a request and may be closed.
+  struct Live {
+    Socket* socket;
+    bool busy = false;
+  };
+
+  const Options options;
+  const std::map<std::string, Handler, std::less<>> handlers;
+  const uint16_t port;
+  async::RealLoop loop;  // everything below belongs to its thread
+  asio::posix::stream_descriptor listener;
+  async::TaskGroup group;
+  async::Event changed;  // a connection ended, or the server is to stop
+  std::list<Live> live;
+  bool stopping = false;
+  std::thread thread;
+};
+
+void HttpServer::Service::Stop() {
+  loop.Post([this] {
+    stopping = true;
+    listener.close();
+    changed.Set();
+    for (Live& connection : live) {
+      if (!connection.busy) connection.socket->Shut();
+    }
+    asio::co_spawn(loop.executor(), Drain(), [this](const std::exception_ptr&) { loop.Stop(); });
+  });
+}
+
+async::Task<void> HttpServer::Service::Drain() {
+  const async::Deadline deadline = loop.After(kStopLimit);
+  while (!live.empty()) {
+    changed.Reset();
+    if (!co_await changed.Wait(deadline)) break;
+  }
+  group.Cancel();
+  co_await group.Join();
+}
+
+async::Task<void> HttpServer::Service::Accept() {
+  while (!stopping) {
+    if (live.size() >= options.max_connections) {
+      changed.Reset();
+      co_await changed.Wait(async::Deadline::Never());
+      continue;
+    }
+    auto [error] = co_await listener.async_wait(asio::posix::descriptor_base::wait_read, asio::as_tuple(asio::use_awaitable));
+    if (error) co_return;  // closed, or cancelled
+    const int fd = accept4(listener.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0) {
+      group.Spawn("connection", Serve(fd));
+      continue;
+    }
+    // Out of descriptors: the connection stays in the queue and would wake us again at once.
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) co_await async::Sleep(loop, 100ms);
+  }
+}
+
+async::Task<void> HttpServer::Service::Serve(int fd) {
+  Socket socket(loop, fd);
+  const auto place = live.insert(live.end(), Live{&socket});
+  struct Listed {
+    Service& service;
+    std::list<Live>::iterator place;
+    ~Listed() {
+      service.live.erase(place);
+      service.changed.Set();
+    }
+  } listed{*this, place};
+  co_await ServeRequests(socket, place->busy);
+}
+
+async::Task<void> HttpServer::Service::ServeRequests(Socket& socket, bool& busy) {
+  std::string received;
+  while (!stopping) {
+    MessageParser parser(MessageParser::Kind::kRequest, {options.max_header_bytes, options.max_body_bytes});
+    const Result<void> read = co_await ReadRequest(socket, parser, received, busy);
+    const async::Deadline deadline = loop.After(options.request_limit);
+    if (!read) {
+      if (read.error().code() != Code::kInvalid) co_return;
+      const std::string refusal = Serialized(Refusal(400, read.error().message() + "\n"), false, false);
+      co_await socket.Write(refusal, deadline);
+      co_return;
+    }
+    const bool keep = co_await Answer(socket, parser, deadline);
+    busy = false;
+    if (!keep) co_return;
+  }
+}
+
+// Waits for a request as long as a connection may idle, and for the rest of it as long as a request may take.
+async::Task<Result<void>> HttpServer::Service::ReadRequest(Socket& socket, MessageParser& parser, std::string& received,
+                                                           bool& busy) {
+  async::Deadline deadline = loop.After(options.idle_limit);
+  while (true) {
+    if (!received.empty()) {
+      if (!std::exchange(busy, true)) deadline = loop.After(options.request_limit);
+      CAPSTAN_CO_CHECK_OK(parser.Feed(received));
+    }
+    if (parser.done()) co_return Result<void>();
+    const Result<size_t> got = co_await socket.Read(received, deadline);
+    if (!got) co_return Fail(got.error());
+    if (*got == 0) co_return Fail(Code::kUnavailable, "the client closed the connection");
+  }
+}
+
+async::Task<bool> HttpServer::Service::Answer(Socket& socket, MessageParser& parser, async::Deadline deadline) {
+  const bool keep = parser.keep_alive() && !stopping;
+  const std::string bytes = Serialized(Handle(parser), keep, parser.method() == "HEAD");
+  const Result<void> written = co_await socket.Write(bytes, deadline);
+  co_return written && keep;
+}
+
+Response HttpServer::Service::Handle(MessageParser& parser) const {
+  const std::string_view path = std::string_view(parser.target()).substr(0, parser.target().find('?'));
+  const auto handler = handlers.find(path);
+  if (handler == handlers.end()) return Refusal(404, "nothing is served at this path\n");
+  if (parser.method() != "GET" && parser.method() != "HEAD" && parser.method() != "POST") {
+    Response response = Refusal(405, "only GET, HEAD and POST are served\n");
+    response.headers.emplace_back("Allow", "GET, HEAD, POST");
+    return response;
+  }
+  Request request{parser.method(), parser.target(), std::move(parser.headers()), std::move(parser.body()), false};
+  return handler->second(request);
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::Start(Options options, std::map<std::string, Handler, std::less<>> handlers) {
+  CAPSTAN_TRY(const int fd, Listen(options));
+  auto service = std::make_unique<Service>(std::move(options), std::move(handlers), fd);
+  // From within the loop, and before Stop() can be: Asio ends the process when a coroutine is cancelled before it began.
+  service->loop.Post([raw = service.get()] { raw->group.Spawn("accept", raw->Accept()); });
+  service->thread = std::thread([raw = service.get()] { raw->loop.Run(); });
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(service)));
+}
+
+HttpServer::HttpServer(std::unique_ptr<Service> service) : service_(std::move(service)) {}
+
+HttpServer::~HttpServer() {
+  service_->Stop();
+  service_->thread.join();
+}
+
+uint16_t HttpServer::port() const { return service_->port; }
+
+}  // namespace capstan::net

@@ -1,0 +1,85 @@
+// One connected stream of bytes: TCP or unix, plain or TLS. Internal to net/.
+//
+// It keeps no buffer of its own: data is read only when there is some, into what the caller holds. A connection that
+// waits costs a descriptor, and with TLS about 10 KiB.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "async/loop.h"
+#include "base/result.h"
+#include "net/tls.h"
+
+namespace capstan::net {
+
+// Something to connect to.
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+
+  static Address Unix(std::string_view path);  // REQUIRES: shorter than 108 bytes
+  std::string ToString() const;                // "10.0.0.1:443", "[::1]:443", "/run/x.sock"
+};
+
+// Thread: the loop's. One read and one write may wait at a time. Errors: kDeadline, kUnavailable (broken, refused),
+// kUnauthenticated (the peer refused our certificate), kCancelled (Shut).
+class Socket {
+ public:
+  // Takes over `fd`, a connected or accepted socket.
+  Socket(async::Loop& loop, int fd);
+  ~Socket();
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+
+  static async::Task<Result<std::unique_ptr<Socket>>> Connect(async::Loop& loop, Address address, async::Deadline deadline);
+
+  // The client's handshake, with all checks. After an error the socket is of no use.
+  async::Task<Result<void>> StartTls(std::shared_ptr<const TlsContext> context, std::string server_name,
+                                     async::Deadline deadline);
+
+  // Waits for bytes and appends up to 16 KiB of them to `into`; 0 is the peer's orderly end.
+  async::Task<Result<size_t>> Read(std::string& into, async::Deadline deadline);
+
+  // Writes all of `bytes`, which must stay where they are. After an error an unknown part of them has left, never all.
+  async::Task<Result<void>> Write(std::string_view bytes, async::Deadline deadline);
+
+  // False when the peer has closed the connection, or has sent something that nobody asked for.
+  bool Quiet();
+
+  // Ends what waits in Read or Write with kCancelled, now and ever after.
+  void Shut();
+
+ private:
+  enum class Wants : uint8_t { kRead, kWrite };
+  // What an attempt that must not block came to.
+  struct Attempt {
+    enum class State : uint8_t { kDone, kWantsRead, kWantsWrite, kFailed } state;
+    size_t count = 0;
+  };
+
+  async::Task<Result<void>> Wait(Wants wants, async::Deadline deadline);
+  async::Task<void> Yield();
+  Attempt TryRead(std::string& into);
+  Attempt TryWrite(std::string_view bytes);
+  Attempt TryHandshake();
+  Attempt AfterTls(int returned);
+  Attempt NotEnded(Attempt attempt);
+  Attempt Broken(std::string why);
+  Error Failure() const;
+
+  async::Loop& loop_;
+  boost::asio::posix::stream_descriptor descriptor_;
+  std::shared_ptr<const TlsContext> context_;
+  SSL* ssl_ = nullptr;
+  std::string failure_;
+  bool refused_ = false;
+  bool shut_ = false;
+  size_t unyielded_ = 0;
+};
+
+}  // namespace capstan::net

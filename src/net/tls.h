@@ -1,0 +1,42 @@
+// What all TLS connections made with one TlsMaterial share. Internal to net/.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "net/credentials.h"
+
+typedef struct ssl_ctx_st SSL_CTX;
+typedef struct ssl_st SSL;
+
+namespace capstan::net {
+
+// An OpenSSL context: TLS 1.2 or newer, peers always verified, one copy of the trusted certificates however many
+// connections there are. Immutable after it is made.
+class TlsContext {
+ public:
+  // kInvalid says which part of the material cannot be used and why; it never quotes it.
+  static Result<std::shared_ptr<const TlsContext>> ForClient(const TlsMaterial& material);
+
+  ~TlsContext();
+  TlsContext(const TlsContext&) = delete;
+  TlsContext& operator=(const TlsContext&) = delete;
+
+  // A connection's own state on the non-blocking socket `fd`, ready for the client's handshake with `server_name` (a
+  // host name or an address). The caller frees it with SSL_free, before it closes fd.
+  SSL* NewClient(int fd, const std::string& server_name) const;
+
+ private:
+  explicit TlsContext(SSL_CTX* context) : context_(context) {}
+  SSL_CTX* context_;
+};
+
+// Why the last operation on `ssl` failed, in words: the certificate's fault first, then the peer's alert, then the
+// operating system's reason. Empties OpenSSL's error queue.
+std::string TlsFailure(SSL* ssl, int system_error);
+
+// True when the error at the front of OpenSSL's queue is the peer saying that it does not accept our certificate.
+bool PeerRefusedOurCertificate();
+
+}  // namespace capstan::net
