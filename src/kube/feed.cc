@@ -176,6 +176,11 @@ void Feed::Uncover(Pick pick) {
   }
 }
 
+void Feed::AskRelist() {
+  relist_asked_ = true;
+  if (tell_relist_) tell_relist_();
+}
+
 std::optional<Tick> Feed::RelistDue() const {
   if (relist_asked_) return Tick::min();
   std::optional<Tick> oldest;

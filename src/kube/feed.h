@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,7 +55,9 @@ class Feed {
   }
 
   // Asks for a complete list that begins later than now.
-  void AskRelist() { relist_asked_ = true; }
+  void AskRelist();
+  // `tell` is called by AskRelist; for the Watcher. Empty: nobody.
+  void OnRelistAsked(std::function<void()> tell) { tell_relist_ = std::move(tell); }
   // When a complete list should begin; Tick::min() when asked for, nullopt when nothing wants one.
   std::optional<Tick> RelistDue() const;
 
@@ -101,6 +104,7 @@ class Feed {
   bool synced_ = false;
   bool suspect_ = false;
   bool relist_asked_ = false;
+  std::function<void()> tell_relist_;
   std::optional<Tick> heard_at_;
   std::vector<Provisional> provisional_;
   std::vector<Tombstone> tombstones_;
