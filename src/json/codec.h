@@ -55,6 +55,7 @@ class Decoder {
   }
 
  private:
+  friend Result<void> DecodeValue(const Type& type, void* out, std::string_view text);
   struct State;
 
   Result<void> Run(const Type& type, void* out, std::string_view text, size_t readable);

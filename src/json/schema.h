@@ -116,6 +116,8 @@ class Member {
   Member&& Nullable() && { return nullable_ = true, std::move(*this); }
   // Encoded even when zero, false or empty.
   Member&& Always() && { return always_ = true, std::move(*this); }
+  // Never encoded: what only the server writes.
+  Member&& DecodeOnly() && { return decode_only_ = true, std::move(*this); }
   // An integer that JSON carries as text ("resourceVersion": "17"); "" is 0.
   Member&& AsText() && { return as_text_ = true, std::move(*this); }
 
@@ -165,6 +167,7 @@ class Member {
   bool nullable() const { return nullable_; }
   bool always() const { return always_; }
   bool as_text() const { return as_text_; }
+  bool decode_only() const { return decode_only_; }
   bool preserve_unknown() const { return preserve_unknown_; }
   bool any_list() const { return any_list_; }
   bool atomic() const { return atomic_; }
@@ -174,7 +177,7 @@ class Member {
   const Type* type_;
   At at_;
   const void* owner_;  // which struct `at_` expects
-  bool required_ = false, nullable_ = false, always_ = false, as_text_ = false;
+  bool required_ = false, nullable_ = false, always_ = false, as_text_ = false, decode_only_ = false;
   bool preserve_unknown_ = false, any_list_ = false, atomic_ = false;
   std::string doc_, default_;
   Constraints own_, each_;
@@ -187,6 +190,8 @@ class Member {
 
 class Schema {
  public:
+  static constexpr size_t kMostMembers = 256;
+
   // REQUIRES: all members are of the struct that `owner` stands for, their names differ. Use Object<T>().
   Schema(std::initializer_list<Member> members, const void* owner);
 
