@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "entry/notify.h"
 #include "entry/process.h"
@@ -61,7 +62,8 @@ class Supervisor {
   std::optional<NotifySocket> socket_;
   const std::string ready_path_;
 
-  pid_t main_ = 0;                  // 0 while it waits to be started again
+  pid_t main_ = 0;  // 0 while it waits to be started again
+  pid_t predecessor_ = -1;
   int stop_signal_ = 0;             // the SIGTERM or SIGINT we were sent
   std::optional<int> exit_status_;  // set: the end
   int last_status_ = 0;
@@ -126,8 +128,10 @@ void Supervisor::OnNotifications() {
 
 void Supervisor::OnNotification(const Notification& notification) {
   if (main_ == 0 || notification.sender != main_) {
-    Say("ignored a message from process " + std::to_string(notification.sender) +
-        ", which is not the daemon");
+    // A daemon that has handed over may still say that it is stopping.
+    if (notification.sender != predecessor_)
+      Say("ignored a message from process " + std::to_string(notification.sender) +
+          ", which is not the daemon");
     return;
   }
   const pid_t successor = notification.main_pid.value_or(main_);
@@ -137,7 +141,7 @@ void Supervisor::OnNotification(const Notification& notification) {
       return;
     }
     Say("process " + std::to_string(successor) + " takes over from " + std::to_string(main_));
-    main_ = successor;
+    predecessor_ = std::exchange(main_, successor);
     if (stop_signal_ != 0) kill(main_, stop_signal_);
   }
   if (notification.ready) SetReady(true);

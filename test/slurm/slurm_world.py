@@ -41,6 +41,7 @@ AccountingStorageType=accounting_storage/none
 SelectType=select/cons_tres
 ReturnToService=2
 KillWait=2
+SchedulerParameters=sched_interval=1,sched_min_interval=0,batch_sched_delay=0
 NodeSet=workers Feature=workers
 PartitionName=all Nodes=ALL Default=YES MaxTime=UNLIMITED State=UP
 """
@@ -222,8 +223,10 @@ class World:
                          "65534:65534", {"SLURM_JWT": "daemon",
                                          "SLURMRESTD_SECURITY": "disable_unshare_files,disable_unshare_sysv"}))
         items = " ".join(["Features=workers", *self.options.node_conf])
+        environment = dict(variable.split("=", 1) for variable in self.options.node_env)
         for node in self.nodes:
-            self._add(Daemon(node.name, node, entry("slurmd", "-D", "-Z", "--conf-server", "ctl:6817", "--conf", items)))
+            self._add(Daemon(node.name, node, entry("slurmd", "-D", "-Z", "--conf-server", "ctl:6817", "--conf", items),
+                             env=environment))
 
     def _entry_prefix(self, role, *arguments):
         """The command of a daemon: itself in the foreground, or capstan-entry, which adds what it needs itself."""
@@ -267,11 +270,6 @@ class World:
             if time.monotonic() > deadline:
                 raise Failed(complaint + (":\n" + _tail(log) if log else ""))
             time.sleep(0.02)
-
-    def stop(self):
-        # Nodes first: a controller that is still there hears of their end, and nothing tries again for long.
-        for daemon in reversed(self.daemons.values()):
-            daemon.stop()
 
     # -- the outside's view ------------------------------------------------------------------------------------
     def environment(self):
@@ -360,9 +358,8 @@ def run_as_init(options):
         world.build()
         world.start()
         world.serve_control()
-        status = _serve(world, options, terminated)
-        world.stop()
-        return status
+        # Nothing is stopped: with this process the kernel ends all others, without waiting for each other.
+        return _serve(world, options, terminated)
     except Failed as error:
         print(f"run-slurm: {error}", file=sys.stderr)
         return 3

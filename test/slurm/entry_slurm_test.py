@@ -1,0 +1,79 @@
+"""capstan-entry with the real daemons: what must survive a reconfigure, a bad configuration, a crash."""
+import os
+import subprocess
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+ENTRY = os.path.join(HERE, "../../build/release/bin/capstan-entry")
+
+PRELUDE = r'''
+until_() { for _ in $(seq 300); do "$@" > /dev/null 2>&1 && return; sleep 0.05; done; echo "never: $*"; exit 1; }
+child() { pgrep -P $($SLURM_CONTROL pid $1) -f "sbin/slurm"; }
+state() { $SLURM_EXEC squeue -h -t all -o %T; }
+is() { [ "$(eval "$1")" = "$2" ]; }
+'''
+
+
+def inside(script, *options):
+    """The output of a shell script inside run-slurm, whose daemons run through capstan-entry."""
+    result = subprocess.run([HERE + "/run-slurm", "--entry", ENTRY, *options, "--", "bash", "-euc", PRELUDE + script],
+                            text=True, timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert result.returncode == 0, result.stdout
+    return result.stdout
+
+
+def test_jobs_outlive_a_reconfigure_of_all_daemons():
+    output = inside("""
+        $SLURM_EXEC sbatch -o /shared/out --wrap 'until [ -e /shared/go ]; do sleep 0.1; done; echo done'
+        until_ is state RUNNING
+        before="$(child slurmctld) $(child w-0) $(child w-1)"
+        $SLURM_EXEC scontrol reconfigure
+        for daemon in slurmctld w-0 w-1; do
+          old=${before%% *}; before=${before#* }
+          until_ eval "[ $(child $daemon) != $old ]"
+          until_ eval "! kill -0 $old"
+          echo $daemon changed
+        done
+        touch $SLURM_SHARED/go
+        until_ is state COMPLETED
+        cat $SLURM_SHARED/out
+        $SLURM_CONTROL stop slurmctld
+        pgrep slurmctld || echo none left""")
+    assert output.splitlines()[-5:] == ["slurmctld changed", "w-0 changed", "w-1 changed", "done", "none left"]
+
+
+def test_a_bad_configuration_does_not_take_slurmctld_down():
+    output = inside("""
+        before=$(child slurmctld)
+        cp $SLURM_CONF_FILE good
+        echo 'PartitionName=p Nodes=nonesuch' >> $SLURM_CONF_FILE
+        $SLURM_EXEC scontrol reconfigure || echo refused
+        cat good > $SLURM_CONF_FILE; rm good
+        until_ $SLURM_EXEC scontrol ping
+        [ $(child slurmctld) = $before ] && echo same process
+        $SLURM_EXEC scontrol reconfigure && echo accepted""")
+    assert [line for line in output.splitlines() if line in ("refused", "same process", "accepted")] == [
+        "refused", "same process", "accepted"]
+
+
+def test_a_job_outlives_a_crash_of_slurmd():
+    output = inside("""
+        $SLURM_EXEC sbatch -w w-0 -o /shared/out --wrap 'until [ -e /shared/go ]; do sleep 0.1; done; echo done'
+        until_ is state RUNNING
+        before=$(child w-0)
+        until_ pgrep slurmstepd
+        kill -9 $before
+        until_ child w-0
+        touch $SLURM_SHARED/go
+        until_ is state COMPLETED
+        cat $SLURM_SHARED/out""", "--nodes", "1")
+    assert output.splitlines()[-1] == "done"
+
+
+def test_slurm_gives_jobs_only_the_pods_share():
+    output = inside("$SLURM_EXEC scontrol show node w-0", "--nodes", "1", "--node-env", "POD_CPUS=1",
+                    "--node-env", "POD_MEMORY=1000")
+    words = output.split()
+    cores = next(word for word in words if word.startswith("CPUTot=")).split("=")[1]
+    assert f"CoreSpecCount={int(cores) - 1}" in words
+    total = int(next(word for word in words if word.startswith("RealMemory=")).split("=")[1])
+    assert f"MemSpecLimit={total - 1000}" in words
