@@ -200,7 +200,7 @@ class Client {
   // One call: its request, and what of the answer may be repeated.
   struct Call {
     std::string what;  // "patch pods slurm/worker-0", for errors and logs
-    std::string_view verb;
+    std::string verb;
     net::Request request;
     Effect effect = Effect::kRead;
     bool retry_503 = false;
@@ -208,11 +208,17 @@ class Client {
   };
   Call MakeCall(std::string_view verb, const Resource& resource, const Key& key, std::string target,
                 std::string_view subresource) const;
+  static void SetDelete(Call& call, const DeleteOptions& options);
+  // Not a coroutine itself: its references need not outlive the call.
+  async::Task<Result<std::string>> Write(std::string_view verb, std::string_view method, std::string_view content_type,
+                                         const Resource& resource, const Key& key, const std::string& path,
+                                         std::string body, const WriteOptions& options, async::Deadline deadline);
   async::Task<Result<std::string>> Run(Call call, async::Deadline deadline);
   async::Task<Result<net::Response>> SendOnce(const Call& call, async::Deadline deadline);
-  std::optional<Duration> RetryWait(const Call& call, const Error& error, bool answered, int tries,
-                                    async::Deadline deadline);
-  void Prepare(net::Request& request);
+  static async::Task<Error> RefusalOf(std::unique_ptr<net::BodyStream> stream, async::Deadline deadline);
+  // How long to wait before another try; nullopt: there shall be none. `status` is 0 when there was no answer.
+  std::optional<Duration> RetryWait(const Call& call, const Error& error, int status, int tries, async::Deadline deadline);
+  std::string AddId(net::Request& request);
   void Note(const Call& call, std::string_view id, int status, Duration took);
   void LogWarnings(const net::Headers& headers);
 
@@ -229,7 +235,8 @@ class Client {
   net::Transport& transport_;
   Options options_;
   Random random_;
-  uint64_t next_request_ = 0;
+  std::string process_id_;  // what all our request ids begin with
+  uint64_t last_request_ = 0;
   std::set<std::string, std::less<>> warned_;  // texts of Warning headers already logged; bounded
 };
 

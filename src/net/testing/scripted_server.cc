@@ -193,6 +193,14 @@ class Connection {
 
   bool Handshake() { return !ssl_ || SSL_accept(ssl_) == 1; }
   void SetReset() { reset_ = true; }
+
+  // Closing with something unread would reset the connection, and the peer would lose what we said last.
+  void CloseGently() {
+    shutdown(fd_, SHUT_WR);
+    char buffer[4096];
+    while (WaitReadable(1000) && read(fd_, buffer, sizeof buffer) > 0) {}
+  }
+
   int event() const { return event_; }
 
   // Waits until the peer sent something, an order came, or `timeout` passed. True when there is something to read.
@@ -336,7 +344,11 @@ void ScriptedServer::State::Serve(size_t number, int fd) {
     const std::lock_guard lock(mutex);
     live[number].first = &connection;
   }
-  if (connection.Handshake()) ServeRequests(number, connection);
+  if (connection.Handshake()) {
+    ServeRequests(number, connection);
+  } else {
+    connection.CloseGently();
+  }
   ERR_clear_error();
   const std::lock_guard lock(mutex);
   live.erase(number);

@@ -1,0 +1,126 @@
+#include "kube/errors.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "json/codec.h"
+#include "json/schema.h"
+
+namespace capstan::kube {
+namespace {
+
+// metav1.Status, as far as it says what went wrong.
+struct Status {
+  struct Cause {
+    std::string reason, message, field;
+    static const json::Schema& Schema();
+  };
+  struct Details {
+    std::vector<Cause> causes;
+    int64_t retry_after_seconds = 0;
+    static const json::Schema& Schema();
+  };
+  std::string kind, reason, message;
+  Details details;
+  int code = 0;
+  static const json::Schema& Schema();
+};
+
+const json::Schema& Status::Cause::Schema() {
+  static const json::Schema schema = json::Object<Cause>({
+      json::Field<&Cause::reason>("reason"),
+      json::Field<&Cause::message>("message"),
+      json::Field<&Cause::field>("field"),
+  });
+  return schema;
+}
+
+const json::Schema& Status::Details::Schema() {
+  static const json::Schema schema = json::Object<Details>({
+      json::Field<&Details::causes>("causes"),
+      json::Field<&Details::retry_after_seconds>("retryAfterSeconds"),
+  });
+  return schema;
+}
+
+const json::Schema& Status::Schema() {
+  static const json::Schema schema = json::Object<Status>({
+      json::Field<&Status::kind>("kind"),
+      json::Field<&Status::reason>("reason"),
+      json::Field<&Status::message>("message"),
+      json::Field<&Status::details>("details"),
+      json::Field<&Status::code>("code"),
+  });
+  return schema;
+}
+
+constexpr size_t kQuotedBytes = 200;  // of an answer that is not a Status, such as a load balancer's page
+
+Code CodeFor(int status, std::string_view reason, Effect effect) {
+  if (reason == "Expired" || reason == "Gone") return Code::kGone;
+  if (reason == "AlreadyExists") return Code::kAlreadyExists;
+  switch (status) {
+    case 400: case 405: case 406: case 413: case 415: case 422: return Code::kInvalid;
+    case 401: return Code::kUnauthenticated;
+    case 403: return Code::kForbidden;
+    case 404: return Code::kNotFound;
+    case 409: return Code::kConflict;
+    case 410: return Code::kGone;
+    case 429: return Code::kThrottled;
+    case 408: case 503: return Code::kUnavailable;
+    default: break;
+  }
+  if (status >= 500) return effect == Effect::kRead ? Code::kUnavailable : Code::kUnknownOutcome;
+  return Code::kInternal;
+}
+
+// The server's message mostly holds its causes already; those that it does not are added.
+std::string MessageOf(const Status& status) {
+  std::string message = status.message.empty() ? status.reason : status.message;
+  for (const Status::Cause& cause : status.details.causes) {
+    if (cause.message.empty() || message.find(cause.message) != message.npos) continue;
+    message += "; " + (cause.field.empty() ? "" : cause.field + ": ") + cause.message;
+  }
+  return message;
+}
+
+std::string MessageWithoutStatus(const net::Response& response) {
+  std::string message = "HTTP status " + std::to_string(response.status);
+  const std::string_view body = Trim(std::string_view(response.body).substr(0, kQuotedBytes));
+  const bool text = !body.empty() && std::ranges::none_of(body, [](unsigned char c) { return c < ' ' && c != '\n' && c != '\t'; });
+  return text ? message + ": " + std::string(body) : message;
+}
+
+Error FromStatus(const Status& status, int code, Effect effect) {
+  Error error(CodeFor(code, status.reason, effect), MessageOf(status));
+  if (status.details.retry_after_seconds > 0) error.SetRetryAfter(std::chrono::seconds(status.details.retry_after_seconds));
+  return error;
+}
+
+}  // namespace
+
+Error ErrorFromResponse(const net::Response& response, Effect effect) {
+  const Result<Status> status = json::Decode<Status>(response.body);
+  const bool is_status = status && status->kind == "Status" && !(status->message.empty() && status->reason.empty());
+  Error error = is_status ? FromStatus(*status, response.status, effect)
+                          : Error(CodeFor(response.status, "", effect), MessageWithoutStatus(response));
+  if (const auto seconds = ParseInt(net::Find(response.headers, "Retry-After")); seconds && *seconds >= 0 && *seconds < 86'400) {
+    error.SetRetryAfter(std::chrono::seconds(*seconds));
+  }
+  return error;
+}
+
+Error ErrorFromStatus(std::string_view status_json) {
+  const Result<Status> status = json::Decode<Status>(status_json);
+  if (!status) return Error(Code::kInternal, "an ERROR event without a Status: " + status.error().message());
+  return FromStatus(*status, status->code, Effect::kRead);
+}
+
+Error ErrorFromTransport(Error error, Effect effect) {
+  if (error.code() != Code::kUnknownOutcome || effect == Effect::kWrite) return error;
+  return Error(Code::kUnavailable, error.message());
+}
+
+}  // namespace capstan::kube
