@@ -35,8 +35,13 @@ Schema::Schema(std::initializer_list<Member> members, const void* owner) : membe
     if (i >= kMostMembers) BrokenTable(member, "is one too many");
     if (member.owner() != owner) BrokenTable(member, "belongs to another struct");
     if (Find(member.name()) >= 0) BrokenTable(member, "stands there twice");
-    if (!member.default_json().empty() && member.type().kind != Kind::kOptional) {
+    const std::string& standard = member.default_json();
+    const bool zero = standard.empty() || standard == "\"\"" || standard == "0" || standard == "false";
+    if (!zero && member.type().kind != Kind::kOptional) {
       BrokenTable(member, "has a default but is not std::optional");
+    }
+    if (member.absent_is_empty() && member.type().kind != Kind::kOptional) {
+      BrokenTable(member, "is never absent");
     }
     size_t slot = Slot(member.name(), size - 1);
     while (slots_[slot] >= 0) slot = (slot + 1) & (size - 1);

@@ -110,8 +110,11 @@ class Member {
 
   Member&& Doc(std::string_view text) && { return doc_ = text, std::move(*this); }
   Member&& Required() && { return required_ = true, std::move(*this); }
-  // JSON text of the value that an absent one gets. REQUIRES: the member is a std::optional.
+  // JSON text of the value that an absent one gets. REQUIRES: the member is a std::optional, or the default
+  // is its zero value.
   Member&& Default(std::string_view json) && { return default_ = json, std::move(*this); }
+  // On an optional object: absent means no more than empty. defaults.h makes it; nobody else sees it.
+  Member&& AbsentIsEmpty() && { return absent_is_empty_ = true, std::move(*this); }
   // Null stays null at the API server instead of being dropped. The codec takes null as absent in any case.
   Member&& Nullable() && { return nullable_ = true, std::move(*this); }
   // Encoded even when zero, false or empty.
@@ -141,10 +144,9 @@ class Member {
   }
   Member&& Rule(json::Rule rule) && { return rules_.push_back(std::move(rule)), std::move(*this); }
 
-  // Fields that the schema does not name are kept. On json::Raw: an object of any content.
-  Member&& PreserveUnknown() && { return preserve_unknown_ = true, std::move(*this); }
-  // On json::Raw: a list of objects of any content.
-  Member&& AnyList() && { return any_list_ = true, std::move(*this); }
+  // On json::Raw: the schema of its value, as JSON. Without one it is an object of any content. The
+  // description of this row is added.
+  Member&& RawSchema(std::string_view json) && { return raw_schema_ = json, std::move(*this); }
   // A list whose elements are told apart by these fields, and merged one by one by server-side apply.
   Member&& ListMap(std::vector<std::string> keys) && {
     return list_keys_ = std::move(keys), std::move(*this);
@@ -168,8 +170,8 @@ class Member {
   bool always() const { return always_; }
   bool as_text() const { return as_text_; }
   bool decode_only() const { return decode_only_; }
-  bool preserve_unknown() const { return preserve_unknown_; }
-  bool any_list() const { return any_list_; }
+  bool absent_is_empty() const { return absent_is_empty_; }
+  const std::string& raw_schema() const { return raw_schema_; }
   bool atomic() const { return atomic_; }
 
  private:
@@ -177,9 +179,10 @@ class Member {
   const Type* type_;
   At at_;
   const void* owner_;  // which struct `at_` expects
-  bool required_ = false, nullable_ = false, always_ = false, as_text_ = false, decode_only_ = false;
-  bool preserve_unknown_ = false, any_list_ = false, atomic_ = false;
-  std::string doc_, default_;
+  bool required_ = false, nullable_ = false, always_ = false, as_text_ = false, decode_only_ = false,
+       absent_is_empty_ = false;
+  bool atomic_ = false;
+  std::string doc_, default_, raw_schema_;
   Constraints own_, each_;
   std::vector<json::Rule> rules_;
   std::vector<std::string> list_keys_;
