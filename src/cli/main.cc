@@ -1,1 +1,38 @@
-int main() { return 0; }
+// capstan: one program, several services.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "cli/crds.h"
+#include "cli/operator.h"
+#include "net/client.h"
+
+int main(int argc, char** argv) {
+  CLI::App app("Slurm on Kubernetes");
+  app.require_subcommand(1);
+
+  capstan::cli::OperatorFlags flags;
+  CLI::App* run_operator = app.add_subcommand("operator", "Keep Slurm clusters as their custom resources want them");
+  run_operator->add_option("--kubeconfig", flags.kubeconfig, "File that says how to reach the API server");
+  run_operator->add_option("--namespaces", flags.namespaces, "Look for custom resources in these only")->delimiter(',');
+  run_operator->add_option("--leader-elect", flags.leader_elect, "Act only while holding the lease");
+  run_operator->add_option("--leader-elect-namespace", flags.lease_namespace, "Where the lease is");
+  run_operator->add_option("--health-addr", flags.health_address, "Where /healthz and /readyz are served");
+  run_operator->add_option("--metrics-addr", flags.metrics_address, "Where /metrics is served; 0: nowhere");
+  run_operator->add_option("--zap-log-level", flags.log_level, "debug, info, warn or error");
+  run_operator->add_option("--image-prefix", flags.image_prefix, "Of images that a custom resource does not name");
+  run_operator->add_option("--image-tag", flags.image_tag, "The same");
+  run_operator->add_option("--cluster-domain", flags.cluster_domain, "Of the cluster's DNS names");
+
+  capstan::cli::CrdsFlags crds;
+  CLI::App* run_crds = app.add_subcommand("crds", "Print the custom resource definitions");
+  capstan::cli::AddCrdsFlags(*run_crds, crds);
+
+  CLI::App* version = app.add_subcommand("version", "Print the version");
+
+  CLI11_PARSE(app, argc, argv);
+  if (run_operator->parsed()) return capstan::cli::RunOperator(flags);
+  if (run_crds->parsed()) return capstan::cli::RunCrds(crds);
+  if (version->parsed()) std::printf("%s\n", std::string(capstan::net::UserAgent()).c_str());
+  return 0;
+}

@@ -22,16 +22,15 @@ Engine::Engine(async::Loop& loop, kube::Client& client, Options options)
       options_(std::move(options)),
       random_(options_.seed),
       clusters_(loop, client, options_.slurm,
-                [this](const std::string& cluster, const std::vector<std::string>& nodes) { SlurmChanged(cluster, nodes); }),
+                [this](const std::string& cluster, const std::vector<std::string>& nodes) { SlurmChanged(cluster, nodes); },
+                random_.Next()),
       services_{loop, client, stores_, memo_, clusters_, options_.field_manager, options_.entropy},
-      watches_(loop, client, stores_, options_.metrics, random_.Next()),
+      watches_(loop, client, stores_, random_.Next()),
       asker_(services_, [this](const std::string& id) { Wake(MakeToken("question", id)); }, random_.Next()),
       executor_(services_, {.may_write = options_.may_write,
                             .may_destroy = [this] { return stores_.Trusted(); },
                             .ended = [this](const Key& key, const Action& action) { ActionEnded(key, action); },
-                            .regarding = [this](const Key& key) { return Regarding(key); },
-                            .events = options_.events,
-                            .metrics = options_.metrics,
+                            .tell = [this](const Key& key, Notice notice) { Tell(key, std::move(notice)); },
                             .seed = random_.Next()}),
       idle_(loop),
       group_(loop) {}
@@ -142,7 +141,8 @@ World::Parts Engine::PartsFor(const State& state) const {
           .slurm = [this](const std::string& cluster) { return clusters_.Look(cluster); },
           .answers = &asker_.answers(),
           .failures = executor_.ledger(state.key).Failures(),
-          .held_since = state.held_since};
+          .held_since = state.held_since,
+          .settings = options_.settings};
 }
 
 void Engine::DecideOne(const Key& key) {
@@ -217,14 +217,11 @@ void Engine::FollowSlurm(State& state, const Plan& plan) {
   if (!plan.slurm_expects.empty()) clusters_.ExpectChange(plan.slurm_cluster, plan.slurm_expects);
 }
 
-kube::ObjectReference Engine::Regarding(const Key& key) const {
-  const Reconciler& reconciler = ReconcilerOf(key);
+void Engine::Tell(const Key& key, Notice notice) const {
   const json::ObjectMeta* object = ObjectOf(key);
-  return {.api_version = reconciler.resource->ApiVersion(),
-          .kind = std::string(reconciler.resource->kind),
-          .ns = key.ns,
-          .name = key.name,
-          .uid = object != nullptr ? object->uid : ""};
+  if (options_.tell && object != nullptr) {
+    options_.tell(*ReconcilerOf(key).resource, {key.ns, key.name}, object->uid, std::move(notice));
+  }
 }
 
 }  // namespace capstan::plan

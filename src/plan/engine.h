@@ -56,9 +56,10 @@ class Engine final : private kube::StoreListener {
     std::function<Secret(size_t bytes)> entropy;
     std::function<bool()> may_write = [] { return true; };  // the lease is held; asked before every write
     SlurmClusters::Factory slurm;
+    const void* settings = nullptr;  // for World::Settings; outlives the engine
     std::vector<std::string> namespaces;  // custom resources are looked for in these only; empty: everywhere
-    kube::EventRecorder* events = nullptr;
-    net::Metrics* metrics = nullptr;
+    // What users are told: to become an Event on the object, whose uid is given.
+    std::function<void(const kube::Resource& resource, const kube::Key& key, const std::string& uid, Notice notice)> tell;
     Duration look_every = 5min;
   };
 
@@ -107,7 +108,7 @@ class Engine final : private kube::StoreListener {
   void FollowSlurm(State& state, const Plan& plan);
   const Reconciler& ReconcilerOf(const Key& key) const;
   const json::ObjectMeta* ObjectOf(const Key& key) const;
-  kube::ObjectReference Regarding(const Key& key) const;
+  void Tell(const Key& key, Notice notice) const;
 
   async::Loop& loop_;
   Options options_;

@@ -127,14 +127,14 @@ void Executor::Ended(const Key& key, const Action& action, const Result<void>& r
 }
 
 void Executor::Tell(const Key& key, const Action& action, const Result<void>& result) {
-  if (options_.events == nullptr || !action.event) return;
+  if (!action.event) return;
   // A conflict is the ordinary way to learn that the world has moved on; the next Decide deals with it.
   if (!result && result.error().code() == Code::kConflict) return;
-  kube::EventText text{.type = result && !action.event->warning ? "Normal" : "Warning",
-                       .reason = result ? action.event->reason : action.event->reason + "Failed",
-                       .action = action.event->action,
-                       .note = result ? action.reason : action.reason + ": " + result.error().message()};
-  options_.events->Record(options_.regarding(key), std::move(text));
+  const std::string what = std::string(action.effect->verb()) + " " + action.effect->target() + ": " + action.reason;
+  options_.tell(key, {.warning = !result || action.event->warning,
+                      .reason = result ? action.event->reason : action.event->reason + "Failed",
+                      .action = action.event->action,
+                      .note = result ? what : what + ": " + result.error().message()});
 }
 
 Task<void> Executor::Stop() {

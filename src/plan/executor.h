@@ -17,8 +17,6 @@
 
 #include "async/task_group.h"
 #include "base/random.h"
-#include "kube/events.h"
-#include "net/metrics.h"
 #include "plan/action.h"
 #include "plan/key.h"
 #include "plan/ledger.h"
@@ -26,15 +24,21 @@
 
 namespace capstan::plan {
 
+// What the user of an object is told, as an Event on it.
+struct Notice {
+  bool warning = false;
+  std::string reason;  // "ScalingDown"
+  std::string action;  // "Delete"
+  std::string note;    // what was done to what, and why; or what went wrong
+};
+
 class Executor {
  public:
   struct Options {
     std::function<bool()> may_write;     // the lease is held
     std::function<bool()> may_destroy;   // the stores can be trusted
     std::function<void(const Key& key, const Action& action)> ended;  // after the ledger has been written
-    std::function<kube::ObjectReference(const Key& key)> regarding;   // what Events are about
-    kube::EventRecorder* events = nullptr;
-    net::Metrics* metrics = nullptr;
+    std::function<void(const Key& key, Notice notice)> tell;
     uint64_t seed = 1;
     size_t lane_limit = 64;   // actions in flight per lane
     size_t wave_limit = 250;  // actions in flight per key

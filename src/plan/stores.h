@@ -15,7 +15,14 @@ template <class T>
 inline constexpr char kTypeTag = 0;
 }  // namespace internal
 
-// A kind with a store is a struct T as store.h wants it, with `static constexpr kube::Resource kResource`.
+// Where the objects of struct T live: T::kResource, or what a specialisation says (for structs of layers that know no
+// resources).
+template <class T>
+struct ResourceOf {
+  static constexpr const kube::Resource& kValue = T::kResource;
+};
+
+// A kind with a store is a struct T as store.h wants it, with a ResourceOf.
 class Stores {
  public:
   struct Entry {
@@ -28,10 +35,10 @@ class Stores {
   // Adds the store of T. REQUIRES: not added yet.
   template <class T>
   kube::Store<T>& Add(std::string label_selector = {}, bool everywhere = false) {
-    auto store = std::make_unique<kube::Store<T>>(std::string(T::kResource.plural));
+    auto store = std::make_unique<kube::Store<T>>(std::string(ResourceOf<T>::kValue.plural));
     kube::Store<T>& added = *store;
     by_type_[&internal::kTypeTag<T>] = store.get();
-    all_.push_back({T::kResource, std::move(label_selector), everywhere, std::move(store)});
+    all_.push_back({ResourceOf<T>::kValue, std::move(label_selector), everywhere, std::move(store)});
     return added;
   }
 

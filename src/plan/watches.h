@@ -1,10 +1,10 @@
 // The watches that feed the stores: which kinds, in which namespaces.
 //
 // Kinds marked `everywhere` (custom resources) are watched in all namespaces, or in those the service was given. The
-// others are watched in a namespace from the moment a custom resource is seen there until none has been for a while.
+// others are watched in a namespace from the moment a custom resource is seen there, so that a cluster full of other
+// people's objects costs nothing.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -13,14 +13,13 @@
 #include "async/task_group.h"
 #include "kube/client.h"
 #include "kube/watch.h"
-#include "net/metrics.h"
 #include "plan/stores.h"
 
 namespace capstan::plan {
 
 class Watches {
  public:
-  Watches(async::Loop& loop, kube::Client& client, Stores& stores, net::Metrics* metrics, uint64_t seed);
+  Watches(async::Loop& loop, kube::Client& client, Stores& stores, uint64_t seed);
   ~Watches();
 
   // Starts the watches of the kinds that are watched everywhere: in `namespaces`, or in all when it is empty.
@@ -29,7 +28,8 @@ class Watches {
   // A custom resource lives in `ns`: watch the other kinds there too.
   void Follow(const std::string& ns);
 
-  // Every watch has listed once. False before Start.
+  // Every watch has listed once. False before Start. A namespace that is followed anew makes it false again for a
+  // moment: nothing is decided on half a picture.
   bool Synced() const;
 
   async::Task<void> Stop();
@@ -40,8 +40,7 @@ class Watches {
   async::Loop& loop_;
   kube::Client& client_;
   Stores& stores_;
-  net::Metrics* metrics_;
-  uint64_t seed_;
+  Random random_;
   bool started_ = false;
   std::set<std::string> followed_;
   std::vector<std::unique_ptr<kube::Watcher>> watchers_;

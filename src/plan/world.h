@@ -73,17 +73,25 @@ class World {
     const Answers* answers = nullptr;
     std::vector<Failure> failures;            // of this key's actions
     std::map<std::string, Tick> held_since;   // facts that this key's last Decide stated
+    const void* settings = nullptr;           // what the service was started with; of its own type
   };
   explicit World(Parts parts) : parts_(std::move(parts)) {}
 
   Time now() const { return parts_.now; }
+
+  // What the service was started with, the same for every Decide of a process; nullptr: nothing was given. REQUIRES: it
+  // is a T.
+  template <class T>
+  const T* Settings() const {
+    return static_cast<const T*>(parts_.settings);
+  }
 
   // --- Kubernetes ----------------------------------------------------------------------------------------------------
 
   // nullptr: not there, as far as we know.
   template <class T>
   const T* Find(const kube::Key& key) const {
-    reads_.Note(MakeToken(T::kResource.plural, key.ToString()));
+    reads_.Note(MakeToken(ResourceOf<T>::kValue.plural, key.ToString()));
     return parts_.stores->Of<T>().Find(key);
   }
 
@@ -96,14 +104,14 @@ class World {
   // Everything in a namespace, by name.
   template <class T>
   kube::ObjectList<T> In(std::string_view ns) const {
-    reads_.Note(IndexToken(T::kResource.plural, "namespace", ns));
+    reads_.Note(IndexToken(ResourceOf<T>::kValue.plural, "namespace", ns));
     return parts_.stores->Of<T>().InNamespace(ns);
   }
 
   // The entry `value` of the index `index` (store.h), by namespace and name.
   template <class T>
   kube::ObjectList<T> By(std::string_view index, std::string_view value) const {
-    reads_.Note(IndexToken(T::kResource.plural, index, value));
+    reads_.Note(IndexToken(ResourceOf<T>::kValue.plural, index, value));
     return parts_.stores->Of<T>().By(index, value);
   }
 

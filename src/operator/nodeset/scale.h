@@ -1,0 +1,20 @@
+// How many workers there should be, and which: ordinals to create, workers to take away, workers to keep.
+#pragma once
+
+#include <vector>
+
+#include "operator/nodeset/workers.h"
+
+namespace capstan::op::nodeset {
+
+struct Scale {
+  std::vector<int> create;               // ordinals, ascending
+  std::vector<const Worker*> condemned;  // too many: in the order in which they go
+  std::vector<const Worker*> kept;       // by ordinal; none that is leaving
+};
+
+// New ordinals are the lowest that no pod has; an ordinal is free again only when its pod is gone. Pods that are leaving
+// still count against creating, so a deleted worker comes back under its own ordinal.
+Scale ScaleTo(int replicas, const std::vector<Worker>& workers);
+
+}  // namespace capstan::op::nodeset

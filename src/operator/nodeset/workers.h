@@ -1,0 +1,66 @@
+// The workers of a NodeSet, and where each of them stands: read off its pod and its Slurm record, never stored.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/nodeset.h"
+#include "operator/objects.h"
+#include "plan/world.h"
+
+namespace capstan::op::nodeset {
+
+// The first that applies, in this order.
+enum class Stage : uint8_t {
+  kLeaving,       // the pod is terminating
+  kEnded,         // the pod has failed or succeeded: no container of it runs, and none will again
+  kUnbound,       // no kubelet has started anything of it: Pending
+  kUnknown,       // Slurm is not heard: mend the pod, leave the node alone
+  kUnregistered,  // the pod runs, and Slurm has no record of it
+  kHeld,          // drained by somebody else: hands off
+  kDrained,       // drained by us, and no job is left, as the last read had it
+  kDraining,      // drained by us, jobs are still running
+  kDown,          // DOWN
+  kServing,
+};
+
+struct Worker {
+  int ordinal = 0;
+  std::string host;  // its name in Slurm
+  const Pod* pod = nullptr;
+  const slurm::Node* node = nullptr;  // nullptr: no record, or Slurm is not heard
+  Stage stage = Stage::kUnknown;
+
+  bool condemned() const;  // marked by us as going: the scale-in annotation
+  bool cordoned() const;   // marked by a person: the pod-cordon annotation
+};
+
+// The ordinal in "<set>-<ordinal>", with or without padding; nullopt for any other name.
+std::optional<int> OrdinalOf(std::string_view set, std::string_view pod);
+
+// Every pod of the set that has an ordinal, once, by ordinal. Points into `world`.
+std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, const plan::SlurmView& slurm);
+
+// Our own reasons on Slurm nodes.
+std::string ScaleInReason(const kube::Key& pod);
+bool IsScaleInReason(std::string_view reason);
+
+// The reason is one that we wrote for a worker that was going, so that lifting it is ours too.
+bool IsOurDrain(const slurm::Node& node);
+
+// Whether a DOWN node may be resumed: the DOWN was written by the preStop hook of a worker that has been replaced since.
+bool IsOurDown(const slurm::Node& node);
+
+// What the record's comment says about who stands behind a Slurm node, as JSON text in the Slinky projects' key order.
+std::string RecordComment(const Worker& worker, const api::NodeSet& set);
+
+// The UID of the NodeSet in a record's comment; "" when it has none, or is not ours to read.
+std::string SetUidIn(std::string_view comment);
+
+// The workers from the one that goes first to the one that goes last when there are too many. A strict weak order that
+// depends on nothing but the pods and their records.
+void SortForScaleIn(std::vector<const Worker*>& workers);
+
+}  // namespace capstan::op::nodeset

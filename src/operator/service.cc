@@ -1,0 +1,57 @@
+#include "operator/service.h"
+
+#include "api/accounting.h"
+#include "api/controller.h"
+#include "api/loginset.h"
+#include "api/nodeset.h"
+#include "api/restapi.h"
+#include "api/token.h"
+#include "operator/controller/decide.h"
+#include "operator/later/decide.h"
+#include "operator/nodeset/decide.h"
+#include "operator/objects.h"
+#include "operator/resources.h"
+#include "operator/restapi/decide.h"
+
+namespace capstan::op {
+namespace {
+
+// Custom resources that name a Controller are found by it: "ns/name".
+template <class T>
+void AddIndexByController(kube::Store<T>& store) {
+  store.AddIndex("controller", [](const T& object) {
+    return std::vector{object.metadata.namespace_ + "/" + object.spec.controller_ref.name};
+  });
+}
+
+}  // namespace
+
+void AddReconcilers(plan::Engine& engine) {
+  plan::Stores& stores = engine.stores();
+  stores.Add<api::Controller>({}, true);
+  AddIndexByController(stores.Add<api::RestApi>({}, true));
+  AddIndexByController(stores.Add<api::NodeSet>({}, true));
+  stores.Add<api::LoginSet>({}, true);
+  stores.Add<api::Accounting>({}, true);
+  stores.Add<api::Token>({}, true);
+
+  // Children are watched by the labels that every one of them carries, so that other people's objects are never read.
+  const std::string ours = std::string(kLabelComponent) + " in (controller,restapi,worker)";
+  stores.Add<Pod>(std::string(kLabelComponent) + "=worker");
+  stores.Add<StatefulSet>(ours);
+  stores.Add<Deployment>(ours);
+  stores.Add<Service>(ours);
+  stores.Add<ConfigMap>(ours);
+  stores.Add<PodDisruptionBudget>(ours);
+
+  engine.Add({.kind = "controller", .resource = &kControllers, .decide = &controller::Decide,
+              .prunes = {&kube::kStatefulSets, &kube::kServices, &kube::kConfigMaps, &kube::kPodDisruptionBudgets}});
+  engine.Add({.kind = "restapi", .resource = &kRestApis, .decide = &restapi::Decide,
+              .prunes = {&kube::kDeployments, &kube::kServices}});
+  engine.Add({.kind = "nodeset", .resource = &kNodeSets, .decide = &nodeset::Decide, .prunes = {}});
+  engine.Add({.kind = "accounting", .resource = &kAccountings, .decide = &later::DecideAccounting, .prunes = {}});
+  engine.Add({.kind = "loginset", .resource = &kLoginSets, .decide = &later::DecideLoginSet, .prunes = {}});
+  engine.Add({.kind = "token", .resource = &kTokens, .decide = &later::DecideToken, .prunes = {}});
+}
+
+}  // namespace capstan::op

@@ -1,0 +1,224 @@
+#include "plan/executor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "async/event.h"
+#include "async/timer.h"
+#include "base/hash.h"
+
+namespace capstan::plan {
+namespace {
+
+using async::Deadline;
+using async::Task;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const Key kKey{"nodeset", "slurm", "main"};
+
+// Nothing in these tests talks to an API server.
+class NoTransport final : public net::Transport {
+  Task<Result<net::Response>> Send(net::Request, Deadline) override { co_return Fail(Code::kUnavailable, "none"); }
+  Task<Result<std::unique_ptr<net::BodyStream>>> Open(net::Request, Deadline) override {
+    co_return Fail(Code::kUnavailable, "none");
+  }
+};
+
+// What the effects of a test did, in order, and how they are to end.
+struct Script {
+  std::vector<std::string> ran;
+  std::map<std::string, Result<void>> results;
+  std::map<std::string, Duration> takes;
+  std::map<std::string, Proof> proofs;
+  std::set<std::string> satisfied;
+};
+
+class ScriptedEffect final : public Effect {
+ public:
+  ScriptedEffect(Script& script, std::string target, Lane lane, bool destructive)
+      : script_(script), target_(std::move(target)), lane_(std::move(lane)), destructive_(destructive) {}
+  std::string_view verb() const override { return "do"; }
+  std::string target() const override { return target_; }
+  uint64_t content() const override { return 0; }
+  Lane lane() const override { return lane_; }
+  bool destructive() const override { return destructive_; }
+  bool Satisfied(const Services&) const override { return script_.satisfied.contains(target_); }
+  Task<Result<void>> Run(Services& services, Deadline) const override {
+    script_.ran.push_back(target_);
+    co_await async::Sleep(services.loop, script_.takes[target_]);
+    const auto result = script_.results.find(target_);
+    co_return result == script_.results.end() ? Result<void>() : result->second;
+  }
+
+ private:
+  Script& script_;
+  std::string target_;
+  Lane lane_;
+  bool destructive_;
+};
+
+class ScriptedGuard final : public Guard {
+ public:
+  ScriptedGuard(Script& script, std::string name) : script_(script), name_(std::move(name)) {}
+  std::string text() const override { return name_; }
+  Task<Proof> Prove(Services&, Deadline) const override { co_return script_.proofs.at(name_); }
+
+ private:
+  Script& script_;
+  std::string name_;
+};
+
+class ExecutorTest : public testing::Test {
+ protected:
+  Action Do(std::string target, Lane lane = {}, bool destructive = false) {
+    return {.effect = std::make_shared<ScriptedEffect>(script, std::move(target), std::move(lane), destructive),
+            .reason = "the test wants it"};
+  }
+  void Submit(std::vector<Action> actions, std::optional<Action> status = {}) {
+    again = executor.Submit(kKey, std::move(actions), std::move(status));
+  }
+  std::vector<std::string> Failures() {
+    std::vector<std::string> texts;
+    for (const Failure& failure : executor.ledger(kKey).Failures()) texts.push_back(failure.target + ": " + failure.message);
+    return texts;
+  }
+
+  async::VirtualLoop loop;
+  NoTransport transport;
+  kube::Client client{loop, transport, {}};
+  Stores stores;
+  AppliedMemo memo;
+  SlurmClusters clusters{loop, client, nullptr, [](const std::string&, const std::vector<std::string>&) {}, 1};
+  Services services{loop, client, stores, memo, clusters, "test", nullptr};
+  Script script;
+  bool lease = true, trusted = true;
+  int ended = 0;
+  std::vector<Notice> notices;
+  std::optional<Tick> again;
+  Executor executor{services, {.may_write = [this] { return lease; },
+                               .may_destroy = [this] { return trusted; },
+                               .ended = [this](const Key&, const Action&) { ++ended; },
+                               .tell = [this](const Key&, Notice notice) { notices.push_back(std::move(notice)); },
+                               .lane_limit = 2}};
+};
+
+TEST_F(ExecutorTest, RunsWhatIsWantedOnceAndWakesTheKey) {
+  Submit({Do("a"), Do("b")});
+  Submit({Do("a"), Do("b")});
+  loop.Run();
+  EXPECT_THAT(script.ran, ElementsAre("a", "b"));
+  EXPECT_EQ(ended, 2);
+}
+
+TEST_F(ExecutorTest, StartsAnActionOnlyWhenWhatItComesAfterIsDone) {
+  Action second = Do("second");
+  const Action first = Do("first");
+  second.after = {first.id()};
+  Submit({first, second});
+  loop.Run();
+  EXPECT_THAT(script.ran, ElementsAre("first"));
+  script.satisfied.insert("first");
+  Submit({first, second});
+  loop.Run();
+  EXPECT_THAT(script.ran, ElementsAre("first", "second"));
+}
+
+TEST_F(ExecutorTest, AStuckLaneDelaysNoOther) {
+  script.takes["s1"] = script.takes["s2"] = 1h;
+  Submit({Do("s1", "slurm/main"), Do("s2", "slurm/main"), Do("s3", "slurm/main"), Do("pod")});
+  loop.Advance(1s);
+  EXPECT_THAT(script.ran, ElementsAre("s1", "s2", "pod")) << "the lane holds two";
+}
+
+TEST_F(ExecutorTest, NeverTwoActionsOnOneTarget) {
+  script.takes["pod"] = 5s;
+  Submit({Do("pod")});
+  Action other = Do("pod");
+  other.effect = std::make_shared<ScriptedEffect>(script, "pod", "", true);
+  Submit({other});
+  loop.Advance(1s);
+  EXPECT_THAT(script.ran, ElementsAre("pod"));
+}
+
+TEST_F(ExecutorTest, WithoutTheLeaseNothingIsWritten) {
+  lease = false;
+  Submit({Do("a")});
+  loop.Run();
+  EXPECT_THAT(script.ran, IsEmpty());
+}
+
+TEST_F(ExecutorTest, NothingIsDestroyedWhileTheStoresAreNotTrusted) {
+  trusted = false;
+  Submit({Do("create"), Do("delete", "", true)});
+  loop.Run();
+  EXPECT_THAT(script.ran, ElementsAre("create"));
+}
+
+TEST_F(ExecutorTest, AnUnknownGuardKeepsAndTriesAgainLater) {
+  Action remove = Do("pod", "", true);
+  remove.guards = {std::make_shared<ScriptedGuard>(script, "the node is idle")};
+  script.proofs["the node is idle"] = Proof::kUnknown;
+  Submit({remove});
+  loop.Run();
+  EXPECT_THAT(script.ran, IsEmpty());
+  EXPECT_THAT(Failures(), ElementsAre("pod: not done, since it cannot be seen whether the node is idle"));
+  script.proofs["the node is idle"] = Proof::kYes;
+  loop.Advance(1s);
+  Submit({remove});
+  loop.Run();
+  EXPECT_THAT(script.ran, ElementsAre("pod"));
+}
+
+TEST_F(ExecutorTest, AGuardThatNoLongerHoldsDropsTheAction) {
+  Action remove = Do("pod", "", true);
+  remove.guards = {std::make_shared<ScriptedGuard>(script, "the node is idle")};
+  script.proofs["the node is idle"] = Proof::kNo;
+  Submit({remove});
+  loop.Run();
+  EXPECT_THAT(script.ran, IsEmpty());
+  EXPECT_EQ(ended, 1) << "the key decides again";
+}
+
+TEST_F(ExecutorTest, ARefusedActionDelaysNoOtherAndIsRetriedInItsOwnTime) {
+  script.results["bad"] = Fail(Code::kInvalid, "no such field");
+  Submit({Do("bad"), Do("good")});
+  loop.Run();
+  Submit({Do("bad"), Do("good2")});
+  loop.Run();
+  EXPECT_THAT(script.ran, ElementsAre("bad", "good", "good2"));
+  EXPECT_THAT(Failures(), ElementsAre("bad: no such field"));
+  ASSERT_TRUE(again);
+  EXPECT_GT(*again, loop.Now() + 4min);
+}
+
+TEST_F(ExecutorTest, TheStatusWaitsForActionsOnTheirWayButNotForEver) {
+  script.takes["slow"] = 10s;
+  Submit({Do("slow")}, Do("status"));
+  loop.Advance(500ms);
+  EXPECT_THAT(script.ran, ElementsAre("slow"));
+  EXPECT_EQ(again, Tick() + 1s);
+  loop.Advance(500ms);
+  Submit({Do("slow")}, Do("status"));
+  loop.Advance(1ms);
+  EXPECT_THAT(script.ran, ElementsAre("slow", "status"));
+}
+
+TEST_F(ExecutorTest, TellsWhatWasDoneAndWhatFailedButNotConflicts) {
+  for (const char* target : {"ok", "refused", "conflict"}) {
+    Action action = Do(target);
+    action.event = {.reason = "Scaling", .action = "Delete"};
+    if (std::string_view(target) == "refused") script.results[target] = Fail(Code::kForbidden, "may not");
+    if (std::string_view(target) == "conflict") script.results[target] = Fail(Code::kConflict, "changed");
+    Submit({action});
+    loop.Run();
+  }
+  ASSERT_EQ(notices.size(), 2u);
+  EXPECT_EQ(notices[0].note, "do ok: the test wants it");
+  EXPECT_EQ(notices[1].reason, "ScalingFailed");
+  EXPECT_TRUE(notices[1].warning);
+  EXPECT_EQ(notices[1].note, "do refused: the test wants it: may not");
+}
+
+}  // namespace
+}  // namespace capstan::plan

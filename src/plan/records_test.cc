@@ -1,0 +1,126 @@
+// The engine's own records: ledger, memo, wake index.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plan/ledger.h"
+#include "plan/memo.h"
+#include "plan/reads.h"
+
+namespace capstan::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr ActionId kAction{7};
+const Tick kStart = Tick() + 1h;
+
+Ledger Refused(Code code, Random& random) {
+  Ledger ledger;
+  ledger.Started(kAction, "apply", "Service a/b");
+  ledger.Failed(kAction, Error(code, "no"), kStart, random);
+  return ledger;
+}
+
+TEST(Ledger, AnActionInFlightIsNotStartedAgain) {
+  Ledger ledger;
+  EXPECT_TRUE(ledger.MayStart(kAction, kStart));
+  ledger.Started(kAction, "apply", "Service a/b");
+  EXPECT_FALSE(ledger.MayStart(kAction, kStart + 24h));
+  ledger.Succeeded(kAction);
+  EXPECT_TRUE(ledger.MayStart(kAction, kStart));
+  EXPECT_EQ(ledger.in_flight(), 0u);
+}
+
+struct BackOffCase {
+  Code code;
+  Duration not_before, by;
+};
+
+class LedgerBackOff : public testing::TestWithParam<BackOffCase> {};
+
+TEST_P(LedgerBackOff, DependsOnWhatWentWrong) {
+  Random random(3);
+  const Ledger ledger = Refused(GetParam().code, random);
+  EXPECT_FALSE(ledger.MayStart(kAction, kStart + GetParam().not_before));
+  EXPECT_TRUE(ledger.MayStart(kAction, kStart + GetParam().by));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LedgerBackOff,
+                         testing::Values(BackOffCase{Code::kInvalid, 4min, 6min},
+                                         BackOffCase{Code::kForbidden, 4min, 6min},
+                                         BackOffCase{Code::kConflict, 5ms, 50ms},
+                                         BackOffCase{Code::kUnavailable, 100ms, 300ms},
+                                         BackOffCase{Code::kUnknownOutcome, 100ms, 300ms}));
+
+TEST(Ledger, ObeysTheServersRetryAfter) {
+  Random random(3);
+  Ledger ledger;
+  Error error(Code::kThrottled, "slow down");
+  error.SetRetryAfter(17s);
+  ledger.Started(kAction, "apply", "Service a/b");
+  ledger.Failed(kAction, error, kStart, random);
+  EXPECT_EQ(ledger.NextRetry(kStart), kStart + 17s);
+}
+
+TEST(Ledger, FailuresAreToldUntilTheActionSucceedsOrIsNoLongerWanted) {
+  Random random(3);
+  Ledger ledger = Refused(Code::kUnavailable, random);
+  ledger.Started(kAction, "apply", "Service a/b");
+  ASSERT_EQ(ledger.Failures().size(), 1u) << "a repeat in flight is no success yet";
+  EXPECT_EQ(ledger.Failures()[0].target, "Service a/b");
+  Ledger abandoned = Refused(Code::kUnavailable, random);
+  abandoned.KeepOnly({});
+  EXPECT_THAT(abandoned.Failures(), IsEmpty());
+  ledger.Succeeded(kAction);
+  EXPECT_THAT(ledger.Failures(), IsEmpty());
+}
+
+TEST(Ledger, WhatIsInFlightIsKeptEvenWhenNobodyWantsItAnyMore) {
+  Ledger ledger;
+  ledger.Started(kAction, "delete", "Pod a/b");
+  ledger.KeepOnly({});
+  EXPECT_TRUE(ledger.InFlight(kAction));
+}
+
+TEST(AppliedMemo, MatchesOnlyWhileObjectContentAndOurFieldsAreTheSame) {
+  AppliedMemo memo;
+  const AppliedMemo::Applied applied{"uid", 1, 2};
+  EXPECT_FALSE(memo.Matches("Service a/b", applied));
+  memo.Record("Service a/b", applied, kStart);
+  EXPECT_TRUE(memo.Matches("Service a/b", applied));
+  EXPECT_FALSE(memo.Matches("Service a/b", {"other uid", 1, 2}));
+  EXPECT_FALSE(memo.Matches("Service a/b", {"uid", 9, 2}));
+  EXPECT_FALSE(memo.Matches("Service a/b", {"uid", 1, 9})) << "somebody took a field of ours";
+}
+
+TEST(AppliedMemo, FiveEqualAppliesInTenMinutesAreAFight) {
+  AppliedMemo memo;
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_FALSE(memo.Fight("Service a/b", 1, kStart + i * 1min)) << i;
+    memo.Record("Service a/b", {"uid", 1, uint64_t(i)}, kStart + i * 1min);
+  }
+  EXPECT_EQ(memo.Fight("Service a/b", 1, kStart + 5min), 5);
+  EXPECT_FALSE(memo.Fight("Service a/b", 2, kStart + 5min)) << "other content is no fight";
+  EXPECT_FALSE(memo.Fight("Service a/b", 1, kStart + 11min)) << "over after ten minutes";
+}
+
+TEST(WakeIndex, FindsTheKeysThatReadATokenLastTime) {
+  WakeIndex index;
+  Reads first, second;
+  first.Note(MakeToken("pods", "a/b"));
+  first.Note(MakeToken("pods", "a/c"));
+  second.Note(MakeToken("pods", "a/b"));
+  index.Set(2, second);
+  index.Set(1, first);
+  EXPECT_THAT(index.Find(MakeToken("pods", "a/b")), ElementsAre(1, 2));
+  EXPECT_THAT(index.Find(MakeToken("services", "a/b")), IsEmpty());
+  index.Set(1, second);
+  EXPECT_THAT(index.Find(MakeToken("pods", "a/c")), IsEmpty()) << "no longer read";
+  index.Forget(1);
+  index.Forget(2);
+  EXPECT_EQ(index.size(), 0u);
+}
+
+}  // namespace
+}  // namespace capstan::plan
