@@ -1,0 +1,343 @@
+#include "slurm/rest_client.h"
+
+#include <algorithm>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "json/codec.h"
+#include "slurm/element_cutter.h"
+#include "slurm/rest_wire.h"
+
+namespace capstan::slurm {
+namespace {
+
+constexpr size_t kReadBytes = 64 << 10;
+
+// A path segment or query value, as RFC 3986 wants it.
+std::string PercentEncoded(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       std::string_view("-._~").find(c) != std::string_view::npos;
+    if (plain)
+      out += c;
+    else
+      out += '%' + Hex(std::string_view(&c, 1));
+  }
+  return out;
+}
+
+// One host's name and nothing that slurmrestd would take for a list.
+Result<void> CheckName(std::string_view name) {
+  if (name.empty() || name.find_first_of("[],/ \t\r\n") != name.npos)
+    return Fail(Code::kInvalid, JsonQuoted(name) + " is not the name of one Slurm node");
+  return {};
+}
+
+bool IsJson(const net::Headers& headers) {
+  return net::Find(headers, "Content-Type").starts_with("application/json");
+}
+
+// A read has no effect, so a lost answer is no worse than no connection.
+Error AsRead(Error error) {
+  if (error.code() != Code::kUnknownOutcome) return error;
+  return Error(Code::kUnavailable, error.message());
+}
+
+void Convert(wire::NodeRecord&& record, std::vector<Node>& out) { out.push_back(std::move(record).ToNode()); }
+void Convert(wire::JobRecord&& record, std::vector<Job>& out) { out.push_back(std::move(record).ToJob()); }
+void Sort(std::vector<Node>& nodes) { std::ranges::sort(nodes, {}, &Node::name); }
+void Sort(std::vector<Job>& jobs) { std::ranges::sort(jobs, {}, &Job::id); }
+
+template <class Record> struct WireOf;
+template <> struct WireOf<Node> { using Type = wire::NodeRecord; };
+template <> struct WireOf<Job> { using Type = wire::JobRecord; };
+
+async::Task<Result<std::string>> ReadAll(net::BodyStream& stream, size_t limit, async::Deadline deadline) {
+  std::string body;
+  std::vector<char> buffer(kReadBytes);
+  while (true) {
+    CAPSTAN_CO_TRY(const size_t got, co_await stream.Read(buffer, deadline));
+    if (got == 0) co_return body;
+    if (body.size() + got > limit) co_return Fail(Code::kInvalid, "slurmrestd's answer is larger than " + std::to_string(limit) + " bytes");
+    body.append(buffer.data(), got);
+  }
+}
+
+}  // namespace
+
+struct RestClient::Answer {
+  int status = 0;
+  bool json = false;
+  std::string body;
+  std::vector<wire::Problem> errors;  // of a JSON body
+
+  // slurmrestd does not know the path, so not this version of its API either.
+  bool NoSuchEndpoint() const { return status == 404 && !json; }
+  bool ok() const { return status >= 200 && status < 300 && errors.empty(); }
+  Error ToError(bool write) const { return wire::ErrorOf(status, errors, json ? std::string_view() : body, write); }
+};
+
+RestClient::RestClient(async::Loop& loop, net::Transport& transport, TokenFactory sign, Options options)
+    : loop_(loop), transport_(transport), sign_(std::move(sign)), options_(std::move(options)) {}
+
+bool RestClient::CanAskForChangedNodes(std::string_view release) {
+  const auto parts = Split(release, '.');
+  if (parts.size() < 3) return false;
+  const auto year = ParseInt(parts[0]), month = ParseInt(parts[1]);
+  const auto patch = ParseInt(parts[2].substr(0, parts[2].find_first_not_of("0123456789")));
+  if (!year || !month || !patch) return false;
+  return std::tuple(*year, *month, *patch) >= std::tuple(26, 5, 3);
+}
+
+Result<Secret> RestClient::Token() {
+  if (token_.empty() || loop_.Now() >= token_until_) {
+    CAPSTAN_TRY(token_, sign_(options_.token_lifetime));
+    token_until_ = loop_.Now() + options_.token_lifetime * 4 / 5;
+  }
+  return token_;
+}
+
+Result<net::Request> RestClient::MakeRequest(std::string method, std::string target, std::string body) {
+  CAPSTAN_TRY(const Secret token, Token());
+  net::Request request;
+  request.repeatable = method == "GET" && !target.ends_with("/reconfigure/");
+  request.method = std::move(method);
+  request.target = std::move(target);
+  request.headers = {{"Accept", "application/json"}, {"X-SLURM-USER-TOKEN", std::string(token.Reveal())}};
+  // slurmrestd takes a GET with a content type for a form.
+  if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
+  request.body = std::move(body);
+  return request;
+}
+
+async::Task<Result<RestClient::Answer>> RestClient::CallOnce(std::string method, std::string target, std::string body,
+                                                             async::Deadline deadline) {
+  CAPSTAN_CO_TRY(auto request, MakeRequest(std::move(method), std::move(target), std::move(body)));
+  const bool read = request.repeatable;
+  auto response = co_await transport_.Send(std::move(request), deadline);
+  if (!response) co_return Fail(read ? AsRead(std::move(response).error()) : std::move(response).error());
+  Answer answer;
+  answer.status = response->status;
+  answer.json = IsJson(response->headers);
+  answer.body = std::move(response->body);
+  if (answer.body.size() > options_.max_answer_bytes) co_return Fail(Code::kInvalid, "slurmrestd's answer is too large");
+  if (answer.json) {
+    auto envelope = json::Decode<wire::Envelope>(answer.body);
+    // What cannot be read is no answer: an error status stays what it says, a success is not believed.
+    if (envelope)
+      answer.errors = std::move(envelope->errors);
+    else if (answer.status < 300)
+      co_return Fail(read ? Code::kUnavailable : Code::kUnknownOutcome, "slurmrestd's answer makes no sense: " + envelope.error().message());
+  }
+  co_return answer;
+}
+
+async::Task<Result<RestClient::Answer>> RestClient::Call(std::string method, std::string path, std::string body,
+                                                         async::Deadline deadline) {
+  // Each of the two may be needed once: a new token, another version of the API.
+  for (bool signed_again = false, negotiated_again = false;;) {
+    if (version_.empty()) CAPSTAN_CO_CHECK_OK(co_await Negotiate(deadline));
+    CAPSTAN_CO_TRY(Answer answer, co_await CallOnce(method, "/slurm/" + version_ + "/" + path, body, deadline));
+    if (!signed_again && answer.ToError(false).code() == Code::kUnauthenticated) {
+      signed_again = true;
+      token_ = Secret();
+    } else if (!negotiated_again && answer.NoSuchEndpoint()) {
+      negotiated_again = true;
+      version_.clear();
+    } else {
+      co_return answer;
+    }
+  }
+}
+
+async::Task<Result<RestClient::Answer>> RestClient::Get(std::string path, async::Deadline deadline) {
+  CAPSTAN_CO_TRY(Answer answer, co_await Call("GET", std::move(path), "", deadline));
+  if (!answer.ok()) co_return Fail(answer.ToError(false));
+  co_return answer;
+}
+
+async::Task<Result<void>> RestClient::Negotiate(async::Deadline deadline) {
+  std::string tried;
+  for (int number : options_.versions) {
+    const std::string version = "v0.0." + std::to_string(number);
+    CAPSTAN_CO_TRY(const Answer answer, co_await CallOnce("GET", "/slurm/" + version + "/ping/", "", deadline));
+    if (!answer.NoSuchEndpoint()) {
+      version_ = version;
+      co_return Result<void>();
+    }
+    tried += (tried.empty() ? "" : ", ") + version;
+  }
+  co_return Fail(Code::kInvalid, "slurmrestd offers none of the API versions Capstan speaks (" + tried + "); Slurm 24.11 to 26.05 do");
+}
+
+// --- Lists ----------------------------------------------------------------------------------------------------------
+
+template <class Record>
+async::Task<Result<RestClient::List<Record>>> RestClient::ReadListOnce(std::string path, std::string array,
+                                                                       async::Deadline deadline) {
+  CAPSTAN_CO_TRY(auto request, MakeRequest("GET", "/slurm/" + version_ + "/" + path, ""));
+  auto opened = co_await transport_.Open(std::move(request), deadline);
+  if (!opened) co_return Fail(AsRead(std::move(opened).error()));
+  net::BodyStream& stream = **opened;
+  List<Record> list;
+  if (stream.status() == 304) {
+    list.unchanged = true;
+    co_return list;
+  }
+  if (stream.status() != 200) {
+    CAPSTAN_CO_TRY(const std::string body, co_await ReadAll(stream, options_.max_answer_bytes, deadline));
+    if (!IsJson(stream.headers())) co_return Fail(wire::ErrorOf(stream.status(), {}, body, false));
+    const auto envelope = json::Decode<wire::Envelope>(body);
+    co_return Fail(wire::ErrorOf(stream.status(), envelope ? envelope->errors : std::vector<wire::Problem>(), "", false));
+  }
+
+  json::Decoder decoder;
+  ElementCutter cutter(std::move(array), [&](std::string_view element) -> Result<void> {
+    if (list.records.size() >= options_.max_elements) return Fail(Code::kInvalid, "slurmrestd's list is too long");
+    typename WireOf<Record>::Type record;
+    CAPSTAN_CHECK_OK(decoder.DecodeInto(record, element), "a record of slurmrestd's list");
+    Convert(std::move(record), list.records);
+    return {};
+  });
+  std::vector<char> buffer(kReadBytes);
+  while (true) {
+    auto got = co_await stream.Read(buffer, deadline);
+    if (!got) co_return Fail(AsRead(std::move(got).error()));
+    if (*got == 0) break;
+    CAPSTAN_CO_CHECK_OK(cutter.Feed(std::string_view(buffer.data(), *got)), "slurmrestd's list");
+  }
+  if (!cutter.complete()) co_return Fail(Code::kUnavailable, "slurmrestd's list ended early");
+  CAPSTAN_CO_TRY(const auto envelope, json::Decode<wire::Envelope>(cutter.rest()));
+  if (!envelope.errors.empty()) co_return Fail(wire::ErrorOf(200, envelope.errors, "", false));
+  list.update_time = envelope.last_update.number;
+  list.release = envelope.meta.slurm.release;
+  Sort(list.records);
+  co_return list;
+}
+
+template <class Record>
+async::Task<Result<RestClient::List<Record>>> RestClient::ReadList(std::string path, std::string array,
+                                                                   async::Deadline deadline) {
+  for (bool again = false;; again = true) {
+    if (version_.empty()) CAPSTAN_CO_CHECK_OK(co_await Negotiate(deadline));
+    auto list = co_await ReadListOnce<Record>(path, array, deadline);
+    if (list || again) co_return list;
+    if (list.error().code() == Code::kUnauthenticated)
+      token_ = Secret();
+    else if (list.error().code() == Code::kNotFound)
+      version_.clear();
+    else
+      co_return list;
+  }
+}
+
+async::Task<Result<RestClient::List<Node>>> RestClient::Nodes(int64_t update_time, async::Deadline deadline) {
+  // Without MIXED a node with some jobs would show as ALLOCATED or IDLE; a flag given replaces the defaults.
+  std::string path = "nodes/?flags=ALL&flags=MIXED";
+  if (update_time != 0) path += "&update_time=" + std::to_string(update_time);
+  co_return co_await ReadList<Node>(std::move(path), "nodes", deadline);
+}
+
+async::Task<Result<RestClient::List<Job>>> RestClient::Jobs(int64_t update_time, async::Deadline deadline) {
+  std::string path = "jobs/?flags=ALL";  // without DETAIL, which makes up most of a running job's record
+  if (update_time != 0) path += "&update_time=" + std::to_string(update_time);
+  CAPSTAN_CO_TRY(auto list, co_await ReadList<Job>(std::move(path), "jobs", deadline));
+  // "Unchanged" comes as status 200 with an empty list, easily taken for "all jobs are gone".
+  if (update_time != 0 && list.records.empty() && list.update_time == 0) list.unchanged = true;
+  co_return list;
+}
+
+// --- Single calls ---------------------------------------------------------------------------------------------------
+
+async::Task<Result<std::optional<Node>>> RestClient::NodeNamed(std::string name, async::Deadline deadline) {
+  CAPSTAN_CO_CHECK_OK(CheckName(name));
+  // Without MIXED: it would be worked out from counters that only a list refreshes, so that a node whose jobs have ended
+  // could show as busy until then.
+  CAPSTAN_CO_TRY(Answer answer, co_await Call("GET", "node/" + PercentEncoded(name) + "?flags=ALL", "", deadline));
+  if (!answer.ok()) {
+    if (wire::SayNoSuchNode(answer.errors)) co_return std::optional<Node>();
+    co_return Fail(answer.ToError(false));
+  }
+  CAPSTAN_CO_TRY(auto found, json::Decode<wire::NodesAnswer>(answer.body));
+  if (found.nodes.size() != 1 || found.nodes[0].name != name)
+    co_return Fail(Code::kUnavailable, "slurmrestd's answer about node " + name + " is about something else");
+  co_return std::optional<Node>(std::move(found.nodes[0]).ToNode());
+}
+
+async::Task<Result<RestClient::Life>> RestClient::ReadLife(async::Deadline deadline) {
+  if (has_conf_) {
+    auto life = co_await LifeFromConf(deadline);
+    if (life || life.error().code() != Code::kNotFound) co_return life;
+    has_conf_ = false;
+  }
+  co_return co_await LifeFromDiag(deadline);
+}
+
+// The one place where slurmctld tells when it was started.
+async::Task<Result<RestClient::Life>> RestClient::LifeFromConf(async::Deadline deadline) {
+  for (bool again = false;; again = true) {
+    CAPSTAN_CO_TRY(const Answer answer, co_await CallOnce("GET", "/slurm/v0.0.45/conf", "", deadline));
+    if (!answer.ok() && !again && answer.ToError(false).code() == Code::kUnauthenticated) {
+      token_ = Secret();
+      continue;
+    }
+    if (!answer.ok()) co_return Fail(answer.ToError(false));
+    CAPSTAN_CO_TRY(const auto conf, json::Decode<wire::ConfAnswer>(answer.body));
+    if (conf.meta.boot_time == 0) co_return Fail(Code::kUnavailable, "slurmrestd does not say when slurmctld was started");
+    Life life{.id = "boot " + std::to_string(conf.meta.boot_time),
+              .uptime = std::chrono::seconds(std::max<int64_t>(0, conf.meta.last_update - conf.meta.boot_time)),
+              .slurmd_timeout = std::nullopt};
+    if (conf.conf.slurmd_timeout > 0) life.slurmd_timeout = std::chrono::seconds(conf.conf.slurmd_timeout);
+    co_return life;
+  }
+}
+
+// Before v0.0.45: since when statistics are counted. That is slurmctld's start, or midnight, or when somebody reset
+// them; taking those for a restart only means more patience.
+async::Task<Result<RestClient::Life>> RestClient::LifeFromDiag(async::Deadline deadline) {
+  CAPSTAN_CO_TRY(const Answer answer, co_await Get("diag/", deadline));
+  CAPSTAN_CO_TRY(const auto diag, json::Decode<wire::DiagAnswer>(answer.body));
+  const int64_t since = diag.statistics.req_time_start.number, now = diag.statistics.req_time.number;
+  Life life{.id = "statistics since " + std::to_string(since), .uptime = Duration(0), .slurmd_timeout = std::nullopt};
+  // 0 is a first start without saved state; then nothing is known about how long it has been up.
+  if (since > 0 && now > since) life.uptime = std::chrono::seconds(now - since);
+  co_return life;
+}
+
+async::Task<Result<std::vector<ControllerPing>>> RestClient::Ping(async::Deadline deadline) {
+  CAPSTAN_CO_TRY(const Answer answer, co_await Get("ping/", deadline));
+  CAPSTAN_CO_TRY(const auto pings, json::Decode<wire::PingAnswer>(answer.body));
+  std::vector<ControllerPing> controllers;
+  for (const wire::Ping& ping : pings.pings) controllers.push_back({ping.hostname, ping.responding, ping.primary});
+  co_return controllers;
+}
+
+async::Task<Result<void>> RestClient::Update(NodeUpdate update, async::Deadline deadline) {
+  if (update.names.empty()) co_return Fail(Code::kInvalid, "an update names no Slurm node");
+  for (const std::string& name : update.names) CAPSTAN_CO_CHECK_OK(CheckName(name));
+  const bool needs_reason = update.action == NodeAction::kDrain || update.action == NodeAction::kDown;
+  if (needs_reason && update.reason.value_or("").empty())
+    co_return Fail(Code::kInvalid, "state " + std::string(Name(*update.action)) + " needs a reason");
+  for (const auto& list : {update.features, update.active_features})
+    if (list && list->empty()) co_return Fail(Code::kInvalid, "Slurm ignores an update to no features at all; name at least one");
+  const std::string path = update.names.size() == 1 ? "node/" + PercentEncoded(update.names[0]) : "nodes/";
+  CAPSTAN_CO_TRY(const Answer answer, co_await Call("POST", path, json::Encode(wire::ToBody(update)), deadline));
+  if (!answer.ok()) co_return Fail(answer.ToError(true));
+  co_return Result<void>();
+}
+
+async::Task<Result<void>> RestClient::Delete(std::string name, async::Deadline deadline) {
+  CAPSTAN_CO_CHECK_OK(CheckName(name));
+  CAPSTAN_CO_TRY(const Answer answer, co_await Call("DELETE", "node/" + PercentEncoded(name), "", deadline));
+  if (!answer.ok()) co_return Fail(answer.ToError(true));
+  co_return Result<void>();
+}
+
+async::Task<Result<void>> RestClient::Reconfigure(async::Deadline deadline) {
+  CAPSTAN_CO_TRY(const Answer answer, co_await Call("GET", "reconfigure/", "", deadline));
+  if (!answer.ok()) co_return Fail(answer.ToError(true));
+  co_return Result<void>();
+}
+
+}  // namespace capstan::slurm

@@ -1,0 +1,107 @@
+// slurmrestd's protocol: one call of the API each, typed. No state but the API version and the token; RestSource
+// (rest_source.h) puts polling, snapshots and guards on top.
+//
+// Errors of all calls, besides those named: kUnavailable (no answer, slurmctld away, a server error), kUnauthenticated
+// (401, 511 or error 1007, after one more try with a new token), kForbidden, kInvalid (what was asked, or the answer,
+// makes no sense), kDeadline. An HTTP 200 whose body lists errors is an error. Writes may also end as kUnknownOutcome.
+// Messages carry Slurm's own words, never a token.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/deadline.h"
+#include "async/loop.h"
+#include "async/task.h"
+#include "base/secret.h"
+#include "net/http.h"
+#include "slurm/source.h"
+
+namespace capstan::slurm {
+
+// Signs a token that is valid from now for `lifetime` (jwt.h). Called again when four fifths of it have passed and
+// when Slurm refuses a token, so a rotated key is picked up at once. An issue time some seconds in the past lets clocks
+// differ a little.
+using TokenFactory = std::function<Result<Secret>(Duration lifetime)>;
+
+class RestClient {
+ public:
+  struct Options {
+    std::vector<int> versions = {44, 45, 43, 42};  // of the data parser (v0.0.44), the preferred one first
+    Duration token_lifetime = 15min;
+    size_t max_answer_bytes = 4 << 20;             // of everything but lists, whose elements are cut out one by one
+    size_t max_elements = 2'000'000;
+  };
+
+  // REQUIRES: loop and transport outlive it; calls end before it does.
+  RestClient(async::Loop& loop, net::Transport& transport, TokenFactory sign, Options options);
+  RestClient(async::Loop& loop, net::Transport& transport, TokenFactory sign)
+      : RestClient(loop, transport, std::move(sign), Options()) {}
+
+  // A whole list. `update_time` of 0 asks for everything; that of an earlier answer asks only if something changed
+  // since, and `unchanged` is the answer when nothing did. Both are sorted.
+  template <class Record>
+  struct List {
+    bool unchanged = false;
+    std::vector<Record> records;
+    int64_t update_time = 0;
+    std::string release;  // "26.05.5"
+  };
+  async::Task<Result<List<Node>>> Nodes(int64_t update_time, async::Deadline deadline);
+  async::Task<Result<List<Job>>> Jobs(int64_t update_time, async::Deadline deadline);
+
+  // One node, 3 ms at any size of cluster. nullopt: slurmctld has no record of that name. A node with some free
+  // cores shows as ALLOCATED here and as MIXED in a list.
+  async::Task<Result<std::optional<Node>>> NodeNamed(std::string name, async::Deadline deadline);
+
+  // What identifies the running slurmctld; `uptime` by slurmctld's own clock.
+  struct Life {
+    std::string id;
+    Duration uptime{};
+    std::optional<Duration> slurmd_timeout;  // only from v0.0.45 on
+  };
+  async::Task<Result<Life>> ReadLife(async::Deadline deadline);
+
+  async::Task<Result<std::vector<ControllerPing>>> Ping(async::Deadline deadline);
+  async::Task<Result<void>> Update(NodeUpdate update, async::Deadline deadline);
+  // kNotFound when there is no such node, kConflict while a job or a reservation holds it.
+  async::Task<Result<void>> Delete(std::string name, async::Deadline deadline);
+  async::Task<Result<void>> Reconfigure(async::Deadline deadline);
+
+  // The version in use, "v0.0.44"; "" before the first call.
+  const std::string& version() const { return version_; }
+
+  // Whether update_time may be asked for nodes: slurmrestd before 26.05.3 fails with it.
+  static bool CanAskForChangedNodes(std::string_view release);
+
+ private:
+  struct Answer;
+  template <class Record>
+  struct Reader;
+
+  Result<Secret> Token();
+  Result<net::Request> MakeRequest(std::string method, std::string target, std::string body);
+  async::Task<Result<Answer>> Call(std::string method, std::string path, std::string body, async::Deadline deadline);
+  async::Task<Result<Answer>> CallOnce(std::string method, std::string target, std::string body, async::Deadline deadline);
+  async::Task<Result<Answer>> Get(std::string path, async::Deadline deadline);
+  async::Task<Result<void>> Negotiate(async::Deadline deadline);
+  async::Task<Result<Life>> LifeFromConf(async::Deadline deadline);
+  async::Task<Result<Life>> LifeFromDiag(async::Deadline deadline);
+  template <class Record>
+  async::Task<Result<List<Record>>> ReadList(std::string path, std::string array, async::Deadline deadline);
+  template <class Record>
+  async::Task<Result<List<Record>>> ReadListOnce(std::string path, std::string array, async::Deadline deadline);
+
+  async::Loop& loop_;
+  net::Transport& transport_;
+  TokenFactory sign_;
+  Options options_;
+  std::string version_;
+  bool has_conf_ = true;  // v0.0.45/conf, until it proves missing
+  Secret token_;
+  Tick token_until_{};
+};
+
+}  // namespace capstan::slurm

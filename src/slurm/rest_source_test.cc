@@ -1,0 +1,431 @@
+#include "slurm/rest_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "async/task_group.h"
+#include "slurm/jwt.h"
+#include "slurm/testing/fake_slurmrestd.h"
+
+namespace capstan::slurm {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::Fault;
+
+class RestSourceTest : public ::testing::Test {
+ protected:
+  RestSourceTest() {
+    for (const char* name : {"w-0", "w-1", "w-2"})
+      slurm.StartSlurmd({.name = name, .address = "10.0.0.1", .features = {"workers"}, .topology = "", .weight = 1, .cpus = 2});
+  }
+
+  ~RestSourceTest() override {
+    tasks.Cancel();
+    loop.RunUntil([this] { return tasks.size() == 0; }, 1h);
+  }
+
+  // Starts polling and waits for the first snapshot.
+  void Start(RestSource::Options options = {}) {
+    source.emplace(loop, server, [this](Duration lifetime) { return Sign(lifetime); }, std::move(options));
+    tasks.Spawn("poll", source->Run());
+    ASSERT_TRUE(loop.RunUntil([this] { return source->Latest().snapshot || source->Latest().error; }, 10s));
+  }
+
+  Result<Secret> Sign(Duration lifetime) {
+    ++signed_tokens;
+    return SignToken({.user = "slurm", .issuer = "test", .id = std::to_string(signed_tokens),
+                      .issued_at = loop.WallNow(), .expires_at = loop.WallNow() + lifetime}, key);
+  }
+
+  template <class T>
+  T Await(async::Task<T> task) {
+    std::optional<T> result;
+    auto wrapped = [](async::Task<T> inner, std::optional<T>& out) -> async::Task<void> { out = co_await std::move(inner); };
+    tasks.Spawn("call", wrapped(std::move(task), result));
+    EXPECT_TRUE(loop.RunUntil([&] { return result.has_value(); }, 10min));
+    return *std::move(result);
+  }
+
+  Result<void> Update(std::string name, NodeAction action, std::string reason = "") {
+    NodeUpdate update;
+    update.names = {std::move(name)};
+    update.action = action;
+    update.reason = std::move(reason);
+    return Await(source->UpdateNode(std::move(update), loop.After(30s)));
+  }
+
+  std::string StateOf(const char* name) {
+    const Node* node = source->Latest().snapshot->FindNode(name);
+    return node ? node->state.ToString() : "absent";
+  }
+
+  // How long it takes until `done`; -1s when it does not happen within `limit`.
+  Duration TimeUntil(const std::function<bool()>& done, Duration limit) {
+    const Tick began = loop.Now();
+    return loop.RunUntil(done, limit) ? loop.Now() - began : Duration(-1s);
+  }
+
+  async::VirtualLoop loop;
+  testing::FakeSlurm slurm{loop};
+  testing::FakeSlurmrestd server{slurm};
+  Secret key{"a key of thirty-two bytes, say.."};
+  int signed_tokens = 0;
+  async::TaskGroup tasks{loop};
+  std::optional<RestSource> source;
+};
+
+TEST_F(RestSourceTest, ReadsNodesAsTheyAre) {
+  slurm.UpdateNodes({"w-1"}, {.state = "DRAIN", .reason = "disk", .comment = "{\"a\":\"b\\n\"}", .extra = {}, .topology = {},
+                              .features = {}, .active_features = {}, .weight = {}, .user = "ann"});
+  Start();
+  const auto snapshot = source->Latest().snapshot;
+  EXPECT_EQ(*snapshot->nodes, slurm.Nodes());
+  EXPECT_EQ(snapshot->release, "26.05.5");
+  EXPECT_EQ(snapshot->FindNode("w-1")->reason_set_by, "ann");
+  EXPECT_EQ(snapshot->jobs, nullptr);
+  EXPECT_FALSE(source->Latest().error);
+}
+
+TEST_F(RestSourceTest, AtRestItAsksSeldomAndOnlyWhetherSomethingChanged) {
+  Start();
+  loop.Advance(5s);
+  const auto before = source->Latest().snapshot;
+  const size_t requests = server.requests();
+  loop.Advance(60s);
+  EXPECT_LE(server.requests() - requests, 5u);
+  EXPECT_EQ(source->Latest().snapshot->generation, before->generation);
+  EXPECT_EQ(source->Latest().snapshot->nodes, before->nodes);  // the same memory: nothing was decoded
+  EXPECT_GT(source->Latest().snapshot->nodes_read.began, before->nodes_read.began);
+  EXPECT_GE(source->counters().lists_unchanged, 3u);
+}
+
+TEST_F(RestSourceTest, AnExpectedChangeIsSeenWithinASecond) {
+  Start();
+  loop.Advance(3s);
+  const std::string names[] = {"w-0"};
+  source->ExpectChange(names, loop.Now() + 1min);
+  loop.Advance(10s);
+  slurm.UpdateNodes({"w-0"}, {.state = "DOWN", .reason = "x"});
+  const Duration took = TimeUntil([&] { return StateOf("w-0").starts_with("DOWN"); }, 1min);
+  EXPECT_GE(took, Duration(0));
+  EXPECT_LE(took, Duration(700ms));
+}
+
+TEST_F(RestSourceTest, ExpectationsEnd) {
+  Start();
+  const std::string names[] = {"w-0"};
+  source->ExpectChange(names, loop.Now() + 10s);
+  loop.Advance(20s);
+  const size_t requests = server.requests();
+  loop.Advance(60s);
+  EXPECT_LE(server.requests() - requests, 5u);
+}
+
+TEST_F(RestSourceTest, TellsSubscribersOncePerChangeAndNothingElse) {
+  Start();
+  loop.Advance(20s);
+  int calls = 0;
+  auto subscription = source->Subscribe([&] { ++calls; });
+  loop.Advance(5min);
+  EXPECT_EQ(calls, 0);
+  slurm.UpdateNodes({"w-0"}, {.state = "DRAIN", .reason = "x"});
+  loop.Advance(1min);
+  EXPECT_EQ(calls, 1);
+  subscription.reset();
+  slurm.UpdateNodes({"w-1"}, {.state = "DRAIN", .reason = "x"});
+  loop.Advance(1min);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(RestSourceTest, OwnWritesShowAtOnce) {
+  Start();
+  loop.Advance(5s);
+  ASSERT_TRUE(Update("w-0", NodeAction::kDrain, "capstan: test"));
+  EXPECT_LE(TimeUntil([&] { return StateOf("w-0") == "IDLE+DRAIN+DYNAMIC_NORM"; }, 1min), Duration(200ms));
+  EXPECT_EQ(source->Latest().snapshot->FindNode("w-0")->reason, "capstan: test");
+  ASSERT_EQ(server.writes().size(), 1u);
+  EXPECT_EQ(server.writes()[0].target, "/slurm/v0.0.44/node/w-0");
+  EXPECT_EQ(server.writes()[0].body, R"({"state":["DRAIN"],"reason":"capstan: test"})");
+}
+
+TEST_F(RestSourceTest, AFreshReadSeesWhatNoSnapshotHas) {
+  Start();
+  loop.Advance(5s);
+  ASSERT_TRUE(slurm.StartJob({.nodes = {"w-0"}, .whole_nodes = true, .user = "ann", .runs_for = {}}));
+  EXPECT_EQ(StateOf("w-0"), "IDLE+DYNAMIC_NORM");
+  const Tick asked = loop.Now();
+  const auto fresh = Await(source->ReadNodes({"w-9", "w-0"}, loop.After(5s)));
+  ASSERT_TRUE(fresh) << fresh.error().message();
+  EXPECT_TRUE(fresh->Find("w-0")->state.IsBusy());
+  EXPECT_THAT(fresh->absent, ElementsAre("w-9"));
+  EXPECT_GE(fresh->read.began, asked);
+  EXPECT_EQ(StateOf("w-0"), "ALLOCATED+DYNAMIC_NORM");  // and the snapshot has learnt it
+}
+
+TEST_F(RestSourceTest, AListThatBeganEarlierNeverUndoesAFreshRead) {
+  for (int i = 10; i < 60; ++i) slurm.StartSlurmd({.name = "x-" + std::to_string(i), .address = "", .features = {}, .topology = "", .weight = 1, .cpus = 1});
+  server.SetLatency(400ms);
+  RestSource::Options options;
+  options.fast = 100ms;
+  Start(options);
+  const std::string names[] = {"w-0"};
+  source->ExpectChange(names, loop.Now() + 1h);
+  std::string last = StateOf("w-0");
+  int changes = 0;
+  auto subscription = source->Subscribe([&] {
+    if (StateOf("w-0") != last) ++changes, last = StateOf("w-0");
+  });
+  for (int round = 0; round < 20; ++round) {
+    loop.Advance(Duration(37ms) * round);
+    slurm.UpdateNodes({"w-0"}, {.state = "DRAIN", .reason = "x"});
+    ASSERT_TRUE(Await(source->ReadNodes({"w-0"}, loop.After(30s)))->Find("w-0")->state.IsDraining());
+    EXPECT_EQ(last, "IDLE+DRAIN+DYNAMIC_NORM") << "round " << round;
+    loop.Advance(5s);
+    slurm.UpdateNodes({"w-0"}, {.state = "IDLE"});
+    loop.Advance(5s);
+    EXPECT_EQ(last, "IDLE+DYNAMIC_NORM") << "round " << round;
+  }
+  EXPECT_EQ(changes, 40);
+}
+
+TEST_F(RestSourceTest, AFreshReadThatFailsIsAnErrorAndNeverAbsence) {
+  Start();
+  for (const Fault fault : {Fault::kRefused, Fault::kError500, Fault::kErrorsIn200, Fault::kHang, Fault::kLostAnswer,
+                            Fault::kCutOff, Fault::kGarbage}) {
+    server.SetFault(fault);
+    for (const auto& names : {std::vector<std::string>{"w-0"}, std::vector<std::string>{"w-0", "w-1", "w-2", "w-3"}}) {
+      const auto fresh = Await(source->ReadNodes(names, loop.After(5s)));
+      if (fault == Fault::kCutOff && fresh) continue;  // only lists are cut off
+      ASSERT_FALSE(fresh) << int(fault);
+      EXPECT_TRUE(fresh.error().code() == Code::kUnavailable || fresh.error().code() == Code::kInvalid) << fresh.error().message();
+    }
+    server.Heal();
+  }
+}
+
+TEST_F(RestSourceTest, AnErrorNeverEmptiesTheSnapshotAndSaysSinceWhen) {
+  Start();
+  loop.Advance(5s);
+  const Tick broke = loop.Now();
+  server.SetFault(Fault::kErrorsIn200);
+  loop.Advance(2min);
+  const auto view = source->Latest();
+  EXPECT_EQ(view.snapshot->nodes->size(), 3u);
+  ASSERT_TRUE(view.error);
+  EXPECT_THAT(view.error->message(), HasSubstr("slurmrestd answered 200: Unspecified error (Slurm error 1): it failed"));
+  EXPECT_GE(view.error_since, broke);
+  EXPECT_LE(view.error_since, broke + 20s);
+  EXPECT_GE(view.snapshot->Age(loop.Now()), Duration(100s));
+}
+
+TEST_F(RestSourceTest, RecoveryIsNoticedWithinFiveSecondsAfterAnyFault) {
+  Start();
+  for (const Fault fault : {Fault::kRefused, Fault::kError500, Fault::kErrorsIn200, Fault::kLostAnswer, Fault::kCutOff, Fault::kGarbage}) {
+    server.SetFault(fault);
+    loop.Advance(10min);
+    ASSERT_TRUE(source->Latest().error) << int(fault);
+    server.Heal();
+    const Duration took = TimeUntil([&] { return !source->Latest().error; }, 1min);
+    EXPECT_GE(took, Duration(0)) << int(fault);
+    EXPECT_LE(took, Duration(5s)) << int(fault);
+  }
+}
+
+TEST_F(RestSourceTest, NeverPilesUpRequestsHoweverSlowTheServer) {
+  Start();
+  server.SetLatency(50s);
+  const std::string names[] = {"w-0", "w-1"};
+  source->ExpectChange(names, loop.Now() + 1h);
+  int done = 0;
+  auto call = [](RestSource& s, async::Loop& l, int& count) -> async::Task<void> {
+    (void)co_await s.ReadNodes({"w-0"}, l.After(20s));
+    ++count;
+  };
+  for (int i = 0; i < 50; ++i) tasks.Spawn("read", call(*source, loop, done));
+  ASSERT_TRUE(loop.RunUntil([&] { return done == 50; }, 30min));
+  EXPECT_LE(server.max_in_flight(), 5u);  // the poller's and max_calls
+}
+
+TEST_F(RestSourceTest, WhileSlurmctldIsAwayOnlyThePingIsAsked) {
+  Start();
+  slurm.StopController();
+  ASSERT_TRUE(loop.RunUntil([&] { return source->Latest().error.has_value(); }, 1min));
+  const size_t lists = server.RequestsFor("/slurm/v0.0.44/nodes/");
+  loop.Advance(10min);
+  EXPECT_EQ(server.RequestsFor("/slurm/v0.0.44/nodes/"), lists);
+  EXPECT_THAT(source->Latest().error->message(), HasSubstr("no slurmctld responds"));
+  slurm.StartController();
+  EXPECT_LE(TimeUntil([&] { return !source->Latest().error; }, 1min), Duration(5s));
+}
+
+TEST_F(RestSourceTest, ARestartedSlurmctldIsANewIncarnationAndAbsenceIsUnknownForAWhile) {
+  Start();
+  const Incarnation before = source->Latest().snapshot->incarnation;
+  slurm.RestartController(testing::FakeSlurm::Lose::kNodes);
+  const auto fresh = Await(source->ReadNodes({"w-0"}, loop.After(5s)));
+  ASSERT_TRUE(fresh);
+  EXPECT_THAT(fresh->absent, ElementsAre("w-0"));
+  EXPECT_NE(fresh->incarnation.id, before.id);
+  EXPECT_FALSE(fresh->incarnation.AbsenceIsKnown(fresh->read.began));
+  loop.Advance(1min);
+  EXPECT_EQ(source->Latest().snapshot->incarnation, fresh->incarnation);
+  EXPECT_EQ(source->Latest().snapshot->nodes->size(), 3u);  // they have registered again
+  loop.Advance(6min);
+  EXPECT_TRUE(source->Latest().snapshot->incarnation.AbsenceIsKnown(loop.Now()));
+}
+
+TEST_F(RestSourceTest, ALongRunningSlurmctldIsKnownToBeOldFromTheFirstRead) {
+  loop.Advance(1h);
+  Start();
+  EXPECT_TRUE(source->Latest().snapshot->incarnation.AbsenceIsKnown(loop.Now()));
+}
+
+TEST_F(RestSourceTest, ReadsJobsOnlyWhileSomebodyWantsThem) {
+  Start();
+  const auto id = slurm.StartJob({.nodes = {"w-0", "w-1"}, .whole_nodes = true, .user = "ann", .runs_for = {}});
+  auto wanted = source->WantJobs();
+  ASSERT_TRUE(loop.RunUntil([&] { return source->Latest().snapshot->jobs != nullptr; }, 1s));
+  ASSERT_EQ(source->Latest().snapshot->jobs->size(), 1u);
+  EXPECT_EQ(source->Latest().snapshot->jobs->front(), slurm.jobs().at(*id));
+  EXPECT_EQ(source->Latest().snapshot->jobs->front().nodes, "w-[0-1]");
+  loop.Advance(5min);  // "no change" comes as an empty list, and is not taken for one
+  EXPECT_EQ(source->Latest().snapshot->jobs->size(), 1u);
+  EXPECT_GT(source->Latest().snapshot->jobs_read.began, Tick(4min));
+  wanted.reset();
+  loop.Advance(1min);
+  EXPECT_EQ(source->Latest().snapshot->jobs, nullptr);
+  const size_t asked = server.RequestsFor("/slurm/v0.0.44/jobs/");
+  loop.Advance(5min);
+  EXPECT_EQ(server.RequestsFor("/slurm/v0.0.44/jobs/"), asked);
+}
+
+TEST_F(RestSourceTest, WritesSayWhatBecameOfThem) {
+  Start();
+  EXPECT_EQ(Update("nope", NodeAction::kDrain, "x").error().code(), Code::kNotFound);
+  EXPECT_EQ(Update("w-0", NodeAction::kResume).error().code(), Code::kConflict);
+  EXPECT_EQ(Update("w-0", NodeAction::kDrain).error().code(), Code::kInvalid);
+  EXPECT_EQ(Update("w-[0-1]", NodeAction::kDrain, "x").error().code(), Code::kInvalid);
+  ASSERT_TRUE(slurm.StartJob({.nodes = {"w-1"}, .whole_nodes = true, .user = "a", .runs_for = {}}));
+  EXPECT_EQ(Await(source->DeleteNode("w-1", loop.After(5s))).error().code(), Code::kConflict);
+  EXPECT_TRUE(Await(source->DeleteNode("nope", loop.After(5s))));
+  EXPECT_TRUE(Await(source->DeleteNode("w-2", loop.After(5s))));
+  EXPECT_FALSE(slurm.NodeNamed("w-2"));
+  server.SetFault(Fault::kLostAnswer);
+  EXPECT_EQ(Update("w-0", NodeAction::kDrain, "x").error().code(), Code::kUnknownOutcome);
+  EXPECT_TRUE(slurm.NodeNamed("w-0")->state.IsDraining());
+  server.SetFault(Fault::kRefused);
+  EXPECT_EQ(Update("w-0", NodeAction::kDrain, "x").error().code(), Code::kUnavailable);
+  server.SetFault(Fault::kErrorsIn200);
+  EXPECT_FALSE(Update("w-0", NodeAction::kDrain, "x"));
+}
+
+TEST_F(RestSourceTest, OneUpdateOfManyNodesChangesAllOrNone) {
+  Start();
+  NodeUpdate update;
+  update.names = {"w-0", "w-1"};
+  update.action = NodeAction::kDrain;
+  update.reason = "rack";
+  ASSERT_TRUE(Await(source->UpdateNode(update, loop.After(5s))));
+  EXPECT_TRUE(slurm.NodeNamed("w-0")->state.IsDraining() && slurm.NodeNamed("w-1")->state.IsDraining());
+  update.names = {"w-2", "nope"};
+  EXPECT_EQ(Await(source->UpdateNode(update, loop.After(5s))).error().code(), Code::kNotFound);
+  EXPECT_FALSE(slurm.NodeNamed("w-2")->state.IsDraining());
+}
+
+TEST_F(RestSourceTest, TokensAreSignedAnewBeforeTheyExpireAndWhenRefused) {
+  server.SetKey(key);
+  Start();
+  EXPECT_EQ(signed_tokens, 1);
+  loop.Advance(1h);
+  EXPECT_FALSE(source->Latest().error);
+  EXPECT_GE(signed_tokens, 5);
+  EXPECT_LE(signed_tokens, 6);
+  key = Secret("another key of thirty-two bytes.");
+  server.SetKey(key);
+  ASSERT_TRUE(Await(source->ReadNodes({"w-0"}, loop.After(5s))));
+  EXPECT_FALSE(source->Latest().error);
+}
+
+TEST_F(RestSourceTest, AWrongKeyIsUnauthenticatedAndEndsWithTheRightOne) {
+  server.SetKey(Secret("the right one"));
+  Start();
+  ASSERT_TRUE(source->Latest().error);
+  EXPECT_EQ(source->Latest().error->code(), Code::kUnauthenticated);
+  key = Secret("the right one");
+  EXPECT_LE(TimeUntil([&] { return !source->Latest().error; }, 1min), Duration(5s));
+}
+
+TEST_F(RestSourceTest, FallsBackToTheVersionThatTheServerHas) {
+  for (const auto& versions : {std::vector{42}, std::vector{42, 43}, std::vector{45, 46}}) {
+    testing::FakeSlurmrestd old(slurm, {.latency = 2ms, .per_node = 0ns, .versions = versions, .controller_patience = 10s, .piece = 7});
+    RestSource other(loop, old, [this](Duration lifetime) { return Sign(lifetime); });
+    async::TaskGroup group(loop);
+    group.Spawn("poll", other.Run());
+    EXPECT_TRUE(loop.RunUntil([&] { return other.Latest().snapshot != nullptr; }, 10s)) << versions[0];
+    group.Cancel();
+    loop.RunUntil([&] { return group.size() == 0; }, 1s);
+  }
+}
+
+TEST_F(RestSourceTest, OldServersAreNeverAskedForChangesOfNodes) {
+  testing::FakeSlurm::Options options;
+  options.release = "25.11.4";
+  testing::FakeSlurm old(loop, options);
+  testing::FakeSlurmrestd front(old, {.latency = 2ms, .per_node = 0ns, .versions = {42, 43, 44}, .controller_patience = 10s, .piece = 100});
+  RestSource other(loop, front, [this](Duration lifetime) { return Sign(lifetime); });
+  async::TaskGroup group(loop);
+  group.Spawn("poll", other.Run());
+  loop.Advance(2min);
+  old.StartSlurmd({.name = "n", .address = "", .features = {}, .topology = "", .weight = 1, .cpus = 1});
+  loop.Advance(2min);
+  EXPECT_FALSE(other.Latest().error);
+  EXPECT_EQ(other.counters().failures, 0u);
+  EXPECT_NE(other.Latest().snapshot->FindNode("n"), nullptr);
+  group.Cancel();
+  loop.RunUntil([&] { return group.size() == 0; }, 1s);
+}
+
+TEST_F(RestSourceTest, OnALargeClusterExpectedNodesAreReadOneByOne) {
+  for (int i = 0; i < 2000; ++i) slurm.StartSlurmd({.name = "big-" + std::to_string(i), .address = "", .features = {}, .topology = "", .weight = 1, .cpus = 1});
+  testing::FakeSlurmrestd::Options options;
+  options.per_node = 250us;
+  options.piece = 60000;
+  testing::FakeSlurmrestd front(slurm, options);
+  RestSource other(loop, front, [this](Duration lifetime) { return Sign(lifetime); });
+  async::TaskGroup group(loop);
+  group.Spawn("poll", other.Run());
+  loop.Advance(10s);
+  const std::string names[] = {"big-7"};
+  other.ExpectChange(names, loop.Now() + 1min);
+  loop.Advance(5s);
+  slurm.UpdateNodes({"big-7"}, {.state = "DRAIN", .reason = "x"});
+  EXPECT_LE(TimeUntil([&] { return other.Latest().snapshot->FindNode("big-7")->state.IsDraining(); }, 1min), Duration(700ms));
+  loop.Advance(1min);
+  EXPECT_LE(other.counters().lists * 500ms, Duration(12s));  // a tenth of the time and a little
+  group.Cancel();
+  loop.RunUntil([&] { return group.size() == 0; }, 1s);
+}
+
+TEST_F(RestSourceTest, MixedAndAllocatedOfOneNodeDoNotMakeSnapshotsWaver) {
+  Start();
+  ASSERT_TRUE(slurm.StartJob({.nodes = {"w-0"}, .whole_nodes = false, .user = "a", .runs_for = {}}));
+  loop.Advance(20s);
+  EXPECT_EQ(StateOf("w-0"), "MIXED+DYNAMIC_NORM");
+  for (int i = 10; i < 60; ++i) slurm.StartSlurmd({.name = "x-" + std::to_string(i), .address = "", .features = {}, .topology = "", .weight = 1, .cpus = 1});
+  loop.Advance(20s);
+  const uint64_t generation = source->Latest().snapshot->generation;
+  ASSERT_TRUE(Await(source->ReadNodes({"w-0"}, loop.After(5s)))->Find("w-0")->state.IsBusy());
+  EXPECT_EQ(source->Latest().snapshot->generation, generation);
+}
+
+TEST(RestClient, KnowsWhichServersCanTellWhetherNodesChanged) {
+  for (const char* release : {"26.05.3", "26.05.5", "26.11.0", "27.05.0-0rc1", "26.05.10"})
+    EXPECT_TRUE(RestClient::CanAskForChangedNodes(release)) << release;
+  for (const char* release : {"26.05.2", "25.11.9", "24.11.5", "", "26.05", "x.y.z"})
+    EXPECT_FALSE(RestClient::CanAskForChangedNodes(release)) << release;
+}
+
+}  // namespace
+}  // namespace capstan::slurm

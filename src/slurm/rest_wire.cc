@@ -1,0 +1,308 @@
+#include "slurm/rest_wire.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace capstan::slurm::wire {
+namespace {
+
+// Error numbers of Slurm that callers must tell apart; where a number moved between versions, its text is the same.
+struct Known {
+  int64_t number;
+  std::string_view text;
+  Code code;
+};
+constexpr Known kKnown[] = {
+    {1007, "Protocol authentication error", Code::kUnauthenticated},
+    {2002, "Access/permission denied", Code::kForbidden},
+    {2010, "Invalid user id", Code::kForbidden},
+    {2016, "Requested nodes are busy", Code::kConflict},
+    {2017, "Invalid job id specified", Code::kNotFound},
+    {2018, "Invalid node name specified", Code::kNotFound},
+    {2180, "Invalid node state transition", Code::kConflict},
+    {0, "Invalid node state specified", Code::kConflict},
+};
+constexpr int64_t kNoSuchNode = 2018;
+
+// Slurm could not connect to slurmctld, or holds off: nothing was sent.
+constexpr int64_t kConnectFailed[] = {1001, 1800, 1804};
+// It had connected; whether slurmctld acted is open.
+constexpr int64_t kAnswerLost[] = {1002, 1003, 1004, 1801, 1802, 1803};
+
+Code CodeOfStatus(int status, bool write) {
+  switch (status) {
+    case 401: case 511: return Code::kUnauthenticated;
+    case 403: return Code::kForbidden;
+    case 404: return Code::kNotFound;
+    case 429: return Code::kThrottled;
+    case 502: case 503: return Code::kUnavailable;
+    case 504: return write ? Code::kUnknownOutcome : Code::kUnavailable;
+    default: return status >= 400 && status < 500 ? Code::kInvalid : Code::kUnavailable;
+  }
+}
+
+Code CodeOf(int status, const Problem& problem, bool write) {
+  for (const Known& known : kKnown)
+    if ((known.number != 0 && problem.error_number == known.number) || problem.error == known.text) return known.code;
+  if (std::ranges::find(kConnectFailed, problem.error_number) != std::end(kConnectFailed)) return Code::kUnavailable;
+  if (std::ranges::find(kAnswerLost, problem.error_number) != std::end(kAnswerLost))
+    return write ? Code::kUnknownOutcome : Code::kUnavailable;
+  // Servers before 26.05 say 500 where slurmctld refused; its numbers begin at 2000.
+  if (problem.error_number >= 2000 && (status == 200 || status == 500)) return Code::kInvalid;
+  return CodeOfStatus(status, write);
+}
+
+std::string Sentence(const Problem& problem) {
+  std::string text = problem.error.empty() ? "an error without words" : problem.error;
+  if (problem.error_number != 0) text += " (Slurm error " + std::to_string(problem.error_number) + ")";
+  if (!problem.description.empty()) text += ": " + problem.description;
+  return text;
+}
+
+}  // namespace
+
+Error ErrorOf(int status, const std::vector<Problem>& problems, std::string_view text, bool write) {
+  const std::string head = "slurmrestd answered " + std::to_string(status) + ": ";
+  if (problems.empty()) {
+    const std::string_view line = Trim(text.substr(0, std::min<size_t>(text.find('\n'), 200)));
+    return Error(CodeOfStatus(status, write), head + (line.empty() ? "without a reason" : std::string(line)));
+  }
+  // The last is the outermost and names what was asked; one that is known says most.
+  const auto is_known = [](const Problem& p) {
+    return std::ranges::any_of(kKnown, [&](const Known& k) { return k.number != 0 && k.number == p.error_number; });
+  };
+  const auto known = std::ranges::find_if(problems, is_known);
+  const Problem& telling = known != problems.end() ? *known : problems.back();
+  return Error(CodeOf(status, telling, write), head + Sentence(problems.size() > 1 && known == problems.end() ? problems.front() : telling));
+}
+
+bool SayNoSuchNode(const std::vector<Problem>& problems) {
+  return std::ranges::any_of(problems, [](const Problem& p) {
+    return p.error_number == kNoSuchNode ||
+           (p.error_number == 0 && p.description.starts_with("Failure to query node "));
+  });
+}
+
+std::optional<Time> Number::ToTime() const {
+  if (!set || infinite || number <= 0) return std::nullopt;
+  return Time(std::chrono::seconds(number));
+}
+
+Node NodeRecord::ToNode() && {
+  return {.name = std::move(name),
+          .state = NodeState::FromNames(state),
+          .reason = std::move(reason),
+          .reason_set_by = std::move(reason_set_by_user),
+          .comment = std::move(comment),
+          .extra = std::move(extra),
+          .features = std::move(features),
+          .active_features = std::move(active_features),
+          .partitions = std::move(partitions),
+          .address = std::move(address),
+          .hostname = std::move(hostname),
+          .topology = std::move(topology),
+          .reservation = std::move(reservation),
+          .gres = std::move(gres),
+          .version = std::move(version),
+          .weight = weight,
+          .cpus = cpus,
+          .memory_mib = real_memory,
+          .boot_time = boot_time.ToTime(),
+          .slurmd_start_time = slurmd_start_time.ToTime(),
+          .reason_changed_at = reason_changed_at.ToTime()};
+}
+
+Job JobRecord::ToJob() && {
+  Job job{.id = job_id,
+          .state = JobState::FromNames(job_state),
+          .state_reason = std::move(state_reason),
+          .name = std::move(name),
+          .user = std::move(user_name),
+          .partition = std::move(partition),
+          .nodes = std::move(nodes),
+          .submit_time = submit_time.ToTime(),
+          .start_time = start_time.ToTime(),
+          .end_time = end_time.ToTime(),
+          .time_limit = std::nullopt};
+  if (time_limit.set && !time_limit.infinite) job.time_limit = std::chrono::minutes(time_limit.number);
+  return job;
+}
+
+UpdateBody ToBody(const NodeUpdate& update) {
+  UpdateBody body;
+  if (update.names.size() > 1) body.name = update.names;
+  if (update.action) body.state = {std::string(Name(*update.action))};
+  body.features = update.features;
+  body.features_act = update.active_features;
+  body.reason = update.reason;
+  body.comment = update.comment;
+  body.extra = update.extra;
+  body.topology_str = update.topology;
+  if (update.weight) body.weight = Number{.set = true, .infinite = false, .number = *update.weight};
+  return body;
+}
+
+// --- Tables ---------------------------------------------------------------------------------------------------------
+
+const json::Schema& Number::Schema() {
+  static const json::Schema schema = json::Object<Number>({
+      json::Field<&Number::set>("set").Always(),
+      json::Field<&Number::infinite>("infinite"),
+      json::Field<&Number::number>("number").Always(),
+  });
+  return schema;
+}
+
+const json::Schema& NodeRecord::Schema() {
+  using N = NodeRecord;
+  static const json::Schema schema = json::Object<N>({
+      json::Field<&N::name>("name"),
+      json::Field<&N::state>("state"),
+      json::Field<&N::reason>("reason"),
+      json::Field<&N::reason_set_by_user>("reason_set_by_user"),
+      json::Field<&N::comment>("comment"),
+      json::Field<&N::extra>("extra"),
+      json::Field<&N::address>("address"),
+      json::Field<&N::hostname>("hostname"),
+      json::Field<&N::topology>("topology"),
+      json::Field<&N::reservation>("reservation"),
+      json::Field<&N::gres>("gres"),
+      json::Field<&N::version>("version"),
+      json::Field<&N::features>("features"),
+      json::Field<&N::active_features>("active_features"),
+      json::Field<&N::partitions>("partitions"),
+      json::Field<&N::weight>("weight"),
+      json::Field<&N::cpus>("cpus"),
+      json::Field<&N::real_memory>("real_memory"),
+      json::Field<&N::boot_time>("boot_time"),
+      json::Field<&N::slurmd_start_time>("slurmd_start_time"),
+      json::Field<&N::reason_changed_at>("reason_changed_at"),
+  });
+  return schema;
+}
+
+const json::Schema& JobRecord::Schema() {
+  using J = JobRecord;
+  static const json::Schema schema = json::Object<J>({
+      json::Field<&J::job_id>("job_id"),
+      json::Field<&J::job_state>("job_state"),
+      json::Field<&J::state_reason>("state_reason"),
+      json::Field<&J::name>("name"),
+      json::Field<&J::user_name>("user_name"),
+      json::Field<&J::partition>("partition"),
+      json::Field<&J::nodes>("nodes"),
+      json::Field<&J::submit_time>("submit_time"),
+      json::Field<&J::start_time>("start_time"),
+      json::Field<&J::end_time>("end_time"),
+      json::Field<&J::time_limit>("time_limit"),
+  });
+  return schema;
+}
+
+const json::Schema& Problem::Schema() {
+  static const json::Schema schema = json::Object<Problem>({
+      json::Field<&Problem::error>("error"),
+      json::Field<&Problem::description>("description"),
+      json::Field<&Problem::source>("source"),
+      json::Field<&Problem::error_number>("error_number"),
+  });
+  return schema;
+}
+
+const json::Schema& Version::Schema() {
+  static const json::Schema schema = json::Object<Version>({
+      json::Field<&Version::release>("release"),
+      json::Field<&Version::cluster>("cluster"),
+  });
+  return schema;
+}
+
+const json::Schema& Meta::Schema() {
+  static const json::Schema schema = json::Object<Meta>({json::Field<&Meta::slurm>("slurm")});
+  return schema;
+}
+
+const json::Schema& Envelope::Schema() {
+  static const json::Schema schema = json::Object<Envelope>({
+      json::Field<&Envelope::errors>("errors"),
+      json::Field<&Envelope::warnings>("warnings"),
+      json::Field<&Envelope::last_update>("last_update"),
+      json::Field<&Envelope::meta>("meta"),
+  });
+  return schema;
+}
+
+const json::Schema& NodesAnswer::Schema() {
+  static const json::Schema schema = json::Object<NodesAnswer>({
+      json::Field<&NodesAnswer::nodes>("nodes"),
+      json::Field<&NodesAnswer::errors>("errors"),
+  });
+  return schema;
+}
+
+const json::Schema& Ping::Schema() {
+  static const json::Schema schema = json::Object<Ping>({
+      json::Field<&Ping::hostname>("hostname"),
+      json::Field<&Ping::responding>("responding"),
+      json::Field<&Ping::primary>("primary"),
+  });
+  return schema;
+}
+
+const json::Schema& PingAnswer::Schema() {
+  static const json::Schema schema = json::Object<PingAnswer>({json::Field<&PingAnswer::pings>("pings")});
+  return schema;
+}
+
+const json::Schema& ConfMeta::Schema() {
+  static const json::Schema schema = json::Object<ConfMeta>({
+      json::Field<&ConfMeta::boot_time>("BOOT_TIME"),
+      json::Field<&ConfMeta::last_update>("LastUpdate"),
+  });
+  return schema;
+}
+
+const json::Schema& Conf::Schema() {
+  static const json::Schema schema = json::Object<Conf>({json::Field<&Conf::slurmd_timeout>("SlurmdTimeout")});
+  return schema;
+}
+
+const json::Schema& ConfAnswer::Schema() {
+  static const json::Schema schema = json::Object<ConfAnswer>({
+      json::Field<&ConfAnswer::conf>("slurm_conf"),
+      json::Field<&ConfAnswer::meta>("slurm_conf_meta"),
+  });
+  return schema;
+}
+
+const json::Schema& Statistics::Schema() {
+  static const json::Schema schema = json::Object<Statistics>({
+      json::Field<&Statistics::req_time>("req_time"),
+      json::Field<&Statistics::req_time_start>("req_time_start"),
+  });
+  return schema;
+}
+
+const json::Schema& DiagAnswer::Schema() {
+  static const json::Schema schema = json::Object<DiagAnswer>({json::Field<&DiagAnswer::statistics>("statistics")});
+  return schema;
+}
+
+const json::Schema& UpdateBody::Schema() {
+  using U = UpdateBody;
+  static const json::Schema schema = json::Object<U>({
+      json::Field<&U::name>("name"),
+      json::Field<&U::state>("state"),
+      json::Field<&U::reason>("reason"),
+      json::Field<&U::comment>("comment"),
+      json::Field<&U::extra>("extra"),
+      json::Field<&U::topology_str>("topology_str"),
+      json::Field<&U::features>("features"),
+      json::Field<&U::features_act>("features_act"),
+      json::Field<&U::weight>("weight"),
+  });
+  return schema;
+}
+
+}  // namespace capstan::slurm::wire

@@ -1,0 +1,130 @@
+// slurmrestd's JSON, as structs: what of it Capstan reads and writes. Used by rest_client.cc alone.
+//
+// The tables are the same for data parsers v0.0.42 to v0.0.45: the fields used here did not change their names.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "json/schema.h"
+#include "slurm/source.h"
+
+namespace capstan::slurm::wire {
+
+// How slurmrestd writes a number that may be missing: {"set": true, "infinite": false, "number": 17}. An infinite one
+// says "set": false too.
+struct Number {
+  bool set = false, infinite = false;
+  int64_t number = 0;
+  static const json::Schema& Schema();
+
+  std::optional<Time> ToTime() const;  // absent also for 0, with which Slurm means "never"
+};
+
+struct NodeRecord {
+  std::string name, reason, reason_set_by_user, comment, extra, address, hostname, topology, reservation, gres, version;
+  std::vector<std::string> state, features, active_features, partitions;
+  int64_t weight = 0, cpus = 0, real_memory = 0;
+  Number boot_time, slurmd_start_time, reason_changed_at;
+  static const json::Schema& Schema();
+
+  Node ToNode() &&;
+};
+
+struct JobRecord {
+  int64_t job_id = 0;
+  std::vector<std::string> job_state;
+  std::string state_reason, name, user_name, partition, nodes;
+  Number submit_time, start_time, end_time, time_limit;
+  static const json::Schema& Schema();
+
+  Job ToJob() &&;
+};
+
+struct Problem {
+  std::string error, description, source;
+  int64_t error_number = 0;
+  static const json::Schema& Schema();
+};
+
+struct Version {
+  std::string release, cluster;
+  static const json::Schema& Schema();
+};
+
+struct Meta {
+  Version slurm;
+  static const json::Schema& Schema();
+};
+
+// What stands around every payload.
+struct Envelope {
+  std::vector<Problem> errors, warnings;
+  Number last_update;
+  Meta meta;
+  static const json::Schema& Schema();
+};
+
+struct NodesAnswer {
+  std::vector<NodeRecord> nodes;
+  std::vector<Problem> errors;
+  static const json::Schema& Schema();
+};
+
+struct Ping {
+  std::string hostname;
+  bool responding = false, primary = false;
+  static const json::Schema& Schema();
+};
+
+struct PingAnswer {
+  std::vector<Ping> pings;
+  static const json::Schema& Schema();
+};
+
+struct ConfMeta {
+  int64_t boot_time = 0, last_update = 0;
+  static const json::Schema& Schema();
+};
+
+struct Conf {
+  int64_t slurmd_timeout = 0;
+  static const json::Schema& Schema();
+};
+
+struct ConfAnswer {
+  Conf conf;
+  ConfMeta meta;
+  static const json::Schema& Schema();
+};
+
+struct Statistics {
+  Number req_time, req_time_start;
+  static const json::Schema& Schema();
+};
+
+struct DiagAnswer {
+  Statistics statistics;
+  static const json::Schema& Schema();
+};
+
+// The body of POST node/{name} and POST nodes/.
+struct UpdateBody {
+  std::optional<std::vector<std::string>> name, state, features, features_act;
+  std::optional<std::string> reason, comment, extra, topology_str;
+  std::optional<Number> weight;
+  static const json::Schema& Schema();
+};
+
+UpdateBody ToBody(const NodeUpdate& update);
+
+// The Error that an answer stands for. `problems` are what its body lists, if it is an envelope; `text` is the body
+// where it is not. `write`: a request that may have taken effect although the answer says slurmctld did not respond.
+Error ErrorOf(int status, const std::vector<Problem>& problems, std::string_view text, bool write);
+
+// Whether these are the errors of an answer about a node that slurmctld has no record of. Servers up to 26.05 answer a
+// GET with status 200 and error number 0 ("No error"), others with "Invalid node name".
+bool SayNoSuchNode(const std::vector<Problem>& problems);
+
+}  // namespace capstan::slurm::wire

@@ -1,0 +1,317 @@
+#include "slurm/testing/fake_slurm.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "slurm/hostlist.h"
+
+namespace capstan::slurm::testing {
+
+const Refusal Refusal::kNoSuchNode{2018, "Invalid node name specified"};
+const Refusal Refusal::kBusy{2016, "Requested nodes are busy"};
+const Refusal Refusal::kTransition{2180, "Invalid node state transition"};
+
+namespace {
+
+// Slurm keeps no finer times.
+Time WholeSeconds(Time time) { return std::chrono::floor<std::chrono::seconds>(time); }
+
+}  // namespace
+
+FakeSlurm::FakeSlurm(async::Loop& loop, Options options)
+    : loop_(loop),
+      options_(std::move(options)),
+      boot_time_(loop.WallNow()),
+      nodes_changed_(boot_time_),
+      jobs_changed_(boot_time_) {}
+
+FakeSlurm::~FakeSlurm() {
+  for (const auto& id : timers_) loop_.Unschedule(id);
+}
+
+void FakeSlurm::Later(Duration wait, std::function<void()> work) {
+  auto self = std::make_shared<async::Loop::TimerId>();
+  *self = loop_.Schedule(loop_.Now() + wait, [this, self, life = life_, work = std::move(work)] {
+    timers_.erase(*self);
+    if (life == life_) work();
+  });
+  timers_.insert(*self);
+}
+
+// --- slurmd ---------------------------------------------------------------------------------------------------------
+
+void FakeSlurm::StartSlurmd(SlurmdSpec spec) {
+  const std::string name = spec.name;
+  slurmds_[name] = std::move(spec);
+  slurmd_started_[name] = loop_.WallNow();
+  if (controller_up_) Register(name);
+}
+
+void FakeSlurm::StopSlurmd(const std::string& name) {
+  slurmds_.erase(name);
+  KillJobsOn(name);
+  if (!controller_up_ || !records_.contains(name)) return;
+  Later(options_.ping_interval, [this, name] { if (!SlurmdRuns(name)) WentSilent(name); });
+}
+
+void FakeSlurm::WentSilent(const std::string& name) {
+  const auto found = records_.find(name);
+  if (found == records_.end()) return;
+  Record& record = found->second;
+  record.node.state.Add(NodeFlag::kNotResponding);
+  record.node.boot_time.reset();
+  NodesChanged();
+  Later(options_.slurmd_timeout - options_.ping_interval, [this, name] {
+    const auto it = records_.find(name);
+    if (it == records_.end() || SlurmdRuns(name) || it->second.node.state.IsDown()) return;
+    it->second.node.state.Remove(NodeFlag::kIdle);
+    it->second.node.state.Add(NodeFlag::kDown);
+    if (it->second.node.reason.empty()) it->second.node.reason = "Not responding";
+    NodesChanged();
+  });
+}
+
+void FakeSlurm::Register(const std::string& name) {
+  const SlurmdSpec& spec = slurmds_.at(name);
+  const auto [found, created] = records_.try_emplace(name);
+  Record& record = found->second;
+  Node& node = record.node;
+  if (created) {
+    node.name = name;
+    node.state = NodeState{NodeFlag::kIdle, NodeFlag::kDynamicNorm};
+    node.features = node.active_features = spec.features;
+    node.weight = spec.weight;
+    node.partitions = {options_.partition};
+  }
+  // Of an existing record, registration changes where it is and its topology, and none of what an update can set.
+  node.topology = spec.topology;
+  node.address = spec.address;
+  node.hostname = name;
+  node.version = options_.release;
+  node.cpus = spec.cpus;
+  node.memory_mib = 1024;
+  node.slurmd_start_time = WholeSeconds(slurmd_started_.at(name));
+  Heard(record);
+}
+
+// Any sign of life counts, not only a registration.
+void FakeSlurm::Heard(Record& record) {
+  Node& node = record.node;
+  const bool returns = options_.return_to_service == 2 ||
+                       (options_.return_to_service == 1 && node.reason == "Not responding");
+  if (node.state.IsDown() && returns) {
+    node.state.Remove(NodeFlag::kDown);
+    node.state.Add(NodeFlag::kIdle);
+    SettleReason(record);
+  }
+  record.node.state.Remove(NodeFlag::kNotResponding);
+  record.node.boot_time = Time(std::chrono::seconds(1'600'000'000));
+  NodesChanged();
+}
+
+// slurmctld has forgotten when it last heard from the node and asks it.
+void FakeSlurm::AwaitContact(const std::string& name) {
+  Record& record = records_.at(name);
+  record.node.state.Add(NodeFlag::kNotResponding);
+  record.node.boot_time.reset();
+  NodesChanged();
+  Later(options_.contact, [this, name] {
+    if (SlurmdRuns(name) && records_.contains(name)) Heard(records_.at(name));
+  });
+}
+
+// --- Jobs -----------------------------------------------------------------------------------------------------------
+
+std::optional<int64_t> FakeSlurm::StartJob(JobSpec spec) {
+  for (const std::string& name : spec.nodes) {
+    const Record& record = records_.at(name);
+    if (!StateOf(record).IsUsable()) return std::nullopt;
+    for (const int64_t other : record.jobs)
+      if (spec.whole_nodes || job_specs_.at(other).whole_nodes) return std::nullopt;
+  }
+  const int64_t id = next_job_++;
+  Job job{.id = id, .state = JobState{JobFlag::kRunning}, .state_reason = "None", .name = "wrap", .user = spec.user,
+          .partition = options_.partition, .nodes = CompressHostlist(spec.nodes),
+          .submit_time = WholeSeconds(loop_.WallNow()), .start_time = WholeSeconds(loop_.WallNow()),
+          .end_time = std::nullopt, .time_limit = std::nullopt};
+  for (const std::string& name : spec.nodes) records_.at(name).jobs.insert(id);
+  if (spec.runs_for) Later(*spec.runs_for, [this, id] { FinishJob(id); });
+  jobs_[id] = std::move(job);
+  job_specs_[id] = std::move(spec);
+  NodesChanged();
+  JobsChanged();
+  return id;
+}
+
+void FakeSlurm::EndJob(int64_t id, JobFlag end) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end() || !found->second.state.Has(JobFlag::kRunning)) return;
+  found->second.state = JobState{end, JobFlag::kCompleting};
+  found->second.end_time = WholeSeconds(loop_.WallNow());
+  for (const std::string& name : job_specs_.at(id).nodes) {
+    const auto record = records_.find(name);
+    if (record == records_.end() || record->second.jobs.erase(id) == 0) continue;
+    record->second.completing.insert(id);
+  }
+  NodesChanged();
+  JobsChanged();
+  Later(options_.completing, [this, id] {
+    for (auto& [name, record] : records_)
+      if (record.completing.erase(id) > 0) NodesChanged();
+    jobs_.at(id).state.Remove(JobFlag::kCompleting);
+    JobsChanged();
+    Later(options_.min_job_age, [this, id] { jobs_.erase(id); JobsChanged(); });
+  });
+}
+
+void FakeSlurm::KillJobsOn(const std::string& name) {
+  const auto found = records_.find(name);
+  if (found == records_.end()) return;
+  for (const int64_t id : std::set<int64_t>(found->second.jobs)) {
+    killed_.push_back(id);
+    EndJob(id, JobFlag::kNodeFail);
+    found->second.completing.erase(id);
+  }
+}
+
+// --- slurmctld ------------------------------------------------------------------------------------------------------
+
+void FakeSlurm::StopController() { controller_up_ = false; }
+
+void FakeSlurm::StartController(Lose lose) {
+  controller_up_ = true;
+  ++life_;
+  // Slurm counts in seconds, and two lives never begin in the same one.
+  boot_time_ = std::max(loop_.WallNow(), boot_time_ + 1s);
+  NodesChanged();
+  JobsChanged();
+  if (lose == Lose::kNodes) records_.clear();
+  // Timers of the old life are void; what they were to do is still to be done.
+  for (auto& [id, job] : jobs_) {
+    if (job.state.Has(JobFlag::kCompleting)) {
+      job.state.Remove(JobFlag::kCompleting);
+      for (auto& [name, record] : records_) record.completing.erase(id);
+    } else if (job.state.Has(JobFlag::kRunning) && job_specs_.at(id).runs_for) {
+      Later(std::max(Duration(0), *job.start_time + *job_specs_.at(id).runs_for - loop_.WallNow()), [this, id = id] { FinishJob(id); });
+    }
+  }
+  for (const auto& [name, record] : records_) {
+    if (SlurmdRuns(name))
+      AwaitContact(name);
+    else
+      WentSilent(name);
+  }
+  // slurmds that slurmctld does not know find out one after the other.
+  Duration wait = options_.contact;
+  for (const auto& [name, spec] : slurmds_) {
+    if (records_.contains(name)) continue;
+    Later(wait, [this, name = name] { if (SlurmdRuns(name)) Register(name); });
+    wait += options_.contact;
+  }
+}
+
+NodeState FakeSlurm::StateOf(const Record& record) const {
+  NodeState state = record.node.state;
+  if (!record.completing.empty()) state.Add(NodeFlag::kCompleting);
+  if (record.jobs.empty() || state.IsDown()) return state;
+  const bool whole = std::ranges::any_of(record.jobs, [this](int64_t id) { return job_specs_.at(id).whole_nodes; });
+  state.Remove(NodeFlag::kIdle);
+  state.Add(whole ? NodeFlag::kAllocated : NodeFlag::kMixed);
+  return state;
+}
+
+std::vector<Node> FakeSlurm::Nodes() const {
+  std::vector<Node> nodes;
+  for (const auto& [name, record] : records_) {
+    nodes.push_back(record.node);
+    nodes.back().state = StateOf(record);
+  }
+  return nodes;
+}
+
+std::optional<Node> FakeSlurm::NodeNamed(const std::string& name) const {
+  const auto found = records_.find(name);
+  if (found == records_.end()) return std::nullopt;
+  Node node = found->second.node;
+  node.state = StateOf(found->second);
+  return node;
+}
+
+Outcome FakeSlurm::CheckState(const Record& record, const std::string& state) const {
+  const NodeState now = StateOf(record);
+  if (state == "RESUME" && !now.IsDown() && !now.HasAny({NodeFlag::kDrain, NodeFlag::kFail})) return Refusal::kTransition;
+  if (state == "IDLE" && (now.HasAny({NodeFlag::kAllocated, NodeFlag::kMixed}))) return Refusal::kTransition;
+  return std::nullopt;
+}
+
+Outcome FakeSlurm::UpdateNodes(const std::vector<std::string>& names, const Update& update) {
+  for (const std::string& name : names)
+    if (!records_.contains(name)) return Refusal::kNoSuchNode;
+  Outcome refused;
+  for (const std::string& name : names) {
+    Record& record = records_.at(name);
+    Node& node = record.node;
+    if (update.comment) node.comment = *update.comment;
+    if (update.extra) node.extra = *update.extra;
+    if (update.topology) node.topology = *update.topology;
+    if (update.weight) node.weight = *update.weight;
+    if (!update.features.empty()) node.features = node.active_features = update.features;
+    if (!update.active_features.empty()) node.active_features = update.active_features;
+    if (!update.reason.empty()) {
+      node.reason = update.reason;
+      node.reason_set_by = update.user;
+    }
+    if (const Outcome no = CheckState(record, update.state))
+      refused = no;
+    else
+      ApplyState(record, update);
+    SettleReason(record);
+    NodesChanged();
+  }
+  return refused;
+}
+
+void FakeSlurm::ApplyState(Record& record, const Update& update) {
+  NodeState& state = record.node.state;
+  const std::string name = record.node.name;
+  if (update.state == "DRAIN") {
+    state.Add(NodeFlag::kDrain);
+  } else if (update.state == "FAIL") {
+    state.Add(NodeFlag::kFail);
+  } else if (update.state == "DOWN") {
+    // Its slurmd is heard from when it has ended the jobs, else when it is pinged.
+    const Duration wait = record.jobs.empty() ? options_.ping_interval : options_.contact;
+    KillJobsOn(name);
+    state.Remove(NodeFlag::kIdle);
+    state.Add(NodeFlag::kDown);
+    Later(wait, [this, name] { if (SlurmdRuns(name) && records_.contains(name)) Heard(records_.at(name)); });
+  } else if (update.state == "UNDRAIN") {
+    state.Remove(NodeFlag::kDrain);
+    AwaitContact(name);
+  } else if (update.state == "RESUME" || update.state == "IDLE") {
+    state.Remove(NodeFlag::kDrain);
+    state.Remove(NodeFlag::kFail);
+    state.Remove(NodeFlag::kDown);
+    state.Add(NodeFlag::kIdle);
+    if (update.state == "RESUME") AwaitContact(name);
+  }
+}
+
+// Slurm keeps a reason only while something needs one.
+void FakeSlurm::SettleReason(Record& record) {
+  Node& node = record.node;
+  if (node.state.HasAny({NodeFlag::kDrain, NodeFlag::kDown, NodeFlag::kFail})) return;
+  node.reason.clear();
+  node.reason_set_by.clear();
+}
+
+Outcome FakeSlurm::DeleteNode(const std::string& name) {
+  const auto found = records_.find(name);
+  if (found == records_.end()) return Refusal::kNoSuchNode;
+  if (!found->second.jobs.empty() || !found->second.completing.empty()) return Refusal::kBusy;
+  records_.erase(found);
+  NodesChanged();
+  return std::nullopt;
+}
+
+}  // namespace capstan::slurm::testing

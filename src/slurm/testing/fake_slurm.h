@@ -1,0 +1,149 @@
+// A model of slurmctld and its slurmds: nodes, jobs and what happens to them, in the virtual time of a Loop.
+//
+// It knows what has surprised people: records outlive slurmd; IDLE wipes a drain with its reason; UNDRAIN and RESUME
+// make a node NOT_RESPONDING until it is heard from; a slurmd that registers again changes neither features nor weight
+// of its record; DOWN kills jobs; jobs vanish MinJobAge after their end; a restarted slurmctld may have lost its nodes.
+// It schedules nothing: a test says which job runs where. test/slurm compares it with the real thing.
+//
+// FakeSlurmrestd (fake_slurmrestd.h) puts slurmrestd's HTTP in front of it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "async/loop.h"
+#include "base/random.h"
+#include "slurm/snapshot.h"
+
+namespace capstan::slurm::testing {
+
+// Slurm's answer to a request it refuses.
+struct Refusal {
+  int64_t number;
+  std::string_view text;
+
+  static const Refusal kNoSuchNode, kBusy, kTransition;
+  friend bool operator==(const Refusal& a, const Refusal& b) { return a.number == b.number; }
+};
+using Outcome = std::optional<Refusal>;  // nullopt: done
+
+// How a slurmd presents itself (its host, and what stands in --conf).
+struct SlurmdSpec {
+  std::string name;
+  std::string address;
+  std::vector<std::string> features;
+  std::string topology;
+  int64_t weight = 1;
+  int64_t cpus = 2;
+};
+
+class FakeSlurm {
+ public:
+  struct Options {
+    int return_to_service = 2;      // as in slurm.conf
+    Duration contact = 1500ms;      // until a node is heard from after UNDRAIN, RESUME or a restart of slurmctld
+    Duration ping_interval = 100s;  // until a silent slurmd is noticed
+    Duration slurmd_timeout = 300s; // until it is DOWN for it
+    Duration completing = 400ms;    // from a job's end until its nodes are free
+    Duration min_job_age = 300s;
+    std::string partition = "all";
+    std::string release = "26.05.5";
+  };
+  FakeSlurm(async::Loop& loop, Options options);
+  explicit FakeSlurm(async::Loop& loop) : FakeSlurm(loop, Options()) {}
+  ~FakeSlurm();
+
+  // --- slurmd
+  void StartSlurmd(SlurmdSpec spec);            // registers at once, or when slurmctld is up again
+  void StopSlurmd(const std::string& name);     // without a word; its jobs die with it
+  bool SlurmdRuns(const std::string& name) const { return slurmds_.contains(name); }
+
+  // --- jobs. Ids count from 1. REQUIRES: the nodes exist.
+  struct JobSpec {
+    std::vector<std::string> nodes;
+    bool whole_nodes = true;               // false: the nodes are MIXED while it runs
+    std::string user = "root";
+    std::optional<Duration> runs_for;      // completes by itself
+  };
+  // The id, or nullopt when Slurm would not start it there: a node that is not usable, or has no room.
+  std::optional<int64_t> StartJob(JobSpec spec);
+  void FinishJob(int64_t id) { EndJob(id, JobFlag::kCompleted); }
+  void CancelJob(int64_t id) { EndJob(id, JobFlag::kCancelled); }
+  const std::map<int64_t, Job>& jobs() const { return jobs_; }
+  // Jobs that ended because their node was set DOWN, fell silent or lost its slurmd: what must never happen by mistake.
+  const std::vector<int64_t>& killed() const { return killed_; }
+
+  // --- slurmctld
+  enum class Lose : uint8_t { kNothing, kNodes };  // kNodes: the saved state is gone; slurmds register again one by one
+  void StopController();
+  void StartController(Lose lose = Lose::kNothing);  // a new life begins
+  void RestartController(Lose lose = Lose::kNothing) { StopController(); StartController(lose); }
+  bool controller_up() const { return controller_up_; }
+  Time boot_time() const { return boot_time_; }
+
+  // --- what clients and administrators ask for. `state` is one of DRAIN, UNDRAIN, RESUME, DOWN, IDLE, FAIL or "".
+  struct Update {
+    std::string state;
+    std::string reason;
+    std::optional<std::string> comment, extra, topology;
+    std::vector<std::string> features, active_features;  // empty: unchanged
+    std::optional<int64_t> weight;
+    std::string user = "slurm";
+  };
+  Outcome UpdateNodes(const std::vector<std::string>& names, const Update& update);
+  Outcome DeleteNode(const std::string& name);
+
+  // Nodes and jobs as slurmctld would report them now. Sorted.
+  std::vector<Node> Nodes() const;
+  std::optional<Node> NodeNamed(const std::string& name) const;
+
+  // When nodes or jobs last changed, by slurmctld's clock.
+  Time nodes_changed() const { return nodes_changed_; }
+  Time jobs_changed() const { return jobs_changed_; }
+
+  const Options& options() const { return options_; }
+  async::Loop& loop() { return loop_; }
+
+ private:
+  struct Record {
+    Node node;                       // state: base DOWN or IDLE and DRAIN, FAIL, NOT_RESPONDING only
+    std::set<int64_t> jobs;          // running
+    std::set<int64_t> completing;
+    std::optional<Tick> silent_since;
+  };
+
+  NodeState StateOf(const Record& record) const;
+  Outcome CheckState(const Record& record, const std::string& state) const;
+  void ApplyState(Record& record, const Update& update);
+  void SettleReason(Record& record);
+  void Register(const std::string& name);
+  void AwaitContact(const std::string& name);
+  void Heard(Record& record);
+  void WentSilent(const std::string& name);
+  void EndJob(int64_t id, JobFlag end);
+  void KillJobsOn(const std::string& name);
+  void NodesChanged() { nodes_changed_ = loop_.WallNow(); }
+  void JobsChanged() { jobs_changed_ = loop_.WallNow(); }
+  // Runs `work` after `wait`, unless this object is gone or slurmctld has begun another life by then.
+  void Later(Duration wait, std::function<void()> work);
+
+  async::Loop& loop_;
+  Options options_;
+  std::map<std::string, Record> records_;
+  std::map<std::string, SlurmdSpec> slurmds_;  // those that run
+  std::map<std::string, Time> slurmd_started_;
+  std::map<int64_t, Job> jobs_;
+  std::map<int64_t, JobSpec> job_specs_;
+  std::vector<int64_t> killed_;
+  int64_t next_job_ = 1;
+  bool controller_up_ = true;
+  uint64_t life_ = 0;
+  Time boot_time_, nodes_changed_, jobs_changed_;
+  std::set<async::Loop::TimerId> timers_;
+};
+
+}  // namespace capstan::slurm::testing

@@ -1,0 +1,321 @@
+#include "slurm/testing/fake_slurmrestd.h"
+
+#include <algorithm>
+
+#include "async/timer.h"
+#include "base/text.h"
+#include "json/codec.h"
+#include "slurm/hostlist.h"
+#include "slurm/jwt.h"
+#include "slurm/rest_client.h"
+#include "slurm/rest_wire.h"
+
+namespace capstan::slurm::testing {
+namespace {
+
+constexpr std::string_view kNoEndpoint = "Unable to find requested URL endpoint.";
+
+net::Response Text(int status, std::string_view text) {
+  return {status, {{"Connection", "Close"}, {"Content-Type", "text/plain"}}, std::string(text)};
+}
+
+std::string Problem(std::string_view description, const Refusal& refusal, std::string_view source) {
+  return "{\"description\":" + JsonQuoted(description) + ",\"error_number\":" + std::to_string(refusal.number) +
+         ",\"error\":" + JsonQuoted(refusal.text) + ",\"source\":" + JsonQuoted(source) + "}";
+}
+
+// An answer in slurmrestd's envelope. `payload` is "" or `"nodes":[...],`.
+net::Response Envelope(int status, const std::string& payload, std::string_view release, const std::string& errors = "",
+                       const std::string& warnings = "") {
+  return {status,
+          {{"Content-Type", "application/json"}},
+          "{" + payload + "\"meta\":{\"slurm\":{\"version\":{\"major\":\"26\"},\"release\":" + JsonQuoted(release) +
+              ",\"cluster\":\"test\"}},\"errors\":[" + errors + "],\"warnings\":[" + warnings + "]}"};
+}
+
+std::string Number(std::optional<Time> time) {
+  return "{\"set\":true,\"infinite\":false,\"number\":" + std::to_string(time ? UnixSeconds(*time) : 0) + "}";
+}
+
+std::string Strings(std::span<const std::string> list) {
+  std::string text;
+  for (const std::string& item : list) text += (text.empty() ? "" : ",") + JsonQuoted(item);
+  return "[" + text + "]";
+}
+
+std::string NodeJson(const Node& node) {
+  return "{\"architecture\":\"x86_64\",\"boot_time\":" + Number(node.boot_time) + ",\"cpu_load\":7,\"cpus\":" +
+         std::to_string(node.cpus) + ",\"extra\":" + JsonQuoted(node.extra) + ",\"features\":" + Strings(node.features) +
+         ",\"active_features\":" + Strings(node.active_features) + ",\"gres\":" + JsonQuoted(node.gres) +
+         ",\"name\":" + JsonQuoted(node.name) + ",\"address\":" + JsonQuoted(node.address) +
+         ",\"hostname\":" + JsonQuoted(node.hostname) + ",\"state\":" + Strings(node.state.Names()) +
+         ",\"partitions\":" + Strings(node.partitions) + ",\"real_memory\":" + std::to_string(node.memory_mib) +
+         ",\"comment\":" + JsonQuoted(node.comment) + ",\"reason\":" + JsonQuoted(node.reason) +
+         ",\"reason_changed_at\":" + Number(node.reason_changed_at) +
+         ",\"reason_set_by_user\":" + JsonQuoted(node.reason_set_by) + ",\"reservation\":" + JsonQuoted(node.reservation) +
+         ",\"slurmd_start_time\":" + Number(node.slurmd_start_time) + ",\"weight\":" + std::to_string(node.weight) +
+         ",\"topology\":" + JsonQuoted(node.topology) + ",\"version\":" + JsonQuoted(node.version) + "}";
+}
+
+std::string JobJson(const Job& job) {
+  return "{\"account\":\"\",\"end_time\":" + Number(job.end_time) + ",\"job_id\":" + std::to_string(job.id) +
+         ",\"job_state\":" + Strings(job.state.Names()) + ",\"name\":" + JsonQuoted(job.name) +
+         ",\"nodes\":" + JsonQuoted(job.nodes) + ",\"partition\":" + JsonQuoted(job.partition) +
+         ",\"start_time\":" + Number(job.start_time) + ",\"state_reason\":" + JsonQuoted(job.state_reason) +
+         ",\"submit_time\":" + Number(job.submit_time) +
+         ",\"time_limit\":{\"set\":false,\"infinite\":true,\"number\":0},\"user_name\":" + JsonQuoted(job.user) + "}";
+}
+
+template <class Record, class Render>
+std::string List(std::string_view name, const std::vector<Record>& records, Render render, Time now) {
+  std::string text = "\"" + std::string(name) + "\":[";
+  for (size_t i = 0; i < records.size(); ++i) text += (i == 0 ? "" : ",") + render(records[i]);
+  return text + "],\"last_update\":" + Number(now) + ",";
+}
+
+// Of a client that saw everything up to `update_time`; Slurm counts in seconds and so looks one back.
+bool Unchanged(std::string_view query, Time changed) {
+  for (std::string_view part : Split(query, '&'))
+    if (part.starts_with("update_time="))
+      return ParseInt(part.substr(12)).value_or(0) - 1 >= UnixSeconds(changed);
+  return false;
+}
+
+bool Asks(std::string_view query, std::string_view part) { return std::ranges::count(Split(query, '&'), part) > 0; }
+
+// MIXED is what slurmrestd makes of ALLOCATED when asked to.
+Node Shown(Node node, std::string_view query) {
+  const bool plain = query.find("flags=") != query.npos && !Asks(query, "flags=MIXED");
+  if (plain && node.state.Has(NodeFlag::kMixed)) {
+    node.state.Remove(NodeFlag::kMixed);
+    node.state.Add(NodeFlag::kAllocated);
+  }
+  return node;
+}
+
+bool ChangesSomething(const net::Request& request) {
+  return request.method != "GET" || request.target.ends_with("/reconfigure/");
+}
+
+std::string Decoded(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%' || i + 2 >= text.size()) {
+      out += text[i];
+      continue;
+    }
+    out += char(std::stoi(std::string(text.substr(i + 1, 2)), nullptr, 16));
+    i += 2;
+  }
+  return out;
+}
+
+class WholeBody final : public net::BodyStream {
+ public:
+  WholeBody(net::Response response, size_t piece, bool cut_off)
+      : response_(std::move(response)), piece_(piece), cut_off_(cut_off) {}
+  int status() const override { return response_.status; }
+  const net::Headers& headers() const override { return response_.headers; }
+  async::Task<Result<size_t>> Read(std::span<char> buffer, async::Deadline) override {
+    const size_t end = cut_off_ ? response_.body.size() / 2 : response_.body.size();
+    const size_t got = std::min({buffer.size(), piece_, end - at_});
+    if (got == 0 && cut_off_) co_return Fail(Code::kUnavailable, "the connection broke in the middle of the answer");
+    std::copy_n(response_.body.data() + at_, got, buffer.data());
+    at_ += got;
+    co_return got;
+  }
+
+ private:
+  net::Response response_;
+  size_t piece_, at_ = 0;
+  bool cut_off_;
+};
+
+}  // namespace
+
+class FakeSlurmrestd::Flight {
+ public:
+  explicit Flight(FakeSlurmrestd& server) : server_(server) {
+    ++server_.requests_;
+    server_.max_in_flight_ = std::max(server_.max_in_flight_, ++server_.in_flight_);
+  }
+  ~Flight() { --server_.in_flight_; }
+  Flight(const Flight&) = delete;
+
+ private:
+  FakeSlurmrestd& server_;
+};
+
+size_t FakeSlurmrestd::RequestsFor(std::string_view target) const {
+  size_t count = 0;
+  for (auto it = asked_.lower_bound(std::string(target)); it != asked_.end() && it->first.starts_with(target); ++it)
+    count += it->second;
+  return count;
+}
+
+Duration FakeSlurmrestd::LatencyOf(const net::Request& request) const {
+  const bool list = request.target.find("/nodes/") != std::string::npos;
+  return options_.latency + (list ? options_.per_node * int64_t(slurm_.Nodes().size()) : Duration(0));
+}
+
+async::Task<Result<net::Response>> FakeSlurmrestd::Send(net::Request request, async::Deadline deadline) {
+  const Fault fault = FateOf(request);
+  co_return co_await Serve(std::move(request), fault, deadline);
+}
+
+async::Task<Result<std::unique_ptr<net::BodyStream>>> FakeSlurmrestd::Open(net::Request request, async::Deadline deadline) {
+  const Fault fault = FateOf(request);
+  auto response = co_await Serve(std::move(request), fault, deadline);
+  if (!response) co_return Fail(std::move(response).error());
+  co_return std::make_unique<WholeBody>(*std::move(response), options_.piece, fault == Fault::kCutOff);
+}
+
+async::Task<Result<net::Response>> FakeSlurmrestd::Serve(net::Request request, Fault fault, async::Deadline deadline) {
+  const Flight flight(*this);
+  async::Loop& loop = slurm_.loop();
+  ++asked_[request.target];
+  const bool write = ChangesSomething(request);
+  const size_t index = writes_.size();
+  if (write) writes_.push_back({loop.Now(), request.method, request.target, request.body, 0});
+  if (fault == Fault::kRefused) co_return Fail(Code::kUnavailable, "connection refused");
+
+  // Half of the time the request travels, half of it the answer.
+  Duration wait = LatencyOf(request);
+  const bool ping = request.target.ends_with("/ping/");
+  if (!slurm_.controller_up() && !ping) wait += options_.controller_patience;
+  if (fault == Fault::kHang) wait = Duration::max() / 4;
+  const Duration left = deadline.Left(loop.Now());
+  co_await async::Sleep(loop, std::min(wait / 2, left));
+  if (wait / 2 >= left) co_return Fail(Code::kUnknownOutcome, "no answer came in time");
+  net::Response response;
+  if (fault == Fault::kError500) {
+    response = Envelope(500, "", slurm_.options().release, Problem("it failed", {1, "Unspecified error"}, "fake"));
+  } else if (fault == Fault::kErrorsIn200) {
+    response = Envelope(200, "", slurm_.options().release, Problem("it failed", {1, "Unspecified error"}, "fake"));
+  } else {
+    response = Answer(request);
+  }
+  if (fault == Fault::kGarbage) response = {200, {{"Content-Type", "application/json"}}, "{\"nodes\":[{\"name\":"};
+  if (write) writes_[index].status = response.status;
+  co_await async::Sleep(loop, std::min(wait / 2, deadline.Left(loop.Now())));
+  if (deadline.Passed(loop.Now())) co_return Fail(Code::kUnknownOutcome, "no answer came in time");
+  if (fault == Fault::kLostAnswer) co_return Fail(Code::kUnknownOutcome, "the connection broke before the answer");
+  co_return response;
+}
+
+bool FakeSlurmrestd::Accepts(const net::Request& request) const {
+  if (key_.empty()) return true;
+  const auto claims = ReadToken(Secret(std::string(net::Find(request.headers, "X-SLURM-USER-TOKEN"))), key_);
+  return claims && claims->expires_at > slurm_.loop().WallNow() && claims->issued_at <= slurm_.loop().WallNow();
+}
+
+net::Response FakeSlurmrestd::Answer(const net::Request& request) {
+  if (net::Find(request.headers, "X-SLURM-USER-TOKEN").empty()) return Text(401, "Authentication failure");
+  std::string_view rest = request.target;
+  for (int number : options_.versions) {
+    const std::string prefix = "/slurm/v0.0." + std::to_string(number) + "/";
+    if (rest.starts_with(prefix) && (number >= 45 || !rest.ends_with("/conf"))) return Route(request, rest.substr(prefix.size()));
+  }
+  return Text(404, kNoEndpoint);
+}
+
+net::Response FakeSlurmrestd::Route(const net::Request& request, std::string_view path) {
+  const std::string_view query = path.find('?') == path.npos ? "" : path.substr(path.find('?') + 1);
+  path = path.substr(0, path.find('?'));
+  const std::string& release = slurm_.options().release;
+  if (path == "ping/") {
+    const std::string up = slurm_.controller_up() ? "true" : "false";
+    return Envelope(200, "\"pings\":[{\"hostname\":\"ctl\",\"responding\":" + up + ",\"latency\":600,\"primary\":true}],", release);
+  }
+  if (!slurm_.controller_up())
+    return Envelope(502, "", release, Problem("it failed", {1800, "Unable to contact slurm controller (connect failure)"}, "fake"));
+  if (!Accepts(request)) return Envelope(511, "", release, Problem("it failed", {1007, "Protocol authentication error"}, "fake"));
+  const bool get = request.method == "GET";
+  if (path == "nodes/" && get) return ListNodes(query);
+  if (path == "nodes/" && request.method == "POST") return UpdateNodes({}, request.body, "_update_nodes");
+  if (path == "jobs/" && get) return ListJobs(query);
+  if (path == "conf" && get) return Life();
+  if (path == "diag/" && get) return Statistics();
+  if (path == "reconfigure/" && get) {
+    slurm_.RestartController();
+    return Envelope(200, "", release);
+  }
+  if (!path.starts_with("node/")) return Text(404, kNoEndpoint);
+  const std::string name = Decoded(path.substr(5));
+  if (get) return OneNode(name, query);
+  return request.method == "POST" ? UpdateNodes({name}, request.body, "_update_node") : DeleteNode(name);
+}
+
+net::Response FakeSlurmrestd::ListNodes(std::string_view query) const {
+  const std::string& release = slurm_.options().release;
+  if (Unchanged(query, slurm_.nodes_changed())) return {304, {}, ""};
+  if (query.find("update_time=") != query.npos && !RestClient::CanAskForChangedNodes(release))
+    return Envelope(500, "", release, Problem("Unable to query partitions", {1, "Unspecified error"}, "_dump_nodes"));
+  const auto render = [query](const Node& node) { return NodeJson(Shown(node, query)); };
+  return Envelope(200, List("nodes", slurm_.Nodes(), render, slurm_.loop().WallNow()), release);
+}
+
+net::Response FakeSlurmrestd::ListJobs(std::string_view query) const {
+  const std::string& release = slurm_.options().release;
+  const std::string unset = "\"last_update\":{\"set\":true,\"infinite\":false,\"number\":0},";
+  if (Unchanged(query, slurm_.jobs_changed()))
+    return Envelope(200, "\"jobs\":[]," + unset, release, "", "{\"description\":\"No job changes since update_time\"}");
+  std::vector<Job> jobs;
+  for (const auto& [id, job] : slurm_.jobs()) jobs.push_back(job);
+  return Envelope(200, List("jobs", jobs, JobJson, slurm_.loop().WallNow()), release);
+}
+
+net::Response FakeSlurmrestd::OneNode(const std::string& name, std::string_view query) const {
+  const auto node = slurm_.NodeNamed(name);
+  const std::string& release = slurm_.options().release;
+  if (!node) return Envelope(200, "", release, Problem("Failure to query node " + name, {0, "No error"}, "_dump_nodes"));
+  return Envelope(200, List("nodes", std::vector{Shown(*node, query)}, NodeJson, slurm_.loop().WallNow()), release);
+}
+
+net::Response FakeSlurmrestd::UpdateNodes(std::vector<std::string> names, const std::string& body, std::string_view source) {
+  const std::string& release = slurm_.options().release;
+  auto asked = json::Decode<wire::UpdateBody>(body);
+  if (!asked) return Text(400, "Unable to parse the body");
+  for (const std::string& hosts : asked->name.value_or(std::vector<std::string>())) {
+    const auto expanded = ExpandHostlist(hosts);
+    if (!expanded) return Text(400, "Unable to parse a host list");
+    names.insert(names.end(), expanded->begin(), expanded->end());
+  }
+  FakeSlurm::Update update;
+  if (asked->state && !asked->state->empty()) update.state = asked->state->front();
+  update.reason = asked->reason.value_or("");
+  update.comment = asked->comment;
+  update.extra = asked->extra;
+  update.topology = asked->topology_str;
+  update.features = asked->features.value_or(std::vector<std::string>());
+  update.active_features = asked->features_act.value_or(std::vector<std::string>());
+  if (asked->weight) update.weight = asked->weight->number;
+  if (const Outcome refused = slurm_.UpdateNodes(names, update))
+    return Envelope(422, "", release, Problem("Failure to update node " + Join(names, ","), *refused, source));
+  return Envelope(200, "", release);
+}
+
+net::Response FakeSlurmrestd::DeleteNode(const std::string& name) {
+  const std::string& release = slurm_.options().release;
+  if (const Outcome refused = slurm_.DeleteNode(name))
+    return Envelope(422, "", release, Problem("Failure to delete node " + name, *refused, "op_handler_node"));
+  return Envelope(200, "", release);
+}
+
+net::Response FakeSlurmrestd::Life() const {
+  const int64_t timeout = std::chrono::duration_cast<std::chrono::seconds>(slurm_.options().slurmd_timeout).count();
+  return Envelope(200,
+                  "\"slurm_conf\":{\"SlurmdTimeout\":" + std::to_string(timeout) + "},\"slurm_conf_meta\":{\"LastUpdate\":" +
+                      std::to_string(UnixSeconds(slurm_.loop().WallNow())) +
+                      ",\"BOOT_TIME\":" + std::to_string(UnixSeconds(slurm_.boot_time())) + "},",
+                  slurm_.options().release);
+}
+
+net::Response FakeSlurmrestd::Statistics() const {
+  return Envelope(200,
+                  "\"statistics\":{\"req_time\":" + Number(slurm_.loop().WallNow()) +
+                      ",\"req_time_start\":" + Number(slurm_.boot_time()) + "},",
+                  slurm_.options().release);
+}
+
+}  // namespace capstan::slurm::testing
