@@ -499,6 +499,19 @@ TEST_F(TlsTest, NewMaterialMeansNewConnections) {
   EXPECT_EQ(server.connections(), 2u);
 }
 
+TEST_F(TlsTest, MaterialThatDoesNotFitLeavesTheOldInForce) {
+  ScriptedServer server(Serving({}));
+  server.Always("*", Text("ok"));
+  auto credentials = Trusting(authority_);
+  HttpClient client(loop_, {.server = server.endpoint(), .credentials = credentials});
+  ASSERT_TRUE(Get(client, "/"));
+  TlsMaterial torn = *credentials->tls;
+  torn.certificate_pem = authority_.Issue({}).certificate_pem;
+  credentials->tls = std::make_shared<TlsMaterial>(torn);
+  EXPECT_TRUE(Get(client, "/"));
+  EXPECT_EQ(server.connections(), 1u);
+}
+
 TEST_F(TlsTest, UnusableMaterialIsExplained) {
   const testing::KeyPair own = authority_.Issue({}), other = authority_.Issue({});
   struct Case {

@@ -177,8 +177,17 @@ void HttpClient::Pool::Finish(Exchange exchange) {
 Result<void> HttpClient::Pool::RefreshTls() {
   if (options_.server.scheme != Endpoint::Scheme::kHttps) return {};
   CAPSTAN_TRY(std::shared_ptr<const TlsMaterial> material, options_.credentials->Tls());
-  if (context_ && material == material_) return {};
-  CAPSTAN_TRY(context_, TlsContext::ForClient(*material));
+  if (context_ && (material == material_ || material == unusable_)) return {};
+  Result<std::shared_ptr<const TlsContext>> context = TlsContext::ForClient(*material);
+  if (!context && context_) {
+    // Files seen in the middle of their replacement, such as a new certificate beside the old key: what worked so far
+    // serves until they fit again.
+    log::Warn("new TLS files cannot be used", {{"server", options_.server.ToString()}, {"why", context.error().message()}});
+    unusable_ = std::move(material);
+    return {};
+  }
+  if (!context) return Fail(std::move(context).error());
+  context_ = *std::move(context);
   material_ = std::move(material);
   CloseIdle();
   return {};

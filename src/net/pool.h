@@ -99,7 +99,8 @@ class HttpClient::Pool : public std::enable_shared_from_this<HttpClient::Pool> {
   std::string host_header_;
   Resolver resolver_;
   std::shared_ptr<const TlsMaterial> material_;
-  std::shared_ptr<const TlsContext> context_;
+  std::shared_ptr<const TlsMaterial> unusable_;  // newer, but no context could be made with it
+  std::shared_ptr<const TlsContext> context_;    // made with material_
   std::list<std::unique_ptr<Connection>> idle_;  // the one used last in front
   std::optional<async::Loop::TimerId> sweep_;
   size_t requests_ = 0;

@@ -1,0 +1,69 @@
+// Credentials out of files that may be replaced at any time: a service account's projected token, a CA bundle, a
+// client certificate that is renewed.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "base/secret.h"
+#include "net/credentials.h"
+
+namespace capstan::kube {
+
+// A text that was given outright, or that stands in a file. A file is read anew when it has been replaced or changed
+// (looked up by name each time, so that symlinks that swap whole folders are followed). Once it was read, a file that
+// vanishes or becomes unreadable leaves the old text in force: rotation may take a moment, and an expired credential
+// is refused by the server anyway.
+//
+// `field` is what the text is called in error messages: "users[admin].user.token".
+class Source {
+ public:
+  Source() = default;  // nothing; Read gives ""
+  static Source Text(std::string text, std::string field);
+  static Source File(std::string path, std::string field);
+
+  bool given() const { return !field_.empty(); }
+  const std::string& field() const { return field_; }
+
+  // The text as it is now. kInvalid when the file never could be read, or is larger than a MiB.
+  Result<const Secret*> Read();
+
+  // Counts how often the text changed.
+  uint64_t generation() const { return generation_; }
+
+ private:
+  // Which file was read; another one, or another state of it, is read anew.
+  struct Stamp {
+    dev_t device = 0;
+    ino_t inode = 0;
+    off_t size = 0;
+    int64_t changed_ns = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+  static std::optional<Stamp> StampOf(const std::string& path);
+  Result<void> ReadFile(Stamp stamp);
+
+  std::string field_;
+  std::string path_;
+  std::optional<Stamp> stamp_;
+  Secret text_;
+  uint64_t generation_ = 0;
+};
+
+// All that a kubeconfig user and cluster, or a service account, can say.
+struct CredentialSources {
+  Source token = {};
+  Source ca = {};
+  Source certificate = {};
+  Source key = {};
+  std::string server_name = {};
+};
+
+// Reads everything once, so that what is missing is said at start and not at the first request.
+Result<std::shared_ptr<net::Credentials>> MakeCredentials(CredentialSources sources);
+
+}  // namespace capstan::kube
