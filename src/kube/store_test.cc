@@ -422,7 +422,7 @@ TEST_F(StoreTest, WhatIsNoEventIsRefused) {
 
 TEST_F(StoreTest, ErrorEventsCarryTheirStatus) {
   const auto event = feed.Take(
-      Line("ERROR", testing::StatusJson(410, "Expired", "too old resource version: 1 (5)")), 0, now);
+      Line("ERROR", testing::StatusText(410, "Expired", "too old resource version: 1 (5)")), 0, now);
   ASSERT_TRUE(event);
   EXPECT_EQ(event->type, WatchEvent::Type::kError);
   EXPECT_EQ(event->error->code(), Code::kGone);

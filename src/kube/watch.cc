@@ -45,10 +45,7 @@ async::Task<void> Watcher::Run() {
   while (true) {
     if (state_.not_before() > loop_.Now()) co_await pause.WaitUntil(state_.not_before());
     WatchState::Step step = state_.Next();
-    if (std::holds_alternative<WatchState::Follow>(step))
-      co_await TakeUnlessRelistDue(std::move(step));
-    else
-      co_await Take(std::move(step));
+    co_await TakeUnlessRelistDue(std::move(step));
     LogPhase();
   }
 }
@@ -135,12 +132,14 @@ bool Watcher::TakeLines() {
       return false;
     }
     if (!state_.Heard(*event, loop_.Now())) return false;
-    if (event->list_complete) LogPhase();
+    if (!event->list_complete) continue;
+    LogPhase();
+    relist_asked_.Set();  // what was asked for meanwhile
   }
   return true;
 }
 
-// Follows until the stream ends or a list is due, whichever comes first; the other has ended too on return.
+// Returns when the step has ended or, while it follows, when a list is due; the other has ended too by then.
 async::Task<void> Watcher::TakeUnlessRelistDue(WatchState::Step step) {
   auto group = asio::experimental::make_parallel_group(
       asio::co_spawn(loop_.executor(), Take(std::move(step)), asio::deferred),
@@ -153,7 +152,7 @@ async::Task<void> Watcher::TakeUnlessRelistDue(WatchState::Step step) {
 
 async::Task<void> Watcher::AwaitRelistDue() {
   while (true) {
-    const auto due = feed_.RelistDue();
+    const auto due = state_.following() ? feed_.RelistDue() : std::nullopt;
     if (due && *due <= loop_.Now()) co_return;
     relist_asked_.Reset();
     // The due time moves with each own write; looking now and then is cheaper than being told.
