@@ -1,0 +1,149 @@
+#include "operator/controller/config.h"
+
+#include <algorithm>
+#include <array>
+
+#include "operator/names.h"
+#include "slurm/conf.h"
+
+namespace capstan::op::controller {
+namespace {
+
+using slurm::ConfItem;
+using slurm::ConfText;
+
+constexpr std::string_view kLog = "/var/log/slurm/slurmctld.log";
+
+void General(ConfText& text, const Config& config) {
+  const std::string service = ControllerName(config.controller);
+  text.Section("GENERAL").Set("ClusterName", config.cluster_name).Set("SlurmUser", "slurm");
+  for (int i = 0; i < config.replicas; ++i) {
+    const std::string pod = service + "-" + std::to_string(i);
+    const std::string address = pod + "." + ControllerInternalName(config.controller) + "." + config.ns;
+    text.Add("SlurmctldHost", pod + "(" + address + ")");
+  }
+  text.Set("SlurmctldPort", kSlurmctldPort)
+      .Set("SlurmctldAddr", service + "." + config.ns)
+      .Set("StateSaveLocation", "/var/spool/slurmctld/" + config.cluster_name)
+      .Set("SlurmdUser", "root")
+      .Set("SlurmdPort", kSlurmdPort)
+      .Set("SlurmdSpoolDir", "/var/spool/slurmd")
+      .Set("MaxNodeCount", 1024);
+}
+
+void Logging(ConfText& text) {
+  text.Section("LOGGING")
+      .Set("SlurmctldLogFile", kLog)
+      .Set("SlurmSchedLogFile", kLog)
+      .Set("SlurmdLogFile", "/var/log/slurm/slurmd.log");
+}
+
+// What a cluster of this kind does not work without, whatever else the user asks of these keys.
+std::vector<ConfItem> RequiredOptions(const Config& config) {
+  std::string jwt = "jwt_key=/etc/slurm/jwt.key";
+  if (config.jwks) jwt += ",jwks=/etc/slurm/jwks.json";
+  return {{"AuthAltParameters", jwt},
+          {"AuthInfo", "use_client_ids"},
+          {"SlurmctldParameters", "enable_configless,reconfig_on_restart"}};
+}
+
+void Auth(ConfText& text) {
+  text.Section("PLUGINS & PARAMETERS")
+      .Set("AuthType", "auth/slurm")
+      .Set("CredType", "cred/slurm")
+      .Set("AuthAltTypes", "auth/jwt");
+}
+
+void Plugins(ConfText& text, const Config& config) {
+  Auth(text);
+  for (const ConfItem& item : RequiredOptions(config)) text.Set(item.key, item.value);
+  if (config.metrics) text.Set("MetricsType", "metrics/openmetrics");
+}
+
+void Accounting(ConfText& text, const Config& config) {
+  text.Section("ACCOUNTING");
+  if (!config.accounting) {
+    text.Set("AccountingStorageType", "accounting_storage/none");
+    return;
+  }
+  text.Set("AccountingStorageType", "accounting_storage/slurmdbd")
+      .Set("AccountingStorageHost", config.accounting->host)
+      .Set("AccountingStoragePort", config.accounting->port);
+}
+
+void Scripts(ConfText& text, std::string_view key, std::string_view folder, std::vector<std::string> files) {
+  std::ranges::sort(files);
+  files.erase(std::unique(files.begin(), files.end()), files.end());
+  for (const std::string& file : files) text.Add(key, std::string(folder) + file);
+}
+
+void AllScripts(ConfText& text, const Config& config) {
+  if (!config.prolog_slurmctld.empty() || !config.epilog_slurmctld.empty()) {
+    text.Section("SLURMCTLD PROLOG & EPILOG");
+    Scripts(text, "PrologSlurmctld", "/etc/slurm/", config.prolog_slurmctld);
+    Scripts(text, "EpilogSlurmctld", "/etc/slurm/", config.epilog_slurmctld);
+  }
+  // slurmctld hands the scripts of the nodes over with the configuration; there they have no folder.
+  if (!config.prolog.empty() || !config.epilog.empty()) {
+    text.Section("PROLOG & EPILOG");
+    Scripts(text, "Prolog", "", config.prolog);
+    Scripts(text, "Epilog", "", config.epilog);
+  }
+}
+
+Result<void> NodeSets(ConfText& text, const Config& config) {
+  if (config.node_sets.empty()) return {};
+  text.Section("NODESET & PARTITION");
+  for (const ConfigNodeSet& set : config.node_sets) {
+    text.Line(std::array{ConfItem{"NodeSet", set.name}, ConfItem{"Feature", set.name}});
+    if (!set.partition) continue;
+    CAPSTAN_TRY(std::vector<ConfItem> items,
+                slurm::ParseConfItems(set.partition_config, "spec.partition.config of NodeSet " + set.where));
+    items.insert(items.begin(), {{"PartitionName", set.name}, {"Nodes", set.name}});
+    text.Line(items);
+  }
+  return {};
+}
+
+Result<void> Extra(ConfText& text, const Config& config) {
+  if (config.extra_conf.find_first_not_of(" \t\r\n") == std::string::npos) return {};
+  if (const auto lines = slurm::ParseConf(config.extra_conf); !lines) {
+    return Fail(lines.error().WithContext("spec.extraConf"));
+  }
+  text.Section("EXTRA CONFIG").Verbatim(config.extra_conf, "spec.extraConf");
+  const std::vector<ConfItem> merged = slurm::MergedOptions(RequiredOptions(config), config.extra_conf);
+  if (merged.empty()) return {};
+  text.Section("MERGED CONFIG");
+  for (const ConfItem& item : merged) text.Add(item.key, item.value);
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> SlurmConf(const Config& config) {
+  ConfText text;
+  General(text, config);
+  Logging(text);
+  Plugins(text, config);
+  Accounting(text, config);
+  AllScripts(text, config);
+  CAPSTAN_CHECK_OK(NodeSets(text, config));
+  CAPSTAN_CHECK_OK(Extra(text, config));
+  return text.Build();
+}
+
+Result<std::string> ExternalSlurmConf(const Config& config, const std::string& host, int port) {
+  ConfText text;
+  text.Section("GENERAL")
+      .Set("ClusterName", config.cluster_name)
+      .Set("SlurmUser", "slurm")
+      .Add("SlurmctldHost", host)
+      .Set("SlurmctldPort", port);
+  Auth(text);
+  Accounting(text, config);
+  return text.Build();
+}
+
+std::string CgroupConf() { return "CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n"; }
+
+}  // namespace capstan::op::controller

@@ -1,0 +1,50 @@
+// slurm.conf and cgroup.conf of a cluster, as texts made from typed values.
+//
+// The same values give the same bytes. A text that slurmctld would not start with is refused here with one sentence; the
+// caller then keeps what was published last.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace capstan::op::controller {
+
+// A NodeSet of the cluster. Its name in Slurm is also the feature by which its nodes are found.
+struct ConfigNodeSet {
+  std::string name;  // in Slurm
+  bool partition = false;
+  std::string partition_config;  // further items of the PartitionName line: "State=UP Default=YES"
+  std::string where;             // the NodeSet's own name, for messages
+};
+
+struct ConfigAccounting {
+  std::string host;
+  int port = 0;
+};
+
+struct Config {
+  std::string ns;
+  std::string controller;    // the Controller's name
+  std::string cluster_name;  // ClusterName
+  int replicas = 1;
+  bool jwks = false;
+  bool metrics = false;
+  std::optional<ConfigAccounting> accounting;
+  // File names of scripts in /etc/slurm; written sorted, each once.
+  std::vector<std::string> prolog_slurmctld, epilog_slurmctld, prolog, epilog;
+  std::vector<ConfigNodeSet> node_sets;  // in the order they are to be written
+  std::string extra_conf;                // the user's own lines
+};
+
+// kInvalid: a value or the user's lines could not be read by Slurm; says where and what would be right.
+Result<std::string> SlurmConf(const Config& config);
+
+// slurm.conf for slurmrestd beside a slurmctld outside of Kubernetes, at host:port.
+Result<std::string> ExternalSlurmConf(const Config& config, const std::string& host, int port);
+
+std::string CgroupConf();
+
+}  // namespace capstan::op::controller

@@ -1,0 +1,81 @@
+#include "operator/controller/config.h"
+
+#include <gtest/gtest.h>
+
+#include "operator/testing/golden.h"
+
+namespace capstan::op::controller {
+namespace {
+
+using testing::ExpectGolden;
+
+Config Plain() {
+  Config config;
+  config.ns = "slurm";
+  config.controller = "main";
+  config.cluster_name = "slurm_main";
+  return config;
+}
+
+Config Everything() {
+  Config config = Plain();
+  config.cluster_name = "hpc";
+  config.replicas = 2;
+  config.jwks = true;
+  config.metrics = true;
+  config.accounting = ConfigAccounting{"db-accounting", 6819};
+  config.prolog_slurmctld = {"20-b.sh", "10-a.sh", "10-a.sh"};
+  config.epilog_slurmctld = {"end.sh"};
+  config.prolog = {"prolog.sh"};
+  config.epilog = {"epilog.sh"};
+  config.node_sets = {{"gpu", true, "State=UP Default=YES", "main-gpu"}, {"cpu", true, "", "main-cpu"}, {"spare", false, "", "main-spare"}};
+  config.extra_conf = "# mine\nReturnToService=2\nSlurmctldParameters=idle_on_node_suspend\nAuthAltParameters=jwks=/Mine\n";
+  return config;
+}
+
+TEST(SlurmConf, DefaultIsPinned) { ExpectGolden("controller", "slurm.conf", SlurmConf(Plain()).value()); }
+
+TEST(SlurmConf, EverythingIsPinned) {
+  ExpectGolden("controller", "slurm-everything.conf", SlurmConf(Everything()).value());
+}
+
+TEST(SlurmConf, ExternalIsPinned) {
+  ExpectGolden("controller", "slurm-external.conf", ExternalSlurmConf(Plain(), "head.example.com", 7000).value());
+}
+
+TEST(SlurmConf, CgroupIsPinned) { EXPECT_EQ(CgroupConf(), "CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n"); }
+
+TEST(SlurmConf, EqualInputsGiveEqualBytes) { EXPECT_EQ(SlurmConf(Everything()), SlurmConf(Everything())); }
+
+struct Refusal {
+  const char* what;
+  void (*change)(Config&);
+  const char* says;
+};
+
+class SlurmConfRefuses : public ::testing::TestWithParam<Refusal> {};
+
+TEST_P(SlurmConfRefuses, WithOneSentence) {
+  Config config = Plain();
+  GetParam().change(config);
+  const auto text = SlurmConf(config);
+  ASSERT_FALSE(text.has_value()) << *text;
+  EXPECT_EQ(text.error().code(), Code::kInvalid);
+  EXPECT_NE(text.error().message().find(GetParam().says), std::string::npos) << text.error().message();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, SlurmConfRefuses,
+    ::testing::Values(
+        Refusal{"LineWithoutEquals", [](Config& c) { c.extra_conf = "ReturnToService=2\nnonsense\n"; }, "spec.extraConf: line 2"},
+        Refusal{"SwallowingEnd", [](Config& c) { c.extra_conf = "ReturnToService=2\\"; }, "spec.extraConf"},
+        Refusal{"ControlCharacter", [](Config& c) { c.extra_conf = "A=b\x01"; }, "control character"},
+        Refusal{"ClusterNameWithLineBreak", [](Config& c) { c.cluster_name = "a\nStateSaveLocation=/tmp"; }, "line break"},
+        Refusal{"PartitionWithLineBreak",
+                [](Config& c) { c.node_sets = {{"gpu", true, "State=UP\nDefault=YES", "main-gpu"}}; },
+                "NodeSet main-gpu"},
+        Refusal{"PartitionWord", [](Config& c) { c.node_sets = {{"gpu", true, "UP", "main-gpu"}}; }, "NodeSet main-gpu"}),
+    [](const auto& info) { return info.param.what; });
+
+}  // namespace
+}  // namespace capstan::op::controller

@@ -1,0 +1,27 @@
+// What several kinds derive from a Controller: where its slurmctld answers, and the names NodeSets have in Slurm.
+#pragma once
+
+#include <string>
+
+#include "api/controller.h"
+#include "api/nodeset.h"
+#include "api/restapi.h"
+#include "operator/render/json.h"
+
+namespace capstan::op::render {
+
+// The port of its Service that clients use: spec.service.port, or Slurm's own.
+int ControllerPort(const api::Controller& controller);
+
+// "main-controller.slurm:6817", or where the external slurmctld is: the value of --conf-server.
+std::string ConfServer(const api::Controller& controller);
+
+int RestApiPort(const api::RestApi& rest_api);
+// "http://main-restapi.slurm:6820"
+std::string RestApiUrl(const api::RestApi& rest_api);
+
+// The name that a NodeSet, its feature and its partition have in Slurm: the first word of template.spec.hostname without
+// dashes at its ends, or the NodeSet's own name. kInvalid when the template is not an object.
+Result<std::string> SlurmNameOf(const api::NodeSet& set);
+
+}  // namespace capstan::op::render

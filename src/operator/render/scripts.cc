@@ -1,0 +1,54 @@
+#include "operator/render/scripts.h"
+
+namespace capstan::op::render {
+
+// `wait` returns at a signal where a foreground command would be waited for first.
+const std::string_view kLogfileScript = R"(set -u
+reader=
+stop() { [ -z "$reader" ] || kill "$reader" 2>/dev/null; exit "$1"; }
+trap 'stop 0' TERM
+trap 'stop 1' INT HUP
+mkdir -p "${SOCKET%/*}"
+if [ ! -p "$SOCKET" ]; then
+  rm -rf "$SOCKET"
+  mkfifo -m 777 "$SOCKET" || exit 1
+fi
+exec 3<>"$SOCKET" || exit 1
+while :; do
+  cat <&3 &
+  reader=$!
+  wait "$reader"
+  sleep 1 &
+  wait $!
+done
+)";
+
+// ..data and ..2026_01_01 are kubelet's own; the links beside them lead to what they hold.
+const std::string_view kReconfigureScript = R"(set -u
+trap 'exit 0' TERM
+trap 'exit 1' INT HUP
+dir=${SLURM_CONF_DIR:-/etc/slurm}
+pause() { sleep "$1" & wait $!; }
+checksum() {
+  find "$dir" -name '..*' -prune -o \( -type f -o -type l \) -exec sha256sum {} + 2>/dev/null | sort | sha256sum
+}
+seen=$(checksum)
+if scontrol ping >/dev/null 2>&1; then seen=; fi
+while :; do
+  now=$(checksum)
+  if [ "$now" != "$seen" ]; then
+    until scontrol reconfigure; do
+      echo "slurmctld has not taken the new configuration yet, trying again"
+      pause 2
+    done
+    echo "slurmctld was told to read its configuration anew"
+    seen=$now
+  fi
+  pause 5
+done
+)";
+
+const std::string_view kWorkerStopScript =
+    "scontrol update nodename=$(hostname) state=down reason='slurm-operator: Pod is terminating';";
+
+}  // namespace capstan::op::render

@@ -1,0 +1,148 @@
+#include "operator/render/scripts.h"
+
+#include <gtest/gtest.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <string>
+
+namespace capstan::op::render {
+namespace {
+
+// The scripts run as they are, in the shell $SHELL_UNDER_TEST; `driver` plays kubelet and Slurm around them. `sleep` is
+// made short, so that the scripts' own pauses cost nothing.
+constexpr const char* kWorld = R"(
+set -u
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/bin"
+real_sleep=$(command -v sleep)
+printf '#!/bin/sh\nexec %s 0.02\n' "$real_sleep" > "$dir/bin/sleep"
+chmod +x "$dir/bin/sleep"
+PATH=$dir/bin:$PATH
+export PATH
+until_true() { until eval "$1"; do sleep 1; done; }
+start() { $SHELL_UNDER_TEST -c "$SCRIPT" > "$dir/out" 2>&1 & pid=$!; }
+)";
+
+struct Ran {
+  int status = -1;
+  std::string output;
+};
+
+Ran RunScript(const std::string& shell, std::string_view script, const std::string& driver) {
+  setenv("SHELL_UNDER_TEST", shell.c_str(), 1);
+  setenv("SCRIPT", std::string(script).c_str(), 1);
+  setenv("DRIVER", (kWorld + driver).c_str(), 1);
+  Ran ran;
+  FILE* pipe = popen("timeout 20 sh -c \"$DRIVER\" 2>&1", "r");
+  for (int c = fgetc(pipe); c != EOF; c = fgetc(pipe)) ran.output += char(c);
+  const int status = pclose(pipe);
+  ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ran;
+}
+
+class Scripts : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Scripts, LogfilePrintsWhatIsWrittenAndEndsWithZero) {
+  const Ran ran = RunScript(GetParam(), kLogfileScript, R"(
+SOCKET=$dir/log/slurmctld.log; export SOCKET
+start
+until_true '[ -p "$SOCKET" ]'
+echo one > "$SOCKET"
+echo two > "$SOCKET"
+until_true 'grep -q two "$dir/out"'
+kill -TERM $pid; wait $pid; echo "ended with $?"
+stat -c %a "$SOCKET"; cat "$dir/out"
+)");
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_EQ(ran.output, "ended with 0\n777\none\ntwo\n");
+}
+
+TEST_P(Scripts, LogfileReplacesAnOrdinaryFileAndKeepsAFifo) {
+  const Ran ran = RunScript(GetParam(), kLogfileScript, R"(
+SOCKET=$dir/slurmd.log; export SOCKET
+echo old > "$SOCKET"
+start
+until_true '[ -p "$SOCKET" ]'
+before=$(stat -c %i "$SOCKET")
+kill -HUP $pid; wait $pid; echo "ended with $?"
+start
+echo line > "$SOCKET"
+until_true 'grep -q line "$dir/out"'
+[ "$before" = "$(stat -c %i "$SOCKET")" ] && echo "same fifo"
+kill -TERM $pid; wait $pid
+)");
+  EXPECT_EQ(ran.output, "ended with 1\nsame fifo\n");
+}
+
+// A folder as kubelet makes it: links into ..data, which is swapped as a whole.
+constexpr const char* kConfig = R"(
+SLURM_CONF_DIR=$dir/etc; export SLURM_CONF_DIR
+mkdir -p "$dir/etc/..1"; echo A=1 > "$dir/etc/..1/slurm.conf"
+ln -s ..1 "$dir/etc/..data"; ln -s ..data/slurm.conf "$dir/etc/slurm.conf"
+cat > "$dir/bin/scontrol" <<END
+#!/bin/sh
+echo "\$1" >> "$dir/calls"
+case \$1 in ping) [ -e "$dir/up" ];; *) [ ! -e "$dir/refuse" ];; esac
+END
+chmod +x "$dir/bin/scontrol"
+publish() { mkdir "$dir/etc/..$1"; echo "A=$1" > "$dir/etc/..$1/slurm.conf"; ln -sfn "..$1" "$dir/etc/..data"; }
+)";
+
+TEST_P(Scripts, ReconfiguresOncePerChange) {
+  const Ran ran = RunScript(GetParam(), kReconfigureScript, std::string(kConfig) + R"(
+start
+until_true 'grep -q ping "$dir/calls" 2>/dev/null'
+sleep 1; sleep 1; sleep 1
+publish 2
+until_true 'grep -q reconfigure "$dir/calls"'
+sleep 1; sleep 1; sleep 1; sleep 1; sleep 1
+kill -TERM $pid; wait $pid; echo "ended with $?"
+cat "$dir/calls"
+)");
+  EXPECT_EQ(ran.output, "ended with 0\nping\nreconfigure\n");
+}
+
+TEST_P(Scripts, TriesUntilSlurmctldAccepts) {
+  const Ran ran = RunScript(GetParam(), kReconfigureScript, std::string(kConfig) + R"(
+touch "$dir/refuse"
+start
+until_true 'grep -q ping "$dir/calls" 2>/dev/null'
+sleep 1; sleep 1; sleep 1
+publish 2
+until_true '[ "$(grep -c reconfigure "$dir/calls")" -ge 3 ]'
+rm "$dir/refuse"
+until_true 'grep -q "was told" "$dir/out"'
+kill -TERM $pid; wait $pid; echo "ended with $?"
+)");
+  EXPECT_EQ(ran.output, "ended with 0\n");
+}
+
+TEST_P(Scripts, RestartedSidecarMakesUpForWhatItMissed) {
+  const Ran ran = RunScript(GetParam(), kReconfigureScript, std::string(kConfig) + R"(
+touch "$dir/up"
+start
+until_true 'grep -q "was told" "$dir/out"'
+kill -TERM $pid; wait $pid
+cat "$dir/calls"
+)");
+  EXPECT_EQ(ran.output, "ping\nreconfigure\n");
+}
+
+INSTANTIATE_TEST_SUITE_P(Shells, Scripts, ::testing::Values("sh", "dash", "bash"),
+                         [](const auto& info) { return std::string(info.param); });
+
+// Kubernetes takes $(NAME) in a command for a variable when one of that name exists, and $$ for an escaped $.
+TEST(ScriptTexts, HoldNothingThatKubernetesWouldExpand) {
+  for (const std::string_view script : {kLogfileScript, kReconfigureScript}) {
+    EXPECT_EQ(script.find("$$"), script.npos);
+    for (const std::string_view variable : {"SOCKET", "SLURM_CONF_DIR"}) {
+      EXPECT_EQ(script.find("$(" + std::string(variable) + ")"), script.npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace capstan::op::render

@@ -1,0 +1,36 @@
+// What the operator was told at its start and every rendered object may depend on. The same for the whole life of the
+// process, and part of the World, so that a Decide stays a function of what it is given.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "plan/world.h"
+
+namespace capstan::op::render {
+
+struct Settings {
+  std::string cluster_domain = "cluster.local";  // of Kubernetes' own DNS names
+  std::string image_prefix = "capstan";          // of images that a custom resource does not name
+  std::string image_tag = "26.05";
+
+  // The image of one of Slurm's daemons: "capstan/slurmctld:26.05".
+  std::string Image(std::string_view daemon) const {
+    return image_prefix + "/" + std::string(daemon) + ":" + image_tag;
+  }
+
+  // A Service's name from anywhere in the cluster: "main-controller.slurm.svc.cluster.local".
+  std::string Fqdn(std::string_view service, std::string_view ns) const {
+    return std::string(service) + "." + std::string(ns) + ".svc." + cluster_domain;
+  }
+
+  friend bool operator==(const Settings&, const Settings&) = default;
+};
+
+// Those of the World; the defaults where it carries none.
+inline Settings SettingsOf(const plan::World& world) {
+  const Settings* given = world.Settings<Settings>();
+  return given != nullptr ? *given : Settings();
+}
+
+}  // namespace capstan::op::render

@@ -1,0 +1,263 @@
+#include "operator/render/worker_pod.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/hash.h"
+#include "kube/quantity.h"
+#include "operator/names.h"
+#include "operator/render/cluster.h"
+#include "operator/render/merge.h"
+#include "operator/render/metadata.h"
+#include "operator/render/parts.h"
+#include "operator/render/revision.h"
+#include "operator/render/scripts.h"
+#include "operator/resources.h"
+#include "slurm/node_conf.h"
+
+namespace capstan::op::render {
+namespace {
+
+constexpr std::string_view kLog = "/var/log/slurm/slurmd.log";
+constexpr std::string_view kHashSshd = "slinky.slurm.net/sshd-conf-hash";
+constexpr int kOwnerOnly = 0600;
+
+std::string SshConfigName(const api::NodeSet& set) { return set.metadata.name + "-ssh-config"; }
+
+bool HasSsh(const api::NodeSet& set) { return set.spec.ssh && set.spec.ssh->enabled.value_or(false); }
+
+std::string Padded(const api::NodeSet& set, int ordinal) {
+  std::string digits = std::to_string(ordinal);
+  const size_t width = size_t(std::max(0, set.spec.ordinal_padding.value_or(0)));
+  if (digits.size() < width) digits.insert(0, width - digits.size(), '0');
+  return digits;
+}
+
+std::string SshdText(const api::NodeSet& set) {
+  return "#\n### GENERAL ###\nInclude /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\nSubsystem sftp internal-sftp\n"
+         "AuthenticationMethods publickey password\n#\n### EXTRA CONFIG ###\n" +
+         set.spec.ssh->extra_sshd_config + "\n";
+}
+
+// --- How much of the machine the pod may use ---------------------------------------------------------------------------
+
+// The limit of `resource`: the container's, or else the pod's; null when there is none.
+const Json* LimitOf(const Json& container, const Json& pod_spec, std::string_view resource) {
+  for (const Json* from : {&container, &pod_spec}) {
+    const Json* limit = json::Find(*from, {"resources", "limits", resource});
+    if (limit == nullptr) continue;
+    const auto quantity = kube::Quantity::Parse(limit->is_string() ? std::string(limit->get_string()) : json::Serialize(*limit));
+    if (!quantity || !quantity->is_zero()) return limit;
+  }
+  return nullptr;
+}
+
+// The limit in whole units; "0" stands for none.
+Result<std::string> WholeLimit(const Json& container, const Json& pod_spec, std::string_view resource, int64_t unit) {
+  const Json* limit = LimitOf(container, pod_spec, resource);
+  if (limit == nullptr) return std::string("0");
+  const std::string text = limit->is_string() ? std::string(limit->get_string()) : json::Serialize(*limit);
+  const auto quantity = kube::Quantity::Parse(text);
+  if (!quantity) return Fail(quantity.error().WithContext("resources.limits." + std::string(resource)));
+  return std::to_string(quantity->Ceiling() / unit);
+}
+
+Result<JsonArray> Environment(const api::NodeSet& set) {
+  CAPSTAN_TRY(const Json container, json::ParseObject(set.spec.slurmd, "spec.slurmd"));
+  CAPSTAN_TRY(const Json pod_spec, json::ParseObject(set.spec.pod_template.spec, "spec.template.spec"));
+  CAPSTAN_TRY(const std::string cpus, WholeLimit(container, pod_spec, "cpu", 1));
+  CAPSTAN_TRY(const std::string memory, WholeLimit(container, pod_spec, "memory", int64_t{1} << 20));
+  const std::string field = "metadata.annotations['" + std::string(kAnnotationTopology) + "']";
+  JsonObject topology{{"name", "SLINKY_TOPOLOGY"}};
+  topology["valueFrom"] = JsonObject{{"fieldRef", JsonObject{{"fieldPath", field}}}};
+  return JsonArray{std::move(topology), Variable("POD_CPUS", cpus), Variable("POD_MEMORY", memory)};
+}
+
+// --- Containers and volumes --------------------------------------------------------------------------------------------
+
+JsonArray Mounts(const api::NodeSet& set) {
+  JsonArray mounts{Mount("slurm-etc", "/etc/slurm", true), Mount("slurm-logfile", "/var/log/slurm")};
+  if (HasSsh(set)) {
+    mounts.push_back(FileMount("ssh-config", "/etc/ssh/sshd_config", "sshd_config"));
+    mounts.push_back(FileMount("sssd-conf", "/etc/sssd/sssd.conf", "sssd.conf"));
+  }
+  return mounts;
+}
+
+Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& controller) {
+  CAPSTAN_TRY(const std::string feature, SlurmNameOf(set));
+  CAPSTAN_TRY(const std::string conf, slurm::NodeConf(set.spec.extra_conf, std::array{feature}, ""));
+  JsonObject slurmd{{"name", kWorker.app}};
+  slurmd["args"] = JsonArray{"-Z", "--conf-server", ConfServer(controller), "--conf", conf};
+  CAPSTAN_TRY(JsonArray environment, Environment(set));
+  slurmd["env"] = std::move(environment);
+  JsonArray ports{ContainerPort(kWorker.app, kSlurmdPort)};
+  if (HasSsh(set)) ports.push_back(ContainerPort("ssh", 22));
+  slurmd["ports"] = std::move(ports);
+  slurmd["startupProbe"] = Patient(HttpProbe("/livez", kWorker.app));
+  slurmd["livenessProbe"] = Patient(HttpProbe("/livez", kWorker.app));
+  slurmd["readinessProbe"] = HttpProbe("/readyz", kWorker.app);
+  JsonObject capabilities;
+  capabilities["add"] = JsonArray{"BPF", "NET_ADMIN", "SYS_ADMIN", "SYS_NICE"};
+  slurmd["securityContext"] = JsonObject{{"privileged", true}, {"capabilities", std::move(capabilities)}};
+  JsonObject stop;
+  stop["command"] = JsonArray{"/usr/bin/sh", "-c", kWorkerStopScript};
+  slurmd["lifecycle"] = JsonObject{{"preStop", JsonObject{{"exec", std::move(stop)}}}};
+  slurmd["volumeMounts"] = Mounts(set);
+  return MergeContainer(std::move(slurmd), set.spec.slurmd, "spec.slurmd");
+}
+
+JsonArray Volumes(const api::NodeSet& set, const api::Controller& controller) {
+  JsonArray volumes;
+  JsonArray keys;
+  if (const auto& key = controller.spec.slurm_key_ref) keys.push_back(SecretFile(key->name, key->key, "slurm.key"));
+  volumes.push_back(ProjectedVolume("slurm-etc", kOwnerOnly, std::move(keys)));
+  volumes.push_back(MemoryDir("slurm-logfile"));
+  if (HasSsh(set)) {
+    const api::SecretKeySelector& sssd = set.spec.ssh->sssd_conf_ref;
+    volumes.push_back(ProjectedVolume("ssh-config", kOwnerOnly,
+                                      JsonArray{ConfigMapFile(SshConfigName(set), "sshd_config", "sshd_config")}));
+    volumes.push_back(ProjectedVolume("sssd-conf", kOwnerOnly, JsonArray{SecretFile(sssd.name, sssd.key, "sssd.conf")}));
+  }
+  return volumes;
+}
+
+Result<JsonObject> BaseSpec(const api::NodeSet& set, const api::Controller& controller, const Settings& settings) {
+  CAPSTAN_TRY(JsonObject slurmd, Slurmd(set, controller));
+  DefaultImage(slurmd, settings.Image(kWorker.app));
+  CAPSTAN_TRY(JsonObject logfile, MergeContainer(LogfileSidecar(kLog), set.spec.logfile, "spec.logfile"));
+  DefaultImage(logfile, ImageOf(slurmd));
+  const std::string service = WorkerServiceName(controller.metadata.name);
+
+  JsonObject spec{{"automountServiceAccountToken", false}, {"enableServiceLinks", false}, {"subdomain", service}};
+  spec["dnsConfig"] = JsonObject{{"searches", JsonArray{settings.Fqdn(service, set.metadata.namespace_)}}};
+  spec["initContainers"] = JsonArray{std::move(logfile)};
+  spec["containers"] = JsonArray{std::move(slurmd)};
+  spec["tolerations"] = JsonArray{
+      JsonObject{{"key", "nodeset.slinky.slurm.net/worker"}, {"operator", "Equal"}, {"effect", "NoExecute"}}};
+  spec["volumes"] = Volumes(set, controller);
+  return spec;
+}
+
+// --- The pod -------------------------------------------------------------------------------------------------------------
+
+// At most one worker on a Kubernetes node: two slurmd would both offer all of it.
+void KeepApart(Json& spec) {
+  JsonObject expression{{"key", kLabelName}, {"operator", "In"}, {"values", JsonArray{kWorker.app}}};
+  JsonObject term{{"topologyKey", "kubernetes.io/hostname"}};
+  term["labelSelector"] = JsonObject{{"matchExpressions", JsonArray{std::move(expression)}}};
+  JsonObject& rules = json::MakeObject(spec, {"affinity", "podAntiAffinity"});
+  Json& terms = rules["requiredDuringSchedulingIgnoredDuringExecution"];
+  if (!terms.is_array()) terms.emplace_array();
+  terms.get_array().push_back(std::move(term));
+}
+
+// Claims come first; one takes the place of a volume of the same name.
+void MountClaims(JsonObject& spec, const std::vector<std::pair<std::string, std::string>>& claims) {
+  JsonArray volumes;
+  for (const auto& [volume, claim] : claims) volumes.push_back(ClaimVolume(volume, claim));
+  Json* present = spec.if_contains("volumes");
+  if (present != nullptr && present->is_array()) {
+    for (Json& volume : present->get_array()) {
+      const std::string_view name = json::FindText(volume, {"name"});
+      if (std::ranges::none_of(claims, [&](const auto& claim) { return claim.first == name; })) volumes.push_back(volume);
+    }
+  }
+  spec["volumes"] = std::move(volumes);
+}
+
+// The worker's claims as objects, and which volume each stands behind.
+Result<std::vector<std::pair<std::string, std::string>>> AddClaims(const api::NodeSet& set, const std::string& ordinal,
+                                                                   std::vector<Claim>& claims) {
+  std::vector<std::pair<std::string, std::string>> volumes;
+  if (set.spec.volume_claim_templates.empty()) return volumes;
+  CAPSTAN_TRY(const Json templates, json::Parse(set.spec.volume_claim_templates.text));
+  if (templates.is_null()) return volumes;
+  if (!templates.is_array()) return Fail(Code::kInvalid, "spec.volumeClaimTemplates must be a list of claims");
+  for (const Json& one : templates.get_array()) {
+    const std::string volume(json::FindText(one, {"metadata", "name"}));
+    const Json* spec = json::Find(one, {"spec"});
+    if (volume.empty() || spec == nullptr || !spec->is_object()) {
+      return Fail(Code::kInvalid, "each of spec.volumeClaimTemplates needs metadata.name and spec");
+    }
+    const std::string name = volume + "-" + set.metadata.name + "-" + ordinal;
+    Metadata metadata;
+    for (const auto& [part, into] : {std::pair("labels", &metadata.labels), std::pair("annotations", &metadata.annotations)}) {
+      const Json* given = json::Find(one, {"metadata", part});
+      if (given == nullptr || !given->is_object()) continue;
+      for (const auto& member : given->get_object()) {
+        if (member.value().is_string()) (*into)[std::string(member.key())] = std::string(member.value().get_string());
+      }
+    }
+    metadata.Add(SelectorLabels(kWorker, set.metadata.name), {});
+    JsonObject meta{{"name", name}, {"namespace", set.metadata.namespace_}};
+    for (const auto& member : metadata.ToJson()) meta.emplace(member.key(), member.value());
+    Json claim(JsonObject{{"apiVersion", "v1"}, {"kind", "PersistentVolumeClaim"}, {"metadata", std::move(meta)}, {"spec", *spec}});
+    json::DropNulls(claim);
+    claims.push_back({name, json::SerializeCanonical(claim)});
+    volumes.emplace_back(volume, name);
+  }
+  return volumes;
+}
+
+Metadata WorkerMetadata(const api::NodeSet& set, const Worker& worker, const std::string& ordinal) {
+  Metadata metadata = InheritedByPod(set.metadata);
+  metadata.Add(set.spec.pod_template.metadata.labels, set.spec.pod_template.metadata.annotations);
+  metadata.Add(ComponentLabels(kWorker, set.metadata.name),
+               {{std::string(kAnnotationDefaultContainer), std::string(kWorker.app)}});
+  metadata.Add({{std::string(kLabelCluster), set.spec.controller_ref.name},
+                {std::string(kLabelPodName), worker.name},
+                {std::string(kLabelPodIndex), ordinal},
+                {std::string(kLabelPodHostname), worker.host},
+                {std::string(kLabelScalingMode), std::string(api::kScalingStatefulSet)},
+                {std::string(kLabelRevision), worker.revision}},
+               {});
+  if (HasSsh(set)) metadata.annotations.insert_or_assign(std::string(kHashSshd), Sha256Hex(SshdText(set)));
+  return metadata;
+}
+
+// Where the pod runs and what it is called, which no template decides.
+void Identify(const api::NodeSet& set, const std::string& ordinal, Worker& worker, Json& spec) {
+  JsonObject& object = spec.get_object();
+  object.erase("nodeName");
+  const std::string prefix(json::FindText(spec, {"hostname"}));
+  const std::string hostname = prefix.empty() ? worker.name : prefix + ordinal;
+  object["hostname"] = hostname;
+  const Json* host_network = object.if_contains("hostNetwork");
+  const bool shares = host_network != nullptr && host_network->is_bool() && host_network->get_bool();
+  worker.host = shares ? "" : hostname;
+  if (!set.spec.oversubscribe_node.value_or(false)) KeepApart(spec);
+}
+
+}  // namespace
+
+std::string WorkerPodName(const api::NodeSet& set, int ordinal) {
+  return set.metadata.name + "-" + Padded(set, ordinal);
+}
+
+Result<Worker> WorkerPod(const api::NodeSet& set, const api::Controller& controller, int ordinal,
+                         const Settings& settings) {
+  const std::string digits = Padded(set, ordinal);
+  Worker worker;
+  worker.name = WorkerPodName(set, ordinal);
+  CAPSTAN_TRY(worker.revision, Revision(set));
+  CAPSTAN_TRY(JsonObject base, BaseSpec(set, controller, settings));
+  CAPSTAN_TRY(JsonObject merged, MergePodSpec(std::move(base), set.spec.pod_template.spec, "spec.template.spec"));
+  Json spec(std::move(merged));
+  Identify(set, digits, worker, spec);
+  CAPSTAN_TRY(const auto volumes, AddClaims(set, digits, worker.claims));
+  if (!volumes.empty()) MountClaims(spec.get_object(), volumes);
+  JsonObject pod = OwnedObject(kube::kPods, worker.name, WorkerMetadata(set, worker, digits), kNodeSets, set.metadata);
+  pod["spec"] = std::move(spec);
+  worker.body = json::SerializeCanonical(Json(std::move(pod)));
+  return worker;
+}
+
+plan::Child SshConfig(const api::NodeSet& set) {
+  const Metadata metadata = Inherited(set.metadata).Add(ComponentLabels(kWorker, set.metadata.name), {});
+  JsonObject body = OwnedObject(kube::kConfigMaps, SshConfigName(set), metadata, kNodeSets, set.metadata);
+  body["data"] = JsonObject{{"sshd_config", SshdText(set)}};
+  return AsChild(kube::kConfigMaps, body, "the workers' sshd reads it");
+}
+
+}  // namespace capstan::op::render
