@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2016  # hooks and apt formats are expanded by others
 # Sourced, not run: root file systems of another Debian suite than the machine's own.
 #
 # The mirror and its proxy are read off the machine's apt configuration at run time and used through a private list,

@@ -1,0 +1,155 @@
+"""What is in the container images, read from the archives that dev/images makes."""
+import json
+import os
+import re
+import subprocess
+import tarfile
+
+import pytest
+
+CLONE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+SLURM_IMAGES = {"slurmctld": "401:401", "slurmd": None, "slurmrestd": "65534:65534"}
+LICENCES = "usr/share/licenses/capstan/"
+
+
+class Image:
+    """An image's configuration and files; a later layer's file hides an earlier one's."""
+
+    def __init__(self, name):
+        made = subprocess.run([CLONE + "/dev/images", name], text=True, stderr=subprocess.PIPE)
+        assert made.returncode == 0, made.stderr
+        self.archive = f"{CLONE}/build/images/{name}.tar"
+        self.files = {}
+        with tarfile.open(self.archive) as archive:
+            manifest, = json.load(archive.extractfile("manifest.json"))
+            self.reference, = manifest["RepoTags"]
+            self.layers = manifest["Layers"]
+            self.config = json.load(archive.extractfile(manifest["Config"]))["config"]
+            for layer in self.layers:
+                with tarfile.open(fileobj=archive.extractfile(layer)) as files:
+                    self._add(layer, files)
+
+    def _add(self, layer, files):
+        for member in files:
+            path = os.path.normpath(member.name)
+            folder, name = os.path.split(path)
+            if name.startswith(".wh."):
+                hidden = os.path.join(folder, name[len(".wh."):])
+                self.files = {p: f for p, f in self.files.items() if p != hidden and not p.startswith(hidden + "/")}
+            else:
+                self.files[path] = (layer, member)
+
+    def paths(self):
+        """All but folders."""
+        return {path for path, (_, member) in self.files.items() if not member.isdir()}
+
+    def member(self, path):
+        return self.files[path][1]
+
+    def read(self, path):
+        layer, member = self.files[path]
+        with tarfile.open(self.archive) as archive, tarfile.open(fileobj=archive.extractfile(layer)) as files:
+            return files.extractfile(member.name).read()
+
+
+@pytest.fixture(scope="module")
+def images():
+    return {name: Image(name) for name in SLURM_IMAGES}
+
+
+@pytest.fixture(scope="module")
+def capstan():
+    return Image("capstan")
+
+
+def test_slurm_images_start_their_daemon_through_the_entry(images):
+    for name, image in images.items():
+        assert image.reference == f"localhost/capstan/{name}:26.05"
+        assert image.config["Entrypoint"] == ["/usr/local/bin/capstan-entry", name]
+        assert not image.config.get("Cmd"), "a pod's arguments must be all there are"
+        assert (image.config.get("User") or None) == SLURM_IMAGES[name]
+        assert image.member("usr/local/bin/capstan-entry").mode & 0o111
+        assert f"usr/sbin/{name}" in image.paths()
+
+
+def test_slurm_images_have_what_the_containers_beside_a_daemon_run(images):
+    programs = ["sh", "bash", "cat", "mkfifo", "sleep", "find", "sort", "sha256sum", "hostname",
+                "scontrol", "sinfo", "squeue", "srun", "sbatch"]
+    for name, image in images.items():
+        for program in programs:
+            assert f"usr/bin/{program}" in image.paths(), f"{program} in {name}"
+
+
+def test_slurm_images_have_the_plugins_our_configuration_names(images):
+    for name, image in images.items():
+        plugins = {os.path.basename(path) for path in image.paths() if "/slurm-wlm/" in path or "/slurm/" in path}
+        for plugin in ("auth_slurm", "auth_jwt", "serializer_json", "data_parser_v0_0_44", "cgroup_v2"):
+            assert f"{plugin}.so" in plugins, f"{plugin} in {name}"
+
+
+def test_slurms_user_has_the_number_of_the_charts(images):
+    for image in images.values():
+        assert b"\nslurm:x:401:401:" in image.read("etc/passwd")
+        assert b"\nslurm:x:401:" in image.read("etc/group")
+        assert (image.member("run/slurmctld").uid, image.member("var/spool/slurmctld").uid) == (401, 401)
+
+
+def test_slurm_images_carry_no_configuration_keys_or_leftovers(images):
+    unwanted = re.compile(r"etc/slurm/.|var/lib/apt/lists/.|var/cache/apt/.*(\.bin|\.deb)$|usr/share/man/.|run/install$"
+                          r"|etc/munge/.|.*/munge\.key$|etc/apt/sources\.list\.d/.*\.list$|etc/apt/sources\.list$")
+    for name, image in images.items():
+        assert [path for path in image.paths() if unwanted.match(path)] == [], name
+
+
+def test_every_package_keeps_its_copyright_file(images):
+    for name, image in images.items():
+        status = image.read("var/lib/dpkg/status").decode()
+        packages = re.findall(r"^Package: (.*)$", status, re.M)
+        assert len(packages) > 50
+        missing = [p for p in packages if f"usr/share/doc/{p}/copyright" not in image.files
+                   and not (f"usr/share/doc/{p}" in image.files and image.member(f"usr/share/doc/{p}").issym())]
+        assert missing == [], name
+
+
+def test_slurm_images_share_all_layers_but_the_last_two(images):
+    first, *others = (image.layers for image in images.values())
+    for layers in others:
+        assert layers[:-2] == first[:-2]
+
+
+def test_every_image_has_notice_and_licences(images, capstan):
+    texts = {LICENCES + name for name in ("NOTICE", "LICENSE")}
+    texts |= {f"{LICENCES}licences/{name}" for name in os.listdir(CLONE + "/licences")}
+    for image in [*images.values(), capstan]:
+        assert texts <= image.paths()
+
+
+def test_the_capstan_image_holds_nothing_but_what_it_loads(capstan):
+    libraries = {"ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libnss_dns.so.2", "libnss_files.so.2",
+                 "libresolv.so.2"}
+    rest = {path for path in capstan.paths() if not path.startswith(LICENCES)}
+    found = {os.path.basename(path) for path in rest if re.match(r"(usr/)?lib(64)?/", path)}
+    assert found == libraries
+    assert {path for path in rest if os.path.basename(path) not in libraries} == {
+        "capstan", "capstan-entry", "etc/nsswitch.conf", "etc/passwd", "etc/group"}
+    assert capstan.config["Entrypoint"] == ["/capstan"]
+    assert capstan.config["User"] == "65532:65532"
+    assert b"nonroot:x:65532:65532:" in capstan.read("etc/passwd")
+    assert capstan.read("etc/nsswitch.conf") == b"hosts: files dns\n"
+    assert capstan.member("tmp").mode & 0o7777 == 0o1777
+
+
+def test_capstan_starts_from_its_image(capstan, tmp_path):
+    with tarfile.open(capstan.archive) as archive:
+        for layer in capstan.layers:
+            with tarfile.open(fileobj=archive.extractfile(layer)) as files:
+                files.extractall(tmp_path)
+    version = subprocess.run(["chroot", "--userspec=65532:65532", str(tmp_path), "/capstan", "--help"], text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert version.returncode == 0, version.stdout
+    assert "operator" in version.stdout
+
+
+def test_a_second_run_builds_nothing(images):
+    again = subprocess.run([CLONE + "/dev/images", *SLURM_IMAGES], text=True, capture_output=True)
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")

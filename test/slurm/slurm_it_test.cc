@@ -1,0 +1,290 @@
+// The Slurm library against real daemons. Run by run-slurm; see CMakeLists.txt.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "base/random.h"
+#include "base/text.h"
+#include "real_slurm.h"
+#include "slurm/conf.h"
+#include "slurm/hostlist.h"
+#include "slurm/jwt.h"
+
+namespace capstan::slurm {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST_F(RealSlurm, NodesAreDecodedAsSlurmKnowsThem) {
+  StartPolling();
+  const auto snapshot = source.Latest().snapshot;
+  ASSERT_EQ(snapshot->nodes->size(), 2u);
+  EXPECT_EQ("slurm " + snapshot->release, Shell("$SLURM_EXEC sinfo -V"));
+  const Node* node = snapshot->FindNode("w-1");
+  ASSERT_NE(node, nullptr);
+  EXPECT_EQ(node->state.ToString(), "IDLE+DYNAMIC_NORM");
+  EXPECT_TRUE(node->state.unknown().empty());
+  EXPECT_EQ(node->address, "192.0.2.11");
+  EXPECT_EQ(node->hostname, "w-1");
+  EXPECT_THAT(node->features, ElementsAre("workers"));
+  EXPECT_THAT(node->partitions, ElementsAre("all"));
+  EXPECT_EQ(node->version, snapshot->release);
+  EXPECT_GT(node->cpus, 0);
+  EXPECT_GT(node->memory_mib, 0);
+  EXPECT_EQ(node->weight, 1);
+  ASSERT_TRUE(node->slurmd_start_time && node->boot_time);
+  EXPECT_LT(*node->slurmd_start_time, loop.WallNow());
+  EXPECT_EQ(client.version(), "v0.0.44");
+}
+
+TEST_F(RealSlurm, DrainUndrainAndResumeDoWhatTheySay) {
+  ASSERT_TRUE(Update("w-0", NodeAction::kDrain, "capstan: a \"reason\"\twith #"));
+  auto node = NodeNow("w-0");
+  EXPECT_TRUE(node->state.IsDrained()) << node->state.ToString();
+  EXPECT_EQ(node->reason, "capstan: a \"reason\"\twith #");
+  EXPECT_EQ(node->reason_set_by, "slurm");
+
+  ASSERT_TRUE(Update("w-0", NodeAction::kUndrain));
+  node = NodeNow("w-0");
+  EXPECT_FALSE(node->state.IsDraining());
+  EXPECT_TRUE(node->state.IsNotResponding());  // for a moment
+  EXPECT_EQ(node->reason, "");
+  EXPECT_TRUE(NodeBecomes("w-0", [](const Node& n) { return n.state.IsUsable(); }, 10s));
+
+  EXPECT_EQ(Update("w-0", NodeAction::kResume).error().code(), Code::kConflict);
+  ASSERT_TRUE(Update("w-0", NodeAction::kDown, "capstan: down"));
+  EXPECT_TRUE(NodeNow("w-0")->state.IsDown());
+  ASSERT_TRUE(Update("w-0", NodeAction::kUndrain));
+  EXPECT_TRUE(NodeNow("w-0")->state.IsDown());
+  ASSERT_TRUE(Update("w-0", NodeAction::kResume));
+  EXPECT_TRUE(NodeBecomes("w-0", [](const Node& n) { return n.state.IsUsable(); }, 10s));
+}
+
+TEST_F(RealSlurm, EveryMemberOfAnUpdateArrives) {
+  NodeUpdate update;
+  update.names = {"w-0", "w-1"};
+  update.comment = "{\"namespace\":\"a\",\"x\":\"\\\"\\n\"}";
+  update.extra = "extra";
+  update.features = update.active_features = {"workers", "gpu"};
+  update.weight = 7;
+  ASSERT_TRUE(Await(client.Update(update, Soon())));
+  for (const char* name : {"w-0", "w-1"}) {
+    const auto node = NodeNow(name);
+    EXPECT_EQ(node->comment, *update.comment);
+    EXPECT_EQ(node->extra, "extra");
+    EXPECT_EQ(node->features, *update.features);
+    EXPECT_EQ(node->active_features, *update.active_features);
+    EXPECT_EQ(node->weight, 7);
+  }
+  update.names = {"w-0", "nope"};
+  update.comment = "none of them";
+  EXPECT_EQ(Await(client.Update(update, Soon())).error().code(), Code::kNotFound);
+  EXPECT_NE(NodeNow("w-0")->comment, "none of them");
+}
+
+TEST_F(RealSlurm, ANodeWithAJobIsBusyUntilNothingOfItIsLeft) {
+  StartPolling();
+  const std::string names[] = {"w-0"};
+  source.ExpectChange(names, loop.Now() + 1min);
+  const std::string id = RunJob("w-0");
+  auto fresh = Await(source.ReadNodes({"w-0", "w-1"}, Soon()));
+  ASSERT_TRUE(fresh);
+  EXPECT_TRUE(fresh->Find("w-0")->state.IsBusy());
+  EXPECT_FALSE(fresh->Find("w-1")->state.IsBusy());
+  EXPECT_EQ(Await(source.DeleteNode("w-0", Soon())).error().code(), Code::kConflict);
+  EXPECT_EQ(Update("w-0", NodeAction::kResume).error().code(), Code::kConflict);
+
+  ASSERT_TRUE(Update("w-0", NodeAction::kDrain, "capstan: scale-in"));
+  fresh = Await(source.ReadNodes({"w-0"}, Soon()));
+  EXPECT_TRUE(fresh->Find("w-0")->state.IsDraining());
+  EXPECT_FALSE(fresh->Find("w-0")->state.IsDrained());
+  Shell("$SLURM_EXEC scancel " + id);
+  EXPECT_TRUE(RunUntil([&] { return source.Latest().snapshot->FindNode("w-0")->state.IsDrained(); }, 15s));
+  EXPECT_EQ(source.Latest().snapshot->FindNode("w-0")->reason, "capstan: scale-in");
+}
+
+TEST_F(RealSlurm, ANodeWhoseJobHasEndedIsNotTakenForBusyByAFreshRead) {
+  // slurmrestd works out MIXED of a single node from counters that only a list refreshes.
+  const std::string id = RunJob("w-0", "-n1 --mem=10 --oversubscribe");
+  ASSERT_TRUE(Await(client.Nodes(0, Soon())));
+  EXPECT_TRUE(NodeNow("w-0")->state.IsBusy());
+  Shell("$SLURM_EXEC scancel " + id);
+  EXPECT_TRUE(NodeBecomes("w-0", [](const Node& n) { return !n.state.IsBusy(); }, 10s));
+}
+
+TEST_F(RealSlurm, WhatIsNotThereIsNotFoundInEveryShape) {
+  EXPECT_EQ(Await(client.NodeNamed("nope", Soon())), Result<std::optional<Node>>(std::optional<Node>()));
+  EXPECT_EQ(Update("nope", NodeAction::kDrain, "x").error().code(), Code::kNotFound);
+  EXPECT_EQ(Await(client.Delete("nope", Soon())).error().code(), Code::kNotFound);
+  EXPECT_TRUE(Await(source.DeleteNode("nope", Soon())));
+  const auto fresh = Await(source.ReadNodes({"nope", "w-0"}, Soon()));
+  ASSERT_TRUE(fresh);
+  EXPECT_THAT(fresh->absent, ElementsAre("nope"));
+}
+
+TEST_F(RealSlurm, ADeletedNodeComesBackWhenItsSlurmdStarts) {
+  ASSERT_TRUE(Update("w-1", NodeAction::kDrain, "capstan: going"));
+  ASSERT_TRUE(Await(client.Delete("w-1", Soon())));
+  EXPECT_FALSE(NodeNow("w-1"));
+  Shell("$SLURM_CONTROL restart w-1");
+  ASSERT_TRUE(NodeBecomes("w-1", [](const Node& n) { return n.state.IsUsable(); }, 10s));
+  EXPECT_EQ(NodeNow("w-1")->reason, "");
+}
+
+TEST_F(RealSlurm, ABadTokenIsUnauthenticatedAndAnotherUserForbidden) {
+  const auto expired = [&](Duration) {
+    return SignToken({.user = "slurm", .issuer = "t", .id = "1", .issued_at = loop.WallNow() - 2h, .expires_at = loop.WallNow() - 1h}, key);
+  };
+  const auto forged = [&](Duration) {
+    return SignToken({.user = "slurm", .issuer = "t", .id = "1", .issued_at = loop.WallNow(), .expires_at = loop.WallNow() + 1h}, Secret("wrong"));
+  };
+  for (const TokenFactory& sign : {TokenFactory(expired), TokenFactory(forged)}) {
+    RestClient bad(loop, transport, sign);
+    EXPECT_EQ(Await(bad.Nodes(0, Soon())).error().code(), Code::kUnauthenticated);
+    EXPECT_EQ(Await(bad.NodeNamed("w-0", Soon())).error().code(), Code::kUnauthenticated);
+    EXPECT_EQ(Await(bad.Delete("w-0", Soon())).error().code(), Code::kUnauthenticated);
+  }
+  RestClient ann(loop, transport, [&](Duration lifetime) {
+    return SignToken({.user = "ann", .issuer = "t", .id = "1", .issued_at = loop.WallNow(), .expires_at = loop.WallNow() + lifetime}, key);
+  });
+  NodeUpdate update;
+  update.names = {"w-0"};
+  update.comment = "mine";
+  EXPECT_TRUE(Await(ann.Nodes(0, Soon())));
+  EXPECT_EQ(Await(ann.Update(update, Soon())).error().code(), Code::kForbidden);
+  EXPECT_EQ(Await(ann.Delete("w-0", Soon())).error().code(), Code::kForbidden);
+}
+
+TEST_F(RealSlurm, UnchangedNodesAndJobsAreToldApartFromNone) {
+  const auto settled = [&](auto read) {
+    return RunUntil([] { return true; }, 1s) && read;  // a turn of the loop between reads
+  };
+  auto nodes = Await(client.Nodes(0, Soon()));
+  auto jobs = Await(client.Jobs(0, Soon()));
+  ASSERT_TRUE(settled(nodes && jobs));
+  ASSERT_GT(nodes->update_time, 0);
+  // Slurm counts in seconds and looks one back, so it takes up to two until nothing counts as new.
+  const Tick end = loop.Now() + 10s;
+  for (bool nodes_same = false, jobs_same = false; !nodes_same || !jobs_same;) {
+    ASSERT_LT(loop.Now(), end);
+    nodes = Await(client.Nodes(nodes->unchanged ? 0 : nodes->update_time, Soon()));
+    nodes_same |= nodes->unchanged;
+    jobs = Await(client.Jobs(jobs->unchanged ? 0 : jobs->update_time, Soon()));
+    jobs_same |= jobs->unchanged;
+    EXPECT_TRUE(nodes->unchanged || nodes->records.size() == 2);
+    Shell("sleep 0.2");
+  }
+}
+
+TEST_F(RealSlurm, JobsAreReadWhileWanted) {
+  StartPolling();
+  const std::string id = RunJob("w-0", "-t 7 -J named");
+  auto wanted = source.WantJobs();
+  ASSERT_TRUE(RunUntil([&] { return source.Latest().snapshot->jobs != nullptr; }, 10s));
+  const auto jobs = source.Latest().snapshot->jobs;
+  const auto job = std::ranges::find(*jobs, *ParseInt(id), &Job::id);
+  ASSERT_NE(job, jobs->end());
+  EXPECT_TRUE(job->state.HoldsNodes());
+  EXPECT_EQ(job->nodes, "w-0");
+  EXPECT_EQ(job->name, "named");
+  EXPECT_EQ(job->user, "root");
+  EXPECT_EQ(job->partition, "all");
+  EXPECT_EQ(job->time_limit, std::optional<Duration>(7min));
+  EXPECT_TRUE(job->submit_time && job->start_time);
+}
+
+TEST_F(RealSlurm, ARestartAndAReconfigureAreNewIncarnationsAndLoseNothing) {
+  StartPolling();
+  const Incarnation first = source.Latest().snapshot->incarnation;
+  EXPECT_EQ(first.slurmd_timeout, Duration(300s));
+  ASSERT_TRUE(Update("w-0", NodeAction::kDrain, "capstan: kept"));
+  Shell("sleep 1.1");  // Slurm tells lives apart by the second they began in
+  Shell("$SLURM_CONTROL restart slurmctld");
+  ASSERT_TRUE(RunUntil([&] { return source.Latest().snapshot->incarnation.id != first.id; }, 40s));
+  const Incarnation second = source.Latest().snapshot->incarnation;
+  EXPECT_GT(second.up_since, first.up_since);
+  EXPECT_FALSE(second.AbsenceIsKnown(loop.Now()));
+  ASSERT_NE(source.Latest().snapshot->FindNode("w-0"), nullptr);
+  EXPECT_EQ(source.Latest().snapshot->FindNode("w-0")->reason, "capstan: kept");
+  Shell("sleep 1.1");
+  ASSERT_TRUE(Await(source.Reconfigure(Soon())));
+  EXPECT_TRUE(RunUntil([&] { return source.Latest().snapshot->incarnation.id != second.id; }, 40s));
+}
+
+TEST_F(RealSlurm, WhileSlurmctldIsAwayAPingSaysSoAtOnce) {
+  StartPolling();
+  Shell("$SLURM_CONTROL stop slurmctld");
+  const Tick began = loop.Now();
+  const auto pings = Await(source.Ping(Soon()));
+  ASSERT_TRUE(pings);
+  EXPECT_THAT(*pings, ElementsAre(ControllerPing{.hostname = "ctl", .responding = false, .primary = true}));
+  EXPECT_LT(loop.Now() - began, Duration(1s));
+  EXPECT_EQ(Await(source.ReadNodes({"w-0"}, Soon())).error().code(), Code::kUnavailable);
+  ASSERT_TRUE(RunUntil([&] { return source.Latest().error.has_value(); }, 40s));
+  EXPECT_EQ(source.Latest().snapshot->nodes->size(), 2u);
+  Shell("$SLURM_CONTROL start slurmctld");
+  EXPECT_TRUE(RunUntil([&] { return !source.Latest().error; }, 15s));
+}
+
+TEST_F(RealSlurm, SlurmrestdMayDieAndComeBack) {
+  StartPolling();
+  const std::string names[] = {"w-0"};
+  source.ExpectChange(names, loop.Now() + 1min);
+  Shell("$SLURM_CONTROL kill slurmrestd");
+  ASSERT_TRUE(RunUntil([&] { return source.Latest().error.has_value(); }, 20s));
+  EXPECT_EQ(source.Latest().error->code(), Code::kUnavailable);
+  Shell("$SLURM_CONTROL start slurmrestd");
+  EXPECT_TRUE(RunUntil([&] { return !source.Latest().error; }, 15s));
+}
+
+TEST_F(RealSlurm, HostlistsAgreeWithScontrol) {
+  Random random(20261121);
+  for (int i = 0; i < 25; ++i) {
+    std::vector<std::string> names;
+    for (uint64_t left = 1 + random.Below(12); left > 0; --left) {
+      std::string number = std::to_string(random.Below(120));
+      if (random.Percent(40) && number.size() < 3) number.insert(0, 3 - number.size(), '0');
+      names.push_back(std::string(random.Percent(70) ? "n" : "rack2n") + number + (random.Percent(10) ? "-ib" : ""));
+    }
+    const HostSet set(names);
+    EXPECT_EQ(Join(set.names(), "\n"), Shell("$SLURM_EXEC scontrol show hostnames '" + set.ToString() + "'")) << set.ToString();
+  }
+  for (const char* text : {"w-[0-3,7],x[08-10]", "rack[0-1]n[00-01]", "n[1-2]-ib", "a,b,a", "n[8-012]", "n[3,1]"})
+    EXPECT_EQ(Join(*ExpandHostlist(text), "\n"), Shell(std::string("$SLURM_EXEC scontrol show hostnames '") + text + "'")) << text;
+  for (const char* text : {"n[1-3", "n[]", "n[3-1]", "n[1-2,]", "n[1-]"}) {
+    EXPECT_FALSE(ExpandHostlist(text));
+    EXPECT_THAT(Shell(std::string("$SLURM_EXEC scontrol show hostnames '") + text + "'"), HasSubstr("Invalid")) << text;
+  }
+}
+
+TEST_F(RealSlurm, ConfTextIsReadAsItWasMeant) {
+  const std::string path = Env("SLURM_CONF_FILE");
+  std::ifstream file(path);
+  const std::string original(std::istreambuf_iterator<char>(file), {});
+  ASSERT_TRUE(ParseConf(original));
+
+  const std::string program = "/bin/true with #blanks and \\ more";
+  const ConfItem partition[] = {{"PartitionName", "written"}, {"Nodes", "ALL"}, {"State", "DOWN"}};
+  const auto text = ConfText()
+                        .Verbatim(original, "test")
+                        .Section("TEST & MORE")
+                        .Set("MailProg", "/bin/true")
+                        .Set("UnkillableStepProgram", program)
+                        .Line(partition)
+                        .Verbatim("# mine\nKillWait=3 # three\n", "extra")
+                        .Build();
+  ASSERT_TRUE(text) << text.error().message();
+  std::ofstream(path) << *text;
+  EXPECT_EQ(Shell("$SLURM_CONTROL reconfigure"), "");
+  ASSERT_TRUE(RunUntil([&] { return Shell("$SLURM_EXEC scontrol show config").find("KillWait") != std::string::npos; }, 20s));
+  const std::string config = Shell("$SLURM_EXEC scontrol show config");
+  EXPECT_THAT(config, HasSubstr("UnkillableStepProgram   = " + program + "\n"));
+  EXPECT_THAT(config, HasSubstr("KillWait                = 3 sec"));
+  EXPECT_THAT(Shell("$SLURM_EXEC scontrol show partition written"), HasSubstr("State=DOWN"));
+  std::ofstream(path) << original;
+  EXPECT_EQ(Shell("$SLURM_CONTROL reconfigure"), "");
+}
+
+}  // namespace
+}  // namespace capstan::slurm
