@@ -33,8 +33,8 @@ std::optional<Tick> Executor::Submit(const Key& key, std::vector<Action> actions
   std::vector<ActionId> wanted;
   for (const Action& action : actions) {
     wanted.push_back(action.id());
-    if (action.effect->Satisfied(services_)) record.ledger.Succeeded(action.id());
-    else left.insert(action.id());
+    if (action.effect->Satisfied(services_)) record.ledger.Clear(action.id());
+    else if (!record.ledger.Done(action.id(), now)) left.insert(action.id());
   }
   if (status) wanted.push_back(status->id());
   std::ranges::sort(wanted);
@@ -111,7 +111,7 @@ void Executor::Ended(const Key& key, const Action& action, const Result<void>& r
   --in_flight_[action.effect->lane()];
   Record& record = records_[key];
   record.targets.erase(action.effect->target());
-  if (result) record.ledger.Succeeded(action.id());
+  if (result) record.ledger.Succeeded(action.id(), services_.loop.Now());
   else record.ledger.Failed(action.id(), result.error(), services_.loop.Now(), random_);
 
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();

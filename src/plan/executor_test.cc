@@ -118,10 +118,16 @@ TEST_F(ExecutorTest, StartsAnActionOnlyWhenWhatItComesAfterIsDone) {
   Submit({first, second});
   loop.Run();
   EXPECT_THAT(script.ran, ElementsAre("first"));
-  script.satisfied.insert("first");
   Submit({first, second});
   loop.Run();
   EXPECT_THAT(script.ran, ElementsAre("first", "second"));
+}
+
+TEST_F(ExecutorTest, WhatOurRecordsShowAsDoneIsLeftAlone) {
+  script.satisfied.insert("a");
+  Submit({Do("a")});
+  loop.Run();
+  EXPECT_THAT(script.ran, IsEmpty());
 }
 
 TEST_F(ExecutorTest, AStuckLaneDelaysNoOther) {

@@ -156,6 +156,7 @@ class CreateEffect final : public Effect {
       co_return Result<void>();
     }
     if (created.error().code() != Code::kAlreadyExists) co_return Fail(created.error());
+    if (owner_uid_.empty()) co_return Result<void>();
     CAPSTAN_CO_TRY(const std::string present, co_await services.client.Get(*ref_.resource, ref_.key, {}, deadline));
     CAPSTAN_CO_TRY(const AnyObject object, json::Decode<AnyObject>(present));
     const json::OwnerReference* controller = object.metadata.ControllerOwner();

@@ -8,6 +8,7 @@ namespace capstan::plan {
 namespace {
 
 constexpr Duration kRefused = 5min;
+constexpr Duration kSettle = 5s;  // longer than Slurm takes to show what was done to a node
 
 Duration WaitAfter(const Error& error, int tries, Random& random) {
   if (error.retry_after()) return *error.retry_after();
@@ -43,14 +44,31 @@ void Ledger::Started(ActionId id, std::string verb, std::string target) {
   ++in_flight_;
 }
 
-void Ledger::Succeeded(ActionId id) {
-  if (entries_.erase(id) > 0) --in_flight_;
+bool Ledger::Done(ActionId id, Tick now) const {
+  const auto found = entries_.find(id);
+  return found != entries_.end() && found->second.done && !found->second.in_flight && found->second.retry_at > now;
+}
+
+void Ledger::Succeeded(ActionId id, Tick now) {
+  Entry& entry = entries_[id];
+  if (entry.in_flight) --in_flight_;
+  entry.in_flight = false;
+  entry.done = true;
+  entry.tries = 0;
+  entry.error.reset();
+  entry.retry_at = now + kSettle;
+}
+
+void Ledger::Clear(ActionId id) {
+  const auto found = entries_.find(id);
+  if (found != entries_.end() && !found->second.in_flight) entries_.erase(found);
 }
 
 void Ledger::Failed(ActionId id, const Error& error, Tick now, Random& random) {
   Entry& entry = entries_[id];
   if (entry.in_flight) --in_flight_;
   entry.in_flight = false;
+  entry.done = false;
   entry.error = error;
   entry.retry_at = now + WaitAfter(error, ++entry.tries, random);
 }

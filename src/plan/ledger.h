@@ -36,13 +36,18 @@ struct Failure {
 
 class Ledger {
  public:
-  // May `id` start at `now`? Not while it is in flight, nor before its back-off is over.
+  // May `id` start at `now`? Not while it is in flight, nor before its back-off is over, nor right after it was done:
+  // what it changed needs a moment to be seen.
   bool MayStart(ActionId id, Tick now) const;
+  // It was done a moment ago.
+  bool Done(ActionId id, Tick now) const;
   bool InFlight(ActionId id) const;
   size_t in_flight() const { return in_flight_; }
 
   void Started(ActionId id, std::string verb, std::string target);
-  void Succeeded(ActionId id);
+  void Succeeded(ActionId id, Tick now);
+  // Nothing is left to do about it: whatever went wrong before is over.
+  void Clear(ActionId id);
 
   // Records the failure and sets when to try again: kInvalid and kForbidden after five minutes (or when the
   // content changes, which makes it another action), a conflict almost at once, everything else with
@@ -55,7 +60,7 @@ class Ledger {
   // In order of target. In-flight repeats of a failed action still count as failed until they succeed.
   std::vector<Failure> Failures() const;
 
-  // The earliest moment after `now` at which a refused action may start; nullopt when none waits.
+  // The earliest moment after `now` at which a refused action, or one just done, may start; nullopt when none waits.
   std::optional<Tick> NextRetry(Tick now) const;
 
  private:
@@ -64,7 +69,8 @@ class Ledger {
     std::string target;
     bool in_flight = false;
     int tries = 0;  // failed tries in a row
-    Tick retry_at{};
+    Tick retry_at{};        // not to be started before
+    bool done = false;      // the last try succeeded
     std::optional<Error> error;
   };
   std::map<ActionId, Entry> entries_;

@@ -27,9 +27,19 @@ TEST(Ledger, AnActionInFlightIsNotStartedAgain) {
   EXPECT_TRUE(ledger.MayStart(kAction, kStart));
   ledger.Started(kAction, "apply", "Service a/b");
   EXPECT_FALSE(ledger.MayStart(kAction, kStart + 24h));
-  ledger.Succeeded(kAction);
-  EXPECT_TRUE(ledger.MayStart(kAction, kStart));
+  ledger.Succeeded(kAction, kStart);
   EXPECT_EQ(ledger.in_flight(), 0u);
+}
+
+TEST(Ledger, WhatWasDoneAMomentAgoIsNotDoneAgain) {
+  Ledger ledger;
+  ledger.Started(kAction, "drain", "Slurm node a/b");
+  ledger.Succeeded(kAction, kStart);
+  EXPECT_TRUE(ledger.Done(kAction, kStart + 4s));
+  EXPECT_FALSE(ledger.MayStart(kAction, kStart + 4s)) << "Slurm may not show it yet";
+  EXPECT_EQ(ledger.NextRetry(kStart), kStart + 5s);
+  EXPECT_FALSE(ledger.Done(kAction, kStart + 5s));
+  EXPECT_TRUE(ledger.MayStart(kAction, kStart + 5s)) << "still wanted: it did not last";
 }
 
 struct BackOffCase {
@@ -72,7 +82,7 @@ TEST(Ledger, FailuresAreToldUntilTheActionSucceedsOrIsNoLongerWanted) {
   Ledger abandoned = Refused(Code::kUnavailable, random);
   abandoned.KeepOnly({});
   EXPECT_THAT(abandoned.Failures(), IsEmpty());
-  ledger.Succeeded(kAction);
+  ledger.Succeeded(kAction, kStart);
   EXPECT_THAT(ledger.Failures(), IsEmpty());
 }
 

@@ -7,7 +7,10 @@
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/status.h"
 #include "operator/nodeset/workers.h"
+#include "operator/render/revision.h"
+#include "operator/render/settings.h"
 #include "operator/render/worker_pod.h"
+#include "operator/resources.h"
 #include "plan/kube_effects.h"
 #include "plan/slurm_effects.h"
 
@@ -24,12 +27,16 @@ class Deciding {
  public:
   Deciding(const plan::World& world, const api::NodeSet& set)
       : set_(set),
+        spec_(api::WithDefaults(set.spec)),
+        settings_(render::SettingsOf(world)),
         cluster_(ClusterOf(set.metadata.namespace_, set.spec.controller_ref.name)),
         slurm_(world.Slurm(cluster_)),
         controller_(world.Find<api::Controller>({set.metadata.namespace_, set.spec.controller_ref.name})),
         workers_(Workers(world, set, slurm_)),
-        scale_(ScaleTo(api::Replicas(set.spec), workers_)) {
+        scale_(ScaleTo(*spec_.replicas, workers_)) {
     plan_.slurm_cluster = cluster_;
+    if (auto revision = render::Revision(set)) revision_ = *std::move(revision);
+    else render_error_ = revision.error().message();
   }
 
   plan::Plan Run(const plan::World& world) {
@@ -41,7 +48,7 @@ class Deciding {
     for (const Worker& worker : workers_) Label(worker);
     CreateMissing();
     RemoveRecords();
-    plan_.status = StatusOf({world, set_, controller_, slurm_, workers_, scale_, revision_error_});
+    plan_.status = StatusOf({world, set_, spec_, controller_, slurm_, workers_, scale_, revision_, render_error_});
     return std::move(plan_);
   }
 
@@ -170,7 +177,7 @@ class Deciding {
         Update("note", worker, {.comment = std::move(comment)}, "who stands behind the Slurm node");
       }
     }
-    const bool protect = api::ProtectsWorkloads(set_.spec) && worker.node->state.IsBusy();
+    const bool protect = *spec_.workload_disruption_protection && worker.node->state.IsBusy();
     const std::string& label = worker.pod->metadata.Label(std::string(kLabelPodProtect));
     if (protect == (label == "true")) return;
     std::string patch = R"({"metadata":{"labels":{")" + std::string(kLabelPodProtect) + R"(":)" +
@@ -183,16 +190,23 @@ class Deciding {
   // --- Scale-out -------------------------------------------------------------------------------------------------------------
 
   void CreateMissing() {
-    if (controller_ == nullptr || controller_->metadata.deleting()) return;
+    if (controller_ == nullptr || controller_->metadata.deleting() || !render_error_.empty()) return;
+    if (spec_.scaling_mode == api::kScalingDaemonSet) return;
     for (const int ordinal : scale_.create) {
-      const auto pod = render::WorkerPod(set_, *controller_, ordinal);
+      const auto pod = render::WorkerPod(set_, *controller_, ordinal, settings_);
       if (!pod) {
-        revision_error_ = pod.error().message();
+        render_error_ = pod.error().message();
         return;
+      }
+      std::vector<plan::ActionId> claimed;
+      for (const render::Claim& claim : pod->claims) {
+        const plan::ObjectRef ref{&kube::kPersistentVolumeClaims, {set_.metadata.namespace_, claim.name}};
+        claimed.push_back(plan_.Add({.effect = plan::Create(ref, claim.body, ""), .reason = "volume of " + pod->name}));
       }
       const plan::ObjectRef ref{&kube::kPods, {set_.metadata.namespace_, pod->name}};
       plan_.Add({.effect = plan::Create(ref, pod->body, set_.metadata.uid),
                  .reason = "scale-out to " + Wanted(),
+                 .after = std::move(claimed),
                  .event = {{.reason = "SuccessfulCreate", .action = "Create"}}});
       created_hosts_.push_back(pod->host);
     }
@@ -217,16 +231,19 @@ class Deciding {
     }
   }
 
-  std::string Wanted() const { return std::to_string(api::Replicas(set_.spec)); }
+  std::string Wanted() const { return std::to_string(*spec_.replicas); }
 
   const api::NodeSet& set_;
+  api::NodeSetSpec spec_;
+  render::Settings settings_;
   std::string cluster_;
   plan::SlurmView slurm_;
   const api::Controller* controller_;
   std::vector<Worker> workers_;
   Scale scale_;
   std::vector<std::string> created_hosts_;
-  std::string revision_error_;
+  std::string revision_;
+  std::string render_error_;
   plan::Plan plan_;
 };
 

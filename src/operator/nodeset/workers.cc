@@ -135,7 +135,7 @@ std::string SetUidIn(std::string_view comment) {
 }
 
 void SortForScaleIn(std::vector<const Worker*>& workers) {
-  std::ranges::stable_sort(workers, {}, [](const Worker* worker) { return ScaleInRank(*worker); });
+  std::ranges::sort(workers, {}, [](const Worker* worker) { return ScaleInRank(*worker); });
 }
 
 }  // namespace capstan::op::nodeset

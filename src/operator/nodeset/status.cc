@@ -1,0 +1,154 @@
+#include "operator/nodeset/status.h"
+
+#include <algorithm>
+
+#include "json/codec.h"
+#include "operator/names.h"
+#include "operator/render/conditions.h"
+
+namespace capstan::op::nodeset {
+namespace {
+
+constexpr size_t kNamed = 3;  // so many workers are named in a message, the rest counted
+
+bool Available(const Pod& pod, int32_t min_ready_seconds, Time now) {
+  const PodCondition* ready = pod.Condition("Ready");
+  if (ready == nullptr || ready->status != "True") return false;
+  if (min_ready_seconds == 0) return true;
+  return ready->last_transition_time && *ready->last_transition_time + std::chrono::seconds(min_ready_seconds) <= now;
+}
+
+void CountPods(const Seen& seen, api::NodeSetStatus& status) {
+  for (const Worker& worker : seen.workers) {
+    const Pod& pod = *worker.pod;
+    if (pod.status.phase.empty()) continue;
+    ++status.replicas;
+    status.ready_replicas += pod.status.phase == "Running" && pod.Ready();
+    status.available_replicas += Available(pod, seen.spec.min_ready_seconds, seen.world.now());
+    status.updated_replicas += worker.stage != Stage::kLeaving &&
+                               pod.metadata.Label(std::string(kLabelRevision)) == seen.revision;
+  }
+  status.desired = *seen.spec.replicas;
+  status.unavailable_replicas = std::max(0, status.desired - status.available_replicas);
+}
+
+void CountNodes(const Seen& seen, api::NodeSetStatus& status) {
+  for (const Worker& worker : seen.workers) {
+    if (worker.node == nullptr) continue;
+    const slurm::NodeBase base = worker.node->state.base();
+    status.slurm_idle += base == slurm::NodeBase::kIdle;
+    status.slurm_allocated += base == slurm::NodeBase::kAllocated || base == slurm::NodeBase::kMixed;
+    status.slurm_down += base == slurm::NodeBase::kDown;
+    status.slurm_drain += worker.node->state.IsDraining();
+  }
+}
+
+// --- Words ---------------------------------------------------------------------------------------------------------------
+
+// Why a worker is not in service although its pod runs, for a person; empty when it is, or will be by itself.
+std::string NodeTrouble(const Worker& worker) {
+  switch (worker.stage) {
+    case Stage::kEnded: return "has ended (" + worker.pod->status.phase + ") and is being replaced";
+    case Stage::kHeld: return "was drained in Slurm by somebody else (\"" + worker.node->reason + "\"); resume it there";
+    case Stage::kDown:
+      if (IsOurDown(*worker.node)) return "";
+      return "is DOWN in Slurm (\"" + worker.node->reason + "\"); look at its pod, then resume it in Slurm";
+    default: return "";
+  }
+}
+
+// "a x; b y; and 4 more" from "a x", "b y", ...
+std::string Several(const std::vector<std::string>& texts) {
+  std::string text;
+  for (size_t i = 0; i < std::min(texts.size(), kNamed); ++i) text += (i == 0 ? "" : "; ") + texts[i];
+  if (texts.size() > kNamed) text += "; and " + std::to_string(texts.size() - kNamed) + " more";
+  return text;
+}
+
+void FindProblems(const Seen& seen, render::Findings& findings) {
+  if (seen.spec.scaling_mode == api::kScalingDaemonSet) {
+    findings.Problem("NotSupported", "scalingMode DaemonSet is not managed by this version; use StatefulSet");
+  }
+  if (seen.controller == nullptr) {
+    findings.Problem("ControllerNotFound", "there is no Controller " + seen.spec.controller_ref.name +
+                                               " in this namespace; create it or correct controllerRef");
+  }
+  if (!seen.render_error.empty()) findings.Problem("InvalidSpec", seen.render_error);
+  findings.AddFailures(seen.world);
+  std::vector<std::string> troubles;
+  for (const Worker& worker : seen.workers) {
+    if (std::string trouble = render::PodTrouble(*worker.pod); !trouble.empty()) troubles.push_back(std::move(trouble));
+    else if (trouble = NodeTrouble(worker); !trouble.empty()) troubles.push_back(worker.pod->metadata.name + " " + trouble);
+  }
+  if (!troubles.empty()) findings.Problem("WorkersImpaired", Several(troubles));
+  if (seen.slurm.state() == plan::SlurmLook::State::kUnreachable) {
+    findings.Problem("SlurmUnreachable", "Slurm does not answer: " + seen.slurm.error() +
+                                             "; pods are kept in repair, no worker is taken away");
+  }
+}
+
+// What scale-in waits for, worker by worker.
+std::string Going(const Worker& worker, const Seen& seen) {
+  const std::string& name = worker.pod->metadata.name;
+  switch (worker.stage) {
+    case Stage::kDraining: return "waiting for the jobs on " + name + " before it is removed";
+    case Stage::kUnknown: return "waiting for Slurm to say whether " + name + " runs jobs (" + seen.slurm.error() + ")";
+    case Stage::kUnregistered: return "waiting for Slurm to know " + name + " before it is removed";
+    case Stage::kHeld: return "waiting until " + name + ", which somebody else drained, runs no job";
+    default: return "removing " + name;
+  }
+}
+
+std::string Coming(const Worker& worker) {
+  const std::string& name = worker.pod->metadata.name;
+  switch (worker.stage) {
+    case Stage::kLeaving: return name + " is terminating";
+    case Stage::kUnbound: return name + " is starting";
+    case Stage::kUnregistered: return name + " has not registered with Slurm yet";
+    case Stage::kDown: return IsOurDown(*worker.node) ? name + " is coming back" : "";
+    default: return "";
+  }
+}
+
+void FindWaits(const Seen& seen, render::Findings& findings) {
+  std::vector<std::string> going;
+  for (const Worker* worker : seen.scale.condemned) going.push_back(Going(*worker, seen));
+  if (!going.empty()) findings.Wait("ScalingIn", Several(going));
+  if (!seen.scale.create.empty()) {
+    findings.Wait("ScalingOut", "creating " + std::to_string(seen.scale.create.size()) + " workers");
+  }
+  std::vector<std::string> coming;
+  for (const Worker& worker : seen.workers) {
+    if (std::string text = Coming(worker); !text.empty()) coming.push_back(std::move(text));
+  }
+  if (!coming.empty()) findings.Wait("Starting", Several(coming));
+}
+
+void FindReady(const Seen& seen, const api::NodeSetStatus& status, render::Findings& findings) {
+  const auto serving = std::ranges::count_if(seen.workers, [](const Worker& worker) {
+    return worker.pod->Ready() && (worker.stage == Stage::kServing || worker.stage == Stage::kUnknown);
+  });
+  if (serving < status.desired) return;
+  findings.Ready(std::to_string(serving) + " of " + std::to_string(status.desired) + " workers are in service");
+}
+
+}  // namespace
+
+std::string StatusOf(const Seen& seen) {
+  api::NodeSetStatus status;
+  CountPods(seen, status);
+  CountNodes(seen, status);
+  status.observed_generation = seen.set.metadata.generation;
+  status.node_set_hash = seen.revision;
+  status.selector = std::string(kLabelInstance) + "=" + seen.set.metadata.name + "," + std::string(kLabelName) + "=" +
+                    std::string(kWorker.app);
+  render::Findings findings;
+  FindProblems(seen, findings);
+  FindWaits(seen, findings);
+  FindReady(seen, status, findings);
+  status.conditions = render::ConditionsOf(seen.set.status.conditions, findings, seen.set.metadata.generation,
+                                           seen.world.now());
+  return json::Encode(status);
+}
+
+}  // namespace capstan::op::nodeset

@@ -1,0 +1,31 @@
+// What the user of a NodeSet reads: counts, and conditions that say in words what is wrong and what to do.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/controller.h"
+#include "api/nodeset.h"
+#include "operator/nodeset/scale.h"
+#include "operator/nodeset/workers.h"
+#include "plan/world.h"
+
+namespace capstan::op::nodeset {
+
+// What a status is made from: one moment of the world, and what this Decide made of it.
+struct Seen {
+  const plan::World& world;
+  const api::NodeSet& set;
+  const api::NodeSetSpec& spec;           // with defaults
+  const api::Controller* controller;      // nullptr: there is none of that name
+  const plan::SlurmView& slurm;
+  const std::vector<Worker>& workers;
+  const Scale& scale;
+  const std::string& revision;
+  const std::string& render_error;        // why no worker pod can be made; empty when it can
+};
+
+// The whole status, as JSON. Tells what was seen, never what was asked for; holds no age.
+std::string StatusOf(const Seen& seen);
+
+}  // namespace capstan::op::nodeset
