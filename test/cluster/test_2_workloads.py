@@ -54,7 +54,7 @@ def test_drain_moves_pods_and_uncordon_admits_them(cluster, probes):
     for node in ("node1", "node2"):
         cluster.kubectl("cordon", node).ok()
     for node in ("node1", "node2"):
-        cluster.kubectl("drain", node, "--ignore-daemonsets", "--timeout=60s", timeout=70).ok()
+        cluster.kubectl("drain", node, "--ignore-daemonsets", "--pod-selector=app=moving", "--timeout=60s", timeout=70).ok()
     eventually(20, places, {"node3"})
     for node in ("node1", "node2"):
         cluster.kubectl("uncordon", node).ok()

@@ -24,34 +24,54 @@ TakeRecord() {
   mv "$state/record.new" "$state/record"
 }
 
-# Remembers the namespaces of all that runs, so that "residue" can tell later whether a
-# process, in whatever cgroup, is still in one of them.
-NoteNamespaces() {
-  local pid
-  for pid in $(ProcessesIn ""); do readlink "/proc/$pid/ns/"{net,mnt,pid}; done 2>/dev/null |
-    grep -vxF -f <(readlink /proc/self/ns/{net,mnt,pid}) | sort -u >"$state/namespaces" || true
+# The time at which a process started, in ticks since boot: with it a process id is one
+# process and not whatever has the number later.
+StartTime() {
+  local stat
+  read -r stat 2>/dev/null <"/proc/$1/stat" || return
+  read -ra stat <<<"${stat##*) }"
+  echo "${stat[19]}"
 }
 
-ProcessesInNotedNamespaces() {
-  local entry
-  [ -s "$state/namespaces" ] || return 0
-  for entry in /proc/[0-9]*; do
-    [ -z "$(readlink "$entry"/ns/{net,mnt,pid} 2>/dev/null | grep -xF -f "$state/namespaces")" ] || echo "${entry#/proc/}"
-  done
+# Remembers every process of the cluster: those in its cgroups, and any other that is in a
+# namespace of one of them. It is called before they are ended.
+NoteProcesses() {
+  local entry pid namespaces
+  namespaces=$(for pid in $(ProcessesIn ""); do readlink "/proc/$pid/ns/"{net,mnt,pid}; done 2>/dev/null |
+    grep -vxF -f <(readlink /proc/self/ns/{net,mnt,pid}) | sort -u || true)
+  {
+    ProcessesIn ""
+    # Not "grep -q": the pipe would break, and the answer with it.
+    # shellcheck disable=SC2143
+    [ -z "$namespaces" ] || for entry in /proc/[0-9]*; do
+      [ -z "$(readlink "$entry"/ns/{net,mnt,pid} 2>/dev/null | grep -xF "$namespaces")" ] || echo "${entry#/proc/}"
+    done
+  } | sort -nu | while read -r pid; do
+    echo "$pid $(StartTime "$pid" || echo ended)"
+  done >"$state/processes"
 }
 
-NoneInNotedNamespaces() { [ -z "$(ProcessesInNotedNamespaces)" ]; }
+# Those of them that still run. One that has ended and waits to be collected by the host's
+# process 1 counts only for "down", which gives it a moment.
+NotedProcesses() {
+  local pid start with_ended=${1:-}
+  [ -f "$state/processes" ] || return 0
+  while read -r pid start; do
+    [ "$(StartTime "$pid" || true)" = "$start" ] || continue
+    [ -n "$with_ended" ] || [ "$(awk '/^State:/ {print $2}' "/proc/$pid/status" 2>/dev/null)" != Z ] || continue
+    echo "$pid"
+  done <"$state/processes"
+}
+NoNotedProcesses() { [ -z "$(NotedProcesses with-ended)" ]; }
 
 # Prints a line for each thing of the cluster that is still here, and for each fact about
 # the host that is not as it was before "up". Facts that others added meanwhile cannot be
 # told apart and are listed too.
 Residue() {
   local pid path
-  for pid in $(ProcessesIn "" && ProcessesInNotedNamespaces | sort -nu); do
-    # Ended, and only to be collected by the host's process 1, which is not ours.
-    [ "$(awk '/^State:/ {print $2}' "/proc/$pid/status" 2>/dev/null)" != Z ] || continue
+  for pid in $({ ProcessesIn ""; NotedProcesses; } | sort -nu); do
     echo "process $pid $(cat "/proc/$pid/comm" 2>/dev/null || echo '(ended)')"
-  done | sort -u
+  done
   GroupFolders "" | while read -r path; do [ ! -d "$path" ] || echo "cgroup $path"; done
   awk -v state="$state/" '
     function ours(path) { return index(path, state) == 1 || path ~ "^(/var/lib/kubelet|/var/lib/cni|/var/log/pods|/var/log/containers|/tmp/hostpath_pv|/run/netns/cni-)" }
