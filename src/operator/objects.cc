@@ -132,8 +132,19 @@ const json::Schema& Service::Schema() {
   return schema;
 }
 
+const json::Schema& PublishedConfig::Schema() {
+  static const json::Schema schema = json::Object<PublishedConfig>({
+      Field<&PublishedConfig::slurm_conf>("slurm.conf"),
+      Field<&PublishedConfig::cgroup_conf>("cgroup.conf"),
+  });
+  return schema;
+}
+
 const json::Schema& ConfigMap::Schema() {
-  static const json::Schema schema = json::Object<ConfigMap>({Field<&ConfigMap::metadata>("metadata")});
+  static const json::Schema schema = json::Object<ConfigMap>({
+      Field<&ConfigMap::metadata>("metadata"),
+      Field<&ConfigMap::data>("data"),
+  });
   return schema;
 }
 

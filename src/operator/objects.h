@@ -114,9 +114,18 @@ struct Service {
   bool operator==(const Service&) const = default;
   static const json::Schema& Schema();
 };
+// Of a cluster's configuration also what it says, so that a text that was published can be kept when its successor is
+// refused.
+struct PublishedConfig {
+  std::string slurm_conf;
+  std::string cgroup_conf;
+  bool operator==(const PublishedConfig&) const = default;
+  static const json::Schema& Schema();
+};
 struct ConfigMap {
   static constexpr const kube::Resource& kResource = kube::kConfigMaps;
   json::ObjectMeta metadata;
+  PublishedConfig data;
   bool operator==(const ConfigMap&) const = default;
   static const json::Schema& Schema();
 };

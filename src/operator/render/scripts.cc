@@ -3,7 +3,7 @@
 namespace capstan::op::render {
 
 // `wait` returns at a signal where a foreground command would be waited for first.
-const std::string_view kLogfileScript = R"(set -u
+const std::string_view kLogfileScript = R"sh(set -u
 reader=
 stop() { [ -z "$reader" ] || kill "$reader" 2>/dev/null; exit "$1"; }
 trap 'stop 0' TERM
@@ -21,10 +21,10 @@ while :; do
   sleep 1 &
   wait $!
 done
-)";
+)sh";
 
 // ..data and ..2026_01_01 are kubelet's own; the links beside them lead to what they hold.
-const std::string_view kReconfigureScript = R"(set -u
+const std::string_view kReconfigureScript = R"sh(set -u
 trap 'exit 0' TERM
 trap 'exit 1' INT HUP
 dir=${SLURM_CONF_DIR:-/etc/slurm}
@@ -46,7 +46,7 @@ while :; do
   fi
   pause 5
 done
-)";
+)sh";
 
 const std::string_view kWorkerStopScript =
     "scontrol update nodename=$(hostname) state=down reason='slurm-operator: Pod is terminating';";

@@ -12,11 +12,11 @@ namespace {
 
 // The scripts run as they are, in the shell $SHELL_UNDER_TEST; `driver` plays kubelet and Slurm around them. `sleep` is
 // made short, so that the scripts' own pauses cost nothing.
-constexpr const char* kWorld = R"(
+constexpr const char* kWorld = R"sh(
 set -u
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-mkdir "$dir/bin"
+mkdir "$dir/bin"; : > "$dir/out"
 real_sleep=$(command -v sleep)
 printf '#!/bin/sh\nexec %s 0.02\n' "$real_sleep" > "$dir/bin/sleep"
 chmod +x "$dir/bin/sleep"
@@ -24,7 +24,7 @@ PATH=$dir/bin:$PATH
 export PATH
 until_true() { until eval "$1"; do sleep 1; done; }
 start() { $SHELL_UNDER_TEST -c "$SCRIPT" > "$dir/out" 2>&1 & pid=$!; }
-)";
+)sh";
 
 struct Ran {
   int status = -1;
@@ -46,7 +46,7 @@ Ran RunScript(const std::string& shell, std::string_view script, const std::stri
 class Scripts : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Scripts, LogfilePrintsWhatIsWrittenAndEndsWithZero) {
-  const Ran ran = RunScript(GetParam(), kLogfileScript, R"(
+  const Ran ran = RunScript(GetParam(), kLogfileScript, R"sh(
 SOCKET=$dir/log/slurmctld.log; export SOCKET
 start
 until_true '[ -p "$SOCKET" ]'
@@ -55,13 +55,13 @@ echo two > "$SOCKET"
 until_true 'grep -q two "$dir/out"'
 kill -TERM $pid; wait $pid; echo "ended with $?"
 stat -c %a "$SOCKET"; cat "$dir/out"
-)");
+)sh");
   EXPECT_EQ(ran.status, 0);
   EXPECT_EQ(ran.output, "ended with 0\n777\none\ntwo\n");
 }
 
 TEST_P(Scripts, LogfileReplacesAnOrdinaryFileAndKeepsAFifo) {
-  const Ran ran = RunScript(GetParam(), kLogfileScript, R"(
+  const Ran ran = RunScript(GetParam(), kLogfileScript, R"sh(
 SOCKET=$dir/slurmd.log; export SOCKET
 echo old > "$SOCKET"
 start
@@ -73,12 +73,12 @@ echo line > "$SOCKET"
 until_true 'grep -q line "$dir/out"'
 [ "$before" = "$(stat -c %i "$SOCKET")" ] && echo "same fifo"
 kill -TERM $pid; wait $pid
-)");
+)sh");
   EXPECT_EQ(ran.output, "ended with 1\nsame fifo\n");
 }
 
 // A folder as kubelet makes it: links into ..data, which is swapped as a whole.
-constexpr const char* kConfig = R"(
+constexpr const char* kConfig = R"sh(
 SLURM_CONF_DIR=$dir/etc; export SLURM_CONF_DIR
 mkdir -p "$dir/etc/..1"; echo A=1 > "$dir/etc/..1/slurm.conf"
 ln -s ..1 "$dir/etc/..data"; ln -s ..data/slurm.conf "$dir/etc/slurm.conf"
@@ -89,10 +89,10 @@ case \$1 in ping) [ -e "$dir/up" ];; *) [ ! -e "$dir/refuse" ];; esac
 END
 chmod +x "$dir/bin/scontrol"
 publish() { mkdir "$dir/etc/..$1"; echo "A=$1" > "$dir/etc/..$1/slurm.conf"; ln -sfn "..$1" "$dir/etc/..data"; }
-)";
+)sh";
 
 TEST_P(Scripts, ReconfiguresOncePerChange) {
-  const Ran ran = RunScript(GetParam(), kReconfigureScript, std::string(kConfig) + R"(
+  const Ran ran = RunScript(GetParam(), kReconfigureScript, std::string(kConfig) + R"sh(
 start
 until_true 'grep -q ping "$dir/calls" 2>/dev/null'
 sleep 1; sleep 1; sleep 1
@@ -101,12 +101,12 @@ until_true 'grep -q reconfigure "$dir/calls"'
 sleep 1; sleep 1; sleep 1; sleep 1; sleep 1
 kill -TERM $pid; wait $pid; echo "ended with $?"
 cat "$dir/calls"
-)");
+)sh");
   EXPECT_EQ(ran.output, "ended with 0\nping\nreconfigure\n");
 }
 
 TEST_P(Scripts, TriesUntilSlurmctldAccepts) {
-  const Ran ran = RunScript(GetParam(), kReconfigureScript, std::string(kConfig) + R"(
+  const Ran ran = RunScript(GetParam(), kReconfigureScript, std::string(kConfig) + R"sh(
 touch "$dir/refuse"
 start
 until_true 'grep -q ping "$dir/calls" 2>/dev/null'
@@ -116,18 +116,18 @@ until_true '[ "$(grep -c reconfigure "$dir/calls")" -ge 3 ]'
 rm "$dir/refuse"
 until_true 'grep -q "was told" "$dir/out"'
 kill -TERM $pid; wait $pid; echo "ended with $?"
-)");
+)sh");
   EXPECT_EQ(ran.output, "ended with 0\n");
 }
 
 TEST_P(Scripts, RestartedSidecarMakesUpForWhatItMissed) {
-  const Ran ran = RunScript(GetParam(), kReconfigureScript, std::string(kConfig) + R"(
+  const Ran ran = RunScript(GetParam(), kReconfigureScript, std::string(kConfig) + R"sh(
 touch "$dir/up"
 start
 until_true 'grep -q "was told" "$dir/out"'
 kill -TERM $pid; wait $pid
 cat "$dir/calls"
-)");
+)sh");
   EXPECT_EQ(ran.output, "ping\nreconfigure\n");
 }
 

@@ -1,0 +1,279 @@
+#include "operator/controller/decide.h"
+
+#include <algorithm>
+
+#include "api/controller.h"
+#include "json/codec.h"
+#include "operator/controller/children.h"
+#include "operator/controller/inputs.h"
+#include "operator/controller/keys.h"
+#include "operator/controller/questions.h"
+#include "operator/names.h"
+#include "operator/objects.h"
+#include "operator/questions.h"
+#include "operator/render/cluster.h"
+#include "operator/render/json.h"
+#include "operator/resources.h"
+#include "plan/kube_effects.h"
+
+namespace capstan::op::controller {
+namespace {
+
+constexpr size_t kKeyBytes = 64;
+constexpr Duration kInChargeAge = 30s;
+
+// One Decide at work: what it sees, and the Plan that grows.
+class Deciding {
+ public:
+  Deciding(const plan::World& world, api::Controller controller)
+      : world_(world),
+        controller_(std::move(controller)),
+        ns_(controller_.metadata.namespace_),
+        name_(controller_.metadata.name) {
+    plan_.slurm_cluster = ClusterOf(ns_, name_);
+  }
+
+  plan::Plan Run() {
+    ConnectSlurm();
+    plan_.children.push_back(WorkerService(controller_));
+    plan_.children.push_back(WorkerBudget(controller_));
+    const ConfigInputs inputs = Collect(world_, controller_, findings_);
+    const std::optional<PublishedConfig> config = Publish(inputs);
+    if (External()) {
+      SettleExternal(config.has_value());
+    } else {
+      Services();
+      RunSlurmctld(inputs, config);
+      LabelActive();
+      Settle();
+    }
+    findings_.AddFailures(world_);
+    api::ControllerStatus status;
+    status.conditions = render::ConditionsOf(controller_.status.conditions, findings_, controller_.metadata.generation,
+                                             world_.now());
+    plan_.status = json::Encode(status);
+    return std::move(plan_);
+  }
+
+ private:
+  bool External() const { return controller_.spec.external.value_or(false); }
+  bool Ha() const { return controller_.spec.ha && controller_.spec.ha->enabled.value_or(false); }
+
+  // Something wanted cannot be told now; what is there stays as it is.
+  void KeepWhatIsThere() { plan_.children_complete = false; }
+
+  // --- The way to Slurm ------------------------------------------------------------------------------------------------
+
+  // Through the oldest RestApi: of several, one that comes later must not turn everybody around.
+  void ConnectSlurm() {
+    const api::RestApi* oldest = nullptr;
+    for (const api::RestApi& rest_api : world_.By<api::RestApi>("controller", plan_.slurm_cluster)) {
+      if (rest_api.metadata.deleting()) continue;
+      if (oldest == nullptr || rest_api.metadata.creation_timestamp < oldest->metadata.creation_timestamp) oldest = &rest_api;
+    }
+    const api::SecretKeySelector* key = api::JwtKey(controller_.spec);
+    if (oldest == nullptr || key == nullptr) return;
+    plan_.slurm = plan::SlurmConnection{
+        .server = render::RestApiUrl(*oldest), .token_secret = {ns_, key->name}, .token_key = key->key};
+  }
+
+  // --- Configuration -----------------------------------------------------------------------------------------------------
+
+  // The configuration that is to be there: the new one, or, when there cannot be a new one, that published last.
+  std::optional<PublishedConfig> Publish(const ConfigInputs& inputs) {
+    std::optional<PublishedConfig> config;
+    if (inputs.complete) {
+      auto made = MakeConfig(controller_, inputs);
+      if (made) config = *std::move(made);
+      else findings_.Problem("ConfigRefused", "the configuration is not published: " + made.error().message());
+    }
+    if (!config) config = LastPublished();
+    if (config) plan_.children.push_back(ConfigObject(controller_, *config));
+    else KeepWhatIsThere();
+    return config;
+  }
+
+  std::optional<PublishedConfig> LastPublished() const {
+    const ConfigMap* published = world_.Find<ConfigMap>({ns_, ConfigName(name_)});
+    if (published == nullptr || published->data.slurm_conf.empty()) return std::nullopt;
+    const json::OwnerReference* owner = published->metadata.ControllerOwner();
+    if (owner == nullptr || owner->uid != controller_.metadata.uid) return std::nullopt;
+    return published->data;
+  }
+
+  // --- slurmctld ---------------------------------------------------------------------------------------------------------
+
+  void Services() {
+    plan_.children.push_back(InternalService(controller_));
+    if (auto service = ClientService(controller_)) {
+      plan_.children.push_back(*std::move(service));
+    } else {
+      findings_.Problem("ServiceRefused", service.error().message());
+      KeepWhatIsThere();
+    }
+  }
+
+  void RunSlurmctld(const ConfigInputs& inputs, const std::optional<PublishedConfig>& config) {
+    const api::ControllerSpec& spec = controller_.spec;
+    const Key slurm_key = FindKey(world_, ns_, spec.slurm_key_ref ? &*spec.slurm_key_ref : nullptr, "spec.slurmKeyRef");
+    const Key jwt_key = FindKey(world_, ns_, api::JwtKey(spec), "spec.jwtKeyRef");
+    HandleKey(slurm_key, spec.slurm_key_ref ? &*spec.slurm_key_ref : nullptr, "slurm");
+    HandleKey(jwt_key, api::JwtKey(spec), "jwt");
+    const bool claim_fits = ClaimFits();
+    if (!slurm_key.known() || !jwt_key.known() || !config || !inputs.complete || !claim_fits) {
+      return KeepWhatIsThere();
+    }
+    PodHashes hashes{slurm_key.digest, jwt_key.digest, ""};
+    if (!spec.inplace_reconfigure.value_or(false)) hashes.config = ConfigHash(*config, inputs.digests);
+    auto set = SlurmctldSet(controller_, hashes, render::SettingsOf(world_));
+    if (!set) {
+      findings_.Problem("TemplateRefused", set.error().message());
+      return KeepWhatIsThere();
+    }
+    if (ReplacesOldSet()) return KeepWhatIsThere();
+    plan_.children.push_back(*std::move(set));
+  }
+
+  void HandleKey(const Key& key, const api::SecretKeySelector* ref, std::string_view which) {
+    switch (key.state) {
+      case Key::State::kKnown:
+        return;
+      case Key::State::kUnknown:
+        return findings_.Wait("ReadingKeys", key.message);
+      case Key::State::kWrong:
+        return findings_.Problem("KeyMissing", key.message);
+      case Key::State::kAbsent:
+        break;
+    }
+    // A slurmctld that runs has a key that it got somewhere; another one would cut it off from its nodes.
+    if (!MayGenerate(controller_, which) || Set() != nullptr) return findings_.Problem("KeyMissing", key.message);
+    MakeKey(*ref);
+  }
+
+  void MakeKey(const api::SecretKeySelector& ref) {
+    const kube::Key secret{ns_, ref.name};
+    render::JsonObject labels{{"app.kubernetes.io/part-of", "slurm"}, {kLabelInstance, name_}};
+    const std::string metadata = json::SerializeCanonical(render::JsonObject{{"labels", std::move(labels)}});
+    plan_.Add({.effect = plan::CreateKeySecret(secret, ref.key, kKeyBytes, metadata),
+               .reason = "the cluster has no key yet, and the Controller asks for one to be made",
+               .guards = {},
+               .after = {},
+               .event = {{.reason = "KeyCreated", .action = "Create"}}});
+    findings_.Wait("CreatingKeys", "Secret " + secret.ToString() + " is being created");
+  }
+
+  // Several slurmctld need a claim that several pods may write to. One that is not there yet may still become that.
+  bool ClaimFits() {
+    if (!Ha() || !controller_.spec.persistence || controller_.spec.persistence->existing_claim.empty()) return true;
+    const kube::Key key{ns_, controller_.spec.persistence->existing_claim};
+    const auto modes = world_.Ask(ClaimModes(key), kReferenceAge);
+    if (modes.absent()) return true;
+    if (modes.value == nullptr) {
+      findings_.Wait("ReadingReferences", "PersistentVolumeClaim " + key.ToString() +
+                                              (modes.error.empty() ? " is being looked for" : " cannot be read: " + modes.error));
+      return false;
+    }
+    if (std::ranges::find(*modes.value, "ReadWriteMany") != modes.value->end()) return true;
+    findings_.Problem("ClaimRefused", "spec.ha needs access mode ReadWriteMany, which PersistentVolumeClaim " +
+                                          key.ToString() + " does not have");
+    return false;
+  }
+
+  // Older releases governed the pods by another Service, and a StatefulSet's cannot be changed: it is made anew. Its
+  // state is in a claim, which stays.
+  bool ReplacesOldSet() {
+    const StatefulSet* set = Set();
+    if (set == nullptr || set->spec.service_name.empty() || set->spec.service_name == ControllerInternalName(name_)) return false;
+    const json::OwnerReference* owner = set->metadata.ControllerOwner();
+    if (owner == nullptr || owner->uid != controller_.metadata.uid) return false;  // the apply will say whose it is
+    findings_.Wait("Replacing", "StatefulSet " + set->metadata.name + " of an older release is being replaced");
+    if (set->metadata.deleting()) return true;
+    plan_.Add(plan::DeleteUnchanged({&kube::kStatefulSets, {ns_, set->metadata.name}}, set->metadata.uid,
+                                    set->metadata.resource_version, "its pods are governed by another Service now"));
+    return true;
+  }
+
+  // --- Who is in charge ----------------------------------------------------------------------------------------------------
+
+  // With several slurmctld, the Service leads to the one in charge; without an answer from Slurm, to the first.
+  void LabelActive() {
+    const StatefulSet* set = Set();
+    if (!Ha() || set == nullptr) return;
+    std::string active = ControllerName(name_) + "-0";
+    if (plan_.slurm) {
+      const auto in_charge = world_.Ask(InCharge(plan_.slurm_cluster), kInChargeAge);
+      if (in_charge.state == plan::AnswerState::kPending || in_charge.state == plan::AnswerState::kFailed) {
+        if (in_charge.value == nullptr && AnyLabelled(*set)) return;  // nobody knows better than before
+      }
+      if (in_charge.value != nullptr) active = *in_charge.value;
+    }
+    for (const Pod& pod : world_.OwnedBy<Pod>(set->metadata.uid)) Label(pod, pod.metadata.name == active);
+  }
+
+  bool AnyLabelled(const StatefulSet& set) const {
+    for (const Pod& pod : world_.OwnedBy<Pod>(set.metadata.uid)) {
+      if (pod.metadata.Label(std::string(kLabelActive)) == "true") return true;
+    }
+    return false;
+  }
+
+  void Label(const Pod& pod, bool active) {
+    if ((pod.metadata.Label(std::string(kLabelActive)) == "true") == active || pod.metadata.deleting()) return;
+    const std::string patch = R"({"metadata":{"labels":{")" + std::string(kLabelActive) + R"(":)" +
+                              (active ? R"("true")" : "null") + "}}}";
+    plan_.Add({.effect = plan::MergePatch(active ? "activate" : "deactivate", {&kube::kPods, {ns_, pod.metadata.name}},
+                                          pod.metadata.uid, patch),
+               .reason = active ? "this slurmctld is in charge" : "another slurmctld is in charge",
+               .guards = {},
+               .after = {},
+               .event = {}});
+  }
+
+  // --- What is said about it -------------------------------------------------------------------------------------------------
+
+  const StatefulSet* Set() const { return world_.Find<StatefulSet>({ns_, ControllerName(name_)}); }
+
+  void SettleExternal(bool published) {
+    const std::string where = render::ConfServer(controller_);
+    if (published) findings_.Ready("slurmctld runs outside of Kubernetes, at " + where + "; its configuration is published");
+  }
+
+  void Settle() {
+    const StatefulSet* set = Set();
+    const bool current = set != nullptr && set->status.observed_generation >= set->metadata.generation;
+    const int32_t ready = current ? set->status.ready_replicas : 0;
+    const int32_t wanted = controller_.spec.Replicas();
+    if (ready > 0) {
+      findings_.Ready(wanted == 1 ? "slurmctld is ready"
+                                  : std::to_string(ready) + " of " + std::to_string(wanted) + " slurmctld are ready");
+    }
+    if (set == nullptr && findings_.waits.empty() && findings_.problems.empty()) {
+      findings_.Wait("Creating", "slurmctld is being created");
+    }
+    if (set == nullptr || (current && ready >= wanted)) return;
+    findings_.Wait("Starting", "slurmctld is starting: " + std::to_string(ready) + " of " + std::to_string(wanted) + " ready");
+    for (const Pod& pod : world_.OwnedBy<Pod>(set->metadata.uid)) {
+      if (std::string trouble = render::PodTrouble(pod); !trouble.empty()) findings_.Problem("PodFailing", std::move(trouble));
+    }
+  }
+
+  const plan::World& world_;
+  const api::Controller controller_;  // with its defaults
+  const std::string ns_;
+  const std::string name_;
+  render::Findings findings_;
+  plan::Plan plan_;
+};
+
+}  // namespace
+
+plan::Plan Decide(const plan::World& world, const kube::Key& key) {
+  const api::Controller* found = world.Find<api::Controller>(key);
+  // One that is being deleted leaves its children to the garbage collector.
+  if (found == nullptr || found->metadata.deleting()) return {};
+  api::Controller controller = *found;
+  controller.spec = api::WithDefaults(std::move(controller.spec));
+  return Deciding(world, std::move(controller)).Run();
+}
+
+}  // namespace capstan::op::controller

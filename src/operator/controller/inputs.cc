@@ -1,0 +1,146 @@
+#include "operator/controller/inputs.h"
+
+#include <algorithm>
+
+#include "api/accounting.h"
+#include "api/nodeset.h"
+#include "base/hash.h"
+#include "operator/controller/children.h"
+#include "operator/names.h"
+#include "operator/questions.h"
+#include "operator/render/cluster.h"
+#include "operator/resources.h"
+#include "slurm/conf.h"
+
+namespace capstan::op::controller {
+namespace {
+
+class Collecting {
+ public:
+  Collecting(const plan::World& world, const api::Controller& controller, render::Findings& findings)
+      : world_(world), controller_(controller), findings_(findings) {}
+
+  ConfigInputs Run() {
+    Config& config = inputs_.config;
+    config.ns = controller_.metadata.namespace_;
+    config.controller = controller_.metadata.name;
+    config.cluster_name = controller_.ClusterName();
+    config.replicas = controller_.spec.Replicas();
+    config.jwks = controller_.spec.jwks_key_ref.has_value();
+    config.metrics = controller_.spec.metrics && controller_.spec.metrics->enabled.value_or(false);
+    config.extra_conf = controller_.spec.extra_conf;
+    Accounting();
+    // slurmrestd beside an external slurmctld needs no more than to find it.
+    if (controller_.spec.external.value_or(false)) return std::move(inputs_);
+    NodeSets();
+    Files();
+    return std::move(inputs_);
+  }
+
+ private:
+  void Missing(std::string message) {
+    inputs_.complete = false;
+    findings_.Problem("ReferenceMissing", std::move(message));
+  }
+
+  // Without accounting where accounting was asked for, Slurm would run jobs that nobody ever bills or limits.
+  void Accounting() {
+    const auto& ref = controller_.spec.accounting_ref;
+    if (!ref || ref->name.empty()) return;
+    const kube::Key key{controller_.metadata.namespace_, ref->name};
+    const auto* accounting = world_.Find<api::Accounting>(key);
+    if (accounting == nullptr) {
+      Missing("Accounting " + key.ToString() + ", named in spec.accountingRef, does not exist; create it, or remove the reference");
+      return;
+    }
+    if (accounting->spec.external.value_or(false) && accounting->spec.external_config) {
+      inputs_.config.accounting = {accounting->spec.external_config->host, accounting->spec.external_config->port};
+    } else {
+      inputs_.config.accounting = {AccountingName(ref->name), accounting->spec.service.port.value_or(kSlurmdbdPort)};
+    }
+  }
+
+  // By name, also those that are being deleted: their workers run until the end.
+  void NodeSets() {
+    const std::string cluster = ClusterOf(controller_.metadata.namespace_, controller_.metadata.name);
+    for (const api::NodeSet& set : world_.By<api::NodeSet>("controller", cluster)) {
+      const auto name = render::SlurmNameOf(set);
+      if (!name) continue;  // its own conditions say why; it has no workers either
+      const auto& partition = set.spec.partition;
+      inputs_.config.node_sets.push_back({.name = *name,
+                                          .partition = partition && partition->enabled.value_or(false),
+                                          .partition_config = partition ? partition->config : "",
+                                          .where = set.metadata.name});
+    }
+  }
+
+  void Files() {
+    const api::ControllerSpec& spec = controller_.spec;
+    Config& config = inputs_.config;
+    for (const std::string& name : FileConfigMaps(spec)) Look(name);
+    for (const auto& [refs, files] : {std::pair(&spec.prolog_script_refs, &config.prolog),
+                                      std::pair(&spec.epilog_script_refs, &config.epilog),
+                                      std::pair(&spec.prolog_slurmctld_script_refs, &config.prolog_slurmctld),
+                                      std::pair(&spec.epilog_slurmctld_script_refs, &config.epilog_slurmctld)}) {
+      for (const auto& ref : *refs) {
+        const auto& keys = keys_[ref.name];
+        files->insert(files->end(), keys.begin(), keys.end());
+      }
+    }
+    for (const auto& ref : spec.config_file_refs) {
+      if (std::ranges::find(keys_[ref.name], "cgroup.conf") != keys_[ref.name].end()) inputs_.own_cgroup_conf = true;
+    }
+  }
+
+  void Look(const std::string& name) {
+    const kube::Key key{controller_.metadata.namespace_, name};
+    const auto answer = world_.Ask(ConfigMapDigest(key), kReferenceAge);
+    if (answer.absent()) {
+      Missing("ConfigMap " + key.ToString() + ", named in the Controller's file or script references, does not exist; create "
+              "it, or remove the reference");
+    } else if (answer.value == nullptr) {
+      inputs_.complete = false;
+      findings_.Wait("ReadingReferences", "ConfigMap " + key.ToString() + (answer.error.empty()
+                                                                               ? " is being looked for"
+                                                                               : " cannot be read: " + answer.error));
+    } else {
+      keys_[name] = answer.value->keys;
+      inputs_.digests.push_back(answer.value->sha256);
+    }
+  }
+
+  const plan::World& world_;
+  const api::Controller& controller_;
+  render::Findings& findings_;
+  ConfigInputs inputs_;
+  std::map<std::string, std::vector<std::string>> keys_;  // of each ConfigMap
+};
+
+}  // namespace
+
+ConfigInputs Collect(const plan::World& world, const api::Controller& controller, render::Findings& findings) {
+  return Collecting(world, controller, findings).Run();
+}
+
+Result<PublishedConfig> MakeConfig(const api::Controller& controller, const ConfigInputs& inputs) {
+  PublishedConfig published;
+  if (controller.spec.external.value_or(false)) {
+    if (!controller.spec.external_config) {
+      return Fail(Code::kInvalid, "spec.externalConfig must say where slurmctld is when spec.external is true");
+    }
+    const api::ExternalConfig& external = *controller.spec.external_config;
+    CAPSTAN_TRY(published.slurm_conf, ExternalSlurmConf(inputs.config, external.host, external.port));
+  } else {
+    CAPSTAN_TRY(published.slurm_conf, SlurmConf(inputs.config));
+  }
+  if (!inputs.own_cgroup_conf) published.cgroup_conf = CgroupConf();
+  return published;
+}
+
+std::string ConfigHash(const PublishedConfig& config, const std::vector<std::string>& digests) {
+  std::string all = slurm::ConfHash(config.slurm_conf) + slurm::ConfHash(config.cgroup_conf);
+  for (const std::string& digest : digests) all += digest;
+  return Sha256Hex(all);
+}
+
+}  // namespace capstan::op::controller

@@ -1,0 +1,33 @@
+// What the configuration of a cluster is made from, collected from the World.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/controller.h"
+#include "operator/controller/config.h"
+#include "operator/objects.h"
+#include "operator/render/conditions.h"
+#include "plan/world.h"
+
+namespace capstan::op::controller {
+
+struct ConfigInputs {
+  Config config;
+  bool own_cgroup_conf = false;      // the user brings a cgroup.conf
+  std::vector<std::string> digests;  // of the user's ConfigMaps, in the order of FileConfigMaps
+  bool complete = true;              // false: something is not known, or not as it must be; `findings` says what
+};
+
+// Reads NodeSets, Accounting and the user's ConfigMaps. `controller` has its defaults. Adds to `findings` what is missing
+// (a problem) or not known yet (a wait).
+ConfigInputs Collect(const plan::World& world, const api::Controller& controller, render::Findings& findings);
+
+// The configuration as it is to be published. kInvalid: Slurm would not start with it.
+Result<PublishedConfig> MakeConfig(const api::Controller& controller, const ConfigInputs& inputs);
+
+// Equal while slurmctld would see the same, whatever comments and empty lines say.
+std::string ConfigHash(const PublishedConfig& config, const std::vector<std::string>& digests);
+
+}  // namespace capstan::op::controller

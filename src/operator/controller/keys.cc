@@ -1,0 +1,40 @@
+#include "operator/controller/keys.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "operator/names.h"
+#include "operator/questions.h"
+
+namespace capstan::op::controller {
+
+Key FindKey(const plan::World& world, std::string_view ns, const api::SecretKeySelector* ref, std::string_view field) {
+  if (ref == nullptr || ref->name.empty() || ref->key.empty()) {
+    return {Key::State::kWrong, "", std::string(field) + " must name a Secret and a key in it"};
+  }
+  const kube::Key key{std::string(ns), ref->name};
+  const std::string secret = "Secret " + key.ToString();
+  const auto answer = world.Ask(SecretDigest(key), kReferenceAge);
+  if (answer.absent()) {
+    return {Key::State::kAbsent, "",
+            secret + ", named in " + std::string(field) + ", is missing; create it with the key \"" + ref->key +
+                "\", or set the annotation " + std::string(kAnnotationGenerateKeys) + "=true on the Controller to have it made"};
+  }
+  if (answer.value == nullptr) {
+    return {Key::State::kUnknown, "",
+            answer.error.empty() ? secret + " is being looked for" : secret + " cannot be read: " + answer.error};
+  }
+  if (std::ranges::find(answer.value->keys, ref->key) == answer.value->keys.end()) {
+    return {Key::State::kWrong, "",
+            secret + ", named in " + std::string(field) + ", has no key \"" + ref->key + "\"; it has: " +
+                (answer.value->keys.empty() ? "none" : Join(answer.value->keys, ", "))};
+  }
+  return {Key::State::kKnown, answer.value->sha256, ""};
+}
+
+bool MayGenerate(const api::Controller& controller, std::string_view which) {
+  const std::string& wish = controller.metadata.Annotation(std::string(kAnnotationGenerateKeys));
+  return wish == "true" || wish == which;
+}
+
+}  // namespace capstan::op::controller

@@ -1,0 +1,51 @@
+#include "operator/controller/questions.h"
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "json/codec.h"
+#include "json/schema.h"
+#include "kube/client.h"
+#include "plan/services.h"
+
+namespace capstan::op::controller {
+namespace {
+
+struct ClaimSpec {
+  std::vector<std::string> access_modes;
+  static const json::Schema& Schema() {
+    static const json::Schema schema =
+        json::Object<ClaimSpec>({json::Field<&ClaimSpec::access_modes>("accessModes")});
+    return schema;
+  }
+};
+struct ClaimObject {
+  ClaimSpec spec;
+  static const json::Schema& Schema() {
+    static const json::Schema schema = json::Object<ClaimObject>({json::Field<&ClaimObject::spec>("spec")});
+    return schema;
+  }
+};
+
+using Fetched = plan::Question::Fetched;
+
+}  // namespace
+
+async::Task<Result<std::optional<Fetched>>> ClaimModes::Fetch(plan::Services& services, async::Deadline deadline) const {
+  const auto claim = co_await services.client.Get<ClaimObject>(kube::kPersistentVolumeClaims, key, {}, deadline);
+  if (!claim && claim.error().code() == Code::kNotFound) co_return std::optional<Fetched>();
+  if (!claim) co_return Fail(claim.error());
+  const uint64_t digest = Fnv64(Join(claim->spec.access_modes, ","));
+  co_return Fetched{std::make_shared<const Value>(claim->spec.access_modes), digest};
+}
+
+async::Task<Result<std::optional<Fetched>>> InCharge::Fetch(plan::Services& services, async::Deadline deadline) const {
+  const std::shared_ptr<slurm::Source> source = services.slurm.Find(cluster);
+  if (!source) co_return Fail(Code::kUnavailable, "there is no way to Slurm cluster " + cluster + " yet");
+  CAPSTAN_CO_TRY(const std::vector<slurm::ControllerPing> pings, co_await source->Ping(deadline));
+  for (const slurm::ControllerPing& ping : pings) {
+    if (ping.responding) co_return Fetched{std::make_shared<const Value>(ping.hostname), Fnv64(ping.hostname)};
+  }
+  co_return std::optional<Fetched>();
+}
+
+}  // namespace capstan::op::controller

@@ -1,0 +1,112 @@
+#include "operator/restapi/decide.h"
+
+#include "api/controller.h"
+#include "api/restapi.h"
+#include "json/codec.h"
+#include "operator/controller/keys.h"
+#include "operator/names.h"
+#include "operator/objects.h"
+#include "operator/render/conditions.h"
+#include "operator/resources.h"
+#include "operator/restapi/children.h"
+#include "slurm/conf.h"
+
+namespace capstan::op::restapi {
+namespace {
+
+// What the Deployment is made from, when all of it is there.
+struct Ingredients {
+  const api::Controller* controller = nullptr;
+  PodHashes hashes;
+};
+
+std::optional<Ingredients> Gather(const plan::World& world, const api::RestApi& rest_api, render::Findings& findings) {
+  const kube::Key key{rest_api.metadata.namespace_, rest_api.spec.controller_ref.name};
+  const auto* controller = world.Find<api::Controller>(key);
+  if (controller == nullptr) {
+    findings.Problem("ControllerMissing", "Controller " + key.ToString() +
+                                              ", named in spec.controllerRef, does not exist; create it, or correct the name");
+    return std::nullopt;
+  }
+  Ingredients ingredients{controller, {}};
+  const auto& ref = controller->spec.slurm_key_ref;
+  if (ref) {
+    const controller::Key slurm = controller::FindKey(world, key.ns, &*ref, "spec.slurmKeyRef of Controller " + key.name);
+    if (!slurm.known()) {
+      // Its Controller says what is wrong with it; here one only waits.
+      findings.Wait("WaitingForKey", slurm.message);
+      return std::nullopt;
+    }
+    ingredients.hashes.slurm_key = slurm.digest;
+  }
+  const ConfigMap* config = world.Find<ConfigMap>({key.ns, ConfigName(key.name)});
+  if (config == nullptr || config->data.slurm_conf.empty()) {
+    findings.Wait("WaitingForConfig", "Controller " + key.ToString() + " has not published its configuration yet");
+    return std::nullopt;
+  }
+  ingredients.hashes.config = slurm::ConfHash(config->data.slurm_conf);
+  return ingredients;
+}
+
+void Settle(const plan::World& world, const api::RestApi& rest_api, render::Findings& findings) {
+  const auto* deployment =
+      world.Find<Deployment>({rest_api.metadata.namespace_, RestApiName(rest_api.metadata.name)});
+  if (deployment == nullptr) {
+    if (findings.waits.empty() && findings.problems.empty()) findings.Wait("Creating", "slurmrestd is being created");
+    return;
+  }
+  const bool current = deployment->status.observed_generation >= deployment->metadata.generation;
+  const int32_t wanted = rest_api.spec.replicas.value_or(1);
+  const int32_t ready = deployment->status.ready_replicas;
+  const std::string counted = std::to_string(ready) + " of " + std::to_string(wanted);
+  if (wanted == 0) findings.Ready("spec.replicas is 0: no slurmrestd is wanted, and the operator cannot reach Slurm");
+  else if (ready > 0) findings.Ready(wanted == 1 ? "slurmrestd is ready" : counted + " slurmrestd are ready");
+  if (!current || ready < wanted || deployment->status.updated_replicas < wanted) {
+    findings.Wait("Starting", "slurmrestd is starting: " + counted + " ready");
+  }
+}
+
+void DecideChildren(const plan::World& world, const api::RestApi& rest_api, render::Findings& findings, plan::Plan& plan) {
+  if (auto service = ServiceObject(rest_api)) {
+    plan.children.push_back(*std::move(service));
+  } else {
+    findings.Problem("ServiceRefused", service.error().message());
+    plan.children_complete = false;
+  }
+  const auto ingredients = Gather(world, rest_api, findings);
+  if (!ingredients) {
+    plan.children_complete = false;
+    return;
+  }
+  auto deployment =
+      DeploymentObject(rest_api, *ingredients->controller, ingredients->hashes, render::SettingsOf(world));
+  if (deployment) {
+    plan.children.push_back(*std::move(deployment));
+  } else {
+    findings.Problem("TemplateRefused", deployment.error().message());
+    plan.children_complete = false;
+  }
+}
+
+}  // namespace
+
+plan::Plan Decide(const plan::World& world, const kube::Key& key) {
+  const api::RestApi* found = world.Find<api::RestApi>(key);
+  // One that is being deleted leaves its children to the garbage collector.
+  if (found == nullptr || found->metadata.deleting()) return {};
+  api::RestApi rest_api = *found;
+  rest_api.spec = api::WithDefaults(std::move(rest_api.spec));
+
+  plan::Plan plan;
+  render::Findings findings;
+  DecideChildren(world, rest_api, findings, plan);
+  Settle(world, rest_api, findings);
+  findings.AddFailures(world);
+  api::RestApiStatus status;
+  status.conditions =
+      render::ConditionsOf(rest_api.status.conditions, findings, rest_api.metadata.generation, world.now());
+  plan.status = json::Encode(status);
+  return plan;
+}
+
+}  // namespace capstan::op::restapi
