@@ -95,7 +95,8 @@ StartControllers() {
 WriteContainerdConfig() {
   local node=$1
   # restrict_oom_score_adj: in a container without CAP_SYS_RESOURCE no score below one's
-  # own can be set, and runc fails. The plugin "opt" would create a folder in /opt.
+  # own can be set, and runc fails. An AppArmor profile would stay loaded in the kernel, and
+  # the plugin "opt" would create a folder in /opt.
   WriteFile "$state/$node/containerd.toml" <<END
 version = 2
 root = "$state/images/$node"
@@ -106,6 +107,7 @@ address = "$state/$node/containerd.sock"
 [plugins."io.containerd.grpc.v1.cri"]
 sandbox_image = "localhost/pause:1"
 restrict_oom_score_adj = true
+disable_apparmor = true
 tolerate_missing_hugetlb_controller = true
 [plugins."io.containerd.grpc.v1.cri".cni]
 bin_dir = "/usr/lib/cni"

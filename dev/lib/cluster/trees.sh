@@ -142,7 +142,7 @@ CheckRoutes() {
       if answer=$(nsenter -t "$pid" --net -- ip route get "$target" 2>&1); then
         Say "in the network namespace of process $pid ($(cat "/proc/$pid/comm"), $tree) there is a route to $target: ${answer%%$'\n'*}"
         wrong=1
-      elif [[ $answer != *nreachable* && $answer != *"No route"* && -d /proc/$pid ]]; then
+      elif [[ ! $answer =~ [Uu]nreachable|"No route"|"not supported" && -d /proc/$pid ]]; then
         Say "whether $tree has a route to $target is unknown: $answer"
         wrong=1
       fi
