@@ -70,6 +70,7 @@ AptVersion() {
 BuildRoot() {
   local suite=$1 target=$2 hook=$3 debs=$CAPSTAN_CACHE/debs/$1 work
   shift 3
+  PruneRoots
   mkdir -p "$debs" "$(dirname "$target")"
   work=$(mktemp -d "$(dirname "$target")/.building.XXXXXX")
   AptOptions > "$work/apt.conf"
@@ -100,8 +101,16 @@ BuildRoot() {
 # InputHash TEXT...: 16 hex digits over the texts and this file.
 InputHash() { { printf '%s\0' "$@"; cat "${BASH_SOURCE[0]}"; } | sha256sum | cut -c1-16; }
 
-# LinkInto NAME TARGET: the clone's build/NAME becomes a link to TARGET.
+# What no clone has used for two weeks, and what an interrupted run left.
+PruneRoots() {
+  [ -d "$CAPSTAN_CACHE/rootfs" ] || return 0
+  find "$CAPSTAN_CACHE/rootfs" -mindepth 1 -maxdepth 1 \( -name '.building.*' -mtime +0 -o -mtime +14 \) \
+    -exec rm -rf --one-file-system {} +
+}
+
+# LinkInto NAME TARGET: the clone's build/NAME becomes a link to TARGET, which counts as used.
 LinkInto() {
+  touch "$2"
   mkdir -p "$CAPSTAN_CLONE/build/$(dirname "$1")"
   ln -sfn "$2" "$CAPSTAN_CLONE/build/$1"
 }
