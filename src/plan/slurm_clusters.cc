@@ -38,6 +38,9 @@ struct SlurmClusters::Batch {
 };
 
 struct SlurmClusters::Entry {
+  explicit Entry(async::Loop& loop) : runner(loop) {}
+
+  async::TaskGroup runner;  // of the link
   SlurmConnection how;
   Secret key;
   std::string key_error = "the signing key has not been read yet";
@@ -55,7 +58,8 @@ SlurmClusters::SlurmClusters(async::Loop& loop, kube::Client& client, Factory fa
       factory_(std::move(factory)),
       changed_(std::move(changed)),
       random_(seed),
-      group_(loop) {}
+      group_(loop),
+      ends_(loop) {}
 
 SlurmClusters::~SlurmClusters() = default;
 
@@ -63,9 +67,12 @@ void SlurmClusters::Keep(const std::string& cluster, const std::optional<SlurmCo
   const auto found = entries_.find(cluster);
   if (found != entries_.end() && how && found->second->how == *how) return;
   if (found == entries_.end() && !how) return;
-  if (found != entries_.end()) entries_.erase(found);
+  if (found != entries_.end()) {
+    ends_.Spawn("end slurm " + cluster, End(std::move(found->second)));
+    entries_.erase(found);
+  }
   if (how) {
-    auto entry = std::make_unique<Entry>();
+    auto entry = std::make_unique<Entry>(loop_);
     entry->how = *how;
     entries_[cluster] = std::move(entry);
     group_.Spawn("slurm " + cluster, Begin(cluster));
@@ -108,13 +115,25 @@ Task<void> SlurmClusters::Begin(std::string cluster) {
     if (found == entries_.end() || found->second.get() != begun) co_return;  // replaced meanwhile
     Entry& entry = *found->second;
     if (!entry.key.empty()) {
-      entry.source = factory_(entry.how, [this, cluster](Duration lifetime) { return Sign(cluster, lifetime); });
-      entry.subscription = entry.source->Subscribe([this, cluster] { Heard(cluster); });
-      co_return;
+      auto link = factory_(entry.how, [this, cluster](Duration lifetime) { return Sign(cluster, lifetime); });
+      if (link) {
+        entry.source = link->source;
+        entry.subscription = entry.source->Subscribe([this, cluster] { Heard(cluster); });
+        entry.runner.Spawn("follow slurm " + cluster, link->run());
+        co_return;
+      }
+      entry.key_error = link.error().message();
     }
     changed_(cluster, {});
     co_await async::Sleep(loop_, backoff.Next());
   }
+}
+
+// The poller ends before its Source; calls still under way keep the Source alive by themselves.
+Task<void> SlurmClusters::End(std::unique_ptr<Entry> entry) {
+  entry->subscription.reset();
+  entry->runner.Cancel();
+  co_await entry->runner.Join();
 }
 
 Task<void> SlurmClusters::ReadKey(std::string cluster) {
@@ -202,7 +221,9 @@ Task<Result<SlurmClusters::FreshNode>> SlurmClusters::Fresh(std::string cluster,
 Task<void> SlurmClusters::Stop() {
   group_.Cancel();
   co_await group_.Join();
-  entries_.clear();
+  auto entries = std::exchange(entries_, {});
+  for (auto& [cluster, entry] : entries) co_await End(std::move(entry));
+  co_await ends_.Join();
 }
 
 }  // namespace capstan::plan

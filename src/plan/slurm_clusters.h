@@ -26,8 +26,13 @@ class SlurmClusters {
  public:
   using SignToken = std::function<Result<Secret>(Duration lifetime)>;
 
-  // Makes the Source of a cluster. In production over HTTP, in tests over a fake slurmrestd.
-  using Factory = std::function<std::unique_ptr<slurm::Source>(const SlurmConnection& how, SignToken sign)>;
+  // A Source, and what keeps it up to date until it is cancelled.
+  struct Link {
+    std::shared_ptr<slurm::Source> source;
+    std::function<async::Task<void>()> run;  // called once; ends before the source does
+  };
+  // Makes the link to a cluster. In production over HTTP, in tests to a fake slurmrestd. kInvalid: `how` makes no sense.
+  using Factory = std::function<Result<Link>(const SlurmConnection& how, SignToken sign)>;
 
   // What changed of a cluster: names of nodes, or none for its reachability.
   using Changed = std::function<void(const std::string& cluster, const std::vector<std::string>& nodes)>;
@@ -63,6 +68,7 @@ class SlurmClusters {
   struct Batch;
 
   async::Task<void> Begin(std::string cluster);
+  async::Task<void> End(std::unique_ptr<Entry> entry);
   async::Task<void> ReadKey(std::string cluster);
   Result<Secret> Sign(const std::string& cluster, Duration lifetime);
   void Heard(const std::string& cluster);
@@ -74,6 +80,7 @@ class SlurmClusters {
   Random random_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;
   async::TaskGroup group_;
+  async::TaskGroup ends_;  // never cancelled: what has begun to end ends
 };
 
 }  // namespace capstan::plan

@@ -1,0 +1,181 @@
+#include "cli/operator.h"
+
+#include <openssl/rand.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <atomic>
+#include <cstdio>
+#include <random>
+
+#include "async/loop.h"
+#include "async/task_group.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "kube/client.h"
+#include "kube/config.h"
+#include "net/client.h"
+#include "net/metrics.h"
+#include "net/server.h"
+#include "operator/names.h"
+#include "operator/render/settings.h"
+#include "operator/service.h"
+#include "plan/engine.h"
+#include "slurm/rest_source.h"
+
+namespace capstan::cli {
+namespace {
+
+Secret Entropy(size_t bytes) {
+  std::string random(bytes, '\0');
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(random.data()), int(bytes)) != 1) {
+    log::Error("the operating system has no random bytes to give");
+    std::abort();
+  }
+  return Secret(std::move(random));
+}
+
+// A Source together with the connections that it uses.
+struct HttpSlurm {
+  HttpSlurm(async::Loop& loop, net::Endpoint server, plan::SlurmClusters::SignToken sign, uint64_t seed)
+      : http(loop, {.server = std::move(server), .max_requests = 4, .max_idle = 2}),
+        rest(loop, http, std::move(sign), {.seed = seed}) {}
+  net::HttpClient http;
+  slurm::RestSource rest;
+};
+
+// ":8081" or "127.0.0.1:8081"; nullopt for "0", which means nowhere.
+Result<std::optional<net::HttpServer::Options>> ParseAddress(std::string_view flag, std::string_view text) {
+  if (text == "0") return std::nullopt;
+  const size_t colon = text.rfind(':');
+  const auto port = colon == std::string_view::npos ? std::nullopt : ParseInt(text.substr(colon + 1));
+  if (!port || *port < 0 || *port > 65535) {
+    return Fail(Code::kInvalid, std::string(flag) + " is \"" + std::string(text) + "\", must be [address]:port or 0");
+  }
+  net::HttpServer::Options options{.port = uint16_t(*port)};
+  if (colon > 0) options.address = std::string(text.substr(0, colon));
+  return options;
+}
+
+log::Level LevelOf(std::string_view text) {
+  if (text == "debug") return log::Level::kDebug;
+  if (text == "warn") return log::Level::kWarn;
+  if (text == "error") return log::Level::kError;
+  return log::Level::kInfo;
+}
+
+// The process: what lives from start to end, and what runs while the lease is held.
+class Operator {
+ public:
+  Operator(const OperatorFlags& flags, kube::Config config)
+      : settings_{.cluster_domain = flags.cluster_domain, .image_prefix = flags.image_prefix, .image_tag = flags.image_tag},
+        seed_(std::random_device{}()),
+        http_(loop_, {.server = config.server, .credentials = config.credentials}),
+        client_(loop_, http_, {.field_manager = std::string(op::kFieldManager), .seed = seed_, .metrics = &metrics_,
+                               .host = config.server.host}),
+        engine_(loop_, client_,
+                {.field_manager = std::string(op::kFieldManager),
+                 .seed = seed_ + 1,
+                 .entropy = Entropy,
+                 .slurm = [this](const plan::SlurmConnection& how, plan::SlurmClusters::SignToken sign) {
+                   return MakeSlurm(how, std::move(sign));
+                 },
+                 .settings = &settings_,
+                 .namespaces = flags.namespaces}),
+        group_(loop_) {
+    op::AddReconcilers(engine_);
+    metrics_.AddProcessFigures();
+    metrics_.AddGauge("capstan_ready", "1 while every watched kind has been listed", [this] { return ready_ ? 1.0 : 0.0; });
+  }
+
+  Result<void> Serve(const OperatorFlags& flags) {
+    CAPSTAN_TRY(const auto health, ParseAddress("--health-addr", flags.health_address));
+    CAPSTAN_TRY(const auto metrics, ParseAddress("--metrics-addr", flags.metrics_address));
+    if (health) {
+      CAPSTAN_TRY(health_server_, net::HttpServer::Start(*health, {
+          {"/healthz", [](const net::Request&) { return net::TextResponse("ok"); }},
+          {"/readyz", [this](const net::Request&) { return Readiness(); }},
+      }));
+    }
+    if (metrics) {
+      CAPSTAN_TRY(metrics_server_, net::HttpServer::Start(*metrics, {
+          {"/metrics", [this](const net::Request&) {
+             return net::TextResponse(metrics_.Exposition(), net::Metrics::kContentType);
+           }},
+      }));
+    }
+    return {};
+  }
+
+  int Run() {
+    boost::asio::signal_set signals(loop_.context(), SIGTERM, SIGINT);
+    signals.async_wait([this](const boost::system::error_code& error, int signal) {
+      if (error) return;
+      log::Info("stopping", {{"signal", signal}});
+      group_.Spawn("stop", Stop());
+    });
+    group_.Spawn("engine", engine_.Run());
+    group_.Spawn("readiness", FollowReadiness());
+    loop_.Run();
+    return 0;
+  }
+
+ private:
+  Result<plan::SlurmClusters::Link> MakeSlurm(const plan::SlurmConnection& how, plan::SlurmClusters::SignToken sign) {
+    CAPSTAN_TRY(net::Endpoint server, net::Endpoint::Parse(how.server));
+    const auto slurm = std::make_shared<HttpSlurm>(loop_, std::move(server), std::move(sign), ++seed_);
+    return plan::SlurmClusters::Link{{slurm, &slurm->rest}, [rest = &slurm->rest] { return rest->Run(); }};
+  }
+
+  net::Response Readiness() const {
+    if (ready_) return net::TextResponse("ok");
+    net::Response response = net::TextResponse("not every watched kind has been listed yet");
+    response.status = 503;
+    return response;
+  }
+
+  async::Task<void> FollowReadiness() {
+    while (true) {
+      ready_ = engine_.Synced();
+      co_await async::Sleep(loop_, 200ms);
+    }
+  }
+
+  async::Task<void> Stop() {
+    co_await engine_.Stop();
+    loop_.Stop();
+  }
+
+  op::render::Settings settings_;
+  uint64_t seed_;
+  net::Metrics metrics_;
+  async::RealLoop loop_;
+  net::HttpClient http_;
+  kube::Client client_;
+  plan::Engine engine_;
+  async::TaskGroup group_;
+  std::atomic<bool> ready_ = false;
+  std::unique_ptr<net::HttpServer> health_server_;
+  std::unique_ptr<net::HttpServer> metrics_server_;
+};
+
+}  // namespace
+
+int RunOperator(const OperatorFlags& flags) {
+  log::SetLevel(LevelOf(flags.log_level));
+  auto config = kube::LoadConfig({.kubeconfig = flags.kubeconfig});
+  if (!config) {
+    log::Error("no way to the API server", {{"error", config.error().message()}});
+    return 1;
+  }
+  log::Info("starting", {{"program", net::UserAgent()}, {"config", config->source}, {"server", config->server.ToString()}});
+  Operator program(flags, *std::move(config));
+  if (const auto served = program.Serve(flags); !served) {
+    log::Error("cannot serve", {{"error", served.error().message()}});
+    return 1;
+  }
+  return program.Run();
+}
+
+}  // namespace capstan::cli

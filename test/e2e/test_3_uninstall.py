@@ -1,0 +1,41 @@
+"""Uninstalling leaves what would be lost for good, and nothing else."""
+import pytest
+
+import lab
+
+KINDS = ("pods", "services", "statefulsets", "deployments", "configmaps", "secrets", "persistentvolumeclaims",
+         "poddisruptionbudgets", "controllers", "restapis", "nodesets", "controllerrevisions", "endpointslices")
+
+
+def everything():
+    found = set()
+    for kind in KINDS:
+        for item in lab.items("-n", lab.SLURM, kind):
+            found.add(f"{kind}/{item['metadata']['name']}")
+    return found - {"configmaps/kube-root-ca.crt"}
+
+
+KEPT = {"persistentvolumeclaims/statesave-slurm-controller-0", "secrets/slurm-auth-slurm", "secrets/slurm-auth-jwt"}
+
+
+@pytest.fixture(scope="module")
+def held_job(slurm):
+    lab.scale(3)
+    lab.wait_for_idle(3, within=90)
+    return lab.submit("--hold", "--wrap", "true")
+
+
+def test_uninstall_leaves_only_the_state_and_the_keys(held_job):
+    notes = lab.helm("get", "notes", lab.SLURM, "-n", lab.SLURM)
+    for kept in KEPT:
+        assert kept.split("/")[1] in notes, f"NOTES must name {kept}"
+    lab.uninstall_slurm()
+    lab.wait_for("everything else is gone", lambda: everything() <= KEPT, within=90)
+    assert everything() == KEPT
+
+
+def test_installing_again_finds_the_old_jobs(held_job):
+    lab.install_slurm()
+    lab.wait_for_idle(3, within=90)
+    assert lab.job_state(held_job) == "PENDING"
+    lab.in_worker("scancel", held_job)
