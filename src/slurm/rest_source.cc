@@ -105,7 +105,7 @@ bool RestSource::Expecting() const {
 
 // When the next list is to be read; in the past: now.
 Tick RestSource::ListDue() const {
-  if (!view_.snapshot || view_.error) return loop_.Now();
+  if (!view_.snapshot || view_.error) return Tick::min();
   const Tick allowed = list_ended_ + (list_ended_ - list_began_) * kListShare;
   if (refreshes_done_ != refreshes_wanted_) return allowed;
   return std::max(allowed, list_ended_ + (Expecting() ? options_.fast : options_.slow));

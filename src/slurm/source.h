@@ -32,7 +32,8 @@ enum class NodeAction : uint8_t {
 std::string_view Name(NodeAction action);
 
 // Members that are set are changed, the others left alone. An empty comment empties it; empty features are refused,
-// since Slurm would ignore them. An empty reason changes nothing.
+// since Slurm would ignore them. Active features must be among the features, so change both together (kInvalid
+// otherwise). An empty reason changes nothing.
 //
 // After kUndrain and kResume the node is NOT_RESPONDING for a second or two, until slurmctld has heard from it.
 struct NodeUpdate {

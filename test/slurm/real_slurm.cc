@@ -82,7 +82,9 @@ bool RealSlurm::RunUntil(const std::function<bool()>& done, Duration limit) {
 
 void RealSlurm::StartPolling() {
   tasks.Spawn("poll", source.Run());
-  ASSERT_TRUE(RunUntil([this] { return source.Latest().snapshot != nullptr; }, 20s));
+  if (RunUntil([this] { return source.Latest().snapshot != nullptr; }, 20s)) return;
+  const auto error = source.Latest().error;
+  throw std::runtime_error("no snapshot in 20 s: " + (error ? error->message() : "no error either"));
 }
 
 std::optional<Node> RealSlurm::NodeNow(const std::string& name) {

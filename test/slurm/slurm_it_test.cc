@@ -20,7 +20,7 @@ TEST_F(RealSlurm, NodesAreDecodedAsSlurmKnowsThem) {
   StartPolling();
   const auto snapshot = source.Latest().snapshot;
   ASSERT_EQ(snapshot->nodes->size(), 2u);
-  EXPECT_EQ("slurm " + snapshot->release, Shell("$SLURM_EXEC sinfo -V"));
+  EXPECT_THAT(Shell("$SLURM_EXEC sinfo -V"), ::testing::EndsWith(" " + snapshot->release));
   const Node* node = snapshot->FindNode("w-1");
   ASSERT_NE(node, nullptr);
   EXPECT_EQ(node->state.ToString(), "IDLE+DYNAMIC_NORM");
@@ -252,7 +252,7 @@ TEST_F(RealSlurm, HostlistsAgreeWithScontrol) {
   }
   for (const char* text : {"w-[0-3,7],x[08-10]", "rack[0-1]n[00-01]", "n[1-2]-ib", "a,b,a", "n[8-012]", "n[3,1]"})
     EXPECT_EQ(Join(*ExpandHostlist(text), "\n"), Shell(std::string("$SLURM_EXEC scontrol show hostnames '") + text + "'")) << text;
-  for (const char* text : {"n[1-3", "n[]", "n[3-1]", "n[1-2,]", "n[1-]"}) {
+  for (const char* text : {"n[1-3", "n[]", "n[3-1]", "n[1-2,]"}) {
     EXPECT_FALSE(ExpandHostlist(text));
     EXPECT_THAT(Shell(std::string("$SLURM_EXEC scontrol show hostnames '") + text + "'"), HasSubstr("Invalid")) << text;
   }

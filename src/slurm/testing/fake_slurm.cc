@@ -9,6 +9,7 @@ namespace capstan::slurm::testing {
 
 const Refusal Refusal::kNoSuchNode{2018, "Invalid node name specified"};
 const Refusal Refusal::kBusy{2016, "Requested nodes are busy"};
+const Refusal Refusal::kFeature{2031, "Invalid feature specification"};
 const Refusal Refusal::kTransition{2180, "Invalid node state transition"};
 
 namespace {
@@ -244,6 +245,13 @@ Outcome FakeSlurm::CheckState(const Record& record, const std::string& state) co
   return std::nullopt;
 }
 
+Outcome FakeSlurm::CheckFeatures(const Node& node, const Update& update) {
+  const auto& all = update.features.empty() ? node.features : update.features;
+  const auto& active = update.active_features.empty() ? node.active_features : update.active_features;
+  const auto is_among = [&all](const std::string& feature) { return std::ranges::find(all, feature) != all.end(); };
+  return std::ranges::all_of(active, is_among) ? Outcome() : Outcome(Refusal::kFeature);
+}
+
 Outcome FakeSlurm::UpdateNodes(const std::vector<std::string>& names, const Update& update) {
   for (const std::string& name : names)
     if (!records_.contains(name)) return Refusal::kNoSuchNode;
@@ -251,11 +259,12 @@ Outcome FakeSlurm::UpdateNodes(const std::vector<std::string>& names, const Upda
   for (const std::string& name : names) {
     Record& record = records_.at(name);
     Node& node = record.node;
+    if (const Outcome no = CheckFeatures(node, update)) return no;
     if (update.comment) node.comment = *update.comment;
     if (update.extra) node.extra = *update.extra;
     if (update.topology) node.topology = *update.topology;
     if (update.weight) node.weight = *update.weight;
-    if (!update.features.empty()) node.features = node.active_features = update.features;
+    if (!update.features.empty()) node.features = update.features;
     if (!update.active_features.empty()) node.active_features = update.active_features;
     if (!update.reason.empty()) {
       node.reason = update.reason;

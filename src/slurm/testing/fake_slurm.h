@@ -2,7 +2,7 @@
 //
 // It knows what has surprised people: records outlive slurmd; IDLE wipes a drain with its reason; UNDRAIN and RESUME
 // make a node NOT_RESPONDING until it is heard from; a slurmd that registers again changes neither features nor weight
-// of its record; DOWN kills jobs; jobs vanish MinJobAge after their end; a restarted slurmctld may have lost its nodes.
+// of its record; active features must be among the features, or an update changes nothing; DOWN kills jobs; jobs vanish MinJobAge after their end; a restarted slurmctld may have lost its nodes.
 // It schedules nothing: a test says which job runs where. test/slurm compares it with the real thing.
 //
 // FakeSlurmrestd (fake_slurmrestd.h) puts slurmrestd's HTTP in front of it.
@@ -26,7 +26,7 @@ struct Refusal {
   int64_t number;
   std::string_view text;
 
-  static const Refusal kNoSuchNode, kBusy, kTransition;
+  static const Refusal kNoSuchNode, kBusy, kTransition, kFeature;
   friend bool operator==(const Refusal& a, const Refusal& b) { return a.number == b.number; }
 };
 using Outcome = std::optional<Refusal>;  // nullopt: done
@@ -118,6 +118,7 @@ class FakeSlurm {
 
   NodeState StateOf(const Record& record) const;
   Outcome CheckState(const Record& record, const std::string& state) const;
+  static Outcome CheckFeatures(const Node& node, const Update& update);
   void ApplyState(Record& record, const Update& update);
   void SettleReason(Record& record);
   void Register(const std::string& name);
