@@ -7,7 +7,7 @@
 namespace capstan::op::controller {
 namespace {
 
-using testing::ExpectGolden;
+using test::ExpectGolden;
 
 Config Plain() {
   Config config;

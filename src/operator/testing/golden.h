@@ -12,7 +12,7 @@
 
 #include "json/value.h"
 
-namespace capstan::op::testing {
+namespace capstan::op::test {
 
 // `value` on many lines, keys sorted, so that a difference can be read.
 inline std::string Pretty(const json::Value& value, const std::string& indent = "") {
@@ -56,4 +56,4 @@ inline void ExpectGoldenJson(const std::string& folder, const std::string& file,
   ExpectGolden(folder, file, *value);
 }
 
-}  // namespace capstan::op::testing
+}  // namespace capstan::op::test

@@ -1,0 +1,453 @@
+#include "operator/controller/decide.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/controller/children.h"
+#include "operator/controller/contract.h"
+#include "operator/controller/questions.h"
+#include "operator/names.h"
+#include "operator/testing/golden.h"
+#include "operator/testing/world.h"
+
+namespace capstan::op::controller {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+using test::ActionNames;
+using test::BodyOf;
+using test::ChildNames;
+using test::ConditionOf;
+
+class ControllerTest : public ::testing::Test {
+ protected:
+  ControllerTest() {
+    controller.metadata = {.name = "main", .namespace_ = "slurm", .uid = "uid-main", .generation = 3};
+    controller.spec.slurm_key_ref = {.name = "main-auth-slurm", .key = "slurm.key"};
+    controller.spec.jwt_key_ref = {.name = "main-auth-jwt", .key = "jwt.key"};
+  }
+
+  void HaveKeys() {
+    world.Secret("main-auth-slurm", {"slurm.key"}, "slurm");
+    world.Secret("main-auth-jwt", {"jwt.key"}, "jwt");
+  }
+
+  plan::Plan Look() {
+    world.Put(controller);
+    plan::Plan plan = world.Decide(&Decide, "main");
+    KeepsContract(plan);
+    return plan;
+  }
+
+  // Whatever a test lets the Decide see, the Plan is within what a Controller may do.
+  void KeepsContract(const plan::Plan& plan) {
+    for (const plan::Child& child : plan.children) {
+      const auto breach = Breach(controller, {"apply", std::string(child.resource->kind), child.key, "", child.body});
+      EXPECT_FALSE(breach.has_value()) << *breach;
+    }
+    for (const plan::Action& action : plan.actions) {
+      const std::string target = action.effect->target();
+      const size_t blank = target.find(' '), slash = target.find('/');
+      const std::map<std::string_view, std::string> verbs = {
+          {"create key", "create"}, {"activate", "patch"}, {"deactivate", "patch"}, {"delete", "delete"}};
+      const Call call{verbs.at(action.effect->verb()), target.substr(0, blank),
+                      {target.substr(blank + 1, slash - blank - 1), target.substr(slash + 1)}};
+      const auto breach = Breach(controller, call);
+      EXPECT_FALSE(breach.has_value()) << *breach;
+    }
+  }
+
+  // As if the children of `plan` had been applied: what the stores show of them then.
+  void Applied(const plan::Plan& plan) {
+    const auto config = json::Decode<ConfigMap>(BodyOf(plan, "ConfigMap", "main-config"));
+    if (config) world.Put(*config);
+    const auto set = json::Decode<StatefulSet>(BodyOf(plan, "StatefulSet", "main-controller"));
+    if (set) world.Put(*set);
+  }
+
+  std::string PodAnnotation(const plan::Plan& plan, std::string_view key) {
+    const auto set = json::Parse(BodyOf(plan, "StatefulSet", "main-controller"));
+    return set ? std::string(json::FindText(*set, {"spec", "template", "metadata", "annotations", key})) : "no StatefulSet";
+  }
+  std::string SlurmConf(const plan::Plan& plan) {
+    const auto config = json::Parse(BodyOf(plan, "ConfigMap", "main-config"));
+    return config ? std::string(json::FindText(*config, {"data", "slurm.conf"})) : "";
+  }
+
+  api::RestApi MakeRestApi(std::string name, std::string created) {
+    api::RestApi rest_api;
+    rest_api.metadata = {.name = std::move(name), .creation_timestamp = ParseRfc3339(created)};
+    rest_api.spec.controller_ref.name = "main";
+    return rest_api;
+  }
+
+  test::TestWorld world;
+  api::Controller controller;
+};
+
+TEST_F(ControllerTest, MissingObjectWantsNothing) {
+  const plan::Plan plan = world.Decide(&Decide, "main");
+  EXPECT_THAT(plan.children, IsEmpty());
+  EXPECT_THAT(plan.actions, IsEmpty());
+  EXPECT_FALSE(plan.status.has_value());
+}
+
+TEST_F(ControllerTest, DefaultObjectsArePinned) {
+  HaveKeys();
+  const plan::Plan plan = Look();
+  EXPECT_TRUE(plan.children_complete);
+  EXPECT_THAT(ChildNames(plan), ElementsAre("Service slurm-workers-main", "PodDisruptionBudget slurm-workers-pdb-main",
+                                            "ConfigMap main-config", "Service main-controller-internal",
+                                            "Service main-controller", "StatefulSet main-controller"));
+  for (const plan::Child& child : plan.children) {
+    test::ExpectGoldenJson("controller", "default-" + std::string(child.resource->kind) + "-" + child.key.name + ".json", child.body);
+  }
+}
+
+TEST_F(ControllerTest, EverythingIsPinned) {
+  HaveKeys();
+  controller.metadata.labels = {{"team", "hpc"}, {"helm.sh/chart", "slurm-1.0"}};
+  controller.metadata.annotations = {{"owner", "me"}, {"kubectl.kubernetes.io/last-applied-configuration", "{}"},
+                                     {"meta.helm.sh/release-name", "r"}};
+  controller.spec.cluster_name = "hpc";
+  controller.spec.inplace_reconfigure = true;
+  controller.spec.slurmctld.text = R"({"image":"mine/slurmctld:1","args":["-v"],"resources":{"limits":{"cpu":"2"}},
+      "livenessProbe":{"failureThreshold":9},"readinessProbe":{"exec":{"command":["true"]}},
+      "securityContext":{"runAsNonRoot":false}})";
+  controller.spec.logfile.text = R"({"image":"busybox","resources":{"limits":{"memory":"16Mi"}}})";
+  controller.spec.pod_template.metadata = {{{"rack", "1"}}, {{"note", "x"}}};
+  controller.spec.pod_template.spec.text = R"({"nodeSelector":{"disk":"ssd"},"tolerations":[{"operator":"Exists"}],
+      "containers":[{"name":"extra","image":"e"}],"volumes":[{"name":"mine","emptyDir":{}}],
+      "affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone"}]}}})";
+  controller.spec.config_file_refs = {{"files"}};
+  controller.spec.prolog_script_refs = {{"prologs"}};
+  controller.spec.jwks_key_ref = {.name = "jwks", .key = "keys.json"};
+  controller.spec.service.port = 7000;
+  controller.spec.service.node_port = 30817;
+  controller.spec.service.spec.text = R"({"type":"NodePort","externalIPs":["192.0.2.1"],"selector":{"more":"x"}})";
+  controller.spec.service.metadata.annotations = {{"lb", "internal"}};
+  controller.spec.persistence = api::Persistence();
+  controller.spec.persistence->storage_class_name = "fast";
+  world.Files("files", {"cgroup.conf", "gres.conf"});
+  world.Files("prologs", {"10-a.sh"});
+  const plan::Plan plan = Look();
+  for (const auto& [kind, name] : {std::pair("ConfigMap", "main-config"), std::pair("Service", "main-controller"),
+                                   std::pair("StatefulSet", "main-controller")}) {
+    test::ExpectGoldenJson("controller", std::string("everything-") + kind + ".json", BodyOf(plan, kind, name));
+  }
+}
+
+TEST_F(ControllerTest, NothingOfSlurmctldMovesWhileAQuestionIsOpen) {
+  const plan::Plan plan = Look();
+  EXPECT_FALSE(plan.children_complete);
+  EXPECT_THAT(ChildNames(plan), Not(Contains("StatefulSet main-controller")));
+  EXPECT_THAT(plan.actions, IsEmpty());
+  EXPECT_THAT(ConditionOf(plan, "Ready"), StartsWith("False ReadingKeys: "));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("False "));
+}
+
+TEST_F(ControllerTest, NoKeyIsMadeUnasked) {
+  world.Absent("secret slurm/main-auth-slurm");
+  world.Absent("secret slurm/main-auth-jwt");
+  const plan::Plan plan = Look();
+  EXPECT_THAT(plan.actions, IsEmpty());
+  EXPECT_FALSE(plan.children_complete);
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              StartsWith("True KeyMissing: Secret slurm/main-auth-slurm, named in spec.slurmKeyRef, is missing; create it"));
+}
+
+TEST_F(ControllerTest, MissingKeysAreMadeWhenAskedFor) {
+  controller.metadata.annotations = {{"slinky.slurm.net/generate-keys", "true"}};
+  world.Absent("secret slurm/main-auth-slurm");
+  world.Absent("secret slurm/main-auth-jwt");
+  EXPECT_THAT(ActionNames(Look()),
+              ElementsAre("create key Secret slurm/main-auth-slurm", "create key Secret slurm/main-auth-jwt"));
+  controller.metadata.annotations = {{"slinky.slurm.net/generate-keys", "jwt"}};
+  EXPECT_THAT(ActionNames(Look()), ElementsAre("create key Secret slurm/main-auth-jwt"));
+}
+
+TEST_F(ControllerTest, ALostKeyOfARunningClusterIsNeverReplaced) {
+  controller.metadata.annotations = {{"slinky.slurm.net/generate-keys", "true"}};
+  HaveKeys();
+  Applied(Look());
+  world.Absent("secret slurm/main-auth-slurm");
+  const plan::Plan plan = Look();
+  EXPECT_THAT(plan.actions, IsEmpty());
+  EXPECT_FALSE(plan.children_complete) << "the StatefulSet would be removed";
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True KeyMissing: "));
+}
+
+TEST_F(ControllerTest, SecretWithoutTheKeySaysWhatItHas) {
+  HaveKeys();
+  world.Secret("main-auth-slurm", {"a", "b"});
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), HasSubstr("has no key \"slurm.key\"; it has: a, b"));
+}
+
+TEST_F(ControllerTest, UnreadableSecretChangesNothingAfterAGoodAnswer) {
+  HaveKeys();
+  const plan::Plan before = Look();
+  world.Failed("secret slurm/main-auth-slurm", "connection refused");
+  EXPECT_EQ(BodyOf(Look(), "StatefulSet", "main-controller"), BodyOf(before, "StatefulSet", "main-controller"));
+}
+
+TEST_F(ControllerTest, PodIsReplacedForWhatItReadsAndNothingElse) {
+  HaveKeys();
+  const std::string before = BodyOf(Look(), "StatefulSet", "main-controller");
+  const auto changed = [&] { return BodyOf(Look(), "StatefulSet", "main-controller") != before; };
+  const api::Controller plain = controller;
+
+  controller.metadata.annotations = {{"kubectl.kubernetes.io/last-applied-configuration", "{}"}};
+  EXPECT_FALSE(changed()) << "kubectl's bookkeeping";
+  controller = plain;
+  controller.spec.extra_conf = "# a comment\n";
+  EXPECT_FALSE(changed()) << "a comment";
+  controller.spec.extra_conf = "ReturnToService=2";
+  EXPECT_TRUE(changed()) << "a configuration line";
+  controller.spec.inplace_reconfigure = true;
+  EXPECT_EQ(PodAnnotation(Look(), kHashSlurmConfig), "") << "the sidecar tells slurmctld";
+  controller = plain;
+  world.Secret("main-auth-jwt", {"jwt.key"}, "another");
+  EXPECT_TRUE(changed()) << "a new signing key";
+}
+
+TEST_F(ControllerTest, FilesOfTheUserCountAsConfiguration) {
+  HaveKeys();
+  controller.spec.config_file_refs = {{"files"}};
+  world.Files("files", {"gres.conf"}, "one");
+  const std::string before = PodAnnotation(Look(), kHashSlurmConfig);
+  EXPECT_THAT(before, Not(IsEmpty()));
+  world.Files("files", {"gres.conf"}, "two");
+  EXPECT_NE(PodAnnotation(Look(), kHashSlurmConfig), before);
+}
+
+TEST_F(ControllerTest, OwnCgroupConfReplacesOurs) {
+  HaveKeys();
+  controller.spec.config_file_refs = {{"files"}};
+  world.Files("files", {"cgroup.conf"});
+  EXPECT_THAT(BodyOf(Look(), "ConfigMap", "main-config"), Not(HasSubstr("cgroup.conf\"")));
+}
+
+TEST_F(ControllerTest, RefusedConfigurationKeepsTheLastGoodOne) {
+  HaveKeys();
+  controller.spec.extra_conf = "ReturnToService=2";
+  const plan::Plan good = Look();
+  Applied(good);
+  controller.spec.extra_conf = "ReturnToService=2\nnonsense";
+  const plan::Plan plan = Look();
+  EXPECT_EQ(BodyOf(plan, "ConfigMap", "main-config"), BodyOf(good, "ConfigMap", "main-config"));
+  EXPECT_EQ(BodyOf(plan, "StatefulSet", "main-controller"), BodyOf(good, "StatefulSet", "main-controller"));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("ConfigRefused: the configuration is not published: spec.extraConf: line 2"));
+}
+
+TEST_F(ControllerTest, RefusedFirstConfigurationStartsNothing) {
+  HaveKeys();
+  controller.spec.extra_conf = "nonsense";
+  const plan::Plan plan = Look();
+  EXPECT_EQ(BodyOf(plan, "ConfigMap", "main-config"), "");
+  EXPECT_EQ(BodyOf(plan, "StatefulSet", "main-controller"), "");
+  EXPECT_FALSE(plan.children_complete);
+}
+
+TEST_F(ControllerTest, AccountingIsNeverDroppedSilently) {
+  HaveKeys();
+  api::Accounting accounting;
+  accounting.metadata.name = "db";
+  controller.spec.accounting_ref = {"db"};
+  EXPECT_EQ(BodyOf(Look(), "StatefulSet", "main-controller"), "") << "started without the accounting it asks for";
+
+  world.Put(accounting);
+  const plan::Plan with = Look();
+  EXPECT_THAT(SlurmConf(with), HasSubstr("AccountingStorageHost=db-accounting\nAccountingStoragePort=6819\n"));
+  Applied(with);
+
+  controller.spec.accounting_ref = {"gone"};
+  const plan::Plan plan = Look();
+  EXPECT_EQ(SlurmConf(plan), SlurmConf(with));
+  EXPECT_FALSE(plan.children_complete);
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("Accounting slurm/gone, named in spec.accountingRef, does not exist"));
+
+  accounting.spec.external = true;
+  accounting.spec.external_config = {"db.example.com", 7819};
+  world.Put(accounting);
+  controller.spec.accounting_ref = {"db"};
+  EXPECT_THAT(SlurmConf(Look()), HasSubstr("AccountingStorageHost=db.example.com\nAccountingStoragePort=7819\n"));
+}
+
+TEST_F(ControllerTest, NodeSetsAreWrittenByName) {
+  HaveKeys();
+  for (const auto& [name, hostname] : {std::pair("b", "gpu-"), std::pair("a", "")}) {
+    api::NodeSet set;
+    set.metadata.name = name;
+    set.spec.controller_ref.name = "main";
+    if (*hostname) set.spec.pod_template.spec.text = R"({"hostname":"gpu-"})";
+    set.spec.partition = api::NodeSetPartition{true, "State=UP"};
+    world.Put(set);
+  }
+  EXPECT_THAT(SlurmConf(Look()), HasSubstr("NodeSet=a Feature=a\nPartitionName=a Nodes=a State=UP\n"
+                                           "NodeSet=gpu Feature=gpu\nPartitionName=gpu Nodes=gpu State=UP\n"));
+}
+
+TEST_F(ControllerTest, SlurmIsReachedThroughTheOldestRestApi) {
+  HaveKeys();
+  EXPECT_FALSE(Look().slurm.has_value());
+  world.Put(MakeRestApi("young", "2026-11-02T00:00:00Z"));
+  api::RestApi old = MakeRestApi("old", "2026-11-01T00:00:00Z");
+  old.spec.service.port = 8080;
+  world.Put(old);
+  const plan::Plan plan = Look();
+  EXPECT_EQ(plan.slurm_cluster, "slurm/main");
+  EXPECT_EQ(plan.slurm, (plan::SlurmConnection{"http://old-restapi.slurm:8080", {"slurm", "main-auth-jwt"}, "jwt.key"}));
+}
+
+TEST_F(ControllerTest, ExternalRunsNothing) {
+  HaveKeys();
+  controller.spec.external = true;
+  controller.spec.external_config = {"head.example.com", 7000};
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ChildNames(plan), ElementsAre("Service slurm-workers-main", "PodDisruptionBudget slurm-workers-pdb-main",
+                                            "ConfigMap main-config"));
+  EXPECT_THAT(SlurmConf(plan), HasSubstr("SlurmctldHost=head.example.com\nSlurmctldPort=7000\n"));
+  EXPECT_THAT(ConditionOf(plan, "Ready"), StartsWith("True "));
+  EXPECT_TRUE(plan.children_complete);
+}
+
+TEST_F(ControllerTest, ReadyFollowsTheStatefulSet) {
+  HaveKeys();
+  const plan::Plan first = Look();
+  EXPECT_THAT(ConditionOf(first, "Ready"), StartsWith("False Creating"));
+  StatefulSet set = *json::Decode<StatefulSet>(BodyOf(first, "StatefulSet", "main-controller"));
+  set.metadata.uid = "set";
+  world.Put(set);
+  EXPECT_THAT(ConditionOf(Look(), "Progressing"), StartsWith("True Starting: slurmctld is starting: 0 of 1 ready"));
+  set.status = {.observed_generation = 1, .ready_replicas = 1};
+  world.Put(set);
+  const plan::Plan plan = Look();
+  EXPECT_EQ(ConditionOf(plan, "Ready"), "True Ready: slurmctld is ready");
+  EXPECT_THAT(ConditionOf(plan, "Progressing"), StartsWith("False "));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("False "));
+}
+
+TEST_F(ControllerTest, SaysWhyAPodDoesNotStart) {
+  HaveKeys();
+  StatefulSet set = *json::Decode<StatefulSet>(BodyOf(Look(), "StatefulSet", "main-controller"));
+  set.metadata.uid = "set";
+  world.Put(set);
+  Pod pod;
+  pod.metadata = {.name = "main-controller-0", .owner_references = {{.kind = "StatefulSet", .uid = "set", .controller = true}}};
+  pod.status.container_statuses = {{.name = "slurmctld", .state = {ContainerWaiting{"ImagePullBackOff", "no such image"}}}};
+  world.Put(pod);
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"),
+              StartsWith("True PodFailing: pod main-controller-0, container slurmctld: ImagePullBackOff: no such image"));
+}
+
+TEST_F(ControllerTest, FailedActionEndsInACondition) {
+  HaveKeys();
+  world.failures = {{.verb = "apply", .target = "StatefulSet slurm/main-controller", .code = Code::kInvalid,
+                     .message = "spec.template is wrong", .tries = 1}};
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"),
+              HasSubstr("ActionFailed: apply StatefulSet slurm/main-controller failed: spec.template is wrong"));
+}
+
+TEST_F(ControllerTest, UnchangedWorldGivesTheSameStatusLater) {
+  HaveKeys();
+  const plan::Plan first = Look();
+  controller.status = *json::Decode<api::ControllerStatus>(*first.status);
+  world.now += 1h;
+  EXPECT_EQ(Look().status, first.status);
+}
+
+// --- High availability -----------------------------------------------------------------------------------------------------
+
+class HaTest : public ControllerTest {
+ protected:
+  HaTest() {
+    HaveKeys();
+    controller.spec.ha = api::HighAvailability{true, 1};
+    controller.spec.persistence = api::Persistence();
+    controller.spec.persistence->enabled = true;
+    controller.spec.persistence->existing_claim = "state";
+    Modes({"ReadWriteMany"});
+  }
+  void Modes(std::vector<std::string> modes) {
+    world.Answer("claim modes slurm/state", std::make_shared<const std::vector<std::string>>(std::move(modes)));
+  }
+  void PutPods() {
+    StatefulSet set;
+    set.metadata = {.name = "main-controller", .uid = "set", .owner_references = {{.uid = "uid-main", .controller = true}}};
+    set.spec.service_name = "main-controller-internal";
+    world.Put(set);
+    for (const std::string name : {"main-controller-0", "main-controller-1"}) {
+      Pod pod;
+      pod.metadata = {.name = name, .owner_references = {{.uid = "set", .controller = true}}};
+      world.Put(pod);
+    }
+  }
+};
+
+TEST_F(HaTest, RunsBackupsOnOneClaim) {
+  const plan::Plan plan = Look();
+  const auto set = json::Parse(BodyOf(plan, "StatefulSet", "main-controller"));
+  ASSERT_TRUE(set.has_value());
+  EXPECT_EQ(json::Serialize(*json::Find(*set, {"spec", "replicas"})), "2");
+  EXPECT_EQ(json::Find(*set, {"spec", "volumeClaimTemplates"}), nullptr);
+  EXPECT_EQ(json::FindText(*set, {"spec", "template", "metadata", "labels", kLabelActive}), "");
+  EXPECT_THAT(SlurmConf(plan), HasSubstr("SlurmctldHost=main-controller-1(main-controller-1.main-controller-internal.slurm)\n"));
+}
+
+TEST_F(HaTest, RefusesAClaimOfOnePod) {
+  Modes({"ReadWriteOnce"});
+  const plan::Plan plan = Look();
+  EXPECT_EQ(BodyOf(plan, "StatefulSet", "main-controller"), "");
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("ClaimRefused: spec.ha needs access mode ReadWriteMany"));
+}
+
+TEST_F(HaTest, AcceptsAClaimThatIsNotThereYet) {
+  world.Absent("claim modes slurm/state");
+  EXPECT_NE(BodyOf(Look(), "StatefulSet", "main-controller"), "");
+}
+
+TEST_F(HaTest, RefusesWithoutASharedClaim) {
+  controller.spec.persistence->existing_claim = "";
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), HasSubstr("spec.ha needs spec.persistence.existingClaim"));
+  controller.spec.persistence->enabled = false;
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), HasSubstr("spec.ha needs spec.persistence: "));
+}
+
+TEST_F(HaTest, ServiceFollowsTheOneInCharge) {
+  PutPods();
+  EXPECT_THAT(ActionNames(Look()), ElementsAre("activate Pod slurm/main-controller-0"));
+  world.Put(MakeRestApi("main", "2026-11-01T00:00:00Z"));
+  world.Answer("slurmctld in charge of slurm/main", std::make_shared<const std::string>("main-controller-1"));
+  EXPECT_THAT(ActionNames(Look()), ElementsAre("activate Pod slurm/main-controller-1"));
+}
+
+TEST_F(ControllerTest, OldStatefulSetIsMadeAnewOnlyIfItIsOurs) {
+  HaveKeys();
+  StatefulSet set;
+  set.metadata = {.name = "main-controller", .uid = "set", .owner_references = {{.uid = "uid-main", .controller = true}}};
+  set.spec.service_name = "main-controller";
+  world.Put(set);
+  plan::Plan plan = Look();
+  EXPECT_THAT(ActionNames(plan), ElementsAre("delete StatefulSet slurm/main-controller"));
+  EXPECT_EQ(BodyOf(plan, "StatefulSet", "main-controller"), "");
+
+  set.metadata.owner_references[0].uid = "somebody";
+  world.Put(set);
+  EXPECT_THAT(Look().actions, IsEmpty());
+}
+
+TEST_F(ControllerTest, PortsOfTheServiceMayNotCollide) {
+  HaveKeys();
+  controller.spec.service.spec.text = R"({"ports":[{"name":"slurmctld","port":1}]})";
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("spec.service.spec.ports: the name \"slurmctld\" is taken"));
+  EXPECT_FALSE(plan.children_complete);
+}
+
+}  // namespace
+}  // namespace capstan::op::controller

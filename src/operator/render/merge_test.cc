@@ -1,0 +1,137 @@
+#include "operator/render/merge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/conditions.h"
+#include "operator/names.h"
+#include "operator/render/conditions.h"
+#include "operator/render/metadata.h"
+#include "operator/render/parts.h"
+
+namespace capstan::op::render {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Text(const Result<JsonObject>& object) {
+  return object ? json::SerializeCanonical(Json(*object)) : object.error().message();
+}
+
+JsonObject Parsed(const char* text) { return json::Parse(text).value().as_object(); }
+
+TEST(MergeContainer, UserArgumentsFollowOurs) {
+  EXPECT_EQ(Text(MergeContainer(Parsed(R"({"name":"slurmd","args":["-Z"]})"), {R"({"args":["-v"],"command":["x"],"name":"y"})"}, "")),
+            R"({"args":["-Z","-v"],"command":["x"],"name":"slurmd"})");
+}
+
+TEST(MergeContainer, FalseZeroAndEmptyAreHonoured) {
+  EXPECT_EQ(Text(MergeContainer(Parsed(R"({"securityContext":{"privileged":true,"runAsUser":401},"workingDir":"/x"})"),
+                                {R"({"securityContext":{"privileged":false,"runAsUser":0},"workingDir":""})"}, "")),
+            R"({"securityContext":{"privileged":false,"runAsUser":0},"workingDir":""})");
+}
+
+TEST(MergeContainer, NullRemovesWhatWeSet) {
+  EXPECT_EQ(Text(MergeContainer(Parsed(R"({"lifecycle":{"preStop":{}},"name":"a"})"), {R"({"lifecycle":null})"}, "")),
+            R"({"name":"a"})");
+}
+
+TEST(MergeContainer, ProbeHandlerReplacesAndThresholdsKeep) {
+  const JsonObject base{{"livenessProbe", Patient(HttpProbe("/livez", "slurmd"))}};
+  EXPECT_EQ(Text(MergeContainer(base, {R"({"livenessProbe":{"failureThreshold":9}})"}, "")),
+            R"({"livenessProbe":{"failureThreshold":9,"httpGet":{"path":"/livez","port":"slurmd"},"periodSeconds":10}})");
+  EXPECT_EQ(Text(MergeContainer(base, {R"({"livenessProbe":{"exec":{"command":["true"]}}})"}, "")),
+            R"({"livenessProbe":{"exec":{"command":["true"]},"failureThreshold":6,"periodSeconds":10}})");
+}
+
+TEST(MergeContainer, BadJsonNamesTheField) {
+  EXPECT_THAT(Text(MergeContainer({}, {"[1]"}, "spec.slurmd")), HasSubstr("spec.slurmd"));
+}
+
+TEST(MergePodSpec, OurTolerationsAndSearchesStay) {
+  EXPECT_EQ(Text(MergePodSpec(Parsed(R"({"tolerations":[{"key":"ours"}],"dnsConfig":{"searches":["a"]}})"),
+                              {R"({"tolerations":[{"key":"mine"}],"dnsConfig":{"searches":["b"]}})"}, "")),
+            R"({"dnsConfig":{"searches":["a","b"]},"tolerations":[{"key":"ours"},{"key":"mine"}]})");
+}
+
+TEST(MergePodSpec, ContainersAreJoinedOursFirst) {
+  EXPECT_EQ(Text(MergePodSpec(Parsed(R"({"containers":[{"name":"slurmd"}]})"), {R"({"containers":[{"name":"x"}]})"}, "")),
+            R"({"containers":[{"name":"slurmd"},{"name":"x"}]})");
+}
+
+TEST(MergeService, AddsOurPortAndSelectorAndDropsExternalIps) {
+  EXPECT_EQ(Text(MergeService({R"({"type":"NodePort","externalIPs":["192.0.2.1"],"ports":[{"name":"x","port":1}],"selector":{"a":"b"}})"},
+                              {{"slurmctld", 6817, 30817, "slurmctld"}}, {{"a", "c"}}, "spec.service.spec")),
+            R"({"ports":[{"name":"x","port":1},{"name":"slurmctld","nodePort":30817,"port":6817,"protocol":"TCP",)"
+            R"("targetPort":"slurmctld"}],"selector":{"a":"c"},"type":"NodePort"})");
+}
+
+TEST(MergeService, RefusesPortsThatCollide) {
+  EXPECT_EQ(Text(MergeService({R"({"ports":[{"name":"x","port":6817}]})"}, {{"slurmctld", 6817, 0, "slurmctld"}}, {}, "spec.service.spec")),
+            "spec.service.spec.ports: the number 6817 is taken by another port of this Service");
+}
+
+// --- Metadata --------------------------------------------------------------------------------------------------------------
+
+TEST(Metadata, ClientsBookkeepingIsNotInherited) {
+  json::ObjectMeta meta;
+  meta.annotations = {{"kubectl.kubernetes.io/last-applied-configuration", "{}"}, {"meta.helm.sh/release-name", "r"},
+                      {"argocd.argoproj.io/tracking-id", "x"}, {"slinky.slurm.net/generate-keys", "true"}, {"mine", "1"}};
+  meta.labels = {{"helm.sh/chart", "slurm-1"}, {"app.kubernetes.io/version", "26.05"}, {"team", "hpc"}};
+  EXPECT_EQ(Inherited(meta).annotations, (StringMap{{"mine", "1"}}));
+  EXPECT_EQ(Inherited(meta).labels, meta.labels);
+  EXPECT_EQ(InheritedByPod(meta).labels, (StringMap{{"team", "hpc"}})) << "an upgrade of the chart would restart pods";
+}
+
+TEST(Metadata, WhatIsAddedLaterWins) {
+  Metadata metadata{{{"a", "1"}}, {}};
+  metadata.Add({{"a", "2"}}, {{"b", "3"}});
+  EXPECT_EQ(metadata, (Metadata{{{"a", "2"}}, {{"b", "3"}}}));
+}
+
+// --- Conditions --------------------------------------------------------------------------------------------------------------
+
+TEST(Conditions, KeepTheirTimeWhileTheyStand) {
+  const Time start = *ParseRfc3339("2026-11-21T08:00:00Z");
+  Findings findings;
+  findings.Wait("Starting", "0 of 1 ready");
+  api::Conditions conditions = ConditionsOf({}, findings, 1, start);
+  findings = {};
+  findings.Wait("Starting", "still 0 of 1 ready");
+  conditions = ConditionsOf(conditions, findings, 2, start + 1h);
+  EXPECT_EQ(api::FindCondition(conditions, api::kReady)->last_transition_time, start);
+  EXPECT_EQ(api::FindCondition(conditions, api::kReady)->message, "still 0 of 1 ready");
+  EXPECT_EQ(api::FindCondition(conditions, api::kReady)->observed_generation, 2);
+  findings = {};
+  findings.Ready("ready");
+  conditions = ConditionsOf(conditions, findings, 2, start + 2h);
+  EXPECT_EQ(api::FindCondition(conditions, api::kReady)->last_transition_time, start + 2h);
+  EXPECT_EQ(api::FindCondition(conditions, api::kDegraded)->last_transition_time, start);
+  EXPECT_EQ(conditions.size(), 3u);
+}
+
+TEST(Conditions, SayEveryProblemAndKeepReadyTrue) {
+  Findings findings;
+  findings.Ready("ready");
+  findings.Problem("A", "one");
+  findings.Problem("B", "two");
+  const api::Conditions conditions = ConditionsOf({}, findings, 1, Time());
+  EXPECT_EQ(api::ConditionStatus(conditions, api::kReady), "True");
+  EXPECT_EQ(api::FindCondition(conditions, api::kDegraded)->message, "one; two");
+  EXPECT_EQ(api::FindCondition(conditions, api::kDegraded)->reason, "A");
+}
+
+TEST(PodTrouble, SaysWhatDoesNotPassByItself) {
+  Pod pod;
+  pod.metadata.name = "w-3";
+  pod.status.conditions = {{.type = "PodScheduled", .status = "False", .reason = "Unschedulable", .message = "no node is left"}};
+  EXPECT_EQ(PodTrouble(pod), "pod w-3 cannot be placed: no node is left");
+  pod.status.conditions.clear();
+  pod.status.container_statuses = {{.name = "slurmd", .state = {ContainerWaiting{"ContainerCreating", ""}}}};
+  EXPECT_EQ(PodTrouble(pod), "");
+  pod.status.init_container_statuses = {{.name = "logfile", .state = {ContainerWaiting{"CrashLoopBackOff", "back-off"}}}};
+  EXPECT_EQ(PodTrouble(pod), "pod w-3, container logfile: CrashLoopBackOff: back-off");
+}
+
+}  // namespace
+}  // namespace capstan::op::render

@@ -1,0 +1,170 @@
+#include "operator/render/worker_pod.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/names.h"
+#include "operator/render/json.h"
+#include "operator/render/revision.h"
+#include "operator/testing/golden.h"
+
+namespace capstan::op::render {
+namespace {
+
+using ::testing::HasSubstr;
+
+class WorkerPodTest : public ::testing::Test {
+ protected:
+  WorkerPodTest() {
+    controller.metadata = {.name = "main", .namespace_ = "slurm", .uid = "uid-main"};
+    controller.spec.slurm_key_ref = {.name = "main-auth-slurm", .key = "slurm.key"};
+    set.metadata = {.name = "main-worker-gpu", .namespace_ = "slurm", .uid = "uid-set"};
+    set.spec.controller_ref.name = "main";
+  }
+
+  Json Pod(int ordinal = 0) {
+    const auto worker = WorkerPod(set, controller, ordinal);
+    EXPECT_TRUE(worker.has_value()) << worker.error().message();
+    return json::Parse(worker ? worker->body : "{}").value();
+  }
+  Json Container(int ordinal = 0) { return Pod(ordinal).at("spec").at("containers").at(0); }
+  std::string Environment(std::string_view name) {
+    for (const Json& variable : Container().at("env").as_array()) {
+      if (json::FindText(variable, {"name"}) == name) return std::string(json::FindText(variable, {"value"}));
+    }
+    return "none";
+  }
+
+  api::Controller controller;
+  api::NodeSet set;
+};
+
+TEST_F(WorkerPodTest, DefaultIsPinned) { test::ExpectGolden("render", "worker-default.json", Pod()); }
+
+TEST_F(WorkerPodTest, EverythingIsPinned) {
+  set.metadata.labels = {{"team", "hpc"}, {"helm.sh/chart", "slurm-1.0"}};
+  set.metadata.annotations = {{"owner", "me"}, {"meta.helm.sh/release-name", "r"}};
+  set.spec.ordinal_padding = 3;
+  set.spec.extra_conf = "Weight=10 Feature=a100 Gres=gpu:4";
+  set.spec.slurmd.text = R"({"image":"mine/slurmd:1","args":["-vv"],"env":[{"name":"MINE","value":"1"}],
+      "resources":{"limits":{"cpu":"1500m","memory":"2Gi","nvidia.com/gpu":4}},
+      "livenessProbe":{"failureThreshold":30},"securityContext":{"privileged":false}})";
+  set.spec.logfile.text = R"({"image":"busybox","imagePullPolicy":"Always"})";
+  set.spec.ssh = api::NodeSetSsh{true, "X11Forwarding yes", {.name = "sssd", .key = "sssd.conf"}};
+  set.spec.pod_template.metadata = {{{"rack", "1"}}, {{"note", "x"}}};
+  set.spec.pod_template.spec.text = R"({"hostname":"gpu-","nodeName":"forced","priorityClassName":"high",
+      "tolerations":[{"key":"gpu","operator":"Exists"}],"dnsConfig":{"searches":["example.com"]},
+      "initContainers":[{"name":"init","image":"i"}],"containers":[{"name":"side","image":"s"}],
+      "volumes":[{"name":"scratch","emptyDir":{}},{"name":"shared","nfs":{"server":"n","path":"/"}}],
+      "affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone"}]}}})";
+  set.spec.volume_claim_templates.text = R"([{"metadata":{"name":"scratch","labels":{"x":"y"}},
+      "spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}},"status":null}])";
+  const auto worker = WorkerPod(set, controller, 7, {.cluster_domain = "k8s.example", .image_prefix = "", .image_tag = ""});
+  ASSERT_TRUE(worker.has_value()) << worker.error().message();
+  EXPECT_EQ(worker->name, "main-worker-gpu-007");
+  EXPECT_EQ(worker->host, "gpu-007");
+  test::ExpectGoldenJson("render", "worker-everything.json", worker->body);
+  ASSERT_EQ(worker->claims.size(), 1u);
+  EXPECT_EQ(worker->claims[0].name, "scratch-main-worker-gpu-007");
+  test::ExpectGoldenJson("render", "worker-claim.json", worker->claims[0].body);
+  test::ExpectGoldenJson("render", "worker-ssh-config.json", SshConfig(set).body);
+}
+
+TEST_F(WorkerPodTest, ExternalSlurmctldIsConnectedTo) {
+  controller.spec.external = true;
+  controller.spec.external_config = {"head.example.com", 7000};
+  EXPECT_EQ(Container().at("args").at(2), "head.example.com:7000");
+}
+
+TEST_F(WorkerPodTest, ServicePortIsHonoured) {
+  controller.spec.service.port = 7000;
+  EXPECT_EQ(Container().at("args").at(2), "main-controller.slurm:7000");
+}
+
+TEST_F(WorkerPodTest, LimitsOfThePodCountUnlessTheContainerHasItsOwn) {
+  EXPECT_EQ(Environment("POD_CPUS"), "0");
+  EXPECT_EQ(Environment("POD_MEMORY"), "0");
+  set.spec.pod_template.spec.text = R"({"resources":{"limits":{"cpu":8,"memory":"1G"}}})";
+  EXPECT_EQ(Environment("POD_CPUS"), "8");
+  EXPECT_EQ(Environment("POD_MEMORY"), "953");
+  set.spec.slurmd.text = R"({"resources":{"limits":{"cpu":"2500m","memory":0}}})";
+  EXPECT_EQ(Environment("POD_CPUS"), "3");
+  EXPECT_EQ(Environment("POD_MEMORY"), "953");
+}
+
+TEST_F(WorkerPodTest, OversubscribedNodesTakeSeveral) {
+  EXPECT_NE(json::Find(Pod(), {"spec", "affinity", "podAntiAffinity"}), nullptr);
+  set.spec.oversubscribe_node = true;
+  EXPECT_EQ(json::Find(Pod(), {"spec", "affinity"}), nullptr);
+}
+
+TEST_F(WorkerPodTest, HostNetworkHasNoHostNameYet) {
+  set.spec.pod_template.spec.text = R"({"hostNetwork":true})";
+  EXPECT_EQ(WorkerPod(set, controller, 0)->host, "");
+}
+
+TEST_F(WorkerPodTest, BadInputSaysWhere) {
+  set.spec.extra_conf = "Weight";
+  EXPECT_THAT(WorkerPod(set, controller, 0).error().message(), HasSubstr("extraConf item \"Weight\""));
+  set.spec.extra_conf = "";
+  set.spec.pod_template.spec.text = R"({"containers":[{"image":"x"}]})";
+  EXPECT_THAT(WorkerPod(set, controller, 0).error().message(), HasSubstr("spec.template.spec"));
+  set.spec.pod_template.spec.text = "";
+  set.spec.slurmd.text = R"({"resources":{"limits":{"cpu":"lots"}}})";
+  EXPECT_THAT(WorkerPod(set, controller, 0).error().message(), HasSubstr("resources.limits.cpu"));
+}
+
+// --- Revision ------------------------------------------------------------------------------------------------------------
+
+TEST(Revision, EqualWishesAreEqualHoweverTheyAreWritten) {
+  api::NodeSet one, other;
+  one.spec.slurmd.text = R"({"image":"a","resources":{"limits":{"memory":"1024Mi","cpu":2}}})";
+  other.spec.slurmd.text = R"({ "resources": {"limits": {"cpu": "2", "memory": "1Gi"}}, "image": "a" })";
+  other.spec.ordinal_padding = 0;
+  other.spec.oversubscribe_node = false;
+  other.spec.logfile.text = "{}";
+  other.spec.ssh = api::NodeSetSsh();
+  EXPECT_EQ(Revision(one), Revision(other));
+}
+
+TEST(Revision, OnlyWhatAWorkerIsMadeFromCounts) {
+  api::NodeSet plain;
+  const std::string before = Revision(plain).value();
+  api::NodeSet other;
+  other.metadata.labels = {{"a", "b"}};
+  other.spec.replicas = 7;
+  other.spec.controller_ref.name = "x";
+  other.spec.partition = api::NodeSetPartition{true, "State=UP"};
+  EXPECT_EQ(Revision(other).value(), before);
+
+  const std::vector<void (*)(api::NodeSetSpec&)> changes = {
+      [](api::NodeSetSpec& s) { s.extra_conf = "Weight=1"; },
+      [](api::NodeSetSpec& s) { s.slurmd.text = R"({"image":"a"})"; },
+      [](api::NodeSetSpec& s) { s.logfile.text = R"({"image":"a"})"; },
+      [](api::NodeSetSpec& s) { s.ordinal_padding = 2; },
+      [](api::NodeSetSpec& s) { s.oversubscribe_node = true; },
+      [](api::NodeSetSpec& s) { s.ssh = api::NodeSetSsh{true, "", {}}; },
+      [](api::NodeSetSpec& s) { s.pod_template.spec.text = R"({"priority":1})"; },
+      [](api::NodeSetSpec& s) { s.pod_template.metadata.labels = {{"a", "b"}}; },
+  };
+  std::set<std::string> seen{before};
+  for (const auto change : changes) {
+    api::NodeSet changed;
+    change(changed.spec);
+    EXPECT_TRUE(seen.insert(Revision(changed).value()).second);
+  }
+}
+
+// A hash that changed with a release of Capstan would replace every worker.
+TEST(Revision, IsPinned) {
+  EXPECT_EQ(ShortHash(""), ShortHash(std::string_view()));
+  api::NodeSet set;
+  EXPECT_EQ(Revision(set).value(), ShortHash("{}"));
+  EXPECT_EQ(Revision(set).value(), "PINNED_EMPTY");
+  set.spec.extra_conf = "Weight=10";
+  set.spec.slurmd.text = R"({"image":"capstan/slurmd:26.05"})";
+  EXPECT_EQ(Revision(set).value(), "PINNED_SET");
+}
+
+}  // namespace
+}  // namespace capstan::op::render

@@ -1,0 +1,173 @@
+#include "operator/restapi/decide.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/later/decide.h"
+#include "operator/names.h"
+#include "operator/testing/golden.h"
+#include "operator/testing/world.h"
+
+namespace capstan::op::restapi {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+using test::BodyOf;
+using test::ChildNames;
+using test::ConditionOf;
+
+class RestApiTest : public ::testing::Test {
+ protected:
+  RestApiTest() {
+    rest_api.metadata = {.name = "main", .namespace_ = "slurm", .uid = "uid-rest", .generation = 2};
+    rest_api.spec.controller_ref.name = "main";
+  }
+
+  void HaveCluster() {
+    api::Controller controller;
+    controller.metadata.name = "main";
+    controller.spec.slurm_key_ref = {.name = "main-auth-slurm", .key = "slurm.key"};
+    world.Put(controller);
+    world.Secret("main-auth-slurm", {"slurm.key"});
+    Config("ClusterName=c\n");
+  }
+  void Config(std::string text) {
+    ConfigMap config;
+    config.metadata.name = "main-config";
+    config.data.slurm_conf = std::move(text);
+    world.Put(config);
+  }
+  plan::Plan Look() {
+    world.Put(rest_api);
+    return world.Decide(&Decide, "main");
+  }
+  std::string Deployed() { return BodyOf(Look(), "Deployment", "main-restapi"); }
+
+  test::TestWorld world;
+  api::RestApi rest_api;
+};
+
+TEST_F(RestApiTest, DefaultObjectsArePinned) {
+  HaveCluster();
+  const plan::Plan plan = Look();
+  EXPECT_TRUE(plan.children_complete);
+  EXPECT_THAT(ChildNames(plan), ElementsAre("Service main-restapi", "Deployment main-restapi"));
+  for (const plan::Child& child : plan.children) {
+    test::ExpectGoldenJson("restapi", "default-" + std::string(child.resource->kind) + ".json", child.body);
+  }
+}
+
+TEST_F(RestApiTest, EverythingIsPinned) {
+  HaveCluster();
+  api::Controller controller;
+  controller.metadata.name = "main";
+  controller.spec.slurm_key_ref = {.name = "main-auth-slurm", .key = "slurm.key"};
+  controller.spec.accounting_ref = {"db"};
+  world.Put(controller);
+  rest_api.metadata.labels = {{"team", "hpc"}, {"helm.sh/chart", "slurm-1.0"}};
+  rest_api.spec.replicas = 3;
+  rest_api.spec.slurmrestd.text = R"({"image":"mine/slurmrestd:1","args":["-v"]})";
+  rest_api.spec.pod_template.spec.text = R"({"nodeSelector":{"disk":"ssd"}})";
+  rest_api.spec.service.port = 8080;
+  rest_api.spec.service.metadata.labels = {{"x", "y"}};
+  for (const plan::Child& child : Look().children) {
+    test::ExpectGoldenJson("restapi", "everything-" + std::string(child.resource->kind) + ".json", child.body);
+  }
+}
+
+TEST_F(RestApiTest, MissingControllerIsSaidAndNothingIsTakenAway) {
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ChildNames(plan), ElementsAre("Service main-restapi"));
+  EXPECT_FALSE(plan.children_complete);
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              HasSubstr("ControllerMissing: Controller slurm/main, named in spec.controllerRef, does not exist"));
+}
+
+TEST_F(RestApiTest, WaitsForKeyAndConfiguration) {
+  api::Controller controller;
+  controller.metadata.name = "main";
+  controller.spec.slurm_key_ref = {.name = "main-auth-slurm", .key = "slurm.key"};
+  world.Put(controller);
+  EXPECT_THAT(ConditionOf(Look(), "Progressing"), StartsWith("True WaitingForKey: "));
+  world.Secret("main-auth-slurm", {"slurm.key"});
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Progressing"), StartsWith("True WaitingForConfig: "));
+  EXPECT_FALSE(plan.children_complete);
+}
+
+TEST_F(RestApiTest, IsReplacedWhenKeyOrConfigurationChange) {
+  HaveCluster();
+  const std::string before = Deployed();
+  Config("# a comment\nClusterName=c\n");
+  EXPECT_EQ(Deployed(), before);
+  Config("ClusterName=c\nReturnToService=2\n");
+  EXPECT_NE(Deployed(), before);
+  Config("ClusterName=c\n");
+  world.Secret("main-auth-slurm", {"slurm.key"}, "another");
+  EXPECT_NE(Deployed(), before);
+}
+
+TEST_F(RestApiTest, ReadyFollowsTheDeployment) {
+  HaveCluster();
+  EXPECT_THAT(ConditionOf(Look(), "Ready"), StartsWith("False Creating"));
+  Deployment deployment;
+  deployment.metadata.name = "main-restapi";
+  world.Put(deployment);
+  EXPECT_THAT(ConditionOf(Look(), "Ready"), StartsWith("False Starting: slurmrestd is starting: 0 of 1 ready"));
+  deployment.status.ready_replicas = deployment.status.updated_replicas = 1;
+  world.Put(deployment);
+  const plan::Plan plan = Look();
+  EXPECT_EQ(ConditionOf(plan, "Ready"), "True Ready: slurmrestd is ready");
+  EXPECT_THAT(ConditionOf(plan, "Progressing"), StartsWith("False "));
+}
+
+TEST_F(RestApiTest, ZeroReplicasSaysWhatThatMeans) {
+  HaveCluster();
+  rest_api.spec.replicas = 0;
+  Deployment deployment;
+  deployment.metadata.name = "main-restapi";
+  world.Put(deployment);
+  EXPECT_THAT(ConditionOf(Look(), "Ready"), HasSubstr("cannot reach Slurm"));
+}
+
+// --- Kinds that come later ---------------------------------------------------------------------------------------------------
+
+template <class T>
+plan::Plan DecideLater(plan::Plan (*decide)(const plan::World&, const kube::Key&), T object) {
+  test::TestWorld world;
+  object.metadata.name = "x";
+  world.Put(std::move(object));
+  return world.Decide(decide, "x");
+}
+
+TEST(Later, SaysSoAndTouchesNothing) {
+  for (const plan::Plan& plan : {DecideLater(&later::DecideAccounting, api::Accounting()),
+                                 DecideLater(&later::DecideLoginSet, api::LoginSet()),
+                                 DecideLater(&later::DecideToken, api::Token())}) {
+    EXPECT_THAT(plan.children, IsEmpty());
+    EXPECT_THAT(plan.actions, IsEmpty());
+    EXPECT_THAT(ConditionOf(plan, "Ready"), StartsWith("False NotManagedYet: this version of Capstan does not"));
+    EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True NotManagedYet: "));
+  }
+}
+
+TEST(Later, ExternalAccountingNeedsNothingOfUs) {
+  api::Accounting accounting;
+  accounting.spec.external = true;
+  accounting.spec.external_config = {"db.example.com", 6819};
+  const plan::Plan plan = DecideLater(&later::DecideAccounting, std::move(accounting));
+  EXPECT_EQ(ConditionOf(plan, "Ready"), "True Ready: slurmdbd runs outside of Kubernetes, at db.example.com:6819");
+}
+
+TEST(Later, MissingObjectsWantNothing) {
+  test::TestWorld world;
+  for (const auto decide : {&later::DecideAccounting, &later::DecideLoginSet, &later::DecideToken}) {
+    EXPECT_FALSE(world.Decide(decide, "none").status.has_value());
+  }
+}
+
+}  // namespace
+}  // namespace capstan::op::restapi
