@@ -38,7 +38,8 @@ class SourceCredentials final : public net::Credentials {
     CAPSTAN_TRY(const Secret* ca, sources_.ca.Read());
     CAPSTAN_TRY(const Secret* certificate, sources_.certificate.Read());
     CAPSTAN_TRY(const Secret* key, sources_.key.Read());
-    for (const Source* source : {&sources_.ca, &sources_.certificate, &sources_.key}) seen += source->generation();
+    for (const Source* source : {&sources_.ca, &sources_.certificate, &sources_.key})
+      seen += source->generation();
     if (tls_ && seen == tls_generation_) return tls_;
     material.ca_pem = ca->Reveal();
     material.certificate_pem = certificate->Reveal();
@@ -78,9 +79,10 @@ Source Source::File(std::string path, std::string field) {
 }
 
 std::optional<Source::Stamp> Source::StampOf(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   if (stat(path.c_str(), &info) != 0) return std::nullopt;
-  return Stamp{info.st_dev, info.st_ino, info.st_size, int64_t(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
+  return Stamp{info.st_dev, info.st_ino, info.st_size,
+               int64_t(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
 }
 
 Result<const Secret*> Source::Read() {
@@ -111,7 +113,8 @@ Result<void> Source::ReadFile(Stamp stamp) {
 
 Result<std::shared_ptr<net::Credentials>> MakeCredentials(CredentialSources sources) {
   auto credentials = std::make_shared<SourceCredentials>(std::move(sources));
-  if (const Result<Secret> token = credentials->Token(); !token) return Fail(Code::kInvalid, token.error().message());
+  if (const Result<Secret> token = credentials->Token(); !token)
+    return Fail(Code::kInvalid, token.error().message());
   CAPSTAN_CHECK_OK(credentials->Tls());
   return credentials;
 }

@@ -1,5 +1,5 @@
-// Credentials out of files that may be replaced at any time: a service account's projected token, a CA bundle, a
-// client certificate that is renewed.
+// Credentials out of files that may be replaced at any time: a service account's projected token, a CA
+// bundle, a client certificate that is renewed.
 #pragma once
 
 #include <sys/stat.h>
@@ -14,10 +14,10 @@
 
 namespace capstan::kube {
 
-// A text that was given outright, or that stands in a file. A file is read anew when it has been replaced or changed
-// (looked up by name each time, so that symlinks that swap whole folders are followed). Once it was read, a file that
-// vanishes or becomes unreadable leaves the old text in force: rotation may take a moment, and an expired credential
-// is refused by the server anyway.
+// A text that was given outright, or that stands in a file. A file is read anew when it has been replaced or
+// changed (looked up by name each time, so that symlinks that swap whole folders are followed). Once it was
+// read, a file that vanishes or becomes unreadable leaves the old text in force: rotation may take a moment,
+// and an expired credential is refused by the server anyway.
 //
 // `field` is what the text is called in error messages: "users[admin].user.token".
 class Source {

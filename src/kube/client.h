@@ -1,20 +1,21 @@
 // The verbs of the Kubernetes API, over any net::Transport.
 //
-//   Result<std::string> text = co_await client.Get(kPods, key, {}, deadline);            // the object as JSON
-//   Result<Pod> pod = co_await client.Get<Pod>(kPods, key, {}, deadline);                // decoded by its field table
+//   Result<std::string> text = co_await client.Get(kPods, key, {}, deadline);  // as JSON
+//   Result<Pod> pod = co_await client.Get<Pod>(kPods, key, {}, deadline);      // by its field table
 //   auto done = co_await client.Delete(kPods, key, {.uid = pod->metadata.uid}, deadline);
 //
 // What the client repeats by itself, always within the caller's deadline and with jitter:
-// - any request answered 429 with Retry-After, when the wait is shorter than what is left (the server did not begin it);
+// - any request answered 429 with Retry-After, when there is time left for it (the server did not begin);
 // - reads, after a lost connection or a 5xx; applies, after a 503.
-// Nothing else: a write whose answer was lost is the caller's to find out about (kUnknownOutcome). There is no
-// client-side throttle: API Priority and Fairness is the server's business, and 429 its way to say so.
+// Nothing else: a write whose answer was lost is the caller's to find out about (kUnknownOutcome). There is
+// no client-side throttle: API Priority and Fairness is the server's business, and 429 its way to say so.
 //
-// Every request carries an id (Audit-ID, the name under which the server's audit log knows it), which the debug log
-// shows with verb, path, status and time. Errors are those of errors.h with "get pods slurm/worker-0: " in front.
+// Every request carries an id (Audit-ID, the name under which the server's audit log knows it), which the
+// debug log shows with verb, path, status and time. Errors are those of errors.h with "get pods
+// slurm/worker-0: " in front.
 //
-// Thread: the loop's. Calls may overlap in any number. A call whose coroutine is cancelled has really stopped; a write
-// that was cancelled may have happened.
+// Thread: the loop's. Calls may overlap in any number. A call whose coroutine is cancelled has really
+// stopped; a write that was cancelled may have happened.
 #pragma once
 
 #include <cstdint>
@@ -36,19 +37,19 @@
 namespace capstan::kube {
 
 struct GetOptions {
-  std::string subresource = {};     // "status", "scale", "log"
-  bool metadata_only = false;  // PartialObjectMetadata instead of the object
-  Query query = {};                 // more, such as "container" for log
+  std::string subresource = {};  // "status", "scale", "log"
+  bool metadata_only = false;    // PartialObjectMetadata instead of the object
+  Query query = {};              // more, such as "container" for log
 };
 
 struct ListOptions {
-  std::string ns = {};                     // empty: all namespaces
+  std::string ns = {};  // empty: all namespaces
   std::string label_selector = {};
   std::string field_selector = {};
   int limit = 500;                    // objects a page; 0: all in one answer
-  std::string continue_token = {};         // of the page before; kGone when it is too old: begin anew
-  std::string resource_version = {};       // empty: what etcd has now. Never "0", which is any cache however old
-  std::string resource_version_match = {}; // "Exact", "NotOlderThan"
+  std::string continue_token = {};    // of the page before; kGone when it is too old: begin anew
+  std::string resource_version = {};  // empty: what etcd has now. Never "0", which is any cache however old
+  std::string resource_version_match = {};  // "Exact", "NotOlderThan"
   bool metadata_only = false;
 };
 
@@ -56,10 +57,10 @@ struct WatchOptions {
   std::string ns = {};
   std::string label_selector = {};
   std::string field_selector = {};
-  std::string resource_version = {};       // empty with send_initial_events: state now, then changes
+  std::string resource_version = {};  // empty with send_initial_events: state now, then changes
   bool send_initial_events = false;   // streaming list: objects as ADDED, then a bookmark that says so
   bool bookmarks = true;
-  std::optional<Duration> timeout = {};    // when the server ends the watch by itself
+  std::optional<Duration> timeout = {};  // when the server ends the watch by itself
   bool metadata_only = false;
 };
 
@@ -72,7 +73,7 @@ struct WriteOptions {
 struct ApplyOptions {
   std::string subresource = {};
   std::string field_manager = {};  // empty: the client's
-  bool force = true;          // take fields over from other managers; false: kConflict names them
+  bool force = true;               // take fields over from other managers; false: kConflict names them
   bool dry_run = false;
 };
 
@@ -81,7 +82,7 @@ enum class PatchType : uint8_t { kJson, kMerge, kStrategic };
 enum class Propagation : uint8_t { kDefault, kBackground, kForeground, kOrphan };
 
 struct DeleteOptions {
-  std::string uid = {};               // kConflict when the object has another one; give it wherever it is known
+  std::string uid = {};  // kConflict when the object has another one; give it wherever it is known
   std::string resource_version = {};  // the same
   Propagation propagation = Propagation::kDefault;
   std::optional<int64_t> grace_seconds = {};
@@ -108,7 +109,7 @@ class Client {
     std::string field_manager = "capstan";
     uint64_t seed = 1;                // of jitter and request ids; different in each process
     net::Metrics* metrics = nullptr;  // rest_client_requests_total, rest_client_request_duration_seconds
-    std::string host = {};                 // the metrics' label
+    std::string host = {};            // the metrics' label
     int tries = 6;                    // at most, of one call
   };
 
@@ -116,10 +117,11 @@ class Client {
   Client(async::Loop& loop, net::Transport& transport, Options options);
   ~Client();
 
-  // --- Reads -------------------------------------------------------------------------------------------------------
+  // --- Reads --------------------------------------------------------------------------------------------
 
   // The object as JSON. kNotFound: it is not there (or its kind, or its namespace).
-  async::Task<Result<std::string>> Get(Resource resource, Key key, GetOptions options, async::Deadline deadline);
+  async::Task<Result<std::string>> Get(Resource resource, Key key, GetOptions options,
+                                       async::Deadline deadline);
 
   // One page as JSON: a <Kind>List.
   async::Task<Result<std::string>> List(Resource resource, ListOptions options, async::Deadline deadline);
@@ -127,9 +129,10 @@ class Client {
   // Anything else that is read: "/version", "/apis/apps/v1". `target` is already encoded.
   async::Task<Result<std::string>> GetPath(std::string target, async::Deadline deadline);
 
-  // Opens a watch: one event a line. The deadline bounds the opening only; each Read has its own. Not repeated here:
-  // the caller has a state to begin again from. kGone: resource_version is too old. kInvalid: may mean that the server
-  // does not know sendInitialEvents. A too old version can also come as an ERROR event in the stream.
+  // Opens a watch: one event a line. The deadline bounds the opening only; each Read has its own. Not
+  // repeated here: the caller has a state to begin again from. kGone: resource_version is too old. kInvalid:
+  // may mean that the server does not know sendInitialEvents. A too old version can also come as an ERROR
+  // event in the stream.
   async::Task<Result<std::unique_ptr<net::BodyStream>>> OpenWatch(Resource resource, WatchOptions options,
                                                                   async::Deadline deadline);
 
@@ -142,35 +145,38 @@ class Client {
     return Decoded<Page<T>>(List(resource, std::move(options), deadline));
   }
 
-  // --- Writes ------------------------------------------------------------------------------------------------------
+  // --- Writes -------------------------------------------------------------------------------------------
   // All return the object as the server has it now. Any of them may end in kUnknownOutcome.
 
-  // kAlreadyExists when the name is taken. A subresource ("binding") is created on the object whose name `name` is;
-  // otherwise `name` may stay empty, the object says it.
-  async::Task<Result<std::string>> Create(Resource resource, Key key, std::string object, WriteOptions options,
-                                          async::Deadline deadline);
+  // kAlreadyExists when the name is taken. A subresource ("binding") is created on the object whose name
+  // `name` is; otherwise `name` may stay empty, the object says it.
+  async::Task<Result<std::string>> Create(Resource resource, Key key, std::string object,
+                                          WriteOptions options, async::Deadline deadline);
 
-  // Puts `object` in place of the one there. kConflict when its metadata.resourceVersion is not the present one.
-  async::Task<Result<std::string>> Replace(Resource resource, Key key, std::string object, WriteOptions options,
-                                           async::Deadline deadline);
+  // Puts `object` in place of the one there. kConflict when its metadata.resourceVersion is not the present
+  // one.
+  async::Task<Result<std::string>> Replace(Resource resource, Key key, std::string object,
+                                           WriteOptions options, async::Deadline deadline);
 
-  // Server-side apply: makes the fields in `object` (JSON) so, drops those applied before under the same manager and
-  // not in it now, creates the object when it is not there.
+  // Server-side apply: makes the fields in `object` (JSON) so, drops those applied before under the same
+  // manager and not in it now, creates the object when it is not there.
   async::Task<Result<std::string>> Apply(Resource resource, Key key, std::string object, ApplyOptions options,
                                          async::Deadline deadline);
 
-  // kInvalid when a JSON patch's test fails, or the patch names a list or field that is not there. kStrategic is known
-  // for built-in kinds only (415 for custom resources, kInvalid).
+  // kInvalid when a JSON patch's test fails, or the patch names a list or field that is not there. kStrategic
+  // is known for built-in kinds only (415 for custom resources, kInvalid).
   async::Task<Result<std::string>> Patch(Resource resource, Key key, PatchType type, std::string patch,
                                          WriteOptions options, async::Deadline deadline);
 
-  // The object while it still ends (finalizers, grace), or a Status when it is gone already. kNotFound is an answer
-  // that callers usually welcome; it is not hidden, since with `uid` set they may want to know.
-  async::Task<Result<std::string>> Delete(Resource resource, Key key, DeleteOptions options, async::Deadline deadline);
+  // The object while it still ends (finalizers, grace), or a Status when it is gone already. kNotFound is an
+  // answer that callers usually welcome; it is not hidden, since with `uid` set they may want to know.
+  async::Task<Result<std::string>> Delete(Resource resource, Key key, DeleteOptions options,
+                                          async::Deadline deadline);
 
-  // Everything that the selectors of `options` match in options.ns. REQUIRES: ns is not empty for a namespaced kind.
-  async::Task<Result<std::string>> DeleteCollection(Resource resource, ListOptions selection, DeleteOptions options,
-                                                    async::Deadline deadline);
+  // Everything that the selectors of `options` match in options.ns. REQUIRES: ns is not empty for a
+  // namespaced kind.
+  async::Task<Result<std::string>> DeleteCollection(Resource resource, ListOptions selection,
+                                                    DeleteOptions options, async::Deadline deadline);
 
   // Deletes a pod as far as its disruption budgets allow. kThrottled, at once: a budget says not now.
   async::Task<Result<void>> Evict(Key pod, DeleteOptions options, async::Deadline deadline);
@@ -191,8 +197,8 @@ class Client {
     return Decoded<T>(Apply(resource, std::move(key), std::move(object), std::move(options), deadline));
   }
   template <class T>
-  async::Task<Result<T>> Patch(Resource resource, Key key, PatchType type, std::string patch, WriteOptions options,
-                               async::Deadline deadline) {
+  async::Task<Result<T>> Patch(Resource resource, Key key, PatchType type, std::string patch,
+                               WriteOptions options, async::Deadline deadline) {
     return Decoded<T>(Patch(resource, std::move(key), type, std::move(patch), std::move(options), deadline));
   }
 
@@ -210,14 +216,17 @@ class Client {
                 std::string_view subresource) const;
   static void SetDelete(Call& call, const DeleteOptions& options);
   // Not a coroutine itself: its references need not outlive the call.
-  async::Task<Result<std::string>> Write(std::string_view verb, std::string_view method, std::string_view content_type,
-                                         const Resource& resource, const Key& key, const std::string& path,
-                                         std::string body, const WriteOptions& options, async::Deadline deadline);
+  async::Task<Result<std::string>> Write(std::string_view verb, std::string_view method,
+                                         std::string_view content_type, const Resource& resource,
+                                         const Key& key, const std::string& path, std::string body,
+                                         const WriteOptions& options, async::Deadline deadline);
   async::Task<Result<std::string>> Run(Call call, async::Deadline deadline);
   async::Task<Result<net::Response>> SendOnce(const Call& call, async::Deadline deadline);
   static async::Task<Error> RefusalOf(std::unique_ptr<net::BodyStream> stream, async::Deadline deadline);
-  // How long to wait before another try; nullopt: there shall be none. `status` is 0 when there was no answer.
-  std::optional<Duration> RetryWait(const Call& call, const Error& error, int status, int tries, async::Deadline deadline);
+  // How long to wait before another try; nullopt: there shall be none. `status` is 0 when there was no
+  // answer.
+  std::optional<Duration> RetryWait(const Call& call, const Error& error, int status, int tries,
+                                    async::Deadline deadline);
   std::string AddId(net::Request& request);
   void Note(const Call& call, std::string_view id, int status, Duration took);
   void LogWarnings(const net::Headers& headers);
@@ -240,7 +249,7 @@ class Client {
   std::set<std::string, std::less<>> warned_;  // texts of Warning headers already logged; bounded
 };
 
-// -----------------------------------------------------------------------------------------------------------------------
+// --------------------------------------------------------------------------------------------------------
 
 template <class T>
 const json::Schema& Page<T>::Metadata::Schema() {

@@ -22,19 +22,27 @@ class KubeClientTest : public ::testing::Test {
   template <class T>
   T Run(async::Task<T> task) {
     std::optional<T> result;
-    auto store = [](async::Task<T> inner, std::optional<T>& out) -> async::Task<void> { out = co_await std::move(inner); };
+    auto store = [](async::Task<T> inner, std::optional<T>& out) -> async::Task<void> {
+      out = co_await std::move(inner);
+    };
     async::TaskGroup group(loop_);
     group.Spawn("test", store(std::move(task), result));
     loop_.Run();
     return *std::move(result);
   }
-  Result<std::string> Get(Duration patience = 60s) { return Run(client_.Get(kThings, key_, {}, loop_.After(patience))); }
+  Result<std::string> Get(Duration patience = 60s) {
+    return Run(client_.Get(kThings, key_, {}, loop_.After(patience)));
+  }
   Result<std::string> Apply() { return Run(client_.Apply(kThings, key_, "{}", {}, loop_.After(60s))); }
-  Result<std::string> Patch() { return Run(client_.Patch(kThings, key_, PatchType::kMerge, "{}", {}, loop_.After(60s))); }
+  Result<std::string> Patch() {
+    return Run(client_.Patch(kThings, key_, PatchType::kMerge, "{}", {}, loop_.After(60s)));
+  }
   Result<void> Evict() { return Run(client_.Evict(key_, {}, loop_.After(60s))); }
   Duration elapsed() const { return loop_.Now().time_since_epoch(); }
   const net::Request& sent(size_t index = 0) const { return wire_.requests.at(index); }
-  std::string Header(std::string_view name, size_t index = 0) const { return std::string(net::Find(sent(index).headers, name)); }
+  std::string Header(std::string_view name, size_t index = 0) const {
+    return std::string(net::Find(sent(index).headers, name));
+  }
 
   async::VirtualLoop loop_;
   ScriptedTransport wire_{loop_};
@@ -56,13 +64,15 @@ TEST_F(KubeClientTest, GetAsksForOneObject) {
 
 TEST_F(KubeClientTest, ListPagesAndSelects) {
   wire_.ThenAnswer(200, testing::ListJson("ThingList", "test.capstan/v1", "7", {R"({"phase":"x"})"}, "more"));
-  ListOptions options{.ns = "ns", .label_selector = "a=b", .limit = 2, .continue_token = "tok", .metadata_only = true};
+  ListOptions options{
+      .ns = "ns", .label_selector = "a=b", .limit = 2, .continue_token = "tok", .metadata_only = true};
   const Result<Page<Thing>> page = Run(client_.List<Thing>(kThings, options, loop_.After(1s)));
   ASSERT_TRUE(page) << page.error().message();
   EXPECT_EQ(page->metadata.continue_token, "more");
   EXPECT_EQ(page->metadata.resource_version, "7");
   EXPECT_EQ(page->items.size(), 1u);
-  EXPECT_EQ(sent().target, "/apis/test.capstan/v1/namespaces/ns/things?labelSelector=a%3Db&limit=2&continue=tok");
+  EXPECT_EQ(sent().target,
+            "/apis/test.capstan/v1/namespaces/ns/things?labelSelector=a%3Db&limit=2&continue=tok");
   EXPECT_EQ(Header("Accept"), "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
 }
 
@@ -71,8 +81,9 @@ TEST_F(KubeClientTest, WatchSaysWhatItWants) {
   WatchOptions options{.field_selector = "spec.nodeName=n", .send_initial_events = true, .timeout = 300s};
   const auto stream = Run(client_.OpenWatch(kPods, options, loop_.After(1s)));
   ASSERT_TRUE(stream) << stream.error().message();
-  EXPECT_EQ(sent().target, "/api/v1/pods?watch=true&allowWatchBookmarks=true&fieldSelector=spec.nodeName%3Dn"
-                           "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300");
+  EXPECT_EQ(sent().target,
+            "/api/v1/pods?watch=true&allowWatchBookmarks=true&fieldSelector=spec.nodeName%3Dn"
+            "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300");
 }
 
 TEST_F(KubeClientTest, ARefusedWatchTellsWhy) {
@@ -91,9 +102,11 @@ TEST_F(KubeClientTest, WritesAreWhatTheApiExpects) {
   ASSERT_TRUE(Run(client_.Replace(kThings, key_, "{3}", {.subresource = "status"}, deadline)));
   ASSERT_TRUE(Run(client_.Apply(kThings, key_, "{4}", {.field_manager = "other"}, deadline)));
   ASSERT_TRUE(Run(client_.Patch(kThings, key_, PatchType::kJson, "[5]", {.dry_run = true}, deadline)));
-  ASSERT_TRUE(Run(client_.Delete(kThings, key_, {.uid = "u", .propagation = Propagation::kForeground, .grace_seconds = 0}, deadline)));
+  ASSERT_TRUE(Run(client_.Delete(
+      kThings, key_, {.uid = "u", .propagation = Propagation::kForeground, .grace_seconds = 0}, deadline)));
   ASSERT_TRUE(Run(client_.Evict(key_, {.uid = "u"}, deadline)));
-  const std::string things = "/apis/test.capstan/v1/namespaces/ns/things", pod = "/api/v1/namespaces/ns/pods/a";
+  const std::string things = "/apis/test.capstan/v1/namespaces/ns/things",
+                    pod = "/api/v1/namespaces/ns/pods/a";
   const struct {
     std::string method, target, content_type, body;
   } expected[] = {
@@ -143,14 +156,18 @@ TEST_F(KubeClientTest, DoesNotWaitBeyondTheDeadline) {
 }
 
 TEST_F(KubeClientTest, AnEvictionThatABudgetForbidsIsToldAtOnce) {
-  wire_.ThenAnswer(429, StatusJson(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.",
-                                   R"({"causes":[{"reason":"DisruptionBudget","message":"The budget b needs 1 healthy pods"}],"retryAfterSeconds":5})"));
+  wire_.ThenAnswer(
+      429,
+      StatusJson(
+          429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.",
+          R"({"causes":[{"reason":"DisruptionBudget","message":"The budget b needs 1 healthy pods"}],"retryAfterSeconds":5})"));
   const Result<void> evicted = Evict();
   ASSERT_FALSE(evicted);
   EXPECT_EQ(evicted.error().code(), Code::kThrottled);
   EXPECT_EQ(evicted.error().retry_after(), Duration(5s));
-  EXPECT_EQ(evicted.error().message(), "evict pods ns/a: Cannot evict pod as it would violate the pod's disruption budget.; "
-                                       "The budget b needs 1 healthy pods");
+  EXPECT_EQ(evicted.error().message(),
+            "evict pods ns/a: Cannot evict pod as it would violate the pod's disruption budget.; "
+            "The budget b needs 1 healthy pods");
   EXPECT_EQ(wire_.requests.size(), 1u);
 }
 
@@ -200,9 +217,12 @@ TEST_F(KubeClientTest, CountsRequests) {
   ASSERT_TRUE(Get());
   ASSERT_FALSE(Patch());
   const std::string text = metrics_.Exposition();
-  EXPECT_THAT(text, ::testing::HasSubstr(R"(rest_client_requests_total{code="200",host="h:1",method="GET"} 1)"));
-  EXPECT_THAT(text, ::testing::HasSubstr(R"(rest_client_requests_total{code="<error>",host="h:1",method="PATCH"} 1)"));
-  EXPECT_THAT(text, ::testing::HasSubstr(R"(rest_client_request_duration_seconds_count{host="h:1",verb="GET"} 1)"));
+  EXPECT_THAT(text,
+              ::testing::HasSubstr(R"(rest_client_requests_total{code="200",host="h:1",method="GET"} 1)"));
+  EXPECT_THAT(text, ::testing::HasSubstr(
+                        R"(rest_client_requests_total{code="<error>",host="h:1",method="PATCH"} 1)"));
+  EXPECT_THAT(text,
+              ::testing::HasSubstr(R"(rest_client_request_duration_seconds_count{host="h:1",verb="GET"} 1)"));
 }
 
 TEST_F(KubeClientTest, AnAnswerThatMakesNoSenseIsNotAnObject) {
@@ -212,7 +232,7 @@ TEST_F(KubeClientTest, AnAnswerThatMakesNoSenseIsNotAnObject) {
   EXPECT_EQ(thing.error().code(), Code::kInternal);
 }
 
-// --- errors.h --------------------------------------------------------------------------------------------------------
+// --- errors.h -------------------------------------------------------------------------------------------
 
 TEST(Errors, CodesFollowReasonAndStatus) {
   const struct {
@@ -247,13 +267,24 @@ TEST(Errors, CodesFollowReasonAndStatus) {
 }
 
 TEST(Errors, CausesAreAddedUnlessTheMessageSaysThem) {
-  const std::string details = R"({"causes":[{"field":"spec.a","message":"must be 1"},{"field":"spec.b","message":"Required value"}]})";
-  const net::Response response{422, {}, StatusJson(422, "Invalid", "Thing \"x\" is invalid: spec.b: Required value", details)};
-  EXPECT_EQ(ErrorFromResponse(response, Effect::kWrite).message(), "Thing \"x\" is invalid: spec.b: Required value; spec.a: must be 1");
+  const std::string details =
+      R"({"causes":[{"field":"spec.a","message":"must be 1"},{"field":"spec.b","message":"Required value"}]})";
+  const net::Response response{
+      422, {}, StatusJson(422, "Invalid", "Thing \"x\" is invalid: spec.b: Required value", details)};
+  EXPECT_EQ(ErrorFromResponse(response, Effect::kWrite).message(),
+            "Thing \"x\" is invalid: spec.b: Required value; spec.a: must be 1");
+}
+
+TEST(Errors, AnotherUidIsAConflict) {
+  const std::string details =
+      R"({"causes":[{"reason":"FieldValueInvalid","field":"metadata.uid","message":"field is immutable"}]})";
+  const net::Response response{422, {}, StatusJson(422, "Invalid", "Thing is invalid", details)};
+  EXPECT_EQ(ErrorFromResponse(response, Effect::kWrite).code(), Code::kConflict);
 }
 
 TEST(Errors, AnswersOfOthersAreQuotedInPart) {
-  EXPECT_EQ(ErrorFromResponse({502, {}, "Bad Gateway\n"}, Effect::kRead).message(), "HTTP status 502: Bad Gateway");
+  EXPECT_EQ(ErrorFromResponse({502, {}, "Bad Gateway\n"}, Effect::kRead).message(),
+            "HTTP status 502: Bad Gateway");
   EXPECT_EQ(ErrorFromResponse({502, {}, ""}, Effect::kRead).message(), "HTTP status 502");
   EXPECT_LT(ErrorFromResponse({502, {}, std::string(5000, 'x')}, Effect::kRead).message().size(), 300u);
 }

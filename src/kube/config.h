@@ -13,7 +13,7 @@ namespace capstan::kube {
 
 struct Config {
   net::Endpoint server = {};
-  std::shared_ptr<net::Credentials> credentials = {};  // re-reads token, CA and certificate files when they change
+  std::shared_ptr<net::Credentials> credentials = {};  // re-reads its files when they change
   std::string ns = {};      // the context's or the pod's own namespace; "default" when none is named
   std::string source = {};  // for messages: "context demo of /root/.kube/config", "the pod's service account"
 };
@@ -23,20 +23,22 @@ struct ConfigOptions {
   std::string context = {};     // empty: the file's current-context
 };
 
-// The first of these that exists, as other Kubernetes programs choose: options.kubeconfig; the files in $KUBECONFIG;
-// the service account, when $KUBERNETES_SERVICE_HOST is set; ~/.kube/config.
+// The first of these that exists, as other Kubernetes programs choose: options.kubeconfig; the files in
+// $KUBECONFIG; the service account, when $KUBERNETES_SERVICE_HOST is set; ~/.kube/config.
 //
-// kInvalid names file and field: `/root/.kube/config: users[admin].user.client-key-data: not base64`. kNotFound when
-// there is no configuration anywhere, with the places that were tried. TLS checks cannot be switched off:
-// insecure-skip-tls-verify: true is refused. Exec plugins, auth-provider and passwords are refused by name.
+// kInvalid names file and field: `/root/.kube/config: users[admin].user.client-key-data: not base64`.
+// kNotFound when there is no configuration anywhere, with the places that were tried. TLS checks cannot be
+// switched off: insecure-skip-tls-verify: true is refused. Exec plugins, auth-provider and passwords are
+// refused by name.
 Result<Config> LoadConfig(const ConfigOptions& options = {});
 
-// From kubeconfig files; of two entries with one name the one in the earlier file counts. Relative paths in a file are
-// relative to its folder.
+// From kubeconfig files; of two entries with one name the one in the earlier file counts. Relative paths in a
+// file are relative to its folder.
 Result<Config> ConfigFromFiles(const std::vector<std::string>& paths, std::string_view context = {});
 
 // From the files of a service account. REQUIRES: host and port as in KUBERNETES_SERVICE_HOST and _PORT.
-Result<Config> ConfigFromServiceAccount(std::string_view host, std::string_view port,
-                                        const std::string& folder = "/var/run/secrets/kubernetes.io/serviceaccount");
+Result<Config> ConfigFromServiceAccount(
+    std::string_view host, std::string_view port,
+    const std::string& folder = "/var/run/secrets/kubernetes.io/serviceaccount");
 
 }  // namespace capstan::kube

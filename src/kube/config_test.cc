@@ -41,7 +41,8 @@ class ConfigTest : public ::testing::Test {
   }
   Result<Config> Load(const std::string& text) { return ConfigFromFiles({Write("config", text)}); }
   Result<std::string> Token(const Config& config) {
-    const Result<Secret> token = net::testing::RunTask(loop_, config.credentials->BearerToken(loop_.After(1s)));
+    const Result<Secret> token =
+        net::testing::RunTask(loop_, config.credentials->BearerToken(loop_.After(1s)));
     if (!token) return Fail(token.error());
     return std::string(token->Reveal());
   }
@@ -52,16 +53,20 @@ class ConfigTest : public ::testing::Test {
 
 std::string Kubeconfig(const std::string& cluster, const std::string& user) {
   return "apiVersion: v1\nkind: Config\ncurrent-context: here\n"
-         "contexts: [{name: other, context: {cluster: x}}, {name: here, context: {cluster: c, user: u, namespace: slurm}}]\n"
-         "clusters: [{name: c, cluster: {" + cluster + "}}]\nusers: [{name: u, user: {" + user + "}}]\n";
+         "contexts: [{name: other, context: {cluster: x}}, {name: here, context: {cluster: c, user: u, "
+         "namespace: slurm}}]\n"
+         "clusters: [{name: c, cluster: {" +
+         cluster + "}}]\nusers: [{name: u, user: {" + user + "}}]\n";
 }
 
 TEST_F(ConfigTest, ReadsInlineMaterial) {
   const net::testing::Authority authority;
   const net::testing::KeyPair pair = authority.Issue({});
   const Result<Config> config = Load(Kubeconfig(
-      "server: 'https://10.0.0.1:6443', tls-server-name: kubernetes, certificate-authority-data: " + Base64(authority.certificate_pem()),
-      "client-certificate-data: " + Base64(pair.certificate_pem) + ", client-key-data: " + Base64(pair.key_pem)));
+      "server: 'https://10.0.0.1:6443', tls-server-name: kubernetes, certificate-authority-data: " +
+          Base64(authority.certificate_pem()),
+      "client-certificate-data: " + Base64(pair.certificate_pem) +
+          ", client-key-data: " + Base64(pair.key_pem)));
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_EQ(config->server.ToString(), "https://10.0.0.1:6443");
   EXPECT_EQ(config->ns, "slurm");
@@ -79,8 +84,9 @@ TEST_F(ConfigTest, FilesAreSeenFromTheConfigsFolder) {
   Write("pki/ca.crt", "CA");
   Write("pki/me.crt", "CERT");
   Write("pki/me.key", "KEY");
-  const Result<Config> config = Load(Kubeconfig("server: https://h, certificate-authority: pki/ca.crt",
-                                                "client-certificate: pki/me.crt, client-key: " + folder_ + "/pki/me.key"));
+  const Result<Config> config =
+      Load(Kubeconfig("server: https://h, certificate-authority: pki/ca.crt",
+                      "client-certificate: pki/me.crt, client-key: " + folder_ + "/pki/me.key"));
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_EQ((*config->credentials->Tls())->ca_pem, "CA");
   EXPECT_EQ((*config->credentials->Tls())->key_pem.Reveal(), "KEY");
@@ -89,7 +95,8 @@ TEST_F(ConfigTest, FilesAreSeenFromTheConfigsFolder) {
 TEST_F(ConfigTest, RotatedFilesAreReadAnew) {
   Write("ca.crt", "old CA");
   Write("token", "old\n");
-  const Result<Config> config = Load(Kubeconfig("server: https://h, certificate-authority: ca.crt", "tokenFile: token, token: unused"));
+  const Result<Config> config =
+      Load(Kubeconfig("server: https://h, certificate-authority: ca.crt", "tokenFile: token, token: unused"));
   ASSERT_TRUE(config) << config.error().message();
   const auto before = *config->credentials->Tls();
   EXPECT_EQ(Token(*config), "old");
@@ -124,15 +131,22 @@ TEST_F(ConfigTest, ErrorsNameFileAndField) {
       {"current-context: nope", "config: contexts: has no entry named \"nope\""},
       {"{current-context: a, contexts: 3}", "config: contexts: must be a list"},
       {"{current-context: a, contexts: [{name: a}]}", "config: contexts[a].context: is missing"},
-      {"{current-context: a, contexts: [{name: a, context: {user: u}}]}", "config: contexts[a].context.cluster: is missing"},
+      {"{current-context: a, contexts: [{name: a, context: {user: u}}]}",
+       "config: contexts[a].context.cluster: is missing"},
       {Kubeconfig("x: y", ""), "config: clusters[c].cluster.server: is missing"},
       {Kubeconfig("server: [1]", ""), "config: clusters[c].cluster.server: must be text"},
-      {Kubeconfig("server: 'h:6443'", ""), "config: clusters[c].cluster.server: the address \"h:6443\": must begin with"},
-      {Kubeconfig(good + ", insecure-skip-tls-verify: true", ""), "config: clusters[c].cluster.insecure-skip-tls-verify: "},
-      {Kubeconfig(good + ", proxy-url: 'http://p'", ""), "config: clusters[c].cluster.proxy-url: proxies are not supported yet"},
-      {Kubeconfig(good + ", certificate-authority-data: '!'", ""), "config: clusters[c].cluster.certificate-authority-data: not base64"},
-      {Kubeconfig(good + ", certificate-authority: nope.crt", ""), "certificate-authority: reading " + folder_ + "/nope.crt: No such file"},
-      {Kubeconfig(good, "exec: {command: aws}"), "config: users[u].user.exec: exec plugins are not supported yet"},
+      {Kubeconfig("server: 'h:6443'", ""),
+       "config: clusters[c].cluster.server: the address \"h:6443\": must begin with"},
+      {Kubeconfig(good + ", insecure-skip-tls-verify: true", ""),
+       "config: clusters[c].cluster.insecure-skip-tls-verify: "},
+      {Kubeconfig(good + ", proxy-url: 'http://p'", ""),
+       "config: clusters[c].cluster.proxy-url: proxies are not supported yet"},
+      {Kubeconfig(good + ", certificate-authority-data: '!'", ""),
+       "config: clusters[c].cluster.certificate-authority-data: not base64"},
+      {Kubeconfig(good + ", certificate-authority: nope.crt", ""),
+       "certificate-authority: reading " + folder_ + "/nope.crt: No such file"},
+      {Kubeconfig(good, "exec: {command: aws}"),
+       "config: users[u].user.exec: exec plugins are not supported yet"},
       {Kubeconfig(good, "username: admin"), "config: users[u].user.username: passwords are not supported"},
       {Kubeconfig(good, "as: admin"), "config: users[u].user.as: impersonation is not supported yet"},
       {Kubeconfig(good, "client-certificate-data: QQ=="), "config: users[u].user.client-key: is missing"},
@@ -148,15 +162,18 @@ TEST_F(ConfigTest, ErrorsNameFileAndField) {
 }
 
 TEST_F(ConfigTest, ErrorsDoNotQuoteSecrets) {
-  const Result<Config> config = Load(Kubeconfig("server: https://h", "client-key-data: '!hunter2!', client-certificate-data: QQ=="));
+  const Result<Config> config =
+      Load(Kubeconfig("server: https://h", "client-key-data: '!hunter2!', client-certificate-data: QQ=="));
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().message().find("hunter2"), std::string::npos);
 }
 
 TEST_F(ConfigTest, TheFirstOfSeveralFilesCounts) {
-  const std::string first = Write("1", "current-context: a\nclusters: [{name: c, cluster: {server: 'https://first'}}]\n");
-  const std::string second = Write("2", "current-context: b\ncontexts: [{name: a, context: {cluster: c}}]\n"
-                                        "clusters: [{name: c, cluster: {server: 'https://second'}}]\n");
+  const std::string first =
+      Write("1", "current-context: a\nclusters: [{name: c, cluster: {server: 'https://first'}}]\n");
+  const std::string second = Write("2",
+                                   "current-context: b\ncontexts: [{name: a, context: {cluster: c}}]\n"
+                                   "clusters: [{name: c, cluster: {server: 'https://second'}}]\n");
   const Result<Config> config = ConfigFromFiles({first, second});
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_EQ(config->server.host, "first");
@@ -175,7 +192,8 @@ TEST_F(ConfigTest, AServiceAccountIsWhatAPodIsGiven) {
   std::filesystem::remove(folder_ + "/sa/token");
   const Result<Config> without = ConfigFromServiceAccount("10.0.0.1", "443", folder_ + "/sa");
   ASSERT_FALSE(without);
-  EXPECT_THAT(without.error().message(), HasSubstr("the service account's token: reading " + folder_ + "/sa/token"));
+  EXPECT_THAT(without.error().message(),
+              HasSubstr("the service account's token: reading " + folder_ + "/sa/token"));
 }
 
 TEST_F(ConfigTest, AnEmptyTokenIsNotAnAnonymousUser) {

@@ -62,15 +62,30 @@ Code CodeFor(int status, std::string_view reason, Effect effect) {
   if (reason == "Expired" || reason == "Gone") return Code::kGone;
   if (reason == "AlreadyExists") return Code::kAlreadyExists;
   switch (status) {
-    case 400: case 405: case 406: case 413: case 415: case 422: return Code::kInvalid;
-    case 401: return Code::kUnauthenticated;
-    case 403: return Code::kForbidden;
-    case 404: return Code::kNotFound;
-    case 409: return Code::kConflict;
-    case 410: return Code::kGone;
-    case 429: return Code::kThrottled;
-    case 408: case 503: return Code::kUnavailable;
-    default: break;
+    case 400:
+    case 405:
+    case 406:
+    case 413:
+    case 415:
+    case 422:
+      return Code::kInvalid;
+    case 401:
+      return Code::kUnauthenticated;
+    case 403:
+      return Code::kForbidden;
+    case 404:
+      return Code::kNotFound;
+    case 409:
+      return Code::kConflict;
+    case 410:
+      return Code::kGone;
+    case 429:
+      return Code::kThrottled;
+    case 408:
+    case 503:
+      return Code::kUnavailable;
+    default:
+      break;
   }
   if (status >= 500) return effect == Effect::kRead ? Code::kUnavailable : Code::kUnknownOutcome;
   return Code::kInternal;
@@ -89,13 +104,24 @@ std::string MessageOf(const Status& status) {
 std::string MessageWithoutStatus(const net::Response& response) {
   std::string message = "HTTP status " + std::to_string(response.status);
   const std::string_view body = Trim(std::string_view(response.body).substr(0, kQuotedBytes));
-  const bool text = !body.empty() && std::ranges::none_of(body, [](unsigned char c) { return c < ' ' && c != '\n' && c != '\t'; });
+  const bool text = !body.empty() && std::ranges::none_of(body, [](unsigned char c) {
+    return c < ' ' && c != '\n' && c != '\t';
+  });
   return text ? message + ": " + std::string(body) : message;
 }
 
+// A patch that says which UID it is meant for, and meets a namesake: the server calls that an invalid change.
+bool IsOtherUid(const Status& status) {
+  return std::ranges::any_of(status.details.causes,
+                             [](const Status::Cause& cause) { return cause.field == "metadata.uid"; });
+}
+
 Error FromStatus(const Status& status, int code, Effect effect) {
-  Error error(CodeFor(code, status.reason, effect), MessageOf(status));
-  if (status.details.retry_after_seconds > 0) error.SetRetryAfter(std::chrono::seconds(status.details.retry_after_seconds));
+  const Code meaning =
+      code == 422 && IsOtherUid(status) ? Code::kConflict : CodeFor(code, status.reason, effect);
+  Error error(meaning, MessageOf(status));
+  if (status.details.retry_after_seconds > 0)
+    error.SetRetryAfter(std::chrono::seconds(status.details.retry_after_seconds));
   return error;
 }
 
@@ -103,10 +129,12 @@ Error FromStatus(const Status& status, int code, Effect effect) {
 
 Error ErrorFromResponse(const net::Response& response, Effect effect) {
   const Result<Status> status = json::Decode<Status>(response.body);
-  const bool is_status = status && status->kind == "Status" && !(status->message.empty() && status->reason.empty());
+  const bool is_status =
+      status && status->kind == "Status" && !(status->message.empty() && status->reason.empty());
   Error error = is_status ? FromStatus(*status, response.status, effect)
                           : Error(CodeFor(response.status, "", effect), MessageWithoutStatus(response));
-  if (const auto seconds = ParseInt(net::Find(response.headers, "Retry-After")); seconds && *seconds >= 0 && *seconds < 86'400) {
+  if (const auto seconds = ParseInt(net::Find(response.headers, "Retry-After"));
+      seconds && *seconds >= 0 && *seconds < 86'400) {
     error.SetRetryAfter(std::chrono::seconds(*seconds));
   }
   return error;

@@ -1,6 +1,6 @@
 // Which kind of object, which object, and where the API server keeps it.
 //
-//   ObjectPath(kPods, {"slurm", "worker-0"}, "eviction")  ->  "/api/v1/namespaces/slurm/pods/worker-0/eviction"
+//   ObjectPath(kPods, {"slurm", "w-0"}, "eviction")  ->  "/api/v1/namespaces/slurm/pods/w-0/eviction"
 //
 // Everything here is a value; nothing waits or fails.
 #pragma once
@@ -12,8 +12,9 @@
 
 namespace capstan::kube {
 
-// A kind of object in one API version. The texts live as long as the program: Resources are constants. A service adds
-// its own beside the ones below: `inline constexpr kube::Resource kNodeSets{"slinky.slurm.net", "v1beta1", ...};`
+// A kind of object in one API version. The texts live as long as the program: Resources are constants. A
+// service adds its own beside the ones below: `inline constexpr kube::Resource kNodeSets{"slinky.slurm.net",
+// "v1beta1", ...};`
 struct Resource {
   std::string_view group;    // "" for the core group
   std::string_view version;  // "v1"
@@ -32,20 +33,23 @@ inline constexpr Resource kServices{"", "v1", "services", "Service", true};
 inline constexpr Resource kConfigMaps{"", "v1", "configmaps", "ConfigMap", true};
 inline constexpr Resource kSecrets{"", "v1", "secrets", "Secret", true};
 inline constexpr Resource kServiceAccounts{"", "v1", "serviceaccounts", "ServiceAccount", true};
-inline constexpr Resource kPersistentVolumeClaims{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true};
+inline constexpr Resource kPersistentVolumeClaims{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim",
+                                                  true};
 inline constexpr Resource kNodes{"", "v1", "nodes", "Node", false};
 inline constexpr Resource kNamespaces{"", "v1", "namespaces", "Namespace", false};
 inline constexpr Resource kEvents{"events.k8s.io", "v1", "events", "Event", true};
 inline constexpr Resource kStatefulSets{"apps", "v1", "statefulsets", "StatefulSet", true};
 inline constexpr Resource kDeployments{"apps", "v1", "deployments", "Deployment", true};
-inline constexpr Resource kControllerRevisions{"apps", "v1", "controllerrevisions", "ControllerRevision", true};
-inline constexpr Resource kPodDisruptionBudgets{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", true};
+inline constexpr Resource kControllerRevisions{"apps", "v1", "controllerrevisions", "ControllerRevision",
+                                               true};
+inline constexpr Resource kPodDisruptionBudgets{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget",
+                                                true};
 inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases", "Lease", true};
-inline constexpr Resource kCustomResourceDefinitions{"apiextensions.k8s.io", "v1", "customresourcedefinitions",
-                                                     "CustomResourceDefinition", false};
+inline constexpr Resource kCustomResourceDefinitions{
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", false};
 
-// Names one object among those of its kind. Ordered by namespace, then name. Two objects that lived one after the other
-// under one name have the same Key and different UIDs.
+// Names one object among those of its kind. Ordered by namespace, then name. Two objects that lived one after
+// the other under one name have the same Key and different UIDs.
 struct Key {
   std::string ns;  // empty for kinds without namespaces
   std::string name;
@@ -55,8 +59,8 @@ struct Key {
   friend auto operator<=>(const Key&, const Key&) = default;
 };
 
-// The path of a collection; an empty `ns` of a namespaced kind means all namespaces. All path functions percent-encode
-// what they are given.
+// The path of a collection; an empty `ns` of a namespaced kind means all namespaces. All path functions
+// percent-encode what they are given.
 std::string CollectionPath(const Resource& resource, std::string_view ns = {});
 
 // The path of one object, or of one of its subresources ("status", "scale", "eviction", "binding", "log").

@@ -11,19 +11,23 @@ namespace {
 
 // The part of a URL between scheme and path: host[:port], IPv6 in brackets.
 Result<void> ParseAuthority(std::string_view authority, Endpoint& endpoint) {
-  if (authority.find('@') != authority.npos) return Fail(Code::kInvalid, "a user in the URL is not supported");
+  if (authority.find('@') != authority.npos)
+    return Fail(Code::kInvalid, "a user in the URL is not supported");
   size_t host_end = authority.rfind(':');
   if (authority.starts_with('[')) {
     const size_t bracket = authority.find(']');
-    if (bracket == authority.npos) return Fail(Code::kInvalid, "the bracket of an IPv6 address is not closed");
+    if (bracket == authority.npos)
+      return Fail(Code::kInvalid, "the bracket of an IPv6 address is not closed");
     endpoint.host = authority.substr(1, bracket - 1);
     host_end = bracket + 1 < authority.size() ? bracket + 1 : authority.npos;
-    if (host_end != authority.npos && authority[host_end] != ':') return Fail(Code::kInvalid, "something stands between address and port");
+    if (host_end != authority.npos && authority[host_end] != ':')
+      return Fail(Code::kInvalid, "something stands between address and port");
   } else {
     endpoint.host = authority.substr(0, host_end);
   }
   if (endpoint.host.empty()) return Fail(Code::kInvalid, "the host is missing");
-  if (endpoint.host.find_first_of(" \t\r\n?#") != endpoint.host.npos) return Fail(Code::kInvalid, "the host is not a name");
+  if (endpoint.host.find_first_of(" \t\r\n?#") != endpoint.host.npos)
+    return Fail(Code::kInvalid, "the host is not a name");
   if (host_end == authority.npos) return {};
   const auto port = ParseInt(authority.substr(host_end + 1));
   if (!port || *port < 1 || *port > 65535) return Fail(Code::kInvalid, "the port must be 1 to 65535");
@@ -34,8 +38,11 @@ Result<void> ParseAuthority(std::string_view authority, Endpoint& endpoint) {
 class Stream final : public BodyStream {
  public:
   Stream(std::shared_ptr<HttpClient::Pool> pool, Slot slot, HttpClient::Pool::Exchange exchange)
-      : pool_(std::move(pool)), slot_(std::move(slot)), exchange_(std::move(exchange)),
-        status_(exchange_.parser->status()), headers_(std::move(exchange_.parser->headers())) {}
+      : pool_(std::move(pool)),
+        slot_(std::move(slot)),
+        exchange_(std::move(exchange)),
+        status_(exchange_.parser->status()),
+        headers_(std::move(exchange_.parser->headers())) {}
 
   int status() const override { return status_; }
   const Headers& headers() const override { return headers_; }
@@ -98,9 +105,11 @@ Result<Endpoint> Endpoint::Parse(std::string_view url) {
   endpoint.port = plain ? 80 : 443;
   const std::string_view rest = url.substr(plain ? kHttp.size() : kHttps.size());
   const size_t path = std::min(rest.find('/'), rest.size());
-  if (const auto parsed = ParseAuthority(rest.substr(0, path), endpoint); !parsed) return invalid(parsed.error().message());
+  if (const auto parsed = ParseAuthority(rest.substr(0, path), endpoint); !parsed)
+    return invalid(parsed.error().message());
   endpoint.base_path = rest.substr(path);
-  if (endpoint.base_path.find_first_of("?# \t\r\n") != endpoint.base_path.npos) return invalid("the path must not hold ?, # or blanks");
+  if (endpoint.base_path.find_first_of("?# \t\r\n") != endpoint.base_path.npos)
+    return invalid("the path must not hold ?, # or blanks");
   while (endpoint.base_path.ends_with('/')) endpoint.base_path.pop_back();
   return endpoint;
 }
@@ -108,25 +117,29 @@ Result<Endpoint> Endpoint::Parse(std::string_view url) {
 std::string Endpoint::ToString() const {
   if (scheme == Scheme::kUnix) return "unix://" + host;
   const std::string bracketed = host.find(':') == host.npos ? host : "[" + host + "]";
-  return (scheme == Scheme::kHttp ? "http://" : "https://") + bracketed + ":" + std::to_string(port) + base_path;
+  return (scheme == Scheme::kHttp ? "http://" : "https://") + bracketed + ":" + std::to_string(port) +
+         base_path;
 }
 
 std::string_view UserAgent() { return "capstan/" CAPSTAN_VERSION; }
 
-HttpClient::HttpClient(async::Loop& loop, Options options) : pool_(std::make_shared<Pool>(loop, std::move(options))) {}
+HttpClient::HttpClient(async::Loop& loop, Options options)
+    : pool_(std::make_shared<Pool>(loop, std::move(options))) {}
 HttpClient::~HttpClient() { pool_->CloseIdle(); }
 
 async::Task<Result<Response>> HttpClient::Send(Request request, async::Deadline deadline) {
   const std::shared_ptr<Pool> pool = pool_;
   const Result<Slot> slot = co_await pool->AcquireRequest(deadline);
   if (!slot) co_return Fail(slot.error());
-  Result<Pool::Exchange> exchange = co_await pool->Perform(std::move(request), pool->options().max_body_bytes, deadline);
+  Result<Pool::Exchange> exchange =
+      co_await pool->Perform(std::move(request), pool->options().max_body_bytes, deadline);
   if (!exchange) co_return Fail(std::move(exchange).error());
   while (!exchange->parser->done()) {
     const Result<void> more = co_await pool->ReadMore(*exchange, deadline);
     if (more) continue;
     if (more.error().code() == Code::kInvalid) co_return Fail(more.error());
-    co_return Fail(Code::kUnknownOutcome, "the request was sent and its answer was cut off: " + more.error().message());
+    co_return Fail(Code::kUnknownOutcome,
+                   "the request was sent and its answer was cut off: " + more.error().message());
   }
   MessageParser& parser = *exchange->parser;
   Response response{parser.status(), std::move(parser.headers()), std::move(parser.body())};

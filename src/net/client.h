@@ -2,8 +2,8 @@
 //
 // - TLS 1.2 or newer; the server's certificate chain and name are always checked, there is no switch.
 // - Names are resolved anew for each connection; every address is tried in turn.
-// - Connections are kept alive and reused. One that the server closed meanwhile is replaced without the caller
-//   noticing, when nothing of the request can have reached the server or the request is repeatable.
+// - Connections are kept alive and reused. One that the server closed meanwhile is replaced unnoticed when
+//   nothing of the request can have reached the server, or the request is repeatable.
 // - Half-open connections are found: every read has a deadline, and the kernel probes idle peers.
 // - An idle connection holds no buffers.
 //
@@ -25,9 +25,10 @@ struct Endpoint {
   enum class Scheme : uint8_t { kHttp, kHttps, kUnix };
 
   Scheme scheme = Scheme::kHttps;
-  std::string host = {};       // name or address, IPv6 without brackets; for kUnix the socket's path
+  std::string host = {};  // name or address, IPv6 without brackets; for kUnix the socket's path
   uint16_t port = 443;    // not for kUnix
-  std::string base_path = {};  // put before every request's target: "" or "/k8s/clusters/c-1", never ending in "/"
+  // Put before every request's target: "" or "/k8s/clusters/c-1", never ending in "/".
+  std::string base_path = {};
 
   // Reads "https://host[:port][/path]", "http://..." and "unix:///run/x.sock". kInvalid says what is wrong.
   static Result<Endpoint> Parse(std::string_view url);
@@ -35,7 +36,8 @@ struct Endpoint {
   std::string ToString() const;
 };
 
-// "capstan/<version>". (The API server sends indented JSON, twice the bytes, to user agents it takes for a person's.)
+// "capstan/<version>". (The API server sends indented JSON, twice the bytes, to user agents it takes for a
+// person's.)
 std::string_view UserAgent();
 
 class HttpClient final : public Transport {
@@ -44,9 +46,9 @@ class HttpClient final : public Transport {
     Endpoint server = {};
     std::shared_ptr<Credentials> credentials = {};  // nullptr: the default of Credentials
 
-    size_t max_requests = 8;   // connections for Send; who finds all busy waits in turn, until its deadline
-    size_t max_streams = 256;  // connections for Open; the 257th is refused with kUnavailable
-    size_t max_idle = 4;
+    size_t max_requests = 8;    // connections for Send; who finds all busy waits in turn, until its deadline
+    size_t max_streams = 256;   // connections for Open; the 257th is refused with kUnavailable
+    size_t max_idle = 8;        // kept for reuse
     Duration idle_limit = 60s;  // shorter than what servers and middleboxes keep (API server: 90 s)
     Duration dial_limit = 10s;  // name, TCP and TLS together, within the caller's deadline
 

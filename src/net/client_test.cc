@@ -12,12 +12,12 @@
 namespace capstan::net {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::Answer;
 using testing::Authority;
 using testing::Chunk;
 using testing::Chunked;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing::Nothing;
 using testing::RunTask;
 using testing::ScriptedServer;
@@ -30,13 +30,19 @@ class ClientTest : public ::testing::Test {
     return RunTask(loop_, client.Send(std::move(request), loop_.After(patience)));
   }
   Result<Response> Get(HttpClient& client, std::string target, Duration patience = 5s) {
-    return Send(client, {.method = "GET", .target = std::move(target), .headers = {}, .body = "", .repeatable = true}, patience);
+    return Send(client,
+                {.method = "GET", .target = std::move(target), .headers = {}, .body = "", .repeatable = true},
+                patience);
   }
   Result<Response> Post(HttpClient& client, std::string target, Duration patience = 5s) {
-    return Send(client, {.method = "POST", .target = std::move(target), .headers = {}, .body = "x", .repeatable = false}, patience);
+    return Send(
+        client,
+        {.method = "POST", .target = std::move(target), .headers = {}, .body = "x", .repeatable = false},
+        patience);
   }
   Result<std::unique_ptr<BodyStream>> Open(HttpClient& client, std::string target) {
-    Request request{.method = "GET", .target = std::move(target), .headers = {}, .body = "", .repeatable = true};
+    Request request{
+        .method = "GET", .target = std::move(target), .headers = {}, .body = "", .repeatable = true};
     return RunTask(loop_, client.Open(std::move(request), loop_.After(5s)));
   }
   Result<std::string> Read(BodyStream& stream, Duration patience = 5s, size_t size = 4096) {
@@ -98,7 +104,8 @@ TEST_F(ClientTest, ChunkBoundariesDoNotMatter) {
 
 TEST_F(ClientTest, SkipsInterimAnswers) {
   ScriptedServer server;
-  server.Expect("*", Answer("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n").Then("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok"));
+  server.Expect("*", Answer("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n")
+                         .Then("HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok"));
   HttpClient client(loop_, {.server = server.endpoint()});
   const Result<Response> response = Post(client, "/");
   ASSERT_TRUE(response) << response.error().message();
@@ -188,7 +195,8 @@ TEST_F(ClientTest, AnEarlyRefusalOfALargeBodyIsRead) {
   ScriptedServer server;
   server.Expect("*", Text("too large", 413).Close());
   HttpClient client(loop_, {.server = server.endpoint()});
-  const Result<Response> response = Send(client, {.method = "POST", .target = "/", .headers = {}, .body = std::string(100, 'x')});
+  const Result<Response> response =
+      Send(client, {.method = "POST", .target = "/", .headers = {}, .body = std::string(100, 'x')});
   ASSERT_TRUE(response) << response.error().message();
   EXPECT_EQ(response->status, 413);
 }
@@ -213,7 +221,10 @@ TEST_F(ClientTest, LimitsHeaderAndBody) {
 
 TEST_F(ClientTest, DoesNotReuseAConnectionWithBytesLeftOver) {
   ScriptedServer server;
-  server.Expect("GET /1", Answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"));
+  server.Expect(
+      "GET /1",
+      Answer(
+          "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"));
   server.Expect("GET /2", Text("good"));
   HttpClient client(loop_, {.server = server.endpoint()});
   ASSERT_TRUE(Get(client, "/1"));
@@ -223,7 +234,8 @@ TEST_F(ClientTest, DoesNotReuseAConnectionWithBytesLeftOver) {
   EXPECT_EQ(server.connections(), 2u);
 }
 
-async::Task<void> SendInto(HttpClient& client, Request request, async::Deadline deadline, std::vector<Result<Response>>& out) {
+async::Task<void> SendInto(HttpClient& client, Request request, async::Deadline deadline,
+                           std::vector<Result<Response>>& out) {
   out.push_back(co_await client.Send(std::move(request), deadline));
 }
 
@@ -234,7 +246,10 @@ TEST_F(ClientTest, NoMoreConnectionsThanAllowedAndEverybodyIsServed) {
   std::vector<Result<Response>> out;
   async::TaskGroup group(loop_);
   for (int i = 0; i < 20; ++i) group.Spawn("send", SendInto(client, {"GET", "/"}, loop_.After(5s), out));
-  auto join = [](async::TaskGroup& g) -> async::Task<bool> { co_await g.Join(); co_return true; };
+  auto join = [](async::TaskGroup& g) -> async::Task<bool> {
+    co_await g.Join();
+    co_return true;
+  };
   RunTask(loop_, join(group));
   ASSERT_EQ(out.size(), 20u);
   for (const auto& response : out) EXPECT_TRUE(response) << response.error().message();
@@ -251,7 +266,10 @@ TEST_F(ClientTest, WhoFindsAllConnectionsBusyWaitsUntilItsDeadline) {
   const Result<Response> second = Get(client, "/fast", 100ms);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code(), Code::kDeadline);
-  auto join = [](async::TaskGroup& g) -> async::Task<bool> { co_await g.Join(); co_return true; };
+  auto join = [](async::TaskGroup& g) -> async::Task<bool> {
+    co_await g.Join();
+    co_return true;
+  };
   RunTask(loop_, join(group));
   EXPECT_EQ(server.lines(), std::vector<std::string>{"GET /slow"});
 }
@@ -274,12 +292,15 @@ TEST_F(ClientTest, IdleConnectionsAreClosedAfterAWhile) {
   HttpClient client(loop_, {.server = server.endpoint(), .idle_limit = 50ms});
   ASSERT_TRUE(Get(client, "/"));
   EXPECT_EQ(client.idle(), 1u);
-  auto wait = [](async::Loop& l) -> async::Task<bool> { co_await async::Sleep(l, 120ms); co_return true; };
+  auto wait = [](async::Loop& l) -> async::Task<bool> {
+    co_await async::Sleep(l, 120ms);
+    co_return true;
+  };
   RunTask(loop_, wait(loop_));
   EXPECT_EQ(client.idle(), 0u);
 }
 
-// --- Streams ---------------------------------------------------------------------------------------------------------
+// --- Streams --------------------------------------------------------------------------------------------
 
 TEST_F(ClientTest, AStreamComesPieceByPiece) {
   ScriptedServer server;
@@ -327,7 +348,8 @@ TEST_F(ClientTest, ABrokenStreamIsNotACompleteOne) {
 TEST_F(ClientTest, ALargeStreamPassesThroughASmallBuffer) {
   std::vector<std::string> pieces;
   std::string all;
-  for (int i = 0; i < 300; ++i) all += pieces.emplace_back(std::string(size_t(i * 13 % 5000 + 1), char('a' + i % 26)));
+  for (int i = 0; i < 300; ++i)
+    all += pieces.emplace_back(std::string(size_t(i * 13 % 5000 + 1), char('a' + i % 26)));
   ScriptedServer server;
   server.Expect("GET /big", Chunked(pieces));
   HttpClient client(loop_, {.server = server.endpoint(), .max_body_bytes = 100});
@@ -380,7 +402,7 @@ TEST_F(ClientTest, AnUnknownNameIsUnavailable) {
   EXPECT_THAT(response.error().message(), HasSubstr("does-not-exist.invalid"));
 }
 
-// --- TLS and credentials -----------------------------------------------------------------------------------------------
+// --- TLS and credentials --------------------------------------------------------------------------------
 
 class TestCredentials final : public Credentials {
  public:
@@ -430,7 +452,8 @@ TEST_F(TlsTest, ChecksNameCaAndDates) {
     const Authority& trusted;
     std::string_view why;
   };
-  const Authority::Options good, other_name{.common_name = "x", .organization = "", .names = {"elsewhere"}, .addresses = {"127.0.0.2"}};
+  const Authority::Options good,
+      other_name{.common_name = "x", .organization = "", .names = {"elsewhere"}, .addresses = {"127.0.0.2"}};
   Authority::Options expired, early;
   expired.begins_in = -2h;
   expired.ends_in = -1h;
@@ -454,7 +477,8 @@ TEST_F(TlsTest, ChecksNameCaAndDates) {
 }
 
 TEST_F(TlsTest, ChecksTheNameThatTheMaterialAsksFor) {
-  ScriptedServer server(Serving({.common_name = "x", .organization = "", .names = {"kubernetes.default"}, .addresses = {}}));
+  ScriptedServer server(
+      Serving({.common_name = "x", .organization = "", .names = {"kubernetes.default"}, .addresses = {}}));
   server.Always("*", Text("ok"));
   auto credentials = Trusting(authority_);
   TlsMaterial named = *credentials->tls;
@@ -473,6 +497,19 @@ TEST_F(TlsTest, PlainTextServerIsNamedAsSuch) {
   const Result<Response> response = Get(client, "/");
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code(), Code::kUnavailable);
+}
+
+TEST_F(TlsTest, AServerThatDoesNotShakeHandsIsGivenUp) {
+  ScriptedServer server(Serving({}));
+  server.Freeze(true);
+  HttpClient client(loop_,
+                    {.server = server.endpoint(), .credentials = Trusting(authority_), .dial_limit = 50ms});
+  const Result<Response> response = Get(client, "/");
+  ASSERT_FALSE(response);
+  EXPECT_EQ(response.error().code(), Code::kUnavailable) << "the caller had time left";
+  const Result<Response> hurried = Get(client, "/", 20ms);
+  ASSERT_FALSE(hurried);
+  EXPECT_EQ(hurried.error().code(), Code::kDeadline) << "nothing was sent";
 }
 
 TEST_F(TlsTest, PresentsItsCertificate) {
@@ -520,8 +557,10 @@ TEST_F(TlsTest, UnusableMaterialIsExplained) {
   };
   const Case cases[] = {
       {{"not a certificate", "", Secret(), ""}, "the CA bundle holds no certificate"},
-      {{authority_.certificate_pem(), "junk", Secret(own.key_pem), ""}, "the client certificate is not a certificate"},
-      {{authority_.certificate_pem(), own.certificate_pem, Secret("junk"), ""}, "the client key is not an unencrypted private key"},
+      {{authority_.certificate_pem(), "junk", Secret(own.key_pem), ""},
+       "the client certificate is not a certificate"},
+      {{authority_.certificate_pem(), own.certificate_pem, Secret("junk"), ""},
+       "the client key is not an unencrypted private key"},
       {{authority_.certificate_pem(), own.certificate_pem, Secret(other.key_pem), ""}, "does not belong to"},
   };
   for (const Case& c : cases) {
@@ -540,7 +579,8 @@ TEST_F(TlsTest, ManyMegabytesOverTls) {
   ScriptedServer server(Serving({}));
   server.Expect("*", Text(body));
   HttpClient client(loop_, {.server = server.endpoint(), .credentials = Trusting(authority_)});
-  const Result<Response> response = Send(client, {.method = "PUT", .target = "/", .headers = {}, .body = body});
+  const Result<Response> response =
+      Send(client, {.method = "PUT", .target = "/", .headers = {}, .body = body});
   ASSERT_TRUE(response) << response.error().message();
   EXPECT_EQ(response->body.size(), body.size());
   EXPECT_EQ(server.requests()[0].body.size(), body.size());
@@ -562,7 +602,7 @@ TEST_F(ClientTest, A401IsTriedOnceMoreWithWhatTheCredentialsHaveNext) {
   EXPECT_EQ(server.requests().size(), 3u);
 }
 
-// --- Endpoint ------------------------------------------------------------------------------------------------------------
+// --- Endpoint -------------------------------------------------------------------------------------------
 
 TEST(Endpoint, ReadsUrls) {
   const std::pair<std::string_view, std::string_view> cases[] = {
@@ -580,9 +620,10 @@ TEST(Endpoint, ReadsUrls) {
 }
 
 TEST(Endpoint, RefusesWhatIsNoUrl) {
-  for (const std::string_view url : {"", "10.0.0.1:6443", "ftp://x", "https://", "https://:443", "https://x:0", "https://x:70000",
-                                     "https://x:y", "https://[::1", "https://[::1]x", "https://u@x", "https://a b", "https://x/?q",
-                                     "unix://relative"}) {
+  for (const std::string_view url :
+       {"", "10.0.0.1:6443", "ftp://x", "https://", "https://:443", "https://x:0", "https://x:70000",
+        "https://x:y", "https://[::1", "https://[::1]x", "https://u@x", "https://a b", "https://x/?q",
+        "unix://relative"}) {
     const Result<Endpoint> endpoint = Endpoint::Parse(url);
     ASSERT_FALSE(endpoint) << url;
     EXPECT_EQ(endpoint.error().code(), Code::kInvalid);

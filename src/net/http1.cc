@@ -96,7 +96,8 @@ Result<void> MessageParser::Feed(std::string& bytes) {
     used += took;
     if (error && error != http::error::need_more) {
       const bool large = error == http::error::header_limit || error == http::error::body_limit;
-      return Fail(Code::kInvalid, (large ? "the message is larger than is allowed here: " : "not HTTP: ") + error.message());
+      return Fail(Code::kInvalid,
+                  (large ? "the message is larger than is allowed here: " : "not HTTP: ") + error.message());
     }
     if (error || took == 0) break;
   }
@@ -108,7 +109,8 @@ Result<void> MessageParser::End() {
   if (done()) return {};
   error_code error;
   if (header_done()) machine_->PutEnd(error);
-  if (!header_done() || error) return Fail(Code::kUnavailable, "the connection ended in the middle of a message");
+  if (!header_done() || error)
+    return Fail(Code::kUnavailable, "the connection ended in the middle of a message");
   return {};
 }
 
@@ -121,7 +123,7 @@ const std::string& MessageParser::target() const { return machine_->target; }
 Headers& MessageParser::headers() { return machine_->headers; }
 std::string& MessageParser::body() { return machine_->body; }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// --------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -146,21 +148,25 @@ Result<std::string> Serialized(const Request& request, std::string_view host, st
   if (!IsWord(request.method)) return Fail(Code::kInvalid, "the request's method is not one word");
   if (!IsWord(request.target)) return Fail(Code::kInvalid, "the request's target is empty or holds blanks");
   std::string out;
-  size_t room = 512 + host.size() + user_agent.size() + bearer_token.Reveal().size() + request.target.size() + request.body.size();
+  size_t room = 512 + host.size() + user_agent.size() + bearer_token.Reveal().size() + request.target.size() +
+                request.body.size();
   for (const auto& [name, value] : request.headers) room += name.size() + value.size() + 4;
   out.reserve(room);  // growing would leave copies of the token behind
   out.append(request.method).append(" ").append(request.target).append(" HTTP/1.1\r\n");
   AddHeader(out, "Host", host);
   AddHeader(out, "User-Agent", user_agent);
   for (const auto& [name, value] : request.headers) {
-    if (!IsWord(name) || !IsLine(value)) return Fail(Code::kInvalid, "the request's header \"" + name + "\" is not one line");
+    if (!IsWord(name) || !IsLine(value))
+      return Fail(Code::kInvalid, "the request's header \"" + name + "\" is not one line");
     AddHeader(out, name, value);
   }
   if (!bearer_token.empty()) {
-    if (!IsWord(bearer_token.Reveal())) return Fail(Code::kUnauthenticated, "the bearer token is not one word");
+    if (!IsWord(bearer_token.Reveal()))
+      return Fail(Code::kUnauthenticated, "the bearer token is not one word");
     out.append("Authorization: Bearer ").append(bearer_token.Reveal()).append("\r\n");
   }
-  if (!request.body.empty() || request.method == "POST" || request.method == "PUT" || request.method == "PATCH") {
+  if (!request.body.empty() || request.method == "POST" || request.method == "PUT" ||
+      request.method == "PATCH") {
     AddHeader(out, "Content-Length", std::to_string(request.body.size()));
   }
   return out.append("\r\n").append(request.body);

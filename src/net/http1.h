@@ -16,8 +16,8 @@ struct HttpLimits {
   size_t body_bytes = SIZE_MAX;
 };
 
-// Reads one message as its bytes come, whatever pieces they come in. The decoded body collects in body(), from where
-// the caller may take it at any time.
+// Reads one message as its bytes come, whatever pieces they come in. The decoded body collects in body(),
+// from where the caller may take it at any time.
 class MessageParser {
  public:
   enum class Kind : uint8_t {
@@ -28,8 +28,8 @@ class MessageParser {
   MessageParser(Kind kind, HttpLimits limits);
   ~MessageParser();
 
-  // Uses bytes from the front of `bytes` and takes them out. kInvalid: not HTTP, or larger than the limits; the parser
-  // is of no further use.
+  // Uses bytes from the front of `bytes` and takes them out. kInvalid: not HTTP, or larger than the limits;
+  // the parser is of no further use.
   Result<void> Feed(std::string& bytes);
 
   // The peer has ended the connection. kUnavailable when the message was not complete.
@@ -54,8 +54,8 @@ class MessageParser {
   std::unique_ptr<Machine> machine_;
 };
 
-// The request as it is sent, with Host, User-Agent, Content-Length, and Authorization when there is a token. kInvalid
-// when method, target or a header would break the framing. The caller wipes the result.
+// The request as it is sent, with Host, User-Agent, Content-Length, and Authorization when there is a token.
+// kInvalid when method, target or a header would break the framing. The caller wipes the result.
 Result<std::string> Serialized(const Request& request, std::string_view host, std::string_view user_agent,
                                const Secret& bearer_token);
 

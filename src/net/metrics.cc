@@ -24,10 +24,14 @@ std::string Number(double value) {
 std::string Escaped(std::string_view text, bool quotes) {
   std::string out;
   for (const char c : text) {
-    if (c == '\\') out += "\\\\";
-    else if (c == '\n') out += "\\n";
-    else if (c == '"' && quotes) out += "\\\"";
-    else out += c;
+    if (c == '\\')
+      out += "\\\\";
+    else if (c == '\n')
+      out += "\\n";
+    else if (c == '"' && quotes)
+      out += "\\\"";
+    else
+      out += c;
   }
   return out;
 }
@@ -41,8 +45,8 @@ std::string Rendered(const Labels& labels) {
   return out;
 }
 
-void Line(std::string& out, std::string_view name, std::string_view suffix, std::string_view labels, double value,
-          std::string_view more = {}) {
+void Line(std::string& out, std::string_view name, std::string_view suffix, std::string_view labels,
+          double value, std::string_view more = {}) {
   out.append(name).append(suffix);
   if (!labels.empty() || !more.empty()) {
     out.append("{").append(labels).append(labels.empty() || more.empty() ? "" : ",").append(more).append("}");
@@ -54,14 +58,16 @@ void Show(std::string& out, std::string_view name, std::string_view labels, cons
   uint64_t total = 0;
   for (size_t i = 0; i <= histogram.bounds().size(); ++i) {
     total += histogram.count(i);
-    const double bound = i < histogram.bounds().size() ? histogram.bounds()[i] : std::numeric_limits<double>::infinity();
+    const double bound =
+        i < histogram.bounds().size() ? histogram.bounds()[i] : std::numeric_limits<double>::infinity();
     Line(out, name, "_bucket", labels, double(total), "le=\"" + Number(bound) + "\"");
   }
   Line(out, name, "_sum", labels, histogram.sum());
   Line(out, name, "_count", labels, double(total));
 }
 
-// Field number `index` (from 1, as in proc(5)) of /proc/self/stat. The program's name is skipped: it may hold blanks.
+// Field number `index` (from 1, as in proc(5)) of /proc/self/stat. The program's name is skipped: it may hold
+// blanks.
 double StatField(int index) {
   std::ifstream file("/proc/self/stat");
   std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -145,14 +151,16 @@ Gauge& Metrics::AddGauge(std::string_view name, std::string_view help, Labels la
   return *instrument.gauge;
 }
 
-Histogram& Metrics::AddHistogram(std::string_view name, std::string_view help, std::vector<double> bounds, Labels labels) {
+Histogram& Metrics::AddHistogram(std::string_view name, std::string_view help, std::vector<double> bounds,
+                                 Labels labels) {
   const std::lock_guard lock(mutex_);
   Instrument& instrument = Find(name, "histogram", help, labels);
   if (!instrument.histogram) instrument.histogram = std::make_unique<Histogram>(std::move(bounds));
   return *instrument.histogram;
 }
 
-void Metrics::AddGauge(std::string_view name, std::string_view help, std::function<double()> read, Labels labels) {
+void Metrics::AddGauge(std::string_view name, std::string_view help, std::function<double()> read,
+                       Labels labels) {
   const std::lock_guard lock(mutex_);
   Find(name, "gauge", help, labels).read = std::move(read);
 }
@@ -166,7 +174,8 @@ void Metrics::AddProcessFigures() {
   AddGauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.",
            [start = StartTime()] { return start; });
   const std::lock_guard lock(mutex_);
-  Find("process_cpu_seconds_total", "counter", "Total user and system CPU time spent in seconds.", {}).read = CpuSeconds;
+  Find("process_cpu_seconds_total", "counter", "Total user and system CPU time spent in seconds.", {}).read =
+      CpuSeconds;
 }
 
 std::string Metrics::Exposition() const {

@@ -1,13 +1,15 @@
 // Counters, gauges and histograms, and their text exposition for Prometheus.
 //
-// Threads: instruments are changed from any thread without locks (relaxed atomics); making one, and Exposition(), take
-// the registry's lock. An instrument lives as long as its registry; keep the reference, look it up once.
+// Threads: instruments are changed from any thread without locks (relaxed atomics); making one, and
+// Exposition(), take the registry's lock. An instrument lives as long as its registry; keep the reference,
+// look it up once.
 //
-//   Counter& retries = metrics.AddCounter("workqueue_retries_total", "Requeues after a failure", {{"name", "nodeset"}});
+//   Counter& retries = metrics.AddCounter("workqueue_retries_total", "Requeues", {{"name", "nodeset"}});
 //   retries.Add();
 //
-// Names are those that users of controller-runtime already chart, where one exists. There is no client library behind
-// this: what Capstan needs of one is these two pages, and prometheus-cpp copies every family at each scrape.
+// Names are those that users of controller-runtime already chart, where one exists. There is no client
+// library behind this: what Capstan needs of one is these two pages, and prometheus-cpp copies every family
+// at each scrape.
 #pragma once
 
 #include <atomic>
@@ -57,7 +59,9 @@ class Histogram {
   void Observe(Duration duration) { Observe(std::chrono::duration<double>(duration).count()); }  // in seconds
 
   const std::vector<double>& bounds() const { return bounds_; }
-  uint64_t count(size_t bucket) const { return counts_[bucket].load(std::memory_order_relaxed); }  // not cumulative
+  uint64_t count(size_t bucket) const {
+    return counts_[bucket].load(std::memory_order_relaxed);
+  }  // not cumulative
   double sum() const { return sum_.load(std::memory_order_relaxed); }
 
  private:
@@ -72,13 +76,16 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // The instrument of that name and these labels, made when it is not there yet. REQUIRES: one name has one type.
+  // The instrument of that name and these labels, made when it is not there yet. REQUIRES: one name has one
+  // type.
   Counter& AddCounter(std::string_view name, std::string_view help, Labels labels = {});
   Gauge& AddGauge(std::string_view name, std::string_view help, Labels labels = {});
-  Histogram& AddHistogram(std::string_view name, std::string_view help, std::vector<double> bounds, Labels labels = {});
+  Histogram& AddHistogram(std::string_view name, std::string_view help, std::vector<double> bounds,
+                          Labels labels = {});
 
   // A gauge that is computed when asked for, on the thread that asks.
-  void AddGauge(std::string_view name, std::string_view help, std::function<double()> read, Labels labels = {});
+  void AddGauge(std::string_view name, std::string_view help, std::function<double()> read,
+                Labels labels = {});
 
   // process_cpu_seconds_total, process_resident_memory_bytes, process_open_fds and the like, read from /proc.
   void AddProcessFigures();

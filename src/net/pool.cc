@@ -11,7 +11,8 @@ namespace {
 
 // What an exchange that failed after `progress` means for the caller.
 Error Meaning(Error error, const Progress& progress) {
-  if (!progress.sent || error.code() == Code::kInvalid || error.code() == Code::kUnauthenticated) return error;
+  if (!progress.sent || error.code() == Code::kInvalid || error.code() == Code::kUnauthenticated)
+    return error;
   return Error(Code::kUnknownOutcome, "the request was sent and its answer was lost: " + error.message());
 }
 
@@ -39,7 +40,7 @@ HttpClient::Pool::~Pool() {
   if (sweep_) loop_.Unschedule(*sweep_);
 }
 
-// --- Slots -------------------------------------------------------------------------------------------------------------
+// --- Slots ----------------------------------------------------------------------------------------------
 
 async::Task<Result<Slot>> HttpClient::Pool::AcquireRequest(async::Deadline deadline) {
   const auto release = [self = shared_from_this()] { self->ReleaseRequest(); };
@@ -78,13 +79,14 @@ void HttpClient::Pool::ReleaseRequest() {
 
 Result<Slot> HttpClient::Pool::AcquireStream() {
   if (streams_ >= options_.max_streams) {
-    return Fail(Code::kUnavailable, "already " + std::to_string(streams_) + " streams are open to " + options_.server.ToString());
+    return Fail(Code::kUnavailable,
+                "already " + std::to_string(streams_) + " streams are open to " + options_.server.ToString());
   }
   ++streams_;
   return Slot([self = shared_from_this()] { --self->streams_; });
 }
 
-// --- One exchange --------------------------------------------------------------------------------------------------------
+// --- One exchange ---------------------------------------------------------------------------------------
 
 async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::Perform(Request request, size_t body_limit,
                                                                           async::Deadline deadline) {
@@ -96,7 +98,8 @@ async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::Perform(Reques
   co_return exchange;
 }
 
-async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(const Request& request, size_t body_limit,
+async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(const Request& request,
+                                                                              size_t body_limit,
                                                                               async::Deadline deadline) {
   CAPSTAN_CO_CHECK_OK(RefreshTls());
   Result<Secret> token = co_await options_.credentials->BearerToken(deadline);
@@ -105,7 +108,8 @@ async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(co
   if (!serialized) co_return Fail(std::move(serialized).error());
   const Wiped bytes{*std::move(serialized)};
 
-  const auto kind = request.method == "HEAD" ? MessageParser::Kind::kResponseToHead : MessageParser::Kind::kResponse;
+  const auto kind =
+      request.method == "HEAD" ? MessageParser::Kind::kResponseToHead : MessageParser::Kind::kResponse;
   const HttpLimits limits{options_.max_header_bytes, body_limit};
   while (true) {
     Exchange exchange{TakeIdle(), std::make_unique<MessageParser>(kind, limits), kind, limits};
@@ -122,8 +126,8 @@ async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(co
   }
 }
 
-async::Task<Result<void>> HttpClient::Pool::Transact(Exchange& exchange, std::string_view bytes, Progress& progress,
-                                                     async::Deadline deadline) {
+async::Task<Result<void>> HttpClient::Pool::Transact(Exchange& exchange, std::string_view bytes,
+                                                     Progress& progress, async::Deadline deadline) {
   const Result<void> written = co_await exchange.connection->socket->Write(bytes, deadline);
   progress.sent = exchange.reusable = written.has_value();
   if (!written && written.error().code() != Code::kUnavailable) co_return written;
@@ -133,7 +137,8 @@ async::Task<Result<void>> HttpClient::Pool::Transact(Exchange& exchange, std::st
   co_return written;
 }
 
-async::Task<Result<void>> HttpClient::Pool::ReadHeader(Exchange& exchange, Progress& progress, async::Deadline deadline) {
+async::Task<Result<void>> HttpClient::Pool::ReadHeader(Exchange& exchange, Progress& progress,
+                                                       async::Deadline deadline) {
   while (true) {
     if (!exchange.parser->header_done()) {
       CAPSTAN_CO_CHECK_OK(co_await ReadMore(exchange, deadline));
@@ -158,7 +163,8 @@ async::Task<Result<void>> HttpClient::Pool::ReadMore(Exchange& exchange, async::
     co_return Result<void>();
   }
   CAPSTAN_CO_CHECK_OK(exchange.parser->Feed(connection.received));
-  if (connection.received.empty()) std::string().swap(connection.received);  // idle connections hold no buffers
+  if (connection.received.empty())
+    std::string().swap(connection.received);  // idle connections hold no buffers
   co_return Result<void>();
 }
 
@@ -172,7 +178,7 @@ void HttpClient::Pool::Finish(Exchange exchange) {
   ArmSweep();
 }
 
-// --- Connections ---------------------------------------------------------------------------------------------------------
+// --- Connections ----------------------------------------------------------------------------------------
 
 Result<void> HttpClient::Pool::RefreshTls() {
   if (options_.server.scheme != Endpoint::Scheme::kHttps) return {};
@@ -180,9 +186,10 @@ Result<void> HttpClient::Pool::RefreshTls() {
   if (context_ && (material == material_ || material == unusable_)) return {};
   Result<std::shared_ptr<const TlsContext>> context = TlsContext::ForClient(*material);
   if (!context && context_) {
-    // Files seen in the middle of their replacement, such as a new certificate beside the old key: what worked so far
-    // serves until they fit again.
-    log::Warn("new TLS files cannot be used", {{"server", options_.server.ToString()}, {"why", context.error().message()}});
+    // Files seen in the middle of their replacement, such as a new certificate beside the old key: what
+    // worked so far serves until they fit again.
+    log::Warn("new TLS files cannot be used",
+              {{"server", options_.server.ToString()}, {"why", context.error().message()}});
     unusable_ = std::move(material);
     return {};
   }
@@ -209,7 +216,8 @@ async::Task<Result<std::unique_ptr<Connection>>> HttpClient::Pool::Dial(async::D
   Error error(Code::kUnavailable, "no address");
   if (!addresses) error = addresses.error();
   for (size_t i = 0; addresses && i < addresses->size(); ++i) {
-    // What is left is shared among the addresses, so that one that swallows packets does not use up all of it.
+    // What is left is shared among the addresses, so that one that swallows packets does not use up all of
+    // it.
     const Duration left = dial_deadline.Left(loop_.Now());
     const async::Deadline share = loop_.After(left / int64_t(addresses->size() - i));
     Result<std::unique_ptr<Socket>> socket = co_await Connect((*addresses)[i], share);
@@ -219,7 +227,8 @@ async::Task<Result<std::unique_ptr<Connection>>> HttpClient::Pool::Dial(async::D
     }
     error = std::move(socket).error().WithContext((*addresses)[i].ToString());
   }
-  // Our limit was shorter than the caller's deadline: that is the server's fault, not the caller's impatience.
+  // Our limit was shorter than the caller's deadline: that is the server's fault, not the caller's
+  // impatience.
   const bool own_limit = error.code() == Code::kDeadline && !deadline.Passed(loop_.Now());
   if (own_limit) error = Error(Code::kUnavailable, error.message());
   co_return Fail(std::move(error).WithContext(where));
@@ -232,7 +241,8 @@ async::Task<Result<std::vector<Address>>> HttpClient::Pool::Addresses(async::Dea
   co_return co_await resolver_.Resolve(options_.server.host, options_.server.port, deadline);
 }
 
-async::Task<Result<std::unique_ptr<Socket>>> HttpClient::Pool::Connect(Address address, async::Deadline deadline) {
+async::Task<Result<std::unique_ptr<Socket>>> HttpClient::Pool::Connect(Address address,
+                                                                       async::Deadline deadline) {
   Result<std::unique_ptr<Socket>> socket = co_await Socket::Connect(loop_, address, deadline);
   if (!socket || options_.server.scheme != Endpoint::Scheme::kHttps) co_return socket;
   const std::string& name = material_->server_name.empty() ? options_.server.host : material_->server_name;

@@ -13,9 +13,10 @@
 
 namespace capstan::net {
 
-// Asks the C library (nsswitch.conf, /etc/hosts, DNS with its search domains), anew each time. getaddrinfo can block
-// for as long as resolv.conf allows and cannot be interrupted: it runs on a thread of its own, at most one for each
-// Resolver, and who waits for it is let go at the deadline. Callers meanwhile join the question under way.
+// Asks the C library (nsswitch.conf, /etc/hosts, DNS with its search domains), anew each time. getaddrinfo
+// can block for as long as resolv.conf allows and cannot be interrupted: it runs on a thread of its own, at
+// most one for each Resolver, and who waits for it is let go at the deadline. Callers meanwhile join the
+// question under way.
 //
 // Thread: the loop's. REQUIRES: always the same host and port; one Resolver serves one client.
 class Resolver {
@@ -24,7 +25,8 @@ class Resolver {
   ~Resolver();
 
   // In the order in which they should be tried; never empty. kUnavailable: no such name, or no answer.
-  async::Task<Result<std::vector<Address>>> Resolve(std::string host, uint16_t port, async::Deadline deadline);
+  async::Task<Result<std::vector<Address>>> Resolve(std::string host, uint16_t port,
+                                                    async::Deadline deadline);
 
  private:
   struct Question;

@@ -50,7 +50,8 @@ Result<int> Listen(const HttpServer::Options& options) {
   if (bind(fd, reinterpret_cast<sockaddr*>(&storage), size) == 0 && listen(fd, 128) == 0) return fd;
   const std::string why = std::strerror(errno);
   if (fd >= 0) close(fd);
-  return Fail(Code::kUnavailable, "listening on " + options.address + " port " + std::to_string(options.port) + ": " + why);
+  return Fail(Code::kUnavailable,
+              "listening on " + options.address + " port " + std::to_string(options.port) + ": " + why);
 }
 
 uint16_t PortOf(int fd) {
@@ -70,18 +71,26 @@ Response Refusal(int status, std::string text) {
 }  // namespace
 
 Response TextResponse(std::string body, std::string_view content_type) {
-  return {200, {{"Content-Type", std::string(content_type)}, {"X-Content-Type-Options", "nosniff"}}, std::move(body)};
+  return {200,
+          {{"Content-Type", std::string(content_type)}, {"X-Content-Type-Options", "nosniff"}},
+          std::move(body)};
 }
 
 struct HttpServer::Service {
   Service(Options o, std::map<std::string, Handler, std::less<>> h, int fd)
-      : options(std::move(o)), handlers(std::move(h)), port(PortOf(fd)), listener(loop.context(), fd), group(loop), changed(loop) {}
+      : options(std::move(o)),
+        handlers(std::move(h)),
+        port(PortOf(fd)),
+        listener(loop.context(), fd),
+        group(loop),
+        changed(loop) {}
 
   void Stop();
   async::Task<void> Accept();
   async::Task<void> Serve(int fd);
   async::Task<void> ServeRequests(Socket& socket, bool& busy);
-  async::Task<Result<void>> ReadRequest(Socket& socket, MessageParser& parser, std::string& received, bool& busy);
+  async::Task<Result<void>> ReadRequest(Socket& socket, MessageParser& parser, std::string& received,
+                                        bool& busy);
   async::Task<bool> Answer(Socket& socket, MessageParser& parser, async::Deadline deadline);
   async::Task<void> Drain();
   Response Handle(MessageParser& parser) const;
@@ -133,7 +142,8 @@ async::Task<void> HttpServer::Service::Accept() {
       co_await changed.Wait(async::Deadline::Never());
       continue;
     }
-    auto [error] = co_await listener.async_wait(asio::posix::descriptor_base::wait_read, asio::as_tuple(asio::use_awaitable));
+    auto [error] = co_await listener.async_wait(asio::posix::descriptor_base::wait_read,
+                                                asio::as_tuple(asio::use_awaitable));
     if (error) co_return;  // closed, or cancelled
     const int fd = accept4(listener.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
@@ -141,7 +151,8 @@ async::Task<void> HttpServer::Service::Accept() {
       continue;
     }
     // Out of descriptors: the connection stays in the queue and would wake us again at once.
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) co_await async::Sleep(loop, 100ms);
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+      co_await async::Sleep(loop, 100ms);
   }
 }
 
@@ -178,8 +189,8 @@ async::Task<void> HttpServer::Service::ServeRequests(Socket& socket, bool& busy)
 }
 
 // Waits for a request as long as a connection may idle, and for the rest of it as long as a request may take.
-async::Task<Result<void>> HttpServer::Service::ReadRequest(Socket& socket, MessageParser& parser, std::string& received,
-                                                           bool& busy) {
+async::Task<Result<void>> HttpServer::Service::ReadRequest(Socket& socket, MessageParser& parser,
+                                                           std::string& received, bool& busy) {
   async::Deadline deadline = loop.After(options.idle_limit);
   while (true) {
     if (!received.empty()) {
@@ -193,11 +204,12 @@ async::Task<Result<void>> HttpServer::Service::ReadRequest(Socket& socket, Messa
   }
 }
 
-async::Task<bool> HttpServer::Service::Answer(Socket& socket, MessageParser& parser, async::Deadline deadline) {
+async::Task<bool> HttpServer::Service::Answer(Socket& socket, MessageParser& parser,
+                                              async::Deadline deadline) {
   const bool keep = parser.keep_alive() && !stopping;
   const std::string bytes = Serialized(Handle(parser), keep, parser.method() == "HEAD");
   const Result<void> written = co_await socket.Write(bytes, deadline);
-  co_return written && keep;
+  co_return written&& keep;
 }
 
 Response HttpServer::Service::Handle(MessageParser& parser) const {
@@ -209,14 +221,17 @@ Response HttpServer::Service::Handle(MessageParser& parser) const {
     response.headers.emplace_back("Allow", "GET, HEAD, POST");
     return response;
   }
-  Request request{parser.method(), parser.target(), std::move(parser.headers()), std::move(parser.body()), false};
+  Request request{parser.method(), parser.target(), std::move(parser.headers()), std::move(parser.body()),
+                  false};
   return handler->second(request);
 }
 
-Result<std::unique_ptr<HttpServer>> HttpServer::Start(Options options, std::map<std::string, Handler, std::less<>> handlers) {
+Result<std::unique_ptr<HttpServer>> HttpServer::Start(Options options,
+                                                      std::map<std::string, Handler, std::less<>> handlers) {
   CAPSTAN_TRY(const int fd, Listen(options));
   auto service = std::make_unique<Service>(std::move(options), std::move(handlers), fd);
-  // From within the loop, and before Stop() can be: Asio ends the process when a coroutine is cancelled before it began.
+  // From within the loop, and before Stop() can be: Asio ends the process when a coroutine is cancelled
+  // before it began.
   service->loop.Post([raw = service.get()] { raw->group.Spawn("accept", raw->Accept()); });
   service->thread = std::thread([raw = service.get()] { raw->loop.Run(); });
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(service)));

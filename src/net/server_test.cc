@@ -18,7 +18,8 @@ namespace {
 
 using testing::RunTask;
 
-std::unique_ptr<HttpServer> Started(HttpServer::Options options, std::map<std::string, HttpServer::Handler, std::less<>> handlers) {
+std::unique_ptr<HttpServer> Started(HttpServer::Options options,
+                                    std::map<std::string, HttpServer::Handler, std::less<>> handlers) {
   options.address = "127.0.0.1";
   Result<std::unique_ptr<HttpServer>> server = HttpServer::Start(std::move(options), std::move(handlers));
   EXPECT_TRUE(server) << server.error().message();
@@ -38,7 +39,9 @@ class Raw {
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   }
   ~Raw() { close(fd_); }
-  void Say(std::string_view bytes) { EXPECT_EQ(send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL), ssize_t(bytes.size())); }
+  void Say(std::string_view bytes) {
+    EXPECT_EQ(send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL), ssize_t(bytes.size()));
+  }
   std::string Hear() {  // until the server closes
     std::string all;
     char buffer[4096];
@@ -62,8 +65,9 @@ Result<Response> Get(uint16_t port, std::string target, std::string method = "GE
 }
 
 TEST(HttpServer, AnswersByPath) {
-  const auto server = Started({}, {{"/healthz", [](const Request&) { return TextResponse("ok"); }},
-                                   {"/echo", [](const Request& r) { return TextResponse(r.method + " " + r.target); }}});
+  const auto server =
+      Started({}, {{"/healthz", [](const Request&) { return TextResponse("ok"); }},
+                   {"/echo", [](const Request& r) { return TextResponse(r.method + " " + r.target); }}});
   EXPECT_EQ(Get(server->port(), "/healthz")->body, "ok");
   EXPECT_EQ(Get(server->port(), "/echo?x=1")->body, "GET /echo?x=1");
   EXPECT_EQ(Get(server->port(), "/other")->status, 404);
@@ -77,14 +81,18 @@ TEST(HttpServer, AnswersByPath) {
 TEST(HttpServer, KeepsConnectionsAndReadsPipelinedRequests) {
   const auto server = Started({}, {{"/", [](const Request& r) { return TextResponse(r.body + "!"); }}});
   Raw raw(server->port());
-  raw.Say("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nonePOST / HTTP/1.1\r\nContent-Length: 3\r\nConnection: close\r\n\r\ntwo");
+  raw.Say(
+      "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nonePOST / HTTP/1.1\r\nContent-Length: 3\r\nConnection: "
+      "close\r\n\r\ntwo");
   EXPECT_THAT(raw.Hear(), ::testing::AllOf(::testing::HasSubstr("one!"), ::testing::HasSubstr("two!")));
 }
 
 TEST(HttpServer, RefusesWhatIsTooLargeOrNotHttp) {
-  const auto server = Started({.max_header_bytes = 1000, .max_body_bytes = 100}, {{"/", [](const Request&) { return TextResponse("ok"); }}});
-  for (const std::string& bytes : {"GET / HTTP/1.1\r\nX: " + std::string(2000, 'x') + "\r\n\r\n",
-                                   std::string("POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n"), std::string("hello\r\n\r\n")}) {
+  const auto server = Started({.max_header_bytes = 1000, .max_body_bytes = 100},
+                              {{"/", [](const Request&) { return TextResponse("ok"); }}});
+  for (const std::string& bytes :
+       {"GET / HTTP/1.1\r\nX: " + std::string(2000, 'x') + "\r\n\r\n",
+        std::string("POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n"), std::string("hello\r\n\r\n")}) {
     Raw raw(server->port());
     raw.Say(bytes);
     EXPECT_THAT(raw.Hear(), ::testing::StartsWith("HTTP/1.1 400 ")) << bytes.substr(0, 40);
@@ -92,7 +100,8 @@ TEST(HttpServer, RefusesWhatIsTooLargeOrNotHttp) {
 }
 
 TEST(HttpServer, ASlowRequestIsGivenUpAndDoesNotHoldUpOthers) {
-  const auto server = Started({.request_limit = 100ms}, {{"/", [](const Request&) { return TextResponse("ok"); }}});
+  const auto server =
+      Started({.request_limit = 100ms}, {{"/", [](const Request&) { return TextResponse("ok"); }}});
   Raw slow(server->port());
   slow.Say("GET / HT");
   EXPECT_EQ(Get(server->port(), "/")->status, 200);
@@ -100,7 +109,8 @@ TEST(HttpServer, ASlowRequestIsGivenUpAndDoesNotHoldUpOthers) {
 }
 
 TEST(HttpServer, MoreConnectionsThanAllowedWaitTheirTurn) {
-  const auto server = Started({.max_connections = 2}, {{"/", [](const Request&) { return TextResponse("ok"); }}});
+  const auto server =
+      Started({.max_connections = 2}, {{"/", [](const Request&) { return TextResponse("ok"); }}});
   auto first = std::make_unique<Raw>(server->port());
   Raw second(server->port());
   Raw third(server->port());
@@ -151,7 +161,8 @@ TEST(Metrics, ExposesEveryKind) {
             "rest_client_requests_total{code=\"\\\"\\\\\\n\",method=\"GET\"} 1\n"
             "# HELP took_seconds Took\n# TYPE took_seconds histogram\n"
             "took_seconds_bucket{verb=\"get\",le=\"0.1\"} 1\ntook_seconds_bucket{verb=\"get\",le=\"1\"} 2\n"
-            "took_seconds_bucket{verb=\"get\",le=\"+Inf\"} 3\ntook_seconds_sum{verb=\"get\"} 7.6\ntook_seconds_count{verb=\"get\"} 3\n"
+            "took_seconds_bucket{verb=\"get\",le=\"+Inf\"} 3\ntook_seconds_sum{verb=\"get\"} "
+            "7.6\ntook_seconds_count{verb=\"get\"} 3\n"
             "# HELP workqueue_depth Depth\n# TYPE workqueue_depth gauge\nworkqueue_depth -1.5\n");
 }
 
@@ -182,7 +193,9 @@ TEST(Metrics, ProcessFiguresAreThisProcess) {
   Metrics metrics;
   metrics.AddProcessFigures();
   const std::string text = metrics.Exposition();
-  const auto value = [&](const std::string& name) { return std::strtod(text.c_str() + text.find("\n" + name + " ") + name.size() + 2, nullptr); };
+  const auto value = [&](const std::string& name) {
+    return std::strtod(text.c_str() + text.find("\n" + name + " ") + name.size() + 2, nullptr);
+  };
   EXPECT_GT(value("process_resident_memory_bytes"), 1e6);
   EXPECT_GT(value("process_virtual_memory_bytes"), value("process_resident_memory_bytes"));
   EXPECT_GT(value("process_open_fds"), 2);

@@ -20,8 +20,8 @@ namespace asio = boost::asio;
 namespace capstan::net {
 namespace {
 
-// A peer that vanished without a word is noticed by the kernel within 60 s when nothing is sent to it, and within 30 s
-// when something is.
+// A peer that vanished without a word is noticed by the kernel within 60 s when nothing is sent to it, and
+// within 30 s when something is.
 constexpr int kProbeAfterSeconds = 30;
 constexpr int kProbeEverySeconds = 10;
 constexpr int kProbes = 3;
@@ -31,7 +31,9 @@ constexpr int kUnacknowledgedMs = 30'000;
 constexpr size_t kTurnBytes = 128 << 10;
 
 void SetTcpOptions(int fd) {
-  const auto set = [fd](int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); };
+  const auto set = [fd](int level, int option, int value) {
+    setsockopt(fd, level, option, &value, sizeof value);
+  };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, kProbeAfterSeconds);
@@ -101,11 +103,13 @@ Socket::~Socket() {
   ERR_clear_error();
 }
 
-async::Task<Result<std::unique_ptr<Socket>>> Socket::Connect(async::Loop& loop, Address address, async::Deadline deadline) {
+async::Task<Result<std::unique_ptr<Socket>>> Socket::Connect(async::Loop& loop, Address address,
+                                                             async::Deadline deadline) {
   const int fd = ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) co_return Fail(Code::kUnavailable, std::string("no socket: ") + std::strerror(errno));
   auto socket = std::make_unique<Socket>(loop, fd);
-  int error = ::connect(fd, reinterpret_cast<const sockaddr*>(&address.storage), address.size) == 0 ? 0 : errno;
+  int error =
+      ::connect(fd, reinterpret_cast<const sockaddr*>(&address.storage), address.size) == 0 ? 0 : errno;
   if (error == EINPROGRESS) {
     CAPSTAN_CO_CHECK_OK(co_await socket->Wait(Wants::kWrite, deadline));
     socklen_t size = sizeof error;
@@ -123,7 +127,8 @@ async::Task<Result<void>> Socket::StartTls(std::shared_ptr<const TlsContext> con
     const Attempt attempt = TryHandshake();
     if (attempt.state == Attempt::State::kDone) co_return Result<void>();
     if (attempt.state == Attempt::State::kFailed) co_return Fail(Failure());
-    CAPSTAN_CO_CHECK_OK(co_await Wait(attempt.state == Attempt::State::kWantsRead ? Wants::kRead : Wants::kWrite, deadline));
+    CAPSTAN_CO_CHECK_OK(
+        co_await Wait(attempt.state == Attempt::State::kWantsRead ? Wants::kRead : Wants::kWrite, deadline));
   }
 }
 
@@ -137,7 +142,8 @@ async::Task<Result<size_t>> Socket::Read(std::string& into, async::Deadline dead
       co_return attempt.count;
     }
     if (attempt.state == Attempt::State::kFailed) co_return Fail(Failure());
-    CAPSTAN_CO_CHECK_OK(co_await Wait(attempt.state == Attempt::State::kWantsRead ? Wants::kRead : Wants::kWrite, deadline));
+    CAPSTAN_CO_CHECK_OK(
+        co_await Wait(attempt.state == Attempt::State::kWantsRead ? Wants::kRead : Wants::kWrite, deadline));
   }
 }
 
@@ -149,7 +155,8 @@ async::Task<Result<void>> Socket::Write(std::string_view bytes, async::Deadline 
       continue;
     }
     if (attempt.state == Attempt::State::kFailed) co_return Fail(Failure());
-    CAPSTAN_CO_CHECK_OK(co_await Wait(attempt.state == Attempt::State::kWantsRead ? Wants::kRead : Wants::kWrite, deadline));
+    CAPSTAN_CO_CHECK_OK(
+        co_await Wait(attempt.state == Attempt::State::kWantsRead ? Wants::kRead : Wants::kWrite, deadline));
   }
   co_return Result<void>();
 }
@@ -174,7 +181,8 @@ async::Task<Result<void>> Socket::Wait(Wants wants, async::Deadline deadline) {
     late = true;
     descriptor_.cancel();
   });
-  const auto type = wants == Wants::kRead ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write;
+  const auto type = wants == Wants::kRead ? asio::posix::descriptor_base::wait_read
+                                          : asio::posix::descriptor_base::wait_write;
   auto [error] = co_await descriptor_.async_wait(type, asio::as_tuple(asio::use_awaitable));
   unyielded_ = 0;
   if (!error) co_return Result<void>();
@@ -228,9 +236,12 @@ Socket::Attempt Socket::TryWrite(std::string_view bytes) {
 Socket::Attempt Socket::AfterTls(int returned) {
   const int system_error = errno;
   switch (SSL_get_error(ssl_, returned)) {
-    case SSL_ERROR_WANT_READ: return {Attempt::State::kWantsRead};
-    case SSL_ERROR_WANT_WRITE: return {Attempt::State::kWantsWrite};
-    case SSL_ERROR_ZERO_RETURN: return {Attempt::State::kDone, 0};  // close_notify
+    case SSL_ERROR_WANT_READ:
+      return {Attempt::State::kWantsRead};
+    case SSL_ERROR_WANT_WRITE:
+      return {Attempt::State::kWantsWrite};
+    case SSL_ERROR_ZERO_RETURN:
+      return {Attempt::State::kDone, 0};  // close_notify
     default:
       refused_ = PeerRefusedOurCertificate();
       return Broken(TlsFailure(ssl_, system_error));

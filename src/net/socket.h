@@ -1,7 +1,7 @@
 // One connected stream of bytes: TCP or unix, plain or TLS. Internal to net/.
 //
-// It keeps no buffer of its own: data is read only when there is some, into what the caller holds. A connection that
-// waits costs a descriptor, and with TLS about 10 KiB.
+// It keeps no buffer of its own: data is read only when there is some, into what the caller holds. A
+// connection that waits costs a descriptor, and with TLS about 10 KiB.
 #pragma once
 
 #include <sys/socket.h>
@@ -26,8 +26,8 @@ struct Address {
   std::string ToString() const;                // "10.0.0.1:443", "[::1]:443", "/run/x.sock"
 };
 
-// Thread: the loop's. One read and one write may wait at a time. Errors: kDeadline, kUnavailable (broken, refused),
-// kUnauthenticated (the peer refused our certificate), kCancelled (Shut).
+// Thread: the loop's. One read and one write may wait at a time. Errors: kDeadline, kUnavailable (broken,
+// refused), kUnauthenticated (the peer refused our certificate), kCancelled (Shut).
 class Socket {
  public:
   // Takes over `fd`, a connected or accepted socket.
@@ -36,7 +36,8 @@ class Socket {
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
-  static async::Task<Result<std::unique_ptr<Socket>>> Connect(async::Loop& loop, Address address, async::Deadline deadline);
+  static async::Task<Result<std::unique_ptr<Socket>>> Connect(async::Loop& loop, Address address,
+                                                              async::Deadline deadline);
 
   // The client's handshake, with all checks. After an error the socket is of no use.
   async::Task<Result<void>> StartTls(std::shared_ptr<const TlsContext> context, std::string server_name,
@@ -45,7 +46,8 @@ class Socket {
   // Waits for bytes and appends up to 16 KiB of them to `into`; 0 is the peer's orderly end.
   async::Task<Result<size_t>> Read(std::string& into, async::Deadline deadline);
 
-  // Writes all of `bytes`, which must stay where they are. After an error an unknown part of them has left, never all.
+  // Writes all of `bytes`, which must stay where they are. After an error an unknown part of them has left,
+  // never all.
   async::Task<Result<void>> Write(std::string_view bytes, async::Deadline deadline);
 
   // False when the peer has closed the connection, or has sent something that nobody asked for.

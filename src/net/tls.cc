@@ -22,9 +22,9 @@ struct Free {
 template <class T>
 using Owned = std::unique_ptr<T, Free>;
 
-// ---------------------------------------------------------------------------------------------------------------------
-// A BIO straight on the socket. OpenSSL's own would raise SIGPIPE, and Asio's stream keeps four buffers of 17 KiB for
-// every connection, most of which are watches that wait.
+// --------------------------------------------------------------------------------------------------------
+// A BIO straight on the socket. OpenSSL's own would raise SIGPIPE, and Asio's stream keeps four buffers of 17
+// KiB for every connection, most of which are watches that wait.
 
 int FdOf(BIO* bio) { return int(reinterpret_cast<intptr_t>(BIO_get_data(bio))); }
 
@@ -50,7 +50,8 @@ long BioControl(BIO* bio, int command, long, void*) {
 }
 
 BIO_METHOD* MakeMethod() {
-  BIO_METHOD* const method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK | BIO_TYPE_DESCRIPTOR, "capstan socket");
+  BIO_METHOD* const method =
+      BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK | BIO_TYPE_DESCRIPTOR, "capstan socket");
   BIO_meth_set_write(method, BioWrite);
   BIO_meth_set_read(method, BioRead);
   BIO_meth_set_ctrl(method, BioControl);
@@ -65,7 +66,7 @@ BIO* NewSocketBio(int fd) {
   return bio;
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// --------------------------------------------------------------------------------------------------------
 
 Owned<BIO> Reader(std::string_view pem) { return Owned<BIO>(BIO_new_mem_buf(pem.data(), int(pem.size()))); }
 
@@ -74,7 +75,8 @@ int NoPassword(char*, int, int, void*) { return -1; }
 
 Result<void> Trust(SSL_CTX* context, const std::string& ca_pem) {
   if (ca_pem.empty()) {
-    if (SSL_CTX_set_default_verify_paths(context) != 1) return Fail(Code::kInvalid, "the machine has no trust store");
+    if (SSL_CTX_set_default_verify_paths(context) != 1)
+      return Fail(Code::kInvalid, "the machine has no trust store");
     return {};
   }
   const Owned<BIO> reader = Reader(ca_pem);
@@ -104,7 +106,8 @@ Result<void> Present(SSL_CTX* context, const TlsMaterial& material) {
   const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(key_reader.get(), nullptr, NoPassword, nullptr));
   ERR_clear_error();
   if (!key) return Fail(Code::kInvalid, "the client key is not an unencrypted private key in PEM form");
-  const bool fits = SSL_CTX_use_PrivateKey(context, key.get()) == 1 && SSL_CTX_check_private_key(context) == 1;
+  const bool fits =
+      SSL_CTX_use_PrivateKey(context, key.get()) == 1 && SSL_CTX_check_private_key(context) == 1;
   ERR_clear_error();
   if (!fits) return Fail(Code::kInvalid, "the client key does not belong to the client certificate");
   return {};
@@ -113,16 +116,21 @@ Result<void> Present(SSL_CTX* context, const TlsMaterial& material) {
 std::string CertificateFault(long result) {
   switch (result) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
-    case X509_V_ERR_IP_ADDRESS_MISMATCH: return "the server's certificate is for another name";
-    case X509_V_ERR_CERT_HAS_EXPIRED: return "the server's certificate has expired";
-    case X509_V_ERR_CERT_NOT_YET_VALID: return "the server's certificate is not valid yet; is the clock right?";
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+      return "the server's certificate is for another name";
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+      return "the server's certificate has expired";
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return "the server's certificate is not valid yet; is the clock right?";
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    case X509_V_ERR_CERT_SIGNATURE_FAILURE: return "the server's certificate is signed by none of the CAs we trust";
-    default: return std::string("the server's certificate: ") + X509_verify_cert_error_string(result);
+    case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+      return "the server's certificate is signed by none of the CAs we trust";
+    default:
+      return std::string("the server's certificate: ") + X509_verify_cert_error_string(result);
   }
 }
 
@@ -133,9 +141,11 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::ForClient(const TlsMateria
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
-  // A bundle may name an intermediate or the server's own certificate as the one to trust, as other clients allow.
+  // A bundle may name an intermediate or the server's own certificate as the one to trust, as other clients
+  // allow.
   X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context.get()), X509_V_FLAG_PARTIAL_CHAIN);
   constexpr unsigned char kHttp1[] = "\x08http/1.1";
   SSL_CTX_set_alpn_protos(context.get(), kHttp1, sizeof kHttp1 - 1);
@@ -165,9 +175,12 @@ SSL* TlsContext::NewClient(int fd, const std::string& server_name) const {
 std::string TlsFailure(SSL* ssl, int system_error) {
   const unsigned long code = ERR_peek_error();
   ERR_clear_error();
-  if (const long verified = SSL_get_verify_result(ssl); verified != X509_V_OK) return CertificateFault(verified);
-  if (code && ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING) return "the server closed the connection";
-  if (code && ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER) return "the server does not speak TLS on this port";
+  if (const long verified = SSL_get_verify_result(ssl); verified != X509_V_OK)
+    return CertificateFault(verified);
+  if (code && ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
+    return "the server closed the connection";
+  if (code && ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER)
+    return "the server does not speak TLS on this port";
   if (code) {
     const char* const reason = ERR_reason_error_string(code);
     return std::string("TLS: ") + (reason ? reason : "unknown error");
@@ -186,8 +199,10 @@ bool PeerRefusedOurCertificate() {
     case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
     case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
-    case SSL_R_TLSV1_ALERT_ACCESS_DENIED: return true;
-    default: return false;
+    case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
+      return true;
+    default:
+      return false;
   }
 }
 

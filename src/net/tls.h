@@ -12,8 +12,8 @@ typedef struct ssl_st SSL;
 
 namespace capstan::net {
 
-// An OpenSSL context: TLS 1.2 or newer, peers always verified, one copy of the trusted certificates however many
-// connections there are. Immutable after it is made.
+// An OpenSSL context: TLS 1.2 or newer, peers always verified, one copy of the trusted certificates however
+// many connections there are. Immutable after it is made.
 class TlsContext {
  public:
   // kInvalid says which part of the material cannot be used and why; it never quotes it.
@@ -23,8 +23,8 @@ class TlsContext {
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
-  // A connection's own state on the non-blocking socket `fd`, ready for the client's handshake with `server_name` (a
-  // host name or an address). The caller frees it with SSL_free, before it closes fd.
+  // A connection's own state on the non-blocking socket `fd`, ready for the client's handshake with
+  // `server_name` (a host name or an address). The caller frees it with SSL_free, before it closes fd.
   SSL* NewClient(int fd, const std::string& server_name) const;
 
  private:
@@ -32,11 +32,12 @@ class TlsContext {
   SSL_CTX* context_;
 };
 
-// Why the last operation on `ssl` failed, in words: the certificate's fault first, then the peer's alert, then the
-// operating system's reason. Empties OpenSSL's error queue.
+// Why the last operation on `ssl` failed, in words: the certificate's fault first, then the peer's alert,
+// then the operating system's reason. Empties OpenSSL's error queue.
 std::string TlsFailure(SSL* ssl, int system_error);
 
-// True when the error at the front of OpenSSL's queue is the peer saying that it does not accept our certificate.
+// True when the error at the front of OpenSSL's queue is the peer saying that it does not accept our
+// certificate.
 bool PeerRefusedOurCertificate();
 
 }  // namespace capstan::net

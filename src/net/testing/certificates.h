@@ -22,10 +22,10 @@ class Authority {
 
   struct Options {
     std::string common_name = "server";
-    std::string organization = {};                      // a client's group
+    std::string organization = {};  // a client's group
     std::vector<std::string> names = {"localhost"};
     std::vector<std::string> addresses = {"127.0.0.1"};
-    Duration begins_in = -1h;                      // from now
+    Duration begins_in = -1h;  // from now
     Duration ends_in = 24h;
   };
   // P-256, good for servers and clients.

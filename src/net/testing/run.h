@@ -1,12 +1,11 @@
 // Runs a Task to its end on the machine's clocks, for tests that use real sockets.
 #pragma once
 
+#include <boost/asio/io_context.hpp>
 #include <optional>
 #include <utility>
 
 #include "async/loop.h"
-#include <boost/asio/io_context.hpp>
-
 #include "async/task_group.h"
 
 namespace capstan::net::testing {

@@ -39,7 +39,8 @@ std::string StatusLine(int status) { return "HTTP/1.1 " + std::to_string(status)
 
 Answer Whole(std::string_view body, int status, const Headers& headers, std::string_view type) {
   std::string bytes = StatusLine(status);
-  bytes += "Content-Type: " + std::string(type) + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
+  bytes +=
+      "Content-Type: " + std::string(type) + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
   for (const auto& [name, value] : headers) bytes += name + ": " + value + "\r\n";
   return Answer(bytes + "\r\n" + std::string(body));
 }
@@ -155,7 +156,7 @@ Answer Chunked(const std::vector<std::string>& pieces, bool complete, int status
 
 Answer Nothing() { return Answer(); }
 
-// ---------------------------------------------------------------------------------------------------------------------
+// --------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -198,12 +199,14 @@ class Connection {
   void CloseGently() {
     shutdown(fd_, SHUT_WR);
     char buffer[4096];
-    while (WaitReadable(1000) && read(fd_, buffer, sizeof buffer) > 0) {}
+    while (WaitReadable(1000) && read(fd_, buffer, sizeof buffer) > 0) {
+    }
   }
 
   int event() const { return event_; }
 
-  // Waits until the peer sent something, an order came, or `timeout` passed. True when there is something to read.
+  // Waits until the peer sent something, an order came, or `timeout` passed. True when there is something to
+  // read.
   bool WaitReadable(int timeout_ms) {
     if (ssl_ && SSL_pending(ssl_) > 0) return true;
     pollfd fds[] = {{fd_, POLLIN, 0}, {event_, POLLIN, 0}};
@@ -289,9 +292,10 @@ Answer ScriptedServer::State::Choose(Seen request) {
   }
   if (const auto rule = std::ranges::find_if(always, matches); rule != always.end()) return rule->answer;
   const std::string message = "no script for " + seen.back().Line();
-  return Json(R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":)" +
-                  JsonQuoted(message) + "}",
-              404);
+  return Json(
+      R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":)" +
+          JsonQuoted(message) + "}",
+      404);
 }
 
 bool ScriptedServer::State::Play(size_t number, Connection& connection, const Answer& answer) {
@@ -299,7 +303,8 @@ bool ScriptedServer::State::Play(size_t number, Connection& connection, const An
     if (piece.wait > Duration(0)) connection.Pause(piece.wait);
     const size_t step = answer.piece_size() ? answer.piece_size() : std::max<size_t>(piece.bytes.size(), 1);
     for (size_t at = 0; at < piece.bytes.size(); at += step) {
-      if (Cut(number, connection) || !connection.Write(std::string_view(piece.bytes).substr(at, step))) return false;
+      if (Cut(number, connection) || !connection.Write(std::string_view(piece.bytes).substr(at, step)))
+        return false;
       if (answer.piece_size()) std::this_thread::yield();
     }
   }

@@ -1,18 +1,19 @@
 // A server that answers as a test tells it to: real sockets on loopback, real TLS, any byte at any time.
 //
-// It speaks HTTP only as far as it must to take a request apart; answers are written as they stand in the script, so
-// that a test can send what no honest server would.
+// It speaks HTTP only as far as it must to take a request apart; answers are written as they stand in the
+// script, so that a test can send what no honest server would.
 //
 //   ScriptedServer server;
-//   server.Expect("GET /api/v1/pods", Json(R"({"items":[]})"));                 // answered once, in this order
-//   server.Always("GET /healthz", Text("ok"));                                  // when nothing expected matches
-//   server.Expect("GET /watch", Chunked({"{\"type\":", "\"ADDED\"}\n"}).Hold());  // keeps the connection open
+//   server.Expect("GET /api/v1/pods", Json("{}"));            // answered once, in this order
+//   server.Always("GET /healthz", Text("ok"));                // when nothing expected matches
+//   server.Expect("GET /watch", Chunked({"a", "b"}).Hold());  // keeps the connection open
 //   HttpClient client(loop, {.server = server.endpoint()});
 //   ...
-//   EXPECT_THAT(server.requests(), ElementsAre(...));                           // what was asked, as it came
+//   EXPECT_THAT(server.lines(), ElementsAre("GET /watch"));   // what was asked, as it came
 //
-// It runs on threads of its own, one for each connection: what is tested needs no Loop of a certain kind, and the code
-// under test is not used to test itself. All methods may be called from any thread. The destructor cuts everything off.
+// It runs on threads of its own, one for each connection: what is tested needs no Loop of a certain kind, and
+// the code under test is not used to test itself. All methods may be called from any thread. The destructor
+// cuts everything off.
 #pragma once
 
 #include <cstdint>
@@ -33,16 +34,31 @@ class Answer {
   Answer() = default;
 
   // Adds bytes that are sent in a segment of their own, `wait` after what is before them.
-  Answer& Then(std::string bytes, Duration wait = Duration(0)) { pieces_.push_back({wait, std::move(bytes)}); return *this; }
+  Answer& Then(std::string bytes, Duration wait = Duration(0)) {
+    pieces_.push_back({wait, std::move(bytes)});
+    return *this;
+  }
 
   // Sends everything in pieces of `size` bytes: tests that no boundary matters.
-  Answer& InPiecesOf(size_t size) { piece_size_ = size; return *this; }
+  Answer& InPiecesOf(size_t size) {
+    piece_size_ = size;
+    return *this;
+  }
 
-  // After the last byte: closes (FIN), resets (RST), or stays silent and open until the server is destroyed or
-  // CutAll() is called. Default: waits for the next request.
-  Answer& Close() { end_ = End::kClose; return *this; }
-  Answer& Reset() { end_ = End::kReset; return *this; }
-  Answer& Hold() { end_ = End::kHold; return *this; }
+  // After the last byte: closes (FIN), resets (RST), or stays silent and open until the server is destroyed
+  // or CutAll() is called. Default: waits for the next request.
+  Answer& Close() {
+    end_ = End::kClose;
+    return *this;
+  }
+  Answer& Reset() {
+    end_ = End::kReset;
+    return *this;
+  }
+  Answer& Hold() {
+    end_ = End::kHold;
+    return *this;
+  }
 
   struct Piece {
     Duration wait;
@@ -62,7 +78,8 @@ class Answer {
 // Whole answers, with Content-Length.
 Answer Text(std::string_view body, int status = 200, const Headers& headers = {});
 Answer Json(std::string_view body, int status = 200, const Headers& headers = {});
-// A chunked answer, each piece a chunk. Without an end when `complete` is false: for watches; add more with Then(Chunk()).
+// A chunked answer, each piece a chunk. Without an end when `complete` is false: for watches; add more with
+// Then(Chunk()).
 Answer Chunked(const std::vector<std::string>& pieces, bool complete = true, int status = 200);
 std::string Chunk(std::string_view bytes);
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
@@ -85,8 +102,8 @@ class ScriptedServer {
   struct Options {
     std::string certificate_pem = {};  // with the key: serves TLS
     std::string key_pem = {};
-    std::string client_ca_pem = {};    // with this: refuses clients without a certificate of this CA
-    std::string unix_path = {};        // with this: listens there instead of on 127.0.0.1
+    std::string client_ca_pem = {};  // with this: refuses clients without a certificate of this CA
+    std::string unix_path = {};      // with this: listens there instead of on 127.0.0.1
   };
   ScriptedServer() : ScriptedServer(Options()) {}
   explicit ScriptedServer(Options options);
@@ -94,9 +111,9 @@ class ScriptedServer {
   ScriptedServer(const ScriptedServer&) = delete;
   ScriptedServer& operator=(const ScriptedServer&) = delete;
 
-  // Answers the next request that matches. A pattern is "METHOD /path" and matches a target that is that path, or that
-  // path with any query; "METHOD /path?" with the query given must be equal; "*" matches everything. Expectations are
-  // used up in the order in which they were given among those that match.
+  // Answers the next request that matches. A pattern is "METHOD /path" and matches a target that is that
+  // path, or that path with any query; "METHOD /path?" with the query given must be equal; "*" matches
+  // everything. Expectations are used up in the order in which they were given among those that match.
   void Expect(std::string pattern, Answer answer);
   // The same for every request for which no expectation is left. Without one: 404 and a Status.
   void Always(std::string pattern, Answer answer);
