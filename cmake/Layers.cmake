@@ -3,7 +3,8 @@
 # against the layers does not compile.
 
 # capstan_layer(<folder> [DEPS <folders and libraries visible to users>] [PRIVATE <libraries used in .cc files only>])
-# makes capstan_<folder> from the folder's *.cc (subfolders included) and the program <folder>_test from its *_test.cc.
+# makes capstan_<folder> from the folder's *.cc (subfolders included), capstan_<folder>_testing from its testing/ (fakes
+# that users' tests may link, and the folder's own do), and the program <folder>_test from its *_test.cc.
 # A main.cc is left out: it belongs to a program that the folder declares itself.
 function(capstan_layer folder)
   cmake_parse_arguments(arg "" "" "DEPS;PRIVATE;TEST_DEPS" ${ARGN})
@@ -29,9 +30,16 @@ function(capstan_layer folder)
   target_include_directories(${library} ${visible} ${root})
   target_link_libraries(${library} ${visible} ${arg_DEPS})
 
+  set(testing "")
+  if(fakes)
+    set(testing ${library}_testing)
+    add_library(${testing} STATIC ${fakes})
+    target_link_libraries(${testing} PUBLIC ${library} PRIVATE ${arg_PRIVATE} GTest::gtest)
+  endif()
+
   if(tests)
     add_executable(${folder}_test ${tests})
-    target_link_libraries(${folder}_test PRIVATE ${library} ${arg_PRIVATE} ${arg_TEST_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
+    target_link_libraries(${folder}_test PRIVATE ${testing} ${library} ${arg_PRIVATE} ${arg_TEST_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
     target_compile_definitions(${folder}_test PRIVATE CAPSTAN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     set_property(GLOBAL APPEND PROPERTY CAPSTAN_UNIT_TESTS ${folder}_test)
     add_test(NAME ${folder}_test COMMAND ${folder}_test)

@@ -8,6 +8,7 @@
 #include "api/token.h"
 #include "operator/controller/decide.h"
 #include "operator/later/decide.h"
+#include "operator/names.h"
 #include "operator/nodeset/decide.h"
 #include "operator/objects.h"
 #include "operator/resources.h"
