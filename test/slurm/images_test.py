@@ -2,7 +2,9 @@
 import json
 import os
 import re
+import shutil
 import subprocess
+import sys
 import tarfile
 
 import pytest
@@ -139,15 +141,52 @@ def test_the_capstan_image_holds_nothing_but_what_it_loads(capstan):
     assert capstan.member("tmp").mode & 0o7777 == 0o1777
 
 
-def test_capstan_starts_from_its_image(capstan, tmp_path):
+@pytest.fixture
+def capstan_root(capstan, tmp_path):
+    root = tmp_path / "root"
+    root.mkdir(mode=0o755)
     with tarfile.open(capstan.archive) as archive:
         for layer in capstan.layers:
             with tarfile.open(fileobj=archive.extractfile(layer)) as files:
-                files.extractall(tmp_path)
-    version = subprocess.run(["chroot", "--userspec=65532:65532", str(tmp_path), "/capstan", "--help"], text=True,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    assert version.returncode == 0, version.stdout
-    assert "operator" in version.stdout
+                files.extractall(root)
+    return root
+
+
+def test_capstan_starts_from_its_image(capstan_root):
+    helped = subprocess.run(["chroot", "--userspec=65532:65532", capstan_root, "/capstan", "--help"], text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert helped.returncode == 0, helped.stdout
+    assert "operator" in helped.stdout
+
+
+# Answers every question for an IPv4 address with 192.0.2.7 and others with nothing, then runs the command.
+NAME_SERVER = """
+import socket, subprocess, sys, threading
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("127.0.0.1", 53))
+def serve():
+    while True:
+        question, client = server.recvfrom(512)
+        end = question.index(b"\\0", 12) + 5
+        found = question[end - 4:end - 2] == b"\\0\\1"
+        answer = b"\\xc0\\x0c\\0\\1\\0\\1\\0\\0\\0\\1\\0\\4" + bytes([192, 0, 2, 7]) if found else b""
+        server.sendto(question[:2] + b"\\x81\\x80\\0\\1\\0" + bytes([found]) + b"\\0\\0\\0\\0" + question[12:end] + answer, client)
+threading.Thread(target=serve, daemon=True).start()
+sys.exit(subprocess.run(sys.argv[1:]).returncode)
+"""
+
+
+def test_a_service_name_can_be_resolved_in_the_capstan_image(capstan_root):
+    # The image has no program that only resolves; this one needs nothing but the image's own glibc.
+    shutil.copy("/usr/bin/getent", capstan_root / "getent")
+    (capstan_root / "etc/resolv.conf").write_text("nameserver 127.0.0.1\nsearch slurm.svc.cluster.local\n")
+    for query, expected in (("ahosts", "192.0.2.7"), ("hosts", "slurm-restapi.slurm.svc.cluster.local")):
+        result = subprocess.run(
+            ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "-", sys.executable, "-c", NAME_SERVER,
+             "chroot", "--userspec=65532:65532", capstan_root, "/getent", query, "slurm-restapi"],
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
+        assert result.returncode == 0, result.stdout
+        assert expected in result.stdout
 
 
 def test_a_second_run_builds_nothing(images):
