@@ -1,8 +1,9 @@
-// The text of slurm.conf, slurmdbd.conf and cgroup.conf: written from typed lines, and read as Slurm reads it.
+// The text of slurm.conf, slurmdbd.conf and cgroup.conf: written from typed lines, and read as Slurm reads
+// it.
 //
-// Escaping happens here and nowhere else. A value that Slurm could not read back as it was given is refused with one
-// sentence, so that no partition name or host name can smuggle in a line of its own. The same calls give the same
-// bytes, so that the text's hash changes only when the configuration does.
+// Escaping happens here and nowhere else. A value that Slurm could not read back as it was given is refused
+// with one sentence, so that no partition name or host name can smuggle in a line of its own. The same calls
+// give the same bytes, so that the text's hash changes only when the configuration does.
 #pragma once
 
 #include <span>
@@ -22,13 +23,13 @@ struct ConfItem {
   bool operator==(const ConfItem&) const = default;
 };
 
-// What stands after the `=` for `value`, as slurm.conf wants it: in double quotes when it holds a blank, with `\`
-// before `#` and `\`. kInvalid when it is empty or holds a double quote, a line break or another control character,
-// none of which slurm.conf can express.
+// What stands after the `=` for `value`, as slurm.conf wants it: in double quotes when it holds a blank, with
+// `\` before `#` and `\`. kInvalid when it is empty or holds a double quote, a line break or another control
+// character, none of which slurm.conf can express.
 Result<std::string> ConfValue(std::string_view value);
 
-// Builds a configuration text line by line. Errors are kept until Build(), which returns the first; nothing needs
-// checking in between.
+// Builds a configuration text line by line. Errors are kept until Build(), which returns the first; nothing
+// needs checking in between.
 class ConfText {
  public:
   // ConfigMaps hold 1 MiB in all; text that would not fit is refused here, with its size.
@@ -47,8 +48,8 @@ class ConfText {
   // One line of several items, such as a partition: "PartitionName=p Nodes=p State=UP".
   ConfText& Line(std::span<const ConfItem> items);
 
-  // A user's own lines as they are, with line ends made LF. An error when they hold a NUL or another control character
-  // Slurm would trip over, or end in a `\` that would swallow the line after them.
+  // A user's own lines as they are, with line ends made LF. An error when they hold a NUL or another control
+  // character Slurm would trip over, or end in a `\` that would swallow the line after them.
   ConfText& Verbatim(std::string_view text, std::string_view where);
 
   // The text, ending in a newline.
@@ -70,23 +71,25 @@ struct ConfLine {
   bool operator==(const ConfLine&) const = default;
 };
 
-// Reads a configuration. Empty lines and comments are left out. kInvalid, naming the line, for a line that is not a
-// sequence of `Key=Value`, which slurmctld would refuse to start with.
+// Reads a configuration. Empty lines and comments are left out. kInvalid, naming the line, for a line that is
+// not a sequence of `Key=Value`, which slurmctld would refuse to start with.
 Result<std::vector<ConfLine>> ParseConf(std::string_view text);
 
-// Reads the items of one line, such as a NodeSet's partition config "State=UP Default=YES". Line breaks count as
-// blanks only at the ends. kInvalid as above, naming `where`.
+// Reads the items of one line, such as a NodeSet's partition config "State=UP Default=YES". Line breaks count
+// as blanks only at the ends. kInvalid as above, naming `where`.
 Result<std::vector<ConfItem>> ParseConfItems(std::string_view text, std::string_view where);
 
-// Options that must hold whatever the user writes. Some keys, such as SlurmctldParameters, are lists of options of
-// which some are required for the cluster to work; when `user_text` sets such a key too, the last line wins in Slurm
-// and the required options would be lost. The result is one item for each key of `required` that `user_text` also sets,
-// with the union of both: a required option wins over the user's of the same name (the text before its `=`, whatever
-// the case), the user's others keep their case (paths have one), all in byte order. Keys are spelled and ordered as in
-// a sorted `required`. To be written after the user's text. Of a key the user sets twice, the last counts, as in Slurm.
+// Options that must hold whatever the user writes. Some keys, such as SlurmctldParameters, are lists of
+// options of which some are required for the cluster to work; when `user_text` sets such a key too, the last
+// line wins in Slurm and the required options would be lost. The result is one item for each key of
+// `required` that `user_text` also sets, with the union of both: a required option wins over the user's of
+// the same name (the text before its `=`, whatever the case), the user's others keep their case (paths have
+// one), all in byte order. Keys are spelled and ordered as in a sorted `required`. To be written after the
+// user's text. Of a key the user sets twice, the last counts, as in Slurm.
 std::vector<ConfItem> MergedOptions(std::span<const ConfItem> required, std::string_view user_text);
 
-// SHA-256 in hex of what Slurm would see: equal for texts that differ in comments, empty lines or blanks at line ends.
+// SHA-256 in hex of what Slurm would see: equal for texts that differ in comments, empty lines or blanks at
+// line ends.
 std::string ConfHash(std::string_view text);
 
 }  // namespace capstan::slurm

@@ -24,9 +24,15 @@ Result<void> ElementCutter::Feed(std::string_view bytes) {
         depth_ = 1;
         state_ = State::kInside;
         break;
-      case State::kInside: CAPSTAN_CHECK_OK(Outside(c)); break;
-      case State::kArray: CAPSTAN_CHECK_OK(Array(c)); break;
-      case State::kElement: CAPSTAN_CHECK_OK(Element(c)); break;
+      case State::kInside:
+        CAPSTAN_CHECK_OK(Outside(c));
+        break;
+      case State::kArray:
+        CAPSTAN_CHECK_OK(Array(c));
+        break;
+      case State::kElement:
+        CAPSTAN_CHECK_OK(Element(c));
+        break;
       case State::kDone:
         if (!IsSpace(c)) return Fail(Code::kInvalid, "the answer goes on after its end");
         break;
@@ -66,7 +72,8 @@ void ElementCutter::TopLevel(char c) {
 }
 
 Result<void> ElementCutter::Outside(char c) {
-  if (rest_.size() >= limits_.rest_bytes) return Fail(Code::kInvalid, "the answer around its list is too large");
+  if (rest_.size() >= limits_.rest_bytes)
+    return Fail(Code::kInvalid, "the answer around its list is too large");
   rest_ += c;
   TopLevel(c);
   if (InString(c)) return {};
@@ -107,7 +114,8 @@ Result<void> ElementCutter::Element(char c) {
     }
     if (depth_ < 0) return Fail(Code::kInvalid, "the answer's brackets do not match");
   }
-  if (element_.size() >= limits_.element_bytes) return Fail(Code::kInvalid, "one element of the answer's list is too large");
+  if (element_.size() >= limits_.element_bytes)
+    return Fail(Code::kInvalid, "one element of the answer's list is too large");
   element_ += c;
   return {};
 }

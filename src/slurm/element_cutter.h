@@ -1,7 +1,8 @@
 // Takes the elements of one array out of a JSON document while it is still arriving.
 //
-// slurmrestd answers with one document of any size: {"nodes": [{...}, ...], "last_update": ..., "errors": [...]}.
-// Cutting it keeps memory at one element, lets decoding overlap with the network, and leaves a small rest to decode.
+// slurmrestd answers with one document of any size: {"nodes": [{...}, ...], "last_update": ..., "errors":
+// [...]}. Cutting it keeps memory at one element, lets decoding overlap with the network, and leaves a small
+// rest to decode.
 #pragma once
 
 #include <functional>
@@ -12,7 +13,8 @@
 
 namespace capstan::slurm {
 
-// The scanner knows strings, escapes and nesting only; whether an element is proper JSON is found by decoding it.
+// The scanner knows strings, escapes and nesting only; whether an element is proper JSON is found by decoding
+// it.
 class ElementCutter {
  public:
   struct Limits {
@@ -20,14 +22,17 @@ class ElementCutter {
     size_t rest_bytes = 4 << 20;
   };
 
-  // Called for each element, in order; the text is good during the call. An error ends the feeding and is returned.
+  // Called for each element, in order; the text is good during the call. An error ends the feeding and is
+  // returned.
   using OnElement = std::function<Result<void>(std::string_view element)>;
 
   // Cuts the elements of the top-level member called `array`.
-  ElementCutter(std::string array, OnElement on_element) : ElementCutter(std::move(array), std::move(on_element), Limits{}) {}
+  ElementCutter(std::string array, OnElement on_element)
+      : ElementCutter(std::move(array), std::move(on_element), Limits{}) {}
   ElementCutter(std::string array, OnElement on_element, Limits limits);
 
-  // The next bytes of the document. kInvalid when it is no JSON object or a limit is passed; no use after an error.
+  // The next bytes of the document. kInvalid when it is no JSON object or a limit is passed; no use after an
+  // error.
   Result<void> Feed(std::string_view bytes);
 
   // The document has ended. False: it was cut off, and nothing of it may be believed.
@@ -50,8 +55,8 @@ class ElementCutter {
   Limits limits_;
   State state_ = State::kBefore;
   bool in_string_ = false, escaped_ = false;
-  int depth_ = 0;             // within the document, or within the element
-  std::string key_, word_;    // the last key and the string being read, at the top level
+  int depth_ = 0;           // within the document, or within the element
+  std::string key_, word_;  // the last key and the string being read, at the top level
   std::string rest_, element_;
 };
 

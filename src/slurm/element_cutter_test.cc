@@ -19,7 +19,13 @@ struct Cut {
 
 Cut CutUp(std::string_view text, size_t piece, ElementCutter::Limits limits = {}) {
   Cut cut;
-  ElementCutter cutter("nodes", [&](std::string_view e) { cut.elements.emplace_back(e); return Result<void>(); }, limits);
+  ElementCutter cutter(
+      "nodes",
+      [&](std::string_view e) {
+        cut.elements.emplace_back(e);
+        return Result<void>();
+      },
+      limits);
   for (size_t at = 0; at < text.size() && cut.error.empty(); at += piece)
     if (auto fed = cutter.Feed(text.substr(at, piece)); !fed) cut.error = fed.error().message();
   cut.rest = cutter.rest();

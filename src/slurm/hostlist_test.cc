@@ -43,9 +43,18 @@ TEST(ExpandHostlist, RefusesWithOneSentence) {
     const char* text;
     const char* says;
   } cases[] = {
-      {"n[1-3", "not closed"},       {"n1]", "no '['"},          {"n[]", "numbers"},       {"n[a-b]", "numbers"},
-      {"n[3-1]", "backwards"},       {"n[1-]", "numbers"},       {"n[-1]", "numbers"},     {"n[1--2]", "numbers"},
-      {"n[1-2,]", "numbers"},        {"a b", "blank"},           {"n[[1]]", "numbers"},    {"n[0-999999999]", "too many"},
+      {"n[1-3", "not closed"},
+      {"n1]", "no '['"},
+      {"n[]", "numbers"},
+      {"n[a-b]", "numbers"},
+      {"n[3-1]", "backwards"},
+      {"n[1-]", "numbers"},
+      {"n[-1]", "numbers"},
+      {"n[1--2]", "numbers"},
+      {"n[1-2,]", "numbers"},
+      {"a b", "blank"},
+      {"n[[1]]", "numbers"},
+      {"n[0-999999999]", "too many"},
       {"n[0-999]m[0-999]", "too many"},
       {"n[99999999999999999999]", "numbers"},
   };

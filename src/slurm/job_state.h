@@ -7,10 +7,34 @@ namespace capstan::slurm {
 
 // Base states first, then flags, each spelled as REST spells it.
 enum class JobFlag : uint8_t {
-  kPending, kRunning, kSuspended, kCompleted, kCancelled, kFailed, kTimeout, kNodeFail, kPreempted, kBootFail,
-  kDeadline, kOutOfMemory,
-  kLaunchFailed, kRequeued, kRequeueHold, kSpecialExit, kResizing, kConfiguring, kCompleting, kStopped, kReconfigFail,
-  kPowerUpNode, kRevoked, kRequeueFed, kResvDelHold, kSignaling, kStageOut, kExpediting,
+  kPending,
+  kRunning,
+  kSuspended,
+  kCompleted,
+  kCancelled,
+  kFailed,
+  kTimeout,
+  kNodeFail,
+  kPreempted,
+  kBootFail,
+  kDeadline,
+  kOutOfMemory,
+  kLaunchFailed,
+  kRequeued,
+  kRequeueHold,
+  kSpecialExit,
+  kResizing,
+  kConfiguring,
+  kCompleting,
+  kStopped,
+  kReconfigFail,
+  kPowerUpNode,
+  kRevoked,
+  kRequeueFed,
+  kResvDelHold,
+  kSignaling,
+  kStageOut,
+  kExpediting,
 };
 
 std::span<const std::string_view> StateNames(JobFlag);
@@ -23,8 +47,8 @@ class JobState : public StateSet<JobFlag> {
 
   bool IsPending() const { return Has(JobFlag::kPending); }
 
-  // It holds nodes: running, suspended, or its last processes are still being waited for. True for a state with no
-  // base that this version knows, since that could mean running.
+  // It holds nodes: running, suspended, or its last processes are still being waited for. True for a state
+  // with no base that this version knows, since that could mean running.
   bool HoldsNodes() const;
 
   // It has ended for good and holds nothing any more.

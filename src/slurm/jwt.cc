@@ -68,7 +68,8 @@ std::unexpected<Error> NotAToken(std::string_view why) {
 Result<Secret> SignToken(const TokenClaims& claims, const Secret& key) {
   if (key.empty()) return Fail(Code::kInvalid, "the key that signs Slurm tokens is empty");
   if (Clamped(claims.expires_at) <= Clamped(claims.issued_at))
-    return Fail(Code::kInvalid, "a token for Slurm user " + JsonQuoted(claims.user) + " would expire before it is issued");
+    return Fail(Code::kInvalid,
+                "a token for Slurm user " + JsonQuoted(claims.user) + " would expire before it is issued");
   std::string token = Base64Url(kHeader) + "." + Base64Url(Payload(claims));
   token += "." + Base64Url(HmacSha256(key.Reveal(), token));
   return Secret(std::move(token));

@@ -8,16 +8,47 @@ namespace capstan::slurm {
 // Base states first, then flags, each spelled as REST spells it (kNotResponding is "NOT_RESPONDING").
 enum class NodeFlag : uint8_t {
   // Base states: a node has one.
-  kInvalid, kUnknown, kDown, kIdle, kAllocated, kError, kMixed, kFuture, kExternal,
+  kInvalid,
+  kUnknown,
+  kDown,
+  kIdle,
+  kAllocated,
+  kError,
+  kMixed,
+  kFuture,
+  kExternal,
   // Flags: a node has any number.
-  kReserved, kUndrain, kCloud, kResume, kDrain, kCompleting, kNotResponding, kPoweredDown, kFail, kPoweringUp,
-  kMaintenance, kRebootRequested, kRebootCanceled, kPoweringDown, kDynamicFuture, kRebootIssued, kPlanned,
-  kInvalidReg, kPowerDown, kPowerUp, kPowerDrain, kPowerDownAsap, kPowerDownForce, kDynamicNorm, kBlocked,
+  kReserved,
+  kUndrain,
+  kCloud,
+  kResume,
+  kDrain,
+  kCompleting,
+  kNotResponding,
+  kPoweredDown,
+  kFail,
+  kPoweringUp,
+  kMaintenance,
+  kRebootRequested,
+  kRebootCanceled,
+  kPoweringDown,
+  kDynamicFuture,
+  kRebootIssued,
+  kPlanned,
+  kInvalidReg,
+  kPowerDown,
+  kPowerUp,
+  kPowerDrain,
+  kPowerDownAsap,
+  kPowerDownForce,
+  kDynamicNorm,
+  kBlocked,
 };
 
 std::span<const std::string_view> StateNames(NodeFlag);
 
-// What a person sees in one word, first match wins in this order: Slurm's base state with ALLOCATED before all else.
+// What a person sees in one word, first match wins in this order: Slurm's base state with ALLOCATED before
+// all else.
 enum class NodeBase : uint8_t { kAllocated, kMixed, kDown, kError, kFuture, kIdle, kExternal, kUnknown };
 std::string_view Name(NodeBase base);
 
@@ -36,8 +67,8 @@ class NodeState : public StateSet<NodeFlag> {
   // No new job will start here, as somebody asked for that. UNDRAIN takes it back while DRAIN may still show.
   bool IsDraining() const { return Has(NodeFlag::kDrain) && !Has(NodeFlag::kUndrain); }
 
-  // Drained: no job is here and none will start. This is the only state in which a worker may be taken away. False
-  // when the base state is not one this version knows, since that could mean busy.
+  // Drained: no job is here and none will start. This is the only state in which a worker may be taken away.
+  // False when the base state is not one this version knows, since that could mean busy.
   bool IsDrained() const { return IsDraining() && !IsBusy() && base() != NodeBase::kUnknown; }
 
   bool IsDown() const { return Has(NodeFlag::kDown); }

@@ -1,10 +1,10 @@
-// slurmrestd's protocol: one call of the API each, typed. No state but the API version and the token; RestSource
-// (rest_source.h) puts polling, snapshots and guards on top.
+// slurmrestd's protocol: one call of the API each, typed. No state but the API version and the token;
+// RestSource (rest_source.h) puts polling, snapshots and guards on top.
 //
-// Errors of all calls, besides those named: kUnavailable (no answer, slurmctld away, a server error), kUnauthenticated
-// (401, 511 or error 1007, after one more try with a new token), kForbidden, kInvalid (what was asked, or the answer,
-// makes no sense), kDeadline. An HTTP 200 whose body lists errors is an error. Writes may also end as kUnknownOutcome.
-// Messages carry Slurm's own words, never a token.
+// Errors of all calls, besides those named: kUnavailable (no answer, slurmctld away, a server error),
+// kUnauthenticated (401, 511 or error 1007, after one more try with a new token), kForbidden, kInvalid (what
+// was asked, or the answer, makes no sense), kDeadline. An HTTP 200 whose body lists errors is an error.
+// Writes may also end as kUnknownOutcome. Messages carry Slurm's own words, never a token.
 #pragma once
 
 #include <functional>
@@ -21,9 +21,9 @@
 
 namespace capstan::slurm {
 
-// Signs a token that is valid from now for `lifetime` (jwt.h). Called again when four fifths of it have passed and
-// when Slurm refuses a token, so a rotated key is picked up at once. An issue time some seconds in the past lets clocks
-// differ a little.
+// Signs a token that is valid from now for `lifetime` (jwt.h). Called again when four fifths of it have
+// passed and when Slurm refuses a token, so a rotated key is picked up at once. An issue time some seconds in
+// the past lets clocks differ a little.
 using TokenFactory = std::function<Result<Secret>(Duration lifetime)>;
 
 class RestClient {
@@ -31,7 +31,7 @@ class RestClient {
   struct Options {
     std::vector<int> versions = {44, 45, 43, 42};  // of the data parser (v0.0.44), the preferred one first
     Duration token_lifetime = 15min;
-    size_t max_answer_bytes = 4 << 20;             // of everything but lists, whose elements are cut out one by one
+    size_t max_answer_bytes = 4 << 20;  // of everything but lists, whose elements are cut out one by one
     size_t max_elements = 2'000'000;
   };
 
@@ -40,8 +40,8 @@ class RestClient {
   RestClient(async::Loop& loop, net::Transport& transport, TokenFactory sign)
       : RestClient(loop, transport, std::move(sign), Options()) {}
 
-  // A whole list. `update_time` of 0 asks for everything; that of an earlier answer asks only if something changed
-  // since, and `unchanged` is the answer when nothing did. Both are sorted.
+  // A whole list. `update_time` of 0 asks for everything; that of an earlier answer asks only if something
+  // changed since, and `unchanged` is the answer when nothing did. Both are sorted.
   template <class Record>
   struct List {
     bool unchanged = false;
@@ -52,8 +52,8 @@ class RestClient {
   async::Task<Result<List<Node>>> Nodes(int64_t update_time, async::Deadline deadline);
   async::Task<Result<List<Job>>> Jobs(int64_t update_time, async::Deadline deadline);
 
-  // One node, 3 ms at any size of cluster. nullopt: slurmctld has no record of that name. A node with some free
-  // cores shows as ALLOCATED here and as MIXED in a list.
+  // One node, 3 ms at any size of cluster. nullopt: slurmctld has no record of that name. A node with some
+  // free cores shows as ALLOCATED here and as MIXED in a list.
   async::Task<Result<std::optional<Node>>> NodeNamed(std::string name, async::Deadline deadline);
 
   // What identifies the running slurmctld; `uptime` by slurmctld's own clock.
@@ -83,8 +83,10 @@ class RestClient {
 
   Result<Secret> Token();
   Result<net::Request> MakeRequest(std::string method, std::string target, std::string body);
-  async::Task<Result<Answer>> Call(std::string method, std::string path, std::string body, async::Deadline deadline);
-  async::Task<Result<Answer>> CallOnce(std::string method, std::string target, std::string body, async::Deadline deadline);
+  async::Task<Result<Answer>> Call(std::string method, std::string path, std::string body,
+                                   async::Deadline deadline);
+  async::Task<Result<Answer>> CallOnce(std::string method, std::string target, std::string body,
+                                       async::Deadline deadline);
   async::Task<Result<Answer>> Get(std::string path, async::Deadline deadline);
   async::Task<Result<void>> Negotiate(async::Deadline deadline);
   async::Task<Result<Life>> LifeFromConf(async::Deadline deadline);
@@ -92,7 +94,8 @@ class RestClient {
   template <class Record>
   async::Task<Result<List<Record>>> ReadList(std::string path, std::string array, async::Deadline deadline);
   template <class Record>
-  async::Task<Result<List<Record>>> ReadListOnce(std::string path, std::string array, async::Deadline deadline);
+  async::Task<Result<List<Record>>> ReadListOnce(std::string path, std::string array,
+                                                 async::Deadline deadline);
 
   async::Loop& loop_;
   net::Transport& transport_;

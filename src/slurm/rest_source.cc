@@ -9,7 +9,10 @@ namespace {
 
 // A list costs slurmctld locks and slurmrestd memory, so reading it may take a tenth of the time at most.
 constexpr int kListShare = 10;
-// One node costs 3 ms and a list 0.25 ms for each of its nodes, so above this share of all nodes the list is cheaper.
+// However slow a list was, the next is not put off for longer.
+constexpr Duration kLongestPause = 60s;
+// One node costs 3 ms and a list 0.25 ms for each of its nodes, so above this share of all nodes the list is
+// cheaper.
 constexpr size_t kNodesPerSingleRead = 12;
 // Single reads of a fresh read or a poll; more are a list's business at any size of cluster.
 constexpr size_t kMaxSingleReads = 256;
@@ -82,7 +85,8 @@ void RestSource::ExpectChange(std::span<const std::string> nodes, Tick until) {
   poked_.Set();
 }
 
-// --- Polling --------------------------------------------------------------------------------------------------------
+// --- Polling
+// --------------------------------------------------------------------------------------------------------
 
 async::Task<void> RestSource::Run() {
   while (true) {
@@ -106,7 +110,7 @@ bool RestSource::Expecting() const {
 // When the next list is to be read; in the past: now.
 Tick RestSource::ListDue() const {
   if (!view_.snapshot || view_.error) return Tick::min();
-  const Tick allowed = list_ended_ + (list_ended_ - list_began_) * kListShare;
+  const Tick allowed = list_ended_ + std::min(kLongestPause, (list_ended_ - list_began_) * kListShare);
   if (refreshes_done_ != refreshes_wanted_) return allowed;
   return std::max(allowed, list_ended_ + (Expecting() ? options_.fast : options_.slow));
 }
@@ -126,9 +130,11 @@ async::Task<void> RestSource::Rest() {
     const Tick now = loop_.Now();
     const Tick list_due = ListDue();
     const bool soon = Expecting() && expected_.size() <= kMaxSingleReads;
-    const Tick due = soon ? std::min(list_due, ended + std::max(options_.fast, singles_cost_ * kListShare)) : list_due;
+    const Tick due =
+        soon ? std::min(list_due, ended + std::max(options_.fast, singles_cost_ * kListShare)) : list_due;
     if (now >= due) co_return;
-    co_await poked_.Wait(async::Deadline(due + (refreshes_done_ != refreshes_wanted_ ? Duration(0) : jitter)));
+    co_await poked_.Wait(
+        async::Deadline(due + (refreshes_done_ != refreshes_wanted_ ? Duration(0) : jitter)));
   }
 }
 
@@ -155,7 +161,8 @@ async::Task<Result<void>> RestSource::ReadNodeList() {
   const Tick began = loop_.Now();
   const uint64_t read = ++reads_;
   const bool whole = nodes_update_time_ == 0 || !list_ || began >= whole_list_began_ + options_.full;
-  CAPSTAN_CO_TRY(auto list, co_await client_.Nodes(whole ? 0 : nodes_update_time_, loop_.After(options_.list_limit)));
+  CAPSTAN_CO_TRY(auto list,
+                 co_await client_.Nodes(whole ? 0 : nodes_update_time_, loop_.After(options_.list_limit)));
   ++counters_.lists;
   Snapshot next = view_.snapshot ? *view_.snapshot : Snapshot();
   next.nodes_read = {began, loop_.Now()};
@@ -214,10 +221,11 @@ async::Task<Result<Incarnation>> RestSource::ReadIncarnation(async::Deadline dea
   co_return incarnation_;
 }
 
-// --- Publishing -----------------------------------------------------------------------------------------------------
+// --- Publishing
+// -----------------------------------------------------------------------------------------------------
 
-// Publishes list_, which was read or confirmed by the read of that number. Single reads that began before it are
-// forgotten, later ones stay in front of it.
+// Publishes list_, which was read or confirmed by the read of that number. Single reads that began before it
+// are forgotten, later ones stay in front of it.
 void RestSource::PublishList(Snapshot next, uint64_t read) {
   list_read_ = read;
   std::erase_if(overlay_, [read](const auto& entry) { return entry.second.read < read; });
@@ -295,9 +303,11 @@ void RestSource::Notify() {
   for (Entry* entry : std::vector<Entry*>(subscribers_.begin(), subscribers_.end())) entry->changed();
 }
 
-// --- Fresh reads and writes -----------------------------------------------------------------------------------------
+// --- Fresh reads and writes
+// -----------------------------------------------------------------------------------------
 
-async::Task<Result<FreshNodes>> RestSource::ReadNodes(std::vector<std::string> names, async::Deadline deadline) {
+async::Task<Result<FreshNodes>> RestSource::ReadNodes(std::vector<std::string> names,
+                                                      async::Deadline deadline) {
   std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   FreshNodes fresh;
@@ -306,8 +316,10 @@ async::Task<Result<FreshNodes>> RestSource::ReadNodes(std::vector<std::string> n
   fresh.read.began = loop_.Now();
   const uint64_t read = ++reads_;
   const size_t known = view_.snapshot ? view_.snapshot->nodes->size() : 0;
-  const bool by_list = names.size() > kMaxSingleReads || (view_.snapshot && names.size() * kNodesPerSingleRead > known);
-  auto done = by_list ? co_await ReadByList(names, fresh, deadline) : co_await ReadOneByOne(names, fresh, deadline);
+  const bool by_list =
+      names.size() > kMaxSingleReads || (view_.snapshot && names.size() * kNodesPerSingleRead > known);
+  auto done =
+      by_list ? co_await ReadByList(names, fresh, deadline) : co_await ReadOneByOne(names, fresh, deadline);
   if (!done) co_return Fail(std::move(done).error());
   CAPSTAN_CO_TRY(fresh.incarnation, co_await ReadIncarnation(deadline));
   fresh.read.ended = loop_.Now();

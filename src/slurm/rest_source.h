@@ -1,17 +1,20 @@
 // A Source over any slurmrestd: it polls, as often as somebody expects a change and no more.
 //
-// - At rest the node list is asked for every `slow`, with update_time, so that an unchanged cluster costs 3 ms.
-// - While a change is expected (ExpectChange), every `fast`. Where the full list is dear (large clusters), it is read
+// - At rest the node list is asked for every `slow`, with update_time, so that an unchanged cluster costs 3
+// ms.
+// - While a change is expected (ExpectChange), every `fast`. Where the full list is dear (large clusters), it
+// is read
 //   at most a tenth of the time, and the expected nodes are looked at one by one in between.
 // - After a write of ours, at once.
-// - After a failure, again with growing waits up to `retry_cap`; before the list is asked for again, the cheap ping
+// - After a failure, again with growing waits up to `retry_cap`; before the list is asked for again, the
+// cheap ping
 //   must say that a slurmctld responds, since every other request hangs for ten seconds while none does.
 // - One poll at a time, never a second beside it; other calls are limited to `max_calls` in flight.
 // - Jobs are read only while somebody wants them.
 //
-// A fresh read of single nodes is laid over the last list until a list that began later replaces it, so a snapshot
-// never goes back in time. Every `full`, the list is read whole whatever update_time would say, so that a stepped
-// clock on slurmctld's machine hides nothing for long.
+// A fresh read of single nodes is laid over the last list until a list that began later replaces it, so a
+// snapshot never goes back in time. Every `full`, the list is read whole whatever update_time would say, so
+// that a stepped clock on slurmctld's machine hides nothing for long.
 #pragma once
 
 #include <list>
@@ -33,7 +36,7 @@ class RestSource final : public Source {
     Duration list_limit = 120s;  // for one read of a whole list
     Duration call_limit = 20s;   // for any other request of the poller; callers bring their own deadline
     size_t max_calls = 4;
-    uint64_t seed = 0;           // of the jitter
+    uint64_t seed = 0;  // of the jitter
     RestClient::Options client;
   };
 
@@ -43,14 +46,16 @@ class RestSource final : public Source {
       : RestSource(loop, transport, std::move(sign), Options()) {}
   ~RestSource() override;
 
-  // Polls until it is cancelled. To be spawned once, in a group that is joined before the RestSource is destroyed.
+  // Polls until it is cancelled. To be spawned once, in a group that is joined before the RestSource is
+  // destroyed.
   async::Task<void> Run();
 
   View Latest() const override { return view_; }
   std::unique_ptr<Subscription> Subscribe(Changed changed) override;
   void ExpectChange(std::span<const std::string> nodes, Tick until) override;
   std::unique_ptr<JobsWanted> WantJobs() override;
-  async::Task<Result<FreshNodes>> ReadNodes(std::vector<std::string> names, async::Deadline deadline) override;
+  async::Task<Result<FreshNodes>> ReadNodes(std::vector<std::string> names,
+                                            async::Deadline deadline) override;
   async::Task<Result<void>> UpdateNode(NodeUpdate update, async::Deadline deadline) override;
   async::Task<Result<void>> DeleteNode(std::string name, async::Deadline deadline) override;
   async::Task<Result<void>> Reconfigure(async::Deadline deadline) override;
@@ -95,8 +100,10 @@ class RestSource final : public Source {
   void Notify();
 
   // Fresh reads.
-  async::Task<Result<void>> ReadByList(std::span<const std::string> names, FreshNodes& fresh, async::Deadline deadline);
-  async::Task<Result<void>> ReadOneByOne(std::span<const std::string> names, FreshNodes& fresh, async::Deadline deadline);
+  async::Task<Result<void>> ReadByList(std::span<const std::string> names, FreshNodes& fresh,
+                                       async::Deadline deadline);
+  async::Task<Result<void>> ReadOneByOne(std::span<const std::string> names, FreshNodes& fresh,
+                                         async::Deadline deadline);
   async::Task<Result<Incarnation>> ReadIncarnation(async::Deadline deadline);
 
   async::Loop& loop_;
@@ -108,7 +115,7 @@ class RestSource final : public Source {
 
   View view_;
   std::list<Entry*> subscribers_;
-  NodesPtr list_;                         // as last read, without what was laid over it
+  NodesPtr list_;  // as last read, without what was laid over it
   std::map<std::string, Overlay> overlay_;
   uint64_t reads_ = 0, list_read_ = 0;    // reads are numbered in the order they began; the number of list_
   std::map<std::string, Tick> expected_;  // until when
@@ -120,7 +127,8 @@ class RestSource final : public Source {
   Tick list_began_{}, list_ended_{};                      // of the last list poll, whatever came of it
   Duration singles_cost_{};                               // of the last poll of expected nodes
   Tick whole_list_began_{};                               // of the last one without update_time
-  uint64_t refreshes_wanted_ = 0, refreshes_done_ = 0;    // differ: a list that begins from now on is wanted at once
+  uint64_t refreshes_wanted_ = 0,
+           refreshes_done_ = 0;  // differ: a list that begins from now on is wanted at once
   size_t calls_ = 0;
   async::Event call_ended_;
 };

@@ -11,14 +11,19 @@ namespace capstan::slurm {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::Fault;
+using ::testing::HasSubstr;
 
 class RestSourceTest : public ::testing::Test {
  protected:
   RestSourceTest() {
     for (const char* name : {"w-0", "w-1", "w-2"})
-      slurm.StartSlurmd({.name = name, .address = "10.0.0.1", .features = {"workers"}, .topology = "", .weight = 1, .cpus = 2});
+      slurm.StartSlurmd({.name = name,
+                         .address = "10.0.0.1",
+                         .features = {"workers"},
+                         .topology = "",
+                         .weight = 1,
+                         .cpus = 2});
   }
 
   ~RestSourceTest() override {
@@ -35,14 +40,20 @@ class RestSourceTest : public ::testing::Test {
 
   Result<Secret> Sign(Duration lifetime) {
     ++signed_tokens;
-    return SignToken({.user = "slurm", .issuer = "test", .id = std::to_string(signed_tokens),
-                      .issued_at = loop.WallNow(), .expires_at = loop.WallNow() + lifetime}, key);
+    return SignToken({.user = "slurm",
+                      .issuer = "test",
+                      .id = std::to_string(signed_tokens),
+                      .issued_at = loop.WallNow(),
+                      .expires_at = loop.WallNow() + lifetime},
+                     key);
   }
 
   template <class T>
   T Await(async::Task<T> task) {
     std::optional<T> result;
-    auto wrapped = [](async::Task<T> inner, std::optional<T>& out) -> async::Task<void> { out = co_await std::move(inner); };
+    auto wrapped = [](async::Task<T> inner, std::optional<T>& out) -> async::Task<void> {
+      out = co_await std::move(inner);
+    };
     tasks.Spawn("call", wrapped(std::move(task), result));
     EXPECT_TRUE(loop.RunUntil([&] { return result.has_value(); }, 10min));
     return *std::move(result);
@@ -77,8 +88,15 @@ class RestSourceTest : public ::testing::Test {
 };
 
 TEST_F(RestSourceTest, ReadsNodesAsTheyAre) {
-  slurm.UpdateNodes({"w-1"}, {.state = "DRAIN", .reason = "disk", .comment = "{\"a\":\"b\\n\"}", .extra = {}, .topology = {},
-                              .features = {}, .active_features = {}, .weight = {}, .user = "ann"});
+  slurm.UpdateNodes({"w-1"}, {.state = "DRAIN",
+                              .reason = "disk",
+                              .comment = "{\"a\":\"b\\n\"}",
+                              .extra = {},
+                              .topology = {},
+                              .features = {},
+                              .active_features = {},
+                              .weight = {},
+                              .user = "ann"});
   Start();
   const auto snapshot = source->Latest().snapshot;
   EXPECT_EQ(*snapshot->nodes, slurm.Nodes());
@@ -165,7 +183,13 @@ TEST_F(RestSourceTest, AFreshReadSeesWhatNoSnapshotHas) {
 }
 
 TEST_F(RestSourceTest, AListThatBeganEarlierNeverUndoesAFreshRead) {
-  for (int i = 10; i < 60; ++i) slurm.StartSlurmd({.name = "x-" + std::to_string(i), .address = "", .features = {}, .topology = "", .weight = 1, .cpus = 1});
+  for (int i = 10; i < 60; ++i)
+    slurm.StartSlurmd({.name = "x-" + std::to_string(i),
+                       .address = "",
+                       .features = {},
+                       .topology = "",
+                       .weight = 1,
+                       .cpus = 1});
   server.SetLatency(400ms);
   RestSource::Options options;
   options.fast = 100ms;
@@ -192,14 +216,16 @@ TEST_F(RestSourceTest, AListThatBeganEarlierNeverUndoesAFreshRead) {
 
 TEST_F(RestSourceTest, AFreshReadThatFailsIsAnErrorAndNeverAbsence) {
   Start();
-  for (const Fault fault : {Fault::kRefused, Fault::kError500, Fault::kErrorsIn200, Fault::kHang, Fault::kLostAnswer,
-                            Fault::kCutOff, Fault::kGarbage}) {
+  for (const Fault fault : {Fault::kRefused, Fault::kError500, Fault::kErrorsIn200, Fault::kHang,
+                            Fault::kLostAnswer, Fault::kCutOff, Fault::kGarbage}) {
     server.SetFault(fault);
-    for (const auto& names : {std::vector<std::string>{"w-0"}, std::vector<std::string>{"w-0", "w-1", "w-2", "w-3"}}) {
+    for (const auto& names :
+         {std::vector<std::string>{"w-0"}, std::vector<std::string>{"w-0", "w-1", "w-2", "w-3"}}) {
       const auto fresh = Await(source->ReadNodes(names, loop.After(5s)));
       if (fault == Fault::kCutOff && fresh) continue;  // only lists are cut off
       ASSERT_FALSE(fresh) << int(fault);
-      EXPECT_TRUE(fresh.error().code() == Code::kUnavailable || fresh.error().code() == Code::kInvalid) << fresh.error().message();
+      EXPECT_TRUE(fresh.error().code() == Code::kUnavailable || fresh.error().code() == Code::kInvalid)
+          << fresh.error().message();
     }
     server.Heal();
   }
@@ -214,7 +240,8 @@ TEST_F(RestSourceTest, AnErrorNeverEmptiesTheSnapshotAndSaysSinceWhen) {
   const auto view = source->Latest();
   EXPECT_EQ(view.snapshot->nodes->size(), 3u);
   ASSERT_TRUE(view.error);
-  EXPECT_THAT(view.error->message(), HasSubstr("slurmrestd answered 200: Unspecified error (Slurm error 1): it failed"));
+  EXPECT_THAT(view.error->message(),
+              HasSubstr("slurmrestd answered 200: Unspecified error (Slurm error 1): it failed"));
   EXPECT_GE(view.error_since, broke);
   EXPECT_LE(view.error_since, broke + 20s);
   EXPECT_GE(view.snapshot->Age(loop.Now()), Duration(100s));
@@ -222,7 +249,8 @@ TEST_F(RestSourceTest, AnErrorNeverEmptiesTheSnapshotAndSaysSinceWhen) {
 
 TEST_F(RestSourceTest, RecoveryIsNoticedWithinFiveSecondsAfterAnyFault) {
   Start();
-  for (const Fault fault : {Fault::kRefused, Fault::kError500, Fault::kErrorsIn200, Fault::kLostAnswer, Fault::kCutOff, Fault::kGarbage}) {
+  for (const Fault fault : {Fault::kRefused, Fault::kError500, Fault::kErrorsIn200, Fault::kLostAnswer,
+                            Fault::kCutOff, Fault::kGarbage}) {
     server.SetFault(fault);
     loop.Advance(10min);
     ASSERT_TRUE(source->Latest().error) << int(fault);
@@ -284,7 +312,8 @@ TEST_F(RestSourceTest, ALongRunningSlurmctldIsKnownToBeOldFromTheFirstRead) {
 
 TEST_F(RestSourceTest, ReadsJobsOnlyWhileSomebodyWantsThem) {
   Start();
-  const auto id = slurm.StartJob({.nodes = {"w-0", "w-1"}, .whole_nodes = true, .user = "ann", .runs_for = {}});
+  const auto id =
+      slurm.StartJob({.nodes = {"w-0", "w-1"}, .whole_nodes = true, .user = "ann", .runs_for = {}});
   auto wanted = source->WantJobs();
   ASSERT_TRUE(loop.RunUntil([&] { return source->Latest().snapshot->jobs != nullptr; }, 1s));
   ASSERT_EQ(source->Latest().snapshot->jobs->size(), 1u);
@@ -359,7 +388,9 @@ TEST_F(RestSourceTest, AWrongKeyIsUnauthenticatedAndEndsWithTheRightOne) {
 
 TEST_F(RestSourceTest, FallsBackToTheVersionThatTheServerHas) {
   for (const auto& versions : {std::vector{42}, std::vector{42, 43}, std::vector{45, 46}}) {
-    testing::FakeSlurmrestd old(slurm, {.latency = 2ms, .per_node = 0ns, .versions = versions, .controller_patience = 10s, .piece = 7});
+    testing::FakeSlurmrestd old(
+        slurm,
+        {.latency = 2ms, .per_node = 0ns, .versions = versions, .controller_patience = 10s, .piece = 7});
     RestSource other(loop, old, [this](Duration lifetime) { return Sign(lifetime); });
     async::TaskGroup group(loop);
     group.Spawn("poll", other.Run());
@@ -373,7 +404,9 @@ TEST_F(RestSourceTest, OldServersAreNeverAskedForChangesOfNodes) {
   testing::FakeSlurm::Options options;
   options.release = "25.11.4";
   testing::FakeSlurm old(loop, options);
-  testing::FakeSlurmrestd front(old, {.latency = 2ms, .per_node = 0ns, .versions = {42, 43, 44}, .controller_patience = 10s, .piece = 100});
+  testing::FakeSlurmrestd front(
+      old,
+      {.latency = 2ms, .per_node = 0ns, .versions = {42, 43, 44}, .controller_patience = 10s, .piece = 100});
   RestSource other(loop, front, [this](Duration lifetime) { return Sign(lifetime); });
   async::TaskGroup group(loop);
   group.Spawn("poll", other.Run());
@@ -388,7 +421,13 @@ TEST_F(RestSourceTest, OldServersAreNeverAskedForChangesOfNodes) {
 }
 
 TEST_F(RestSourceTest, OnALargeClusterExpectedNodesAreReadOneByOne) {
-  for (int i = 0; i < 2000; ++i) slurm.StartSlurmd({.name = "big-" + std::to_string(i), .address = "", .features = {}, .topology = "", .weight = 1, .cpus = 1});
+  for (int i = 0; i < 2000; ++i)
+    slurm.StartSlurmd({.name = "big-" + std::to_string(i),
+                       .address = "",
+                       .features = {},
+                       .topology = "",
+                       .weight = 1,
+                       .cpus = 1});
   testing::FakeSlurmrestd::Options options;
   options.per_node = 250us;
   options.piece = 60000;
@@ -401,7 +440,8 @@ TEST_F(RestSourceTest, OnALargeClusterExpectedNodesAreReadOneByOne) {
   other.ExpectChange(names, loop.Now() + 1min);
   loop.Advance(5s);
   slurm.UpdateNodes({"big-7"}, {.state = "DRAIN", .reason = "x"});
-  EXPECT_LE(TimeUntil([&] { return other.Latest().snapshot->FindNode("big-7")->state.IsDraining(); }, 1min), Duration(700ms));
+  EXPECT_LE(TimeUntil([&] { return other.Latest().snapshot->FindNode("big-7")->state.IsDraining(); }, 1min),
+            Duration(700ms));
   loop.Advance(1min);
   EXPECT_LE(other.counters().lists * 500ms, Duration(12s));  // a tenth of the time and a little
   group.Cancel();
@@ -413,7 +453,13 @@ TEST_F(RestSourceTest, MixedAndAllocatedOfOneNodeDoNotMakeSnapshotsWaver) {
   ASSERT_TRUE(slurm.StartJob({.nodes = {"w-0"}, .whole_nodes = false, .user = "a", .runs_for = {}}));
   loop.Advance(20s);
   EXPECT_EQ(StateOf("w-0"), "MIXED+DYNAMIC_NORM");
-  for (int i = 10; i < 60; ++i) slurm.StartSlurmd({.name = "x-" + std::to_string(i), .address = "", .features = {}, .topology = "", .weight = 1, .cpus = 1});
+  for (int i = 10; i < 60; ++i)
+    slurm.StartSlurmd({.name = "x-" + std::to_string(i),
+                       .address = "",
+                       .features = {},
+                       .topology = "",
+                       .weight = 1,
+                       .cpus = 1});
   loop.Advance(20s);
   const uint64_t generation = source->Latest().snapshot->generation;
   ASSERT_TRUE(Await(source->ReadNodes({"w-0"}, loop.After(5s)))->Find("w-0")->state.IsBusy());

@@ -7,7 +7,8 @@
 namespace capstan::slurm::wire {
 namespace {
 
-// Error numbers of Slurm that callers must tell apart; where a number moved between versions, its text is the same.
+// Error numbers of Slurm that callers must tell apart; where a number moved between versions, its text is the
+// same.
 struct Known {
   int64_t number;
   std::string_view text;
@@ -32,20 +33,31 @@ constexpr int64_t kAnswerLost[] = {1002, 1003, 1004, 1801, 1802, 1803};
 
 Code CodeOfStatus(int status, bool write) {
   switch (status) {
-    case 401: case 511: return Code::kUnauthenticated;
-    case 403: return Code::kForbidden;
-    case 404: return Code::kNotFound;
-    case 429: return Code::kThrottled;
-    case 502: case 503: return Code::kUnavailable;
-    case 504: return write ? Code::kUnknownOutcome : Code::kUnavailable;
-    default: return status >= 400 && status < 500 ? Code::kInvalid : Code::kUnavailable;
+    case 401:
+    case 511:
+      return Code::kUnauthenticated;
+    case 403:
+      return Code::kForbidden;
+    case 404:
+      return Code::kNotFound;
+    case 429:
+      return Code::kThrottled;
+    case 502:
+    case 503:
+      return Code::kUnavailable;
+    case 504:
+      return write ? Code::kUnknownOutcome : Code::kUnavailable;
+    default:
+      return status >= 400 && status < 500 ? Code::kInvalid : Code::kUnavailable;
   }
 }
 
 Code CodeOf(int status, const Problem& problem, bool write) {
   for (const Known& known : kKnown)
-    if ((known.number != 0 && problem.error_number == known.number) || problem.error == known.text) return known.code;
-  if (std::ranges::find(kConnectFailed, problem.error_number) != std::end(kConnectFailed)) return Code::kUnavailable;
+    if ((known.number != 0 && problem.error_number == known.number) || problem.error == known.text)
+      return known.code;
+  if (std::ranges::find(kConnectFailed, problem.error_number) != std::end(kConnectFailed))
+    return Code::kUnavailable;
   if (std::ranges::find(kAnswerLost, problem.error_number) != std::end(kAnswerLost))
     return write ? Code::kUnknownOutcome : Code::kUnavailable;
   // Servers before 26.05 say 500 where slurmctld refused; its numbers begin at 2000.
@@ -70,11 +82,13 @@ Error ErrorOf(int status, const std::vector<Problem>& problems, std::string_view
   }
   // The last is the outermost and names what was asked; one that is known says most.
   const auto is_known = [](const Problem& p) {
-    return std::ranges::any_of(kKnown, [&](const Known& k) { return k.number != 0 && k.number == p.error_number; });
+    return std::ranges::any_of(kKnown,
+                               [&](const Known& k) { return k.number != 0 && k.number == p.error_number; });
   };
   const auto known = std::ranges::find_if(problems, is_known);
   const Problem& telling = known != problems.end() ? *known : problems.back();
-  return Error(CodeOf(status, telling, write), head + Sentence(problems.size() > 1 && known == problems.end() ? problems.front() : telling));
+  return Error(CodeOf(status, telling, write),
+               head + Sentence(problems.size() > 1 && known == problems.end() ? problems.front() : telling));
 }
 
 bool SayNoSuchNode(const std::vector<Problem>& problems) {
@@ -143,7 +157,8 @@ UpdateBody ToBody(const NodeUpdate& update) {
   return body;
 }
 
-// --- Tables ---------------------------------------------------------------------------------------------------------
+// --- Tables
+// ---------------------------------------------------------------------------------------------------------
 
 const json::Schema& Number::Schema() {
   static const json::Schema schema = json::Object<Number>({
@@ -264,7 +279,8 @@ const json::Schema& ConfMeta::Schema() {
 }
 
 const json::Schema& Conf::Schema() {
-  static const json::Schema schema = json::Object<Conf>({json::Field<&Conf::slurmd_timeout>("SlurmdTimeout")});
+  static const json::Schema schema =
+      json::Object<Conf>({json::Field<&Conf::slurmd_timeout>("SlurmdTimeout")});
   return schema;
 }
 
@@ -285,7 +301,8 @@ const json::Schema& Statistics::Schema() {
 }
 
 const json::Schema& DiagAnswer::Schema() {
-  static const json::Schema schema = json::Object<DiagAnswer>({json::Field<&DiagAnswer::statistics>("statistics")});
+  static const json::Schema schema =
+      json::Object<DiagAnswer>({json::Field<&DiagAnswer::statistics>("statistics")});
   return schema;
 }
 

@@ -1,6 +1,7 @@
 // slurmrestd's JSON, as structs: what of it Capstan reads and writes. Used by rest_client.cc alone.
 //
-// The tables are the same for data parsers v0.0.42 to v0.0.45: the fields used here did not change their names.
+// The tables are the same for data parsers v0.0.42 to v0.0.45: the fields used here did not change their
+// names.
 #pragma once
 
 #include <optional>
@@ -12,8 +13,8 @@
 
 namespace capstan::slurm::wire {
 
-// How slurmrestd writes a number that may be missing: {"set": true, "infinite": false, "number": 17}. An infinite one
-// says "set": false too.
+// How slurmrestd writes a number that may be missing: {"set": true, "infinite": false, "number": 17}. An
+// infinite one says "set": false too.
 struct Number {
   bool set = false, infinite = false;
   int64_t number = 0;
@@ -23,7 +24,8 @@ struct Number {
 };
 
 struct NodeRecord {
-  std::string name, reason, reason_set_by_user, comment, extra, address, hostname, topology, reservation, gres, version;
+  std::string name, reason, reason_set_by_user, comment, extra, address, hostname, topology, reservation,
+      gres, version;
   std::vector<std::string> state, features, active_features, partitions;
   int64_t weight = 0, cpus = 0, real_memory = 0;
   Number boot_time, slurmd_start_time, reason_changed_at;
@@ -119,12 +121,13 @@ struct UpdateBody {
 
 UpdateBody ToBody(const NodeUpdate& update);
 
-// The Error that an answer stands for. `problems` are what its body lists, if it is an envelope; `text` is the body
-// where it is not. `write`: a request that may have taken effect although the answer says slurmctld did not respond.
+// The Error that an answer stands for. `problems` are what its body lists, if it is an envelope; `text` is
+// the body where it is not. `write`: a request that may have taken effect although the answer says slurmctld
+// did not respond.
 Error ErrorOf(int status, const std::vector<Problem>& problems, std::string_view text, bool write);
 
-// Whether these are the errors of an answer about a node that slurmctld has no record of. Servers up to 26.05 answer a
-// GET with status 200 and error number 0 ("No error"), others with "Invalid node name".
+// Whether these are the errors of an answer about a node that slurmctld has no record of. Servers up to 26.05
+// answer a GET with status 200 and error number 0 ("No error"), others with "Invalid node name".
 bool SayNoSuchNode(const std::vector<Problem>& problems);
 
 }  // namespace capstan::slurm::wire

@@ -1,8 +1,10 @@
-// How the rest of Capstan sees Slurm: one Source per cluster, which reads for everybody and writes for everybody.
+// How the rest of Capstan sees Slurm: one Source per cluster, which reads for everybody and writes for
+// everybody.
 //
-// A Source keeps a snapshot as fresh as somebody needs it. It never waits in Latest(), never empties a snapshot because
-// a read failed, and says separately what it saw and what has gone wrong since. *Absent*, *unknown* and *failed* are
-// three answers here: a node that is not in a list, a list that may be incomplete (Incarnation), and an error.
+// A Source keeps a snapshot as fresh as somebody needs it. It never waits in Latest(), never empties a
+// snapshot because a read failed, and says separately what it saw and what has gone wrong since. *Absent*,
+// *unknown* and *failed* are three answers here: a node that is not in a list, a list that may be incomplete
+// (Incarnation), and an error.
 //
 // Everything runs on the Loop the Source was made with, from that thread only.
 #pragma once
@@ -21,21 +23,23 @@
 
 namespace capstan::slurm {
 
-// What an update may do to a node's state. IDLE is missing on purpose: it wipes a drain together with its reason,
-// whoever set it.
+// What an update may do to a node's state. IDLE is missing on purpose: it wipes a drain together with its
+// reason, whoever set it.
 enum class NodeAction : uint8_t {
   kDrain,    // no new jobs; running ones go on. Needs a reason
   kUndrain,  // takes a drain back; a DOWN node stays DOWN
-  kResume,   // takes a drain back, and a DOWN node up again; refused (kConflict) when there is nothing to take back
-  kDown,     // kills the jobs on it at once. Needs a reason
+  kResume,  // takes a drain back, and a DOWN node up again; refused (kConflict) when there is nothing to take
+            // back
+  kDown,    // kills the jobs on it at once. Needs a reason
 };
 std::string_view Name(NodeAction action);
 
-// Members that are set are changed, the others left alone. An empty comment empties it; empty features are refused,
-// since Slurm would ignore them. Active features must be among the features, so change both together (kInvalid
-// otherwise). An empty reason changes nothing.
+// Members that are set are changed, the others left alone. An empty comment empties it; empty features are
+// refused, since Slurm would ignore them. Features that are active must stay among the features, so name both
+// when some are to go (kInvalid otherwise). An empty reason changes nothing.
 //
-// After kUndrain and kResume the node is NOT_RESPONDING for a second or two, until slurmctld has heard from it.
+// After kUndrain and kResume the node is NOT_RESPONDING for a second or two, until slurmctld has heard from
+// it.
 struct NodeUpdate {
   std::vector<std::string> names;  // one or more; all of them are changed, or none if one does not exist
   std::optional<NodeAction> action;
@@ -50,9 +54,10 @@ struct NodeUpdate {
 // The answer to a fresh read of some nodes.
 struct FreshNodes {
   Reading read;
-  Incarnation incarnation;          // as it was after the nodes were read
-  std::vector<Node> nodes;          // those that exist, sorted by name
-  std::vector<std::string> absent;  // those slurmctld has no record of, sorted. See Incarnation::AbsenceIsKnown
+  Incarnation incarnation;  // as it was after the nodes were read
+  std::vector<Node> nodes;  // those that exist, sorted by name
+  std::vector<std::string>
+      absent;  // those slurmctld has no record of, sorted. See Incarnation::AbsenceIsKnown
 
   const Node* Find(std::string_view name) const;
 };
@@ -78,8 +83,8 @@ class Source {
   };
   virtual View Latest() const = 0;
 
-  // Calls `changed` after the View changed: a new generation, an error, the end of one. Not for reads that found
-  // nothing new. It must not wait and may call anything of the Source but end its own Subscription.
+  // Calls `changed` after the View changed: a new generation, an error, the end of one. Not for reads that
+  // found nothing new. It must not wait and may call anything of the Source but end its own Subscription.
   class Subscription {
    public:
     virtual ~Subscription() = default;  // ends it
@@ -87,30 +92,33 @@ class Source {
   using Changed = std::function<void()>;
   [[nodiscard]] virtual std::unique_ptr<Subscription> Subscribe(Changed changed) = 0;
 
-  // Somebody did something after which these nodes will change, and wants to know soon: until `until`, they are looked
-  // at often. A later call for a node replaces the earlier one if it ends later.
+  // Somebody did something after which these nodes will change, and wants to know soon: until `until`, they
+  // are looked at often. A later call for a node replaces the earlier one if it ends later.
   virtual void ExpectChange(std::span<const std::string> nodes, Tick until) = 0;
 
-  // Snapshots carry jobs while at least one of these lives. Reading all jobs is dear; let go of it when it can be.
+  // Snapshots carry jobs while at least one of these lives. Reading all jobs is dear; let go of it when it
+  // can be.
   class JobsWanted {
    public:
     virtual ~JobsWanted() = default;
   };
   [[nodiscard]] virtual std::unique_ptr<JobsWanted> WantJobs() = 0;
 
-  // The named nodes, by a read that begins after this call: what a guard asks before it lets something be destroyed.
-  // Any error means unknown. Errors: kUnavailable, kUnauthenticated, kForbidden, kDeadline, kInvalid.
-  virtual async::Task<Result<FreshNodes>> ReadNodes(std::vector<std::string> names, async::Deadline deadline) = 0;
+  // The named nodes, by a read that begins after this call: what a guard asks before it lets something be
+  // destroyed. Any error means unknown. Errors: kUnavailable, kUnauthenticated, kForbidden, kDeadline,
+  // kInvalid.
+  virtual async::Task<Result<FreshNodes>> ReadNodes(std::vector<std::string> names,
+                                                    async::Deadline deadline) = 0;
 
-  // --- Writes. All may be repeated without harm. kUnknownOutcome: it may or may not have happened; kUnavailable: it did
-  // not, or trying again is the way to find out; kConflict: Slurm refuses as the node is in another state than assumed
-  // (busy, for DeleteNode).
+  // --- Writes. All may be repeated without harm. kUnknownOutcome: it may or may not have happened;
+  // kUnavailable: it did not, or trying again is the way to find out; kConflict: Slurm refuses as the node is
+  // in another state than assumed (busy, for DeleteNode).
 
   // kNotFound when one of the names does not exist, and then nothing was changed.
   virtual async::Task<Result<void>> UpdateNode(NodeUpdate update, async::Deadline deadline) = 0;
 
-  // Removes a dynamic node's record. Success when it is gone, also when it already was. A slurmd that still runs does
-  // not bring it back; one that starts does.
+  // Removes a dynamic node's record. Success when it is gone, also when it already was. A slurmd that still
+  // runs does not bring it back; one that starts does.
   virtual async::Task<Result<void>> DeleteNode(std::string name, async::Deadline deadline) = 0;
 
   // Makes slurmctld read its configuration anew; a new Incarnation begins.

@@ -1,4 +1,5 @@
-// What Slurm calls a state: one base state and any number of flags, which REST sends as an array of names in any order.
+// What Slurm calls a state: one base state and any number of flags, which REST sends as an array of names in
+// any order.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +11,17 @@
 
 namespace capstan::slurm {
 
-// A set of the values of `Name`, an enum from 0 upwards that has `StateNames(Name)` returning Slurm's spelling of all
-// its values in order. Names that this version of Capstan does not know are kept, so that nothing a newer Slurm says
-// is dropped and whoever decides can see that there is something it does not understand.
+// A set of the values of `Name`, an enum from 0 upwards that has `StateNames(Name)` returning Slurm's
+// spelling of all its values in order. Names that this version of Capstan does not know are kept, so that
+// nothing a newer Slurm says is dropped and whoever decides can see that there is something it does not
+// understand.
 template <class Name>
 class StateSet {
  public:
   StateSet() = default;
-  StateSet(std::initializer_list<Name> names) { for (Name name : names) Add(name); }
+  StateSet(std::initializer_list<Name> names) {
+    for (Name name : names) Add(name);
+  }
 
   static StateSet FromNames(std::span<const std::string> names) {
     StateSet set;

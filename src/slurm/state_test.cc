@@ -65,8 +65,8 @@ TEST(NodeState, BaseIsOneWordForPeople) {
     std::vector<std::string> names;
     const char* base;
   } cases[] = {
-      {{"IDLE", "DRAIN"}, "IDLE"}, {{"MIXED"}, "MIXED"},        {{"DOWN", "CLOUD"}, "DOWN"},
-      {{"DRAIN"}, "UNKNOWN"},      {{"INVALID"}, "UNKNOWN"},    {{"IDLE", "ALLOCATED"}, "ALLOCATED"},
+      {{"IDLE", "DRAIN"}, "IDLE"}, {{"MIXED"}, "MIXED"},     {{"DOWN", "CLOUD"}, "DOWN"},
+      {{"DRAIN"}, "UNKNOWN"},      {{"INVALID"}, "UNKNOWN"}, {{"IDLE", "ALLOCATED"}, "ALLOCATED"},
   };
   for (const auto& c : cases) EXPECT_EQ(Name(Of(c.names).base()), c.base);
 }
@@ -77,7 +77,8 @@ TEST(NodeState, UsableMeansAJobCouldStartNow) {
   EXPECT_TRUE(Of({"IDLE", "COMPLETING"}).IsUsable());
   for (const char* flag : {"DRAIN", "NOT_RESPONDING", "FAIL", "INVALID_REG", "POWERING_UP", "REBOOT_ISSUED"})
     EXPECT_FALSE(Of({"IDLE", flag}).IsUsable()) << flag;
-  for (const char* base : {"DOWN", "ALLOCATED", "UNKNOWN", "FUTURE"}) EXPECT_FALSE(Of({base}).IsUsable()) << base;
+  for (const char* base : {"DOWN", "ALLOCATED", "UNKNOWN", "FUTURE"})
+    EXPECT_FALSE(Of({base}).IsUsable()) << base;
 }
 
 TEST(JobState, EveryNameOfSlurmIsReadBackAsItself) {
@@ -93,9 +94,15 @@ TEST(JobState, HoldsNodesUntilNothingOfItIsLeft) {
     std::vector<std::string> names;
     bool holds, over;
   } cases[] = {
-      {{"RUNNING"}, true, false},   {{"COMPLETED", "COMPLETING"}, true, false}, {{"COMPLETED"}, false, true},
-      {{"PENDING"}, false, false},  {{"SUSPENDED"}, true, false},               {{"CANCELLED"}, false, true},
-      {{"NODE_FAIL"}, false, true}, {{"A_NEW_STATE"}, true, false},             {{"PENDING", "REQUEUED"}, false, false},
+      {{"RUNNING"}, true, false},
+      {{"COMPLETED", "COMPLETING"}, true, false},
+      {{"COMPLETED"}, false, true},
+      {{"PENDING"}, false, false},
+      {{"SUSPENDED"}, true, false},
+      {{"CANCELLED"}, false, true},
+      {{"NODE_FAIL"}, false, true},
+      {{"A_NEW_STATE"}, true, false},
+      {{"PENDING", "REQUEUED"}, false, false},
   };
   for (const auto& c : cases) {
     const JobState state = JobState::FromNames(c.names);

@@ -63,8 +63,12 @@ RealSlurm::~RealSlurm() {
 }
 
 Result<Secret> RealSlurm::Sign(Duration lifetime) {
-  return SignToken({.user = "slurm", .issuer = "test", .id = std::to_string(++tokens),
-                    .issued_at = loop.WallNow() - 5s, .expires_at = loop.WallNow() + lifetime}, key);
+  return SignToken({.user = "slurm",
+                    .issuer = "test",
+                    .id = std::to_string(++tokens),
+                    .issued_at = loop.WallNow() - 5s,
+                    .expires_at = loop.WallNow() + lifetime},
+                   key);
 }
 
 bool RealSlurm::RunUntil(const std::function<bool()>& done, Duration limit) {
@@ -92,11 +96,15 @@ std::optional<Node> RealSlurm::NodeNow(const std::string& name) {
   return node ? *node : std::nullopt;
 }
 
-bool RealSlurm::NodeBecomes(const std::string& name, const std::function<bool(const Node&)>& wanted, Duration limit) {
+bool RealSlurm::NodeBecomes(const std::string& name, const std::function<bool(const Node&)>& wanted,
+                            Duration limit) {
   const Tick end = loop.Now() + limit;
   while (loop.Now() < end) {
     if (const auto node = NodeNow(name); node && wanted(*node)) return true;
-    Await([](async::Loop& l) -> async::Task<bool> { co_await async::Sleep(l, 30ms); co_return true; }(loop));
+    Await([](async::Loop& l) -> async::Task<bool> {
+      co_await async::Sleep(l, 30ms);
+      co_return true;
+    }(loop));
   }
   return false;
 }
@@ -110,21 +118,26 @@ Result<void> RealSlurm::Update(std::string name, NodeAction action, std::string 
 }
 
 std::string RealSlurm::RunJob(const std::string& node, const std::string& options) {
-  const std::string id = Shell("$SLURM_EXEC sbatch --parsable --no-requeue -w " + node + " " + options + " --wrap 'sleep 300'");
+  const std::string id =
+      Shell("$SLURM_EXEC sbatch --parsable --no-requeue -w " + node + " " + options + " --wrap 'sleep 300'");
   EXPECT_TRUE(ParseInt(id)) << id;
-  EXPECT_TRUE(RunUntil([&] { return Shell("$SLURM_EXEC squeue -h -o %T -j " + id) == "RUNNING"; }, 20s)) << Shell("$SLURM_EXEC squeue");
+  EXPECT_TRUE(RunUntil([&] { return Shell("$SLURM_EXEC squeue -h -o %T -j " + id) == "RUNNING"; }, 20s))
+      << Shell("$SLURM_EXEC squeue");
   return id;
 }
 
 void RealSlurm::SetUp() {
   Shell("$SLURM_EXEC scancel --user root");
-  for (const char* daemon : {"slurmctld", "slurmrestd", "w-0", "w-1"}) Shell(std::string("$SLURM_CONTROL start ") + daemon);
-  ASSERT_TRUE(RunUntil([&] { return Shell("$SLURM_EXEC scontrol ping").find("UP") != std::string::npos; }, 20s));
+  for (const char* daemon : {"slurmctld", "slurmrestd", "w-0", "w-1"})
+    Shell(std::string("$SLURM_CONTROL start ") + daemon);
+  ASSERT_TRUE(
+      RunUntil([&] { return Shell("$SLURM_EXEC scontrol ping").find("UP") != std::string::npos; }, 20s));
   for (const std::string name : {"w-0", "w-1"}) {
     if (!NodeNow(name)) Shell("$SLURM_CONTROL restart " + name);
     ASSERT_TRUE(NodeBecomes(name, [](const Node& node) { return !node.state.IsBusy(); })) << name;
     const auto node = NodeNow(name);
-    if (node->state.IsDown() || node->state.Has(NodeFlag::kDrain)) ASSERT_TRUE(Update(name, NodeAction::kResume));
+    if (node->state.IsDown() || node->state.Has(NodeFlag::kDrain))
+      ASSERT_TRUE(Update(name, NodeAction::kResume));
     NodeUpdate clean;
     clean.names = {name};
     clean.comment = "";

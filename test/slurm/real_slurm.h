@@ -1,4 +1,5 @@
-// The world that run-slurm made, as the tests of this folder see it: a client of its slurmrestd, and its commands.
+// The world that run-slurm made, as the tests of this folder see it: a client of its slurmrestd, and its
+// commands.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,8 +25,8 @@ class RealSlurm : public ::testing::Test {
   RealSlurm();
   ~RealSlurm() override;
 
-  // Both nodes exist, idle and without a reason, and no job is left. Also what every test leaves behind at the latest
-  // when the next one begins.
+  // Both nodes exist, idle and without a reason, and no job is left. Also what every test leaves behind at
+  // the latest when the next one begins.
   void SetUp() override;
 
   Result<Secret> Sign(Duration lifetime);
@@ -34,21 +35,25 @@ class RealSlurm : public ::testing::Test {
   template <class T>
   T Await(async::Task<T> task, Duration limit = 60s) {
     std::optional<T> result;
-    auto wrapped = [](async::Task<T> inner, std::optional<T>& out) -> async::Task<void> { out = co_await std::move(inner); };
+    auto wrapped = [](async::Task<T> inner, std::optional<T>& out) -> async::Task<void> {
+      out = co_await std::move(inner);
+    };
     tasks.Spawn("call", wrapped(std::move(task), result));
     RunUntil([&] { return result.has_value(); }, limit);
     if (!result) throw std::runtime_error("a call did not end in " + FormatDuration(limit));
     return *std::move(result);
   }
 
-  // Runs the loop until `done`, which is asked every few milliseconds. False when it took longer than `limit`.
+  // Runs the loop until `done`, which is asked every few milliseconds. False when it took longer than
+  // `limit`.
   bool RunUntil(const std::function<bool()>& done, Duration limit);
 
   // Starts the source's polling and waits for its first snapshot.
   void StartPolling();
 
   std::optional<Node> NodeNow(const std::string& name);
-  bool NodeBecomes(const std::string& name, const std::function<bool(const Node&)>& wanted, Duration limit = 20s);
+  bool NodeBecomes(const std::string& name, const std::function<bool(const Node&)>& wanted,
+                   Duration limit = 20s);
   Result<void> Update(std::string name, NodeAction action, std::string reason = "");
 
   // Submits a job that sleeps on that node and waits until it runs there. Its id.

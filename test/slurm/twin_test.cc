@@ -1,4 +1,5 @@
-// The model of Slurm and the real one, asked the same at random: whatever the simulator proves rests on their agreeing.
+// The model of Slurm and the real one, asked the same at random: whatever the simulator proves rests on their
+// agreeing.
 #include <cstdlib>
 #include <fstream>
 
@@ -31,7 +32,8 @@ Answered Judge(const Result<net::Response>& response) {
 std::string Shown(const Node& node) {
   return node.name + " " + node.state.ToString() + " reason=" + node.reason +
          (node.reason.empty() ? "" : " by=" + node.reason_set_by) + " comment=" + node.comment +
-         " features=" + Join(node.features, ",") + "/" + Join(node.active_features, ",") + " weight=" + std::to_string(node.weight);
+         " features=" + Join(node.features, ",") + "/" + Join(node.active_features, ",") +
+         " weight=" + std::to_string(node.weight);
 }
 
 std::string Shown(const std::vector<Node>& nodes) {
@@ -64,7 +66,8 @@ class Twin : public RealSlurm {
   }
 
   void StartModelSlurmd(const std::string& name) {
-    model.StartSlurmd({.name = name, .address = "", .features = {"workers"}, .topology = "", .weight = 1, .cpus = 2});
+    model.StartSlurmd(
+        {.name = name, .address = "", .features = {"workers"}, .topology = "", .weight = 1, .cpus = 2});
   }
 
   // The same request to both.
@@ -72,7 +75,8 @@ class Twin : public RealSlurm {
     net::Request request;
     request.method = method;
     request.target = "/slurm/v0.0.44/" + path;
-    request.headers = {{"Accept", "application/json"}, {"X-SLURM-USER-TOKEN", std::string(Sign(1h)->Reveal())}};
+    request.headers = {{"Accept", "application/json"},
+                       {"X-SLURM-USER-TOKEN", std::string(Sign(1h)->Reveal())}};
     if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
     request.body = body;
     const Answered real = Judge(Await(transport.Send(request, Soon())));
@@ -84,7 +88,9 @@ class Twin : public RealSlurm {
   template <class T>
   T AwaitModel(async::Task<T> task) {
     std::optional<T> result;
-    auto wrapped = [](async::Task<T> inner, std::optional<T>& out) -> async::Task<void> { out = co_await std::move(inner); };
+    auto wrapped = [](async::Task<T> inner, std::optional<T>& out) -> async::Task<void> {
+      out = co_await std::move(inner);
+    };
     async::TaskGroup group(model_loop);
     group.Spawn("ask", wrapped(std::move(task), result));
     EXPECT_TRUE(model_loop.RunUntil([&] { return group.size() == 0; }, 1min));
@@ -99,7 +105,8 @@ class Twin : public RealSlurm {
       const auto list = Await(client.Nodes(0, Soon()));
       if (!list) continue;
       bool moving = false;
-      for (const Node& node : list->records) moving |= node.state.HasAny({NodeFlag::kNotResponding, NodeFlag::kCompleting});
+      for (const Node& node : list->records)
+        moving |= node.state.HasAny({NodeFlag::kNotResponding, NodeFlag::kCompleting});
       const std::string now = Shown(list->records);
       same = !moving && now == last ? same + 1 : 0;
       last = now;
@@ -137,7 +144,8 @@ void Twin::StartOrEndJob(const std::string& name) {
   if (!node || !node->state.IsUsable()) return;
   story += "run a job on " + name + "\n";
   const std::string id = RunJob(name, "--exclusive");
-  const auto modelled = model.StartJob({.nodes = {name}, .whole_nodes = true, .user = "root", .runs_for = {}});
+  const auto modelled =
+      model.StartJob({.nodes = {name}, .whole_nodes = true, .user = "root", .runs_for = {}});
   ASSERT_TRUE(modelled);
   jobs[name] = {id, *modelled};
 }
@@ -159,28 +167,39 @@ void Twin::Step(Random& random) {
     Ask("POST", "node/" + name, body);
   };
   switch (random.Below(14)) {
-    case 0: case 1: return update(R"({"state":["DRAIN"],"reason":"why )" + number + R"("})");
-    case 2: return update(R"({"state":["UNDRAIN"]})");
-    case 3: case 4: return update(R"({"state":["RESUME"]})");
-    case 5: return update(R"({"state":["IDLE"]})");
+    case 0:
+    case 1:
+      return update(R"({"state":["DRAIN"],"reason":"why )" + number + R"("})");
+    case 2:
+      return update(R"({"state":["UNDRAIN"]})");
+    case 3:
+    case 4:
+      return update(R"({"state":["RESUME"]})");
+    case 5:
+      return update(R"({"state":["IDLE"]})");
     case 6:
       update(R"({"state":["DOWN"],"reason":"down )" + number + R"("})");
       jobs.erase(name);
       return;
-    case 7: return update(R"({"comment":"c)" + number + R"("})");
+    case 7:
+      return update(R"({"comment":"c)" + number + R"("})");
     case 8: {
       const std::string features = R"(["workers","f)" + number + R"("])";
       const std::string active = random.Percent(70) ? R"("features_act":)" + features + "," : "";
-      return update("{" + active + R"("features":)" + features + R"(,"weight":{"set":true,"number":)" + number + "}}");
+      return update("{" + active + R"("features":)" + features + R"(,"weight":{"set":true,"number":)" +
+                    number + "}}");
     }
-    case 9: return update(R"({"reason":"only a reason"})");
+    case 9:
+      return update(R"({"reason":"only a reason"})");
     case 10:
       story += "DELETE " + name + "\n";
       Ask("DELETE", "node/" + name, "");
       // One that was refused has left everything as it was.
       return RestartSlurmd(name);
-    case 11: return RestartSlurmd(name);
-    default: return StartOrEndJob(name);
+    case 11:
+      return RestartSlurmd(name);
+    default:
+      return StartOrEndJob(name);
   }
 }
 

@@ -39,7 +39,8 @@ void FakeSlurm::Later(Duration wait, std::function<void()> work) {
   timers_.insert(*self);
 }
 
-// --- slurmd ---------------------------------------------------------------------------------------------------------
+// --- slurmd
+// ---------------------------------------------------------------------------------------------------------
 
 void FakeSlurm::StartSlurmd(SlurmdSpec spec) {
   const std::string name = spec.name;
@@ -52,7 +53,9 @@ void FakeSlurm::StopSlurmd(const std::string& name) {
   slurmds_.erase(name);
   KillJobsOn(name);
   if (!controller_up_ || !records_.contains(name)) return;
-  Later(options_.ping_interval, [this, name] { if (!SlurmdRuns(name)) WentSilent(name); });
+  Later(options_.ping_interval, [this, name] {
+    if (!SlurmdRuns(name)) WentSilent(name);
+  });
 }
 
 void FakeSlurm::WentSilent(const std::string& name) {
@@ -84,7 +87,8 @@ void FakeSlurm::Register(const std::string& name) {
     node.weight = spec.weight;
     node.partitions = {options_.partition};
   }
-  // Of an existing record, registration changes where it is and its topology, and none of what an update can set.
+  // Of an existing record, registration changes where it is and its topology, and none of what an update can
+  // set.
   node.topology = spec.topology;
   node.address = spec.address;
   node.hostname = name;
@@ -98,8 +102,8 @@ void FakeSlurm::Register(const std::string& name) {
 // Any sign of life counts, not only a registration.
 void FakeSlurm::Heard(Record& record) {
   Node& node = record.node;
-  const bool returns = options_.return_to_service == 2 ||
-                       (options_.return_to_service == 1 && node.reason == "Not responding");
+  const bool returns =
+      options_.return_to_service == 2 || (options_.return_to_service == 1 && node.reason == "Not responding");
   if (node.state.IsDown() && returns) {
     node.state.Remove(NodeFlag::kDown);
     node.state.Add(NodeFlag::kIdle);
@@ -121,7 +125,8 @@ void FakeSlurm::AwaitContact(const std::string& name) {
   });
 }
 
-// --- Jobs -----------------------------------------------------------------------------------------------------------
+// --- Jobs
+// -----------------------------------------------------------------------------------------------------------
 
 std::optional<int64_t> FakeSlurm::StartJob(JobSpec spec) {
   for (const std::string& name : spec.nodes) {
@@ -131,10 +136,17 @@ std::optional<int64_t> FakeSlurm::StartJob(JobSpec spec) {
       if (spec.whole_nodes || job_specs_.at(other).whole_nodes) return std::nullopt;
   }
   const int64_t id = next_job_++;
-  Job job{.id = id, .state = JobState{JobFlag::kRunning}, .state_reason = "None", .name = "wrap", .user = spec.user,
-          .partition = options_.partition, .nodes = CompressHostlist(spec.nodes),
-          .submit_time = WholeSeconds(loop_.WallNow()), .start_time = WholeSeconds(loop_.WallNow()),
-          .end_time = std::nullopt, .time_limit = std::nullopt};
+  Job job{.id = id,
+          .state = JobState{JobFlag::kRunning},
+          .state_reason = "None",
+          .name = "wrap",
+          .user = spec.user,
+          .partition = options_.partition,
+          .nodes = CompressHostlist(spec.nodes),
+          .submit_time = WholeSeconds(loop_.WallNow()),
+          .start_time = WholeSeconds(loop_.WallNow()),
+          .end_time = std::nullopt,
+          .time_limit = std::nullopt};
   for (const std::string& name : spec.nodes) records_.at(name).jobs.insert(id);
   if (spec.runs_for) Later(*spec.runs_for, [this, id] { FinishJob(id); });
   jobs_[id] = std::move(job);
@@ -161,7 +173,10 @@ void FakeSlurm::EndJob(int64_t id, JobFlag end) {
       if (record.completing.erase(id) > 0) NodesChanged();
     jobs_.at(id).state.Remove(JobFlag::kCompleting);
     JobsChanged();
-    Later(options_.min_job_age, [this, id] { jobs_.erase(id); JobsChanged(); });
+    Later(options_.min_job_age, [this, id] {
+      jobs_.erase(id);
+      JobsChanged();
+    });
   });
 }
 
@@ -175,7 +190,8 @@ void FakeSlurm::KillJobsOn(const std::string& name) {
   }
 }
 
-// --- slurmctld ------------------------------------------------------------------------------------------------------
+// --- slurmctld
+// ------------------------------------------------------------------------------------------------------
 
 void FakeSlurm::StopController() { controller_up_ = false; }
 
@@ -193,7 +209,8 @@ void FakeSlurm::StartController(Lose lose) {
       job.state.Remove(JobFlag::kCompleting);
       for (auto& [name, record] : records_) record.completing.erase(id);
     } else if (job.state.Has(JobFlag::kRunning) && job_specs_.at(id).runs_for) {
-      Later(std::max(Duration(0), *job.start_time + *job_specs_.at(id).runs_for - loop_.WallNow()), [this, id = id] { FinishJob(id); });
+      Later(std::max(Duration(0), *job.start_time + *job_specs_.at(id).runs_for - loop_.WallNow()),
+            [this, id = id] { FinishJob(id); });
     }
   }
   for (const auto& [name, record] : records_) {
@@ -206,7 +223,9 @@ void FakeSlurm::StartController(Lose lose) {
   Duration wait = options_.contact;
   for (const auto& [name, spec] : slurmds_) {
     if (records_.contains(name)) continue;
-    Later(wait, [this, name = name] { if (SlurmdRuns(name)) Register(name); });
+    Later(wait, [this, name = name] {
+      if (SlurmdRuns(name)) Register(name);
+    });
     wait += options_.contact;
   }
 }
@@ -215,7 +234,8 @@ NodeState FakeSlurm::StateOf(const Record& record) const {
   NodeState state = record.node.state;
   if (!record.completing.empty()) state.Add(NodeFlag::kCompleting);
   if (record.jobs.empty() || state.IsDown()) return state;
-  const bool whole = std::ranges::any_of(record.jobs, [this](int64_t id) { return job_specs_.at(id).whole_nodes; });
+  const bool whole =
+      std::ranges::any_of(record.jobs, [this](int64_t id) { return job_specs_.at(id).whole_nodes; });
   state.Remove(NodeFlag::kIdle);
   state.Add(whole ? NodeFlag::kAllocated : NodeFlag::kMixed);
   return state;
@@ -240,15 +260,19 @@ std::optional<Node> FakeSlurm::NodeNamed(const std::string& name) const {
 
 Outcome FakeSlurm::CheckState(const Record& record, const std::string& state) const {
   const NodeState now = StateOf(record);
-  if (state == "RESUME" && !now.IsDown() && !now.HasAny({NodeFlag::kDrain, NodeFlag::kFail})) return Refusal::kTransition;
+  if (state == "RESUME" && !now.IsDown() && !now.HasAny({NodeFlag::kDrain, NodeFlag::kFail}))
+    return Refusal::kTransition;
   if (state == "IDLE" && (now.HasAny({NodeFlag::kAllocated, NodeFlag::kMixed}))) return Refusal::kTransition;
   return std::nullopt;
 }
 
+// What is active now, or is to be, must be among the features there are, or are to be.
 Outcome FakeSlurm::CheckFeatures(const Node& node, const Update& update) {
   const auto& all = update.features.empty() ? node.features : update.features;
   const auto& active = update.active_features.empty() ? node.active_features : update.active_features;
-  const auto is_among = [&all](const std::string& feature) { return std::ranges::find(all, feature) != all.end(); };
+  const auto is_among = [&all](const std::string& feature) {
+    return std::ranges::find(all, feature) != all.end();
+  };
   return std::ranges::all_of(active, is_among) ? Outcome() : Outcome(Refusal::kFeature);
 }
 
@@ -264,7 +288,7 @@ Outcome FakeSlurm::UpdateNodes(const std::vector<std::string>& names, const Upda
     if (update.extra) node.extra = *update.extra;
     if (update.topology) node.topology = *update.topology;
     if (update.weight) node.weight = *update.weight;
-    if (!update.features.empty()) node.features = update.features;
+    if (!update.features.empty()) node.features = node.active_features = update.features;
     if (!update.active_features.empty()) node.active_features = update.active_features;
     if (!update.reason.empty()) {
       node.reason = update.reason;
@@ -293,7 +317,9 @@ void FakeSlurm::ApplyState(Record& record, const Update& update) {
     KillJobsOn(name);
     state.Remove(NodeFlag::kIdle);
     state.Add(NodeFlag::kDown);
-    Later(wait, [this, name] { if (SlurmdRuns(name) && records_.contains(name)) Heard(records_.at(name)); });
+    Later(wait, [this, name] {
+      if (SlurmdRuns(name) && records_.contains(name)) Heard(records_.at(name));
+    });
   } else if (update.state == "UNDRAIN") {
     state.Remove(NodeFlag::kDrain);
     AwaitContact(name);

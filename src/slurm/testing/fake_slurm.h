@@ -1,9 +1,10 @@
 // A model of slurmctld and its slurmds: nodes, jobs and what happens to them, in the virtual time of a Loop.
 //
-// It knows what has surprised people: records outlive slurmd; IDLE wipes a drain with its reason; UNDRAIN and RESUME
-// make a node NOT_RESPONDING until it is heard from; a slurmd that registers again changes neither features nor weight
-// of its record; active features must be among the features, or an update changes nothing; DOWN kills jobs; jobs vanish MinJobAge after their end; a restarted slurmctld may have lost its nodes.
-// It schedules nothing: a test says which job runs where. test/slurm compares it with the real thing.
+// It knows what has surprised people: records outlive slurmd; IDLE wipes a drain with its reason; UNDRAIN and
+// RESUME make a node NOT_RESPONDING until it is heard from; a slurmd that registers again changes neither
+// features nor weight of its record; active features must be among the features, or an update changes
+// nothing; DOWN kills jobs; jobs vanish MinJobAge after their end; a restarted slurmctld may have lost its
+// nodes. It schedules nothing: a test says which job runs where. test/slurm compares it with the real thing.
 //
 // FakeSlurmrestd (fake_slurmrestd.h) puts slurmrestd's HTTP in front of it.
 #pragma once
@@ -44,11 +45,11 @@ struct SlurmdSpec {
 class FakeSlurm {
  public:
   struct Options {
-    int return_to_service = 2;      // as in slurm.conf
-    Duration contact = 1500ms;      // until a node is heard from after UNDRAIN, RESUME or a restart of slurmctld
-    Duration ping_interval = 100s;  // until a silent slurmd is noticed
-    Duration slurmd_timeout = 300s; // until it is DOWN for it
-    Duration completing = 400ms;    // from a job's end until its nodes are free
+    int return_to_service = 2;  // as in slurm.conf
+    Duration contact = 1500ms;  // until a node is heard from after UNDRAIN, RESUME or a restart of slurmctld
+    Duration ping_interval = 100s;   // until a silent slurmd is noticed
+    Duration slurmd_timeout = 300s;  // until it is DOWN for it
+    Duration completing = 400ms;     // from a job's end until its nodes are free
     Duration min_job_age = 300s;
     std::string partition = "all";
     std::string release = "26.05.5";
@@ -58,34 +59,42 @@ class FakeSlurm {
   ~FakeSlurm();
 
   // --- slurmd
-  void StartSlurmd(SlurmdSpec spec);            // registers at once, or when slurmctld is up again
-  void StopSlurmd(const std::string& name);     // without a word; its jobs die with it
+  void StartSlurmd(SlurmdSpec spec);         // registers at once, or when slurmctld is up again
+  void StopSlurmd(const std::string& name);  // without a word; its jobs die with it
   bool SlurmdRuns(const std::string& name) const { return slurmds_.contains(name); }
 
   // --- jobs. Ids count from 1. REQUIRES: the nodes exist.
   struct JobSpec {
     std::vector<std::string> nodes;
-    bool whole_nodes = true;               // false: the nodes are MIXED while it runs
+    bool whole_nodes = true;  // false: the nodes are MIXED while it runs
     std::string user = "root";
-    std::optional<Duration> runs_for;      // completes by itself
+    std::optional<Duration> runs_for;  // completes by itself
   };
   // The id, or nullopt when Slurm would not start it there: a node that is not usable, or has no room.
   std::optional<int64_t> StartJob(JobSpec spec);
   void FinishJob(int64_t id) { EndJob(id, JobFlag::kCompleted); }
   void CancelJob(int64_t id) { EndJob(id, JobFlag::kCancelled); }
   const std::map<int64_t, Job>& jobs() const { return jobs_; }
-  // Jobs that ended because their node was set DOWN, fell silent or lost its slurmd: what must never happen by mistake.
+  // Jobs that ended because their node was set DOWN, fell silent or lost its slurmd: what must never happen
+  // by mistake.
   const std::vector<int64_t>& killed() const { return killed_; }
 
   // --- slurmctld
-  enum class Lose : uint8_t { kNothing, kNodes };  // kNodes: the saved state is gone; slurmds register again one by one
+  enum class Lose : uint8_t {
+    kNothing,
+    kNodes
+  };  // kNodes: the saved state is gone; slurmds register again one by one
   void StopController();
   void StartController(Lose lose = Lose::kNothing);  // a new life begins
-  void RestartController(Lose lose = Lose::kNothing) { StopController(); StartController(lose); }
+  void RestartController(Lose lose = Lose::kNothing) {
+    StopController();
+    StartController(lose);
+  }
   bool controller_up() const { return controller_up_; }
   Time boot_time() const { return boot_time_; }
 
-  // --- what clients and administrators ask for. `state` is one of DRAIN, UNDRAIN, RESUME, DOWN, IDLE, FAIL or "".
+  // --- what clients and administrators ask for. `state` is one of DRAIN, UNDRAIN, RESUME, DOWN, IDLE, FAIL
+  // or "".
   struct Update {
     std::string state;
     std::string reason;
@@ -110,8 +119,8 @@ class FakeSlurm {
 
  private:
   struct Record {
-    Node node;                       // state: base DOWN or IDLE and DRAIN, FAIL, NOT_RESPONDING only
-    std::set<int64_t> jobs;          // running
+    Node node;               // state: base DOWN or IDLE and DRAIN, FAIL, NOT_RESPONDING only
+    std::set<int64_t> jobs;  // running
     std::set<int64_t> completing;
     std::optional<Tick> silent_since;
   };

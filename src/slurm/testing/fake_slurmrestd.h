@@ -1,8 +1,8 @@
 // slurmrestd in front of a FakeSlurm, at the level of HTTP: what RestSource talks to in the simulator.
 //
-// Status codes, headers and bodies are those seen of slurmrestd 26.05, odd ones included (200 with errors for a node
-// that does not exist, 200 with an empty list for "no job has changed", plain text from outside the API). It records
-// what it was asked to change, and fails in the ways real ones do, when a test says so.
+// Status codes, headers and bodies are those seen of slurmrestd 26.05, odd ones included (200 with errors for
+// a node that does not exist, 200 with an empty list for "no job has changed", plain text from outside the
+// API). It records what it was asked to change, and fails in the ways real ones do, when a test says so.
 #pragma once
 
 #include <functional>
@@ -32,10 +32,10 @@ class FakeSlurmrestd final : public net::Transport {
  public:
   struct Options {
     Duration latency = 2ms;
-    Duration per_node = 0ns;                      // added to a list's latency: 250us is what slurmrestd takes
-    std::vector<int> versions = {42, 43, 44, 45}; // of data parsers it has
-    Duration controller_patience = 10s;           // how long a request hangs while slurmctld is away
-    size_t piece = 1000;                          // bytes of one Read
+    Duration per_node = 0ns;  // added to a list's latency: 250us is what slurmrestd takes
+    std::vector<int> versions = {42, 43, 44, 45};  // of data parsers it has
+    Duration controller_patience = 10s;            // how long a request hangs while slurmctld is away
+    size_t piece = 1000;                           // bytes of one Read
   };
   FakeSlurmrestd(FakeSlurm& slurm, Options options) : slurm_(slurm), options_(std::move(options)) {}
   explicit FakeSlurmrestd(FakeSlurm& slurm) : FakeSlurmrestd(slurm, Options()) {}
@@ -43,7 +43,9 @@ class FakeSlurmrestd final : public net::Transport {
   // Decides each request's fate; by default all is well.
   using Fate = std::function<Fault(const net::Request&)>;
   void SetFate(Fate fate) { fate_ = std::move(fate); }
-  void SetFault(Fault fault) { fate_ = [fault](const net::Request&) { return fault; }; }
+  void SetFault(Fault fault) {
+    fate_ = [fault](const net::Request&) { return fault; };
+  }
   void Heal() { fate_ = nullptr; }
   void SetLatency(Duration latency) { options_.latency = latency; }
 
@@ -67,7 +69,8 @@ class FakeSlurmrestd final : public net::Transport {
   size_t RequestsFor(std::string_view target) const;
 
   async::Task<Result<net::Response>> Send(net::Request request, async::Deadline deadline) override;
-  async::Task<Result<std::unique_ptr<net::BodyStream>>> Open(net::Request request, async::Deadline deadline) override;
+  async::Task<Result<std::unique_ptr<net::BodyStream>>> Open(net::Request request,
+                                                             async::Deadline deadline) override;
 
  private:
   class Flight;

@@ -1,0 +1,38 @@
+// Whatever bytes slurmrestd sends as a list, in whatever pieces: no crash, bounded memory, and the pieces
+// never matter.
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "json/codec.h"
+#include "slurm/element_cutter.h"
+#include "slurm/rest_wire.h"
+
+using namespace capstan;  // NOLINT: a program of one function
+
+namespace {
+
+std::string Read(std::string_view text, size_t piece) {
+  std::string seen;
+  slurm::ElementCutter cutter("nodes",
+                              [&](std::string_view element) -> Result<void> {
+                                auto record = json::Decode<slurm::wire::NodeRecord>(element);
+                                seen += record ? std::move(*record).ToNode().state.ToString() : "?";
+                                seen += ';';
+                                return {};
+                              },
+                              {.element_bytes = 1 << 12, .rest_bytes = 1 << 12});
+  for (size_t at = 0; at < text.size(); at += piece)
+    if (!cutter.Feed(text.substr(at, piece))) return seen + "refused";
+  if (!cutter.complete()) return seen + "cut off";
+  return seen + (json::Decode<slurm::wire::Envelope>(cutter.rest()) ? "good" : "bad");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 1) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  if (Read(text, 1 + data[0]) != Read(text, size)) abort();
+  return 0;
+}
