@@ -23,6 +23,8 @@ set(CAPSTAN_SANITIZE "" CACHE STRING "address, thread or fuzzer; empty for none"
 if(CAPSTAN_SANITIZE STREQUAL "address")
   # vptr, null and alignment double the compile time of coroutine-heavy files and have found nothing that the rest did not.
   set(sanitize -fsanitize=address,undefined -fno-sanitize=vptr,null,alignment -fno-sanitize-recover=all -fno-omit-frame-pointer)
+elseif(CAPSTAN_SANITIZE STREQUAL "fuzzer")
+  set(sanitize -fsanitize=fuzzer-no-link,address -fno-omit-frame-pointer)
 elseif(CAPSTAN_SANITIZE STREQUAL "thread")
   set(sanitize -fsanitize=thread)
 endif()
