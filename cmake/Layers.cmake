@@ -2,12 +2,12 @@
 # root of its own (build/layers/<folder>/<folder> -> src/<folder>), which only its dependents have: an include
 # against the layers does not compile.
 
-# capstan_layer(<folder> [DEPS <folders and libraries visible to users>] [PRIVATE <libraries used in .cc files only>])
+# capstan_layer(<folder> [QUICK] [DEPS <folders and libraries visible to users>] [PRIVATE <libraries used in .cc files only>])
 # makes capstan_<folder> from the folder's *.cc (subfolders included), capstan_<folder>_testing from its testing/ (fakes
 # that users' tests may link, and the folder's own do), and the program <folder>_test from its *_test.cc.
 # A main.cc is left out: it belongs to a program that the folder declares itself.
 function(capstan_layer folder)
-  cmake_parse_arguments(arg "" "" "DEPS;PRIVATE;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(arg "QUICK" "" "DEPS;PRIVATE;TEST_DEPS" ${ARGN})
   set(dir ${CMAKE_SOURCE_DIR}/src/${folder})
   set(root ${CMAKE_BINARY_DIR}/layers/${folder})
   file(MAKE_DIRECTORY ${root})
@@ -23,6 +23,9 @@ function(capstan_layer folder)
     add_library(${library} STATIC ${sources})
     set(visible PUBLIC)
     target_link_libraries(${library} PRIVATE ${arg_PRIVATE})
+    if(arg_QUICK)
+      target_compile_options(${library} PRIVATE $<$<CONFIG:Release>:-O2>)
+    endif()
   else()
     add_library(${library} INTERFACE)
     set(visible INTERFACE)

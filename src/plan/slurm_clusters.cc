@@ -93,6 +93,7 @@ SlurmLook SlurmClusters::Look(const std::string& cluster) const {
   const slurm::Source::View view = entry.source->Latest();
   SlurmLook look{.state = SlurmLook::State::kHeard, .error = view.error ? view.error->message() : "",
                  .snapshot = view.snapshot};
+  if (view.snapshot) look.age = view.snapshot->Age(loop_.Now());
   if (!view.snapshot) look.state = SlurmLook::State::kUnheard;
   else if (view.error) look.state = SlurmLook::State::kUnreachable;
   else look.absence_counts = view.snapshot->incarnation.AbsenceIsKnown(view.snapshot->nodes_read.began);

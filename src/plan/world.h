@@ -34,6 +34,7 @@ struct SlurmLook {
   std::string error;  // why it is not heard, in words
   std::shared_ptr<const slurm::Snapshot> snapshot;
   bool absence_counts = false;
+  Duration age{0};  // of the snapshot: since the read began that confirmed it
 };
 
 // What is known of one Slurm cluster.
@@ -54,6 +55,9 @@ class SlurmView {
   // May a missing record be taken for what it seems? Not while unheard, nor before a new slurmctld has been up long
   // enough for its nodes to come back (SlurmdTimeout and a minute).
   bool absence_counts() const { return look_.absence_counts; }
+
+  // How old the snapshot is: what it says was true at some moment since then.
+  Duration age() const { return look_.age; }
 
  private:
   friend class World;

@@ -7,6 +7,7 @@
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/status.h"
 #include "operator/nodeset/workers.h"
+#include "operator/render/conditions.h"
 #include "operator/render/revision.h"
 #include "operator/render/settings.h"
 #include "operator/render/worker_pod.h"
@@ -20,13 +21,16 @@ namespace {
 using plan::Action;
 using slurm::NodeAction;
 
+constexpr Duration kChoiceTime = 5s;
+constexpr Duration kRegistrationTime = 2min;  // longer than slurmd takes from its start to its registration
 constexpr std::string_view kNotResponding = "Not responding";  // slurmctld's own reason
 
 // One Decide at work: what it sees, and the Plan that grows.
 class Deciding {
  public:
   Deciding(const plan::World& world, const api::NodeSet& set)
-      : set_(set),
+      : world_(world),
+        set_(set),
         spec_(api::WithDefaults(set.spec)),
         settings_(render::SettingsOf(world)),
         cluster_(ClusterOf(set.metadata.namespace_, set.spec.controller_ref.name)),
@@ -39,16 +43,18 @@ class Deciding {
     else render_error_ = revision.error().message();
   }
 
-  plan::Plan Run(const plan::World& world) {
+  plan::Plan Run() {
     for (const Worker& worker : workers_) {
       if (worker.stage == Stage::kEnded) RemoveEnded(worker);
     }
-    for (const Worker* worker : scale_.condemned) Condemn(*worker);
+    if (ChoiceIsFresh()) {
+      for (const Worker* worker : scale_.condemned) Condemn(*worker);
+    }
     for (const Worker* worker : scale_.kept) Keep(*worker);
     for (const Worker& worker : workers_) Label(worker);
     CreateMissing();
     RemoveRecords();
-    plan_.status = StatusOf({world, set_, spec_, controller_, slurm_, workers_, scale_, revision_, render_error_});
+    plan_.status = StatusOf({world_, set_, spec_, controller_, slurm_, workers_, scale_, revision_, render_error_});
     return std::move(plan_);
   }
 
@@ -87,24 +93,34 @@ class Deciding {
 
   // --- Scale-in ------------------------------------------------------------------------------------------------------------
 
+  // Who goes depends on who is busy: a new choice is made on what Slurm said after it became necessary, so that a worker
+  // that has just got a job is not drained for nothing. Not for ever: a drain costs no job.
+  bool ChoiceIsFresh() {
+    if (scale_.condemned.empty() || !slurm_.heard()) return true;
+    if (std::ranges::all_of(scale_.condemned, &Worker::condemned)) return true;
+    const Duration needed = world_.HeldFor("choice of " + std::to_string(scale_.condemned.size()));
+    if (slurm_.age() <= needed || needed >= kChoiceTime) return true;
+    for (const Worker& worker : workers_) plan_.slurm_expects.push_back(worker.host);
+    plan_.LookAgainIn(kChoiceTime - needed);
+    return false;
+  }
+
   void Condemn(const Worker& worker) {
     switch (worker.stage) {
       case Stage::kLeaving:
       case Stage::kEnded:
         return;
       case Stage::kUnbound:
-        // A record of an earlier life that still holds jobs says that something is not as it seems.
-        if (worker.node == nullptr || !worker.node->state.IsBusy()) {
-          RemoveUnchanged(worker, "scale-in: the worker was never started");
-        }
+        // Placing it would change it: the exact version that was seen proves that it never ran.
+        RemoveUnchanged(worker, "scale-in to " + Wanted() + ": the worker was never placed on a node");
         return;
       case Stage::kUnknown:
         MarkGoing(worker);
         return;
       case Stage::kUnregistered:
         MarkGoing(worker);
-        // Absence never justifies deleting a worker that is ready.
-        if (!worker.pod->Ready() && slurm_.absence_counts()) RemoveProven(worker, true);
+        // Absence never justifies deleting a worker that is ready, nor one that is about to register.
+        if (!worker.pod->Ready() && slurm_.absence_counts() && Stuck(worker)) RemoveProven(worker, true);
         return;
       case Stage::kHeld:
         MarkGoing(worker);
@@ -124,6 +140,14 @@ class Deciding {
         Drain(worker);
         return;
     }
+  }
+
+  // It will not register any more, as far as one can tell: the kubelet says why, or it has had its time.
+  bool Stuck(const Worker& worker) {
+    if (!render::PodTrouble(*worker.pod).empty()) return true;
+    if (world_.HeldFor("unregistered " + worker.pod->metadata.uid) >= kRegistrationTime) return true;
+    plan_.LookAgainIn(kRegistrationTime / 4);
+    return false;
   }
 
   std::vector<plan::ActionId> MarkGoing(const Worker& worker) {
@@ -218,7 +242,7 @@ class Deciding {
   void RemoveRecords() {
     if (!slurm_.heard()) return;
     for (const slurm::Node& node : slurm_.All()) {
-      if (SetUidIn(node.comment) != set_.metadata.uid) continue;
+      if (!IsRecordOf(node, set_)) continue;
       const bool worker = std::ranges::any_of(workers_, [&](const Worker& w) { return w.host == node.name; });
       const bool soon = std::ranges::find(created_hosts_, node.name) != created_hosts_.end();
       if (worker || soon || node.state.IsBusy()) continue;
@@ -233,6 +257,7 @@ class Deciding {
 
   std::string Wanted() const { return std::to_string(*spec_.replicas); }
 
+  const plan::World& world_;
   const api::NodeSet& set_;
   api::NodeSetSpec spec_;
   render::Settings settings_;
@@ -253,7 +278,7 @@ plan::Plan Decide(const plan::World& world, const kube::Key& key) {
   const api::NodeSet* set = world.Find<api::NodeSet>(key);
   // A NodeSet that is being deleted leaves its pods to the garbage collector; their preStop hooks tell Slurm.
   if (set == nullptr || set->metadata.deleting()) return {};
-  return Deciding(world, *set).Run(world);
+  return Deciding(world, *set).Run();
 }
 
 }  // namespace capstan::op::nodeset

@@ -103,8 +103,9 @@ std::string Coming(const Worker& worker) {
   const std::string& name = worker.pod->metadata.name;
   switch (worker.stage) {
     case Stage::kLeaving: return name + " is terminating";
-    case Stage::kUnbound: return name + " is starting";
-    case Stage::kUnregistered: return name + " has not registered with Slurm yet";
+    case Stage::kUnbound: return name + " is waiting for a node";
+    case Stage::kUnregistered:
+      return name + (worker.pod->status.phase == "Running" ? " has not registered with Slurm yet" : " is starting");
     case Stage::kDown: return IsOurDown(*worker.node) ? name + " is coming back" : "";
     default: return "";
   }

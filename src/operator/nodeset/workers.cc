@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "json/codec.h"
 #include "operator/names.h"
+#include "operator/render/cluster.h"
 
 namespace capstan::op::nodeset {
 namespace {
@@ -34,8 +35,8 @@ Stage StageOf(const Worker& worker, const plan::SlurmView& slurm) {
   const Pod& pod = *worker.pod;
   if (pod.metadata.deleting()) return Stage::kLeaving;
   if (Ended(pod)) return Stage::kEnded;
-  // The phase leaves Pending when the first container has been started; slurmd cannot have run before.
-  if (pod.status.phase.empty() || pod.status.phase == "Pending") return Stage::kUnbound;
+  // Not by the phase: slurmd may have registered, and be running a job, before the kubelet says that the pod runs.
+  if (pod.spec.node_name.empty()) return Stage::kUnbound;
   if (!slurm.heard()) return Stage::kUnknown;
   if (worker.node == nullptr) return Stage::kUnregistered;
   const slurm::Node& node = *worker.node;
@@ -132,6 +133,13 @@ std::string SetUidIn(std::string_view comment) {
   if (!comment.starts_with('{')) return {};
   const auto record = json::Decode<Record>(comment);
   return record ? record->set_uid : std::string();
+}
+
+bool IsRecordOf(const slurm::Node& node, const api::NodeSet& set) {
+  if (!node.comment.empty()) return SetUidIn(node.comment) == set.metadata.uid;
+  const auto name = render::SlurmNameOf(set);
+  if (!name || !node.state.IsDynamic()) return false;
+  return OrdinalOf(*name, node.name) && std::ranges::find(node.features, *name) != node.features.end();
 }
 
 void SortForScaleIn(std::vector<const Worker*>& workers) {

@@ -16,9 +16,9 @@ namespace capstan::op::nodeset {
 enum class Stage : uint8_t {
   kLeaving,       // the pod is terminating
   kEnded,         // the pod has failed or succeeded: no container of it runs, and none will again
-  kUnbound,       // no kubelet has started anything of it: Pending
+  kUnbound,       // not placed on a node: nothing of it can have run
   kUnknown,       // Slurm is not heard: mend the pod, leave the node alone
-  kUnregistered,  // the pod runs, and Slurm has no record of it
+  kUnregistered,  // placed, perhaps running already (a pod's status lags behind), and Slurm has no record of it
   kHeld,          // drained by somebody else: hands off
   kDrained,       // drained by us, and no job is left, as the last read had it
   kDraining,      // drained by us, jobs are still running
@@ -58,6 +58,10 @@ std::string RecordComment(const Worker& worker, const api::NodeSet& set);
 
 // The UID of the NodeSet in a record's comment; "" when it has none, or is not ours to read.
 std::string SetUidIn(std::string_view comment);
+
+// The record is one of this set's workers: by its comment, or, where a worker went before one was written, by its name
+// and by having come as a dynamic node with the set's feature.
+bool IsRecordOf(const slurm::Node& node, const api::NodeSet& set);
 
 // The workers from the one that goes first to the one that goes last when there are too many. A strict weak order that
 // depends on nothing but the pods and their records.
