@@ -38,7 +38,7 @@ void AddReconcilers(plan::Engine& engine) {
 
   // Children are watched by the labels that every one of them carries, so that other people's objects are never read.
   const std::string ours = std::string(kLabelComponent) + " in (controller,restapi,worker)";
-  stores.Add<Pod>(std::string(kLabelComponent) + "=worker");
+  stores.Add<Pod>(std::string(kLabelComponent) + " in (controller,worker)");
   stores.Add<StatefulSet>(ours);
   stores.Add<Deployment>(ours);
   stores.Add<Service>(ours);

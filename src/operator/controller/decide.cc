@@ -21,6 +21,9 @@ namespace {
 
 constexpr size_t kKeyBytes = 64;
 constexpr Duration kInChargeAge = 30s;
+// A cluster is installed object by object. slurmctld is first started when its configuration has stood still for so long,
+// so that it is not restarted at once for the NodeSets that come a moment after their Controller.
+constexpr Duration kSettling = 1s;
 
 // One Decide at work: what it sees, and the Plan that grows.
 class Deciding {
@@ -123,6 +126,7 @@ class Deciding {
     if (!slurm_key.known() || !jwt_key.known() || !config || !inputs.complete || !claim_fits) {
       return KeepWhatIsThere();
     }
+    if (Set() == nullptr && !HasSettled(*config)) return KeepWhatIsThere();
     PodHashes hashes{slurm_key.digest, jwt_key.digest, ""};
     if (!spec.inplace_reconfigure.value_or(false)) hashes.config = ConfigHash(*config, inputs.digests);
     auto set = SlurmctldSet(controller_, hashes, render::SettingsOf(world_));
@@ -132,6 +136,14 @@ class Deciding {
     }
     if (ReplacesOldSet()) return KeepWhatIsThere();
     plan_.children.push_back(*std::move(set));
+  }
+
+  bool HasSettled(const PublishedConfig& config) {
+    const Duration held = world_.HeldFor("configuration " + ConfigHash(config, {}));
+    if (held >= kSettling) return true;
+    plan_.LookAgainIn(kSettling - held);
+    findings_.Wait("Settling", "the configuration is new; slurmctld is started in a second");
+    return false;
   }
 
   void HandleKey(const Key& key, const api::SecretKeySelector* ref, std::string_view which) {

@@ -151,6 +151,21 @@ TEST_F(ControllerTest, NothingOfSlurmctldMovesWhileAQuestionIsOpen) {
   EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("False "));
 }
 
+TEST_F(ControllerTest, StartsOnceForAllThatIsInstalledTogether) {
+  HaveKeys();
+  world.Put(controller);
+  plan::Plan plan = world.Decide(&Decide, "main", 0s);
+  EXPECT_EQ(BodyOf(plan, "StatefulSet", "main-controller"), "") << "NodeSets may follow in a moment";
+  EXPECT_NE(BodyOf(plan, "ConfigMap", "main-config"), "");
+  EXPECT_FALSE(plan.children_complete);
+  EXPECT_EQ(plan.look_again, 1s);
+  Applied(Look());
+  controller.spec.extra_conf = "ReturnToService=2";
+  world.Put(controller);
+  plan = world.Decide(&Decide, "main", 0s);
+  EXPECT_NE(BodyOf(plan, "StatefulSet", "main-controller"), "") << "one that runs waits for nothing";
+}
+
 TEST_F(ControllerTest, NoKeyIsMadeUnasked) {
   world.Absent("secret slurm/main-auth-slurm");
   world.Absent("secret slurm/main-auth-jwt");

@@ -3,9 +3,7 @@
 namespace capstan::op::render {
 
 // `wait` returns at a signal where a foreground command would be waited for first.
-const std::string_view kLogfileScript = R"sh(set -u
-reader=
-stop() { [ -z "$reader" ] || kill "$reader" 2>/dev/null; exit "$1"; }
+const std::string_view kLogfileScript = R"sh(stop() { kill $! 2>/dev/null; exit "$1"; }
 trap 'stop 0' TERM
 trap 'stop 1' INT HUP
 mkdir -p "${SOCKET%/*}"
@@ -16,8 +14,7 @@ fi
 exec 3<>"$SOCKET" || exit 1
 while :; do
   cat <&3 &
-  reader=$!
-  wait "$reader"
+  wait $!
   sleep 1 &
   wait $!
 done

@@ -14,6 +14,9 @@
 namespace capstan::op::restapi {
 namespace {
 
+// As for slurmctld: not started for a configuration that is about to change.
+constexpr Duration kSettling = 1s;
+
 // What the Deployment is made from, when all of it is there.
 struct Ingredients {
   const api::Controller* controller = nullptr;
@@ -66,6 +69,17 @@ void Settle(const plan::World& world, const api::RestApi& rest_api, render::Find
   }
 }
 
+bool HasSettled(const plan::World& world, const api::RestApi& rest_api, const std::string& config,
+                render::Findings& findings, plan::Plan& plan) {
+  const kube::Key key{rest_api.metadata.namespace_, RestApiName(rest_api.metadata.name)};
+  if (world.Find<Deployment>(key) != nullptr) return true;
+  const Duration held = world.HeldFor("configuration " + config);
+  if (held >= kSettling) return true;
+  plan.LookAgainIn(kSettling - held);
+  findings.Wait("Settling", "the configuration is new; slurmrestd is started in a second");
+  return false;
+}
+
 void DecideChildren(const plan::World& world, const api::RestApi& rest_api, render::Findings& findings, plan::Plan& plan) {
   if (auto service = ServiceObject(rest_api)) {
     plan.children.push_back(*std::move(service));
@@ -74,7 +88,7 @@ void DecideChildren(const plan::World& world, const api::RestApi& rest_api, rend
     plan.children_complete = false;
   }
   const auto ingredients = Gather(world, rest_api, findings);
-  if (!ingredients) {
+  if (!ingredients || !HasSettled(world, rest_api, ingredients->hashes.config, findings, plan)) {
     plan.children_complete = false;
     return;
   }

@@ -67,9 +67,14 @@ class TestWorld {
     answers_.entries()[question].error = error;
   }
 
-  plan::Plan Decide(plan::Plan (*decide)(const plan::World&, const kube::Key&), const std::string& name) {
-    const plan::World world({.now = now, .tick = Tick(), .stores = &stores_, .answers = &answers_, .failures = failures});
-    return decide(world, {"slurm", name});
+  // Decides, and once more after `settle` in which nothing has changed.
+  plan::Plan Decide(plan::Plan (*decide)(const plan::World&, const kube::Key&), const std::string& name,
+                    Duration settle = 1s) {
+    const plan::World first = At({});
+    const plan::Plan plan = decide(first, {"slurm", name});
+    if (settle == Duration(0)) return plan;
+    tick_ += settle;
+    return decide(At(first.facts()), {"slurm", name});
   }
 
  private:
@@ -84,8 +89,18 @@ class TestWorld {
     (Add<T>(), ...);
   }
 
+  plan::World At(std::map<std::string, Tick> held_since) const {
+    return plan::World({.now = now,
+                        .tick = tick_,
+                        .stores = &stores_,
+                        .answers = &answers_,
+                        .failures = failures,
+                        .held_since = std::move(held_since)});
+  }
+
   plan::Stores stores_;
   plan::Answers answers_;
+  Tick tick_{};
   uint64_t version_ = 0;
 };
 
