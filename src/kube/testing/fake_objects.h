@@ -1,0 +1,147 @@
+// The objects of a modelled API server: what etcd and the registry do, without HTTP and without faults.
+//
+// Modelled: resourceVersions (one counter), uid, generation, creation and deletion timestamps, finalizers,
+// preconditions, status kept apart, field ownership (field_ownership.h), garbage collection by owner
+// references, terminating namespaces, pods that take time to stop, a history that watches read and that can
+// be compacted, and backups. Not modelled: validation, defaults, admission, controllers. Those are the
+// world's part: a test or simulator plays them through the same calls.
+//
+// Time comes from the caller's clock; what happens later (collection, pods stopping) asks for it by
+// `schedule`.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.h"
+#include "json/value.h"
+#include "kube/resource.h"
+#include "kube/testing/field_ownership.h"
+
+namespace capstan::kube::testing {
+
+// What the server answers instead of an object.
+struct Refusal {
+  int status;
+  std::string reason;  // "NotFound", "Conflict", ...
+  std::string message;
+};
+
+template <class T>
+using Answered = std::expected<T, Refusal>;
+
+// One thing that happened to one object, as watches tell it.
+struct HistoryRecord {
+  uint64_t version;
+  std::shared_ptr<const json::Value> before;  // null: it was created
+  std::shared_ptr<const json::Value> after;   // null: it is gone
+  std::shared_ptr<const json::Value> last;    // when gone: as it was, with the version of its end
+};
+
+struct FakeTable {
+  Resource resource;
+  bool has_status;  // has a status subresource
+  std::map<Key, json::Value> objects;
+  std::deque<HistoryRecord> history;
+  uint64_t compacted = 0;  // history begins behind this version
+};
+
+struct Deletion {
+  std::string uid;               // precondition; empty: any
+  std::string resource_version;  // precondition; empty: any
+  std::string propagation;       // "Background", "Foreground", "Orphan"; empty: Background
+  std::optional<int64_t> grace_seconds;
+};
+
+class FakeObjects {
+ public:
+  struct Clock {
+    std::function<Time()> now;
+    std::function<void(Duration, std::function<void()>)> schedule;  // call back later
+  };
+  explicit FakeObjects(Clock clock);
+
+  // Makes a kind known. Those of resource.h are from the start.
+  void Serve(const Resource& resource, bool has_status = true);
+
+  FakeTable* Table(std::string_view group, std::string_view version, std::string_view plural);
+  FakeTable& Table(const Resource& resource);  // REQUIRES: served
+
+  const json::Value* Find(const Resource& resource, const Key& key) const;
+  uint64_t version() const { return version_; }
+
+  // --- Writes
+  // ------------------------------------------------------------------------------------------------------
+  // All return the object as it is afterwards. A write that changes nothing keeps its resourceVersion.
+
+  Answered<json::Value> Create(FakeTable& table, std::string_view ns, json::Value object,
+                               const FieldManager& manager);
+
+  // Puts what `change` makes of the object in its place, restricted to what `subresource` may touch.
+  using Edit = std::function<Answered<json::Value>(const json::Value& live)>;
+  Answered<json::Value> Update(FakeTable& table, const Key& key, const FieldManager& manager,
+                               const Edit& change);
+
+  Answered<json::Value> Apply(FakeTable& table, const Key& key, json::Value config,
+                              const FieldManager& manager, bool force);
+
+  // The object while it ends; nullopt when it is gone at once.
+  Answered<std::optional<json::Value>> Delete(FakeTable& table, const Key& key, const Deletion& deletion);
+
+  // --- The rest of the world
+  // -------------------------------------------------------------------------------------------
+
+  // How long after its deletion began a pod is gone, as its kubelet has it; nullopt: never, its node is away.
+  // Without it a second, at most the grace period.
+  std::function<std::optional<Duration>(const json::Value& pod)> pod_stops_after;
+
+  // How long the garbage collector takes to notice.
+  Duration collection_delay = 200ms;
+
+  // Told of every change, after it.
+  std::function<void(FakeTable&)> on_change;
+
+  // Watches that begin at or before the present version find it gone (410).
+  void CompactHistory();
+
+  // The present objects, and etcd put back to them: versions go on from there, and history before it is lost.
+  struct Backup {
+    uint64_t version;
+    std::map<std::string, std::map<Key, json::Value>> objects;  // by table
+  };
+  Backup MakeBackup() const;
+  void Restore(const Backup& backup);
+
+ private:
+  Answered<json::Value> Commit(FakeTable& table, const Key& key, json::Value after,
+                               const FieldManager& manager, std::optional<Owners> applied);
+  void FillIn(const FakeTable& table, const Key& key, json::Value& value);
+  void Remember(FakeTable& table, HistoryRecord record);
+  json::Value Write(FakeTable& table, const Key& key, json::Value after);
+  void Remove(FakeTable& table, const Key& key);
+  void BeginDeletion(FakeTable& table, const Key& key, Duration grace, const std::string& finalizer);
+  void StopPodLater(FakeTable& table, const Key& key);
+  void CollectLater();
+  void Collect();
+  bool CollectOrphaned(FakeTable& table, const std::vector<std::string>& alive);
+  bool EndForeground(FakeTable& table);
+  bool EmptyNamespaces();
+  void Orphan(const std::string& owner_uid);
+  std::vector<std::string> Uids() const;
+  std::string NewUid();
+  std::string Now() const { return FormatRfc3339(clock_.now()); }
+
+  Clock clock_;
+  std::map<std::string, FakeTable> tables_;
+  uint64_t version_ = 100;
+  uint64_t uids_ = 0;
+  bool collecting_ = false;
+};
+
+}  // namespace capstan::kube::testing
