@@ -15,7 +15,7 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 add_compile_options(-Wall -Wextra -Werror -Wno-missing-designated-field-initializers -fno-plt -ffunction-sections -fdata-sections -fcolor-diagnostics)
 # Resident memory is mostly the program's own pages: small code is fast code here. What must be quick whatever its size
 # (decoding) says so itself, see capstan_layer's QUICK.
-add_link_options(-fuse-ld=lld-19 -Wl,--gc-sections -Wl,--icf=safe -Wl,--pack-dyn-relocs=relr)
+add_link_options(-fuse-ld=lld-19 -Wl,--gc-sections -Wl,--icf=safe -Wl,-z,pack-relative-relocs)
 
 # Asio and Beast compile once, in capstan_asio; the macros must be the same in every translation unit.
 add_compile_definitions(BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
