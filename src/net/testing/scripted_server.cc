@@ -373,9 +373,10 @@ void ScriptedServer::State::Accept() {
     eventfd_t ignored;
     if (fds[0].revents) eventfd_read(event, &ignored);
     if (!take || !fds[1].revents) continue;
+    const std::lock_guard lock(mutex);
+    if (frozen) continue;  // since the poll began
     const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd < 0) continue;
-    const std::lock_guard lock(mutex);
     const size_t number = accepted++;
     workers.emplace_back([this, number, fd] { Serve(number, fd); });
   }
