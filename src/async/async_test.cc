@@ -57,6 +57,17 @@ TEST(TaskGroup, CancelEndsEveryWaitAtOnce) {
   EXPECT_EQ(loop.Now().time_since_epoch(), Duration(1s));
 }
 
+TEST(TaskGroup, ATaskCancelledBeforeItsFirstStepNeverBegins) {
+  VirtualLoop loop;
+  std::vector<int> out;
+  TaskGroup group(loop);
+  group.Spawn("never", Note(loop, 0s, out, 1));
+  group.Cancel();
+  loop.Run();
+  EXPECT_EQ(group.size(), 0u);
+  EXPECT_TRUE(out.empty());
+}
+
 Task<Result<int>> Slow(Loop& loop, Duration wait, bool* unwound) {
   struct Flag {
     bool* flag;

@@ -47,9 +47,17 @@ void TaskGroup::Spawn(std::string name, Task<void> task) {
                  asio::bind_cancellation_slot(member->cancel.slot(), std::move(done)));
 }
 
+// Asio throws out of its own entry point, past every handler, when a coroutine is cancelled before its first step.
+Task<void> TaskGroup::Started(Member& member, Task<void> task) {
+  member.started = true;
+  if (!member.cancelled) co_await std::move(task);
+}
+
 void TaskGroup::Cancel() {
-  for (auto member = members_.begin(); member != members_.end();) {
-    (member++)->cancel.emit(asio::cancellation_type::terminal);
+  for (auto next = members_.begin(); next != members_.end();) {
+    Member& member = *next++;
+    if (member.started) member.cancel.emit(asio::cancellation_type::terminal);
+    else member.cancelled = true;
   }
 }
 

@@ -34,7 +34,10 @@ class TaskGroup {
   struct Member {
     std::string name;
     boost::asio::cancellation_signal cancel;
+    bool started = false;
+    bool cancelled = false;  // before it started: it never will
   };
+  static Task<void> Started(Member& member, Task<void> task);
 
   Loop& loop_;
   Event empty_;

@@ -71,6 +71,11 @@ class ScriptedGuard final : public Guard {
 
 class ExecutorTest : public testing::Test {
  protected:
+  void TearDown() override {
+    async::TaskGroup group(loop);
+    group.Spawn("stop", executor.Stop());
+    loop.Run();
+  }
   Action Do(std::string target, Lane lane = {}, bool destructive = false) {
     return {.effect = std::make_shared<ScriptedEffect>(script, std::move(target), std::move(lane), destructive),
             .reason = "the test wants it"};

@@ -73,8 +73,8 @@ auto ScaleInRank(const Worker& worker) {
   const int phase = pod.status.phase == "Running" ? 2 : pod.status.phase == "Unknown" ? 1 : 0;
   const bool busy = worker.node != nullptr && worker.node->state.IsBusy();
   return std::tuple(!pod.spec.node_name.empty(), phase, pod.Ready(), DeletionCost(pod), busy, Deadline(pod),
-                    !(worker.condemned() || worker.cordoned()), -worker.ordinal, -ReadySince(pod).time_since_epoch(),
-                    -pod.metadata.creation_timestamp.value_or(Time()).time_since_epoch());
+                    !(worker.condemned() || worker.cordoned()), -worker.ordinal, -UnixSeconds(ReadySince(pod)),
+                    -UnixSeconds(pod.metadata.creation_timestamp.value_or(Time())));
 }
 
 }  // namespace

@@ -1,0 +1,229 @@
+#include "operator/nodeset/contract.h"
+
+#include <algorithm>
+#include <map>
+
+#include "json/value.h"
+
+namespace capstan::op::nodeset {
+namespace {
+
+using json::FindText;
+using json::Value;
+
+constexpr std::string_view kOurs = "slurm-operator: ";
+
+bool IsWorkerName(std::string_view set, std::string_view pod) {
+  if (!pod.starts_with(std::string(set) + "-")) return false;
+  const std::string_view ordinal = pod.substr(set.size() + 1);
+  return !ordinal.empty() && ordinal.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool IsControlledBy(const Value& object, std::string_view uid) {
+  const Value* owners = json::Find(object, {"metadata", "ownerReferences"});
+  if (owners == nullptr || !owners->is_array()) return false;
+  return std::ranges::any_of(owners->get_array(), [&](const Value& owner) {
+    const Value* controller = json::Find(owner, {"controller"});
+    return FindText(owner, {"uid"}) == uid && controller != nullptr && *controller == Value(true);
+  });
+}
+
+std::optional<std::string> CreateBreach(const api::NodeSet& set, const Call& call) {
+  if (call.kind == "Event" || call.kind == "PersistentVolumeClaim") return std::nullopt;
+  if (call.kind != "Pod" || !IsWorkerName(set.metadata.name, call.key.name)) {
+    return "a NodeSet creates no " + call.kind + " " + call.key.name;
+  }
+  const auto body = json::Parse(call.body);
+  if (!body || !IsControlledBy(*body, set.metadata.uid)) return "pod " + call.key.name + " would outlive its NodeSet";
+  return std::nullopt;
+}
+
+// Only these members are ours in a pod that lives.
+std::optional<std::string> PatchBreach(const Call& call) {
+  const auto patch = json::Parse(call.body);
+  if (!patch || !patch->is_object()) return "a patch of " + call.key.name + " is not JSON";
+  for (const auto& member : patch->get_object()) {
+    if (member.key() != "metadata") return "a patch touches more of pod " + call.key.name + " than its metadata";
+  }
+  const std::map<std::string_view, std::string_view> ours = {{"labels", "nodeset.slinky.slurm.net/pod-protect"},
+                                                             {"annotations", "nodeset.slinky.slurm.net/scale-in"}};
+  for (const auto& part : json::Find(*patch, {"metadata"})->get_object()) {
+    if (part.key() == "uid") continue;
+    const auto found = ours.find(part.key());
+    if (found == ours.end()) return "a patch touches metadata." + std::string(part.key()) + " of pod " + call.key.name;
+    for (const auto& entry : part.value().get_object()) {
+      if (entry.key() != found->second) return "a patch touches " + std::string(entry.key()) + " of pod " + call.key.name;
+    }
+  }
+  return FindText(*patch, {"metadata", "uid"}).empty() ? std::optional("a patch of pod " + call.key.name + " names no uid")
+                                                       : std::nullopt;
+}
+
+std::optional<std::string> DeleteBreach(const Call& call, bool busy) {
+  const auto options = json::Parse(call.body);
+  if (!options || FindText(*options, {"preconditions", "uid"}).empty()) {
+    return "the deletion of pod " + call.key.name + " names no uid";
+  }
+  if (json::Find(*options, {"gracePeriodSeconds"}) != nullptr) return "pod " + call.key.name + " is not given its time to end";
+  if (busy) return "pod " + call.key.name + " is deleted while a job runs on it";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> Breach(const api::NodeSet& set, const Call& call, bool busy) {
+  if (call.key.ns != set.metadata.namespace_) return "namespace " + call.key.ns + " is not the NodeSet's";
+  if (call.verb == "apply" && call.kind == "NodeSet" && call.subresource == "status" && call.key.name == set.metadata.name) {
+    return std::nullopt;
+  }
+  if (call.verb == "create") return CreateBreach(set, call);
+  const bool worker = call.kind == "Pod" && call.subresource.empty() && IsWorkerName(set.metadata.name, call.key.name);
+  if (worker && call.verb == "patch") return PatchBreach(call);
+  if (worker && call.verb == "delete") return DeleteBreach(call, busy);
+  return "a NodeSet never sends " + call.verb + " " + call.kind + " " + call.key.name;
+}
+
+bool IsHeldByPerson(const slurm::Node& node) {
+  const bool out = node.state.IsDraining() || node.state.IsDown() || node.state.Has(slurm::NodeFlag::kFail);
+  return out && !node.reason.empty() && !node.reason.starts_with(kOurs) && node.reason != "Not responding";
+}
+
+std::optional<std::string> Breach(const SlurmCall& call, const std::optional<slurm::Node>& before) {
+  const bool held = before && IsHeldByPerson(*before);
+  if (call.verb == "delete") {
+    if (held) return "the record of " + call.node + ", which a person holds (\"" + before->reason + "\"), is removed";
+    if (before && before->state.IsBusy()) return "the record of " + call.node + " is removed while jobs run there";
+    return std::nullopt;
+  }
+  if (call.state == "IDLE" || call.state == "DOWN") return call.state + " is written to " + call.node;
+  if ((call.state == "UNDRAIN" || call.state == "RESUME") && held) {
+    return "the drain of " + call.node + " by a person (\"" + before->reason + "\") is lifted";
+  }
+  if (call.state == "DRAIN" && !call.reason.starts_with(kOurs) && (!held || call.reason != before->reason)) {
+    return "the drain of " + call.node + " does not say that it is ours: \"" + call.reason + "\"";
+  }
+  if (!call.reason.empty() && held && call.reason != before->reason) {
+    return "a person's reason on " + call.node + " (\"" + before->reason + "\") is replaced by \"" + call.reason + "\"";
+  }
+  return std::nullopt;
+}
+
+// --- What done means -----------------------------------------------------------------------------------------------------
+
+namespace {
+
+class Matching {
+ public:
+  Matching(const Value& set, const std::vector<std::string>& pods, const std::vector<slurm::Node>& nodes)
+      : set_(set), name_(FindText(set, {"metadata", "name"})), uid_(FindText(set, {"metadata", "uid"})) {
+    for (const std::string& text : pods) {
+      auto pod = json::Parse(text);
+      if (pod && IsControlledBy(*pod, uid_)) pods_.push_back(*std::move(pod));
+    }
+    for (const slurm::Node& node : nodes) nodes_.emplace(node.name, &node);
+  }
+
+  std::optional<std::string> Run() {
+    CountPods();
+    for (const Value& pod : pods_) Worker(pod);
+    StrayRecords();
+    Said();
+    return wrong_;
+  }
+
+ private:
+  void Wrong(std::string text) {
+    if (!wrong_) wrong_ = std::move(text);
+  }
+
+  static int64_t Number(const Value* value) { return value != nullptr && value->is_int64() ? value->get_int64() : -1; }
+
+  void CountPods() {
+    const int64_t wanted = Number(json::Find(set_, {"spec", "replicas"}));
+    if (int64_t(pods_.size()) != wanted) {
+      Wrong("there are " + std::to_string(pods_.size()) + " workers, and " + std::to_string(wanted) + " are wanted");
+    }
+  }
+
+  void Worker(const Value& pod) {
+    const std::string name(FindText(pod, {"metadata", "name"}));
+    if (!FindText(pod, {"metadata", "deletionTimestamp"}).empty()) return Wrong(name + " is terminating");
+    if (!IsReady(pod)) return Wrong(name + " is not ready");
+    if (!FindText(pod, {"metadata", "annotations", "nodeset.slinky.slurm.net/scale-in"}).empty()) {
+      return Wrong(name + " is still marked as leaving");
+    }
+    const std::string host(FindText(pod, {"spec", "hostname"}));
+    hosts_.push_back(host);
+    const auto found = nodes_.find(host);
+    if (found == nodes_.end()) return Wrong("Slurm does not know " + host);
+    const slurm::Node& node = *found->second;
+    if (node.comment.find("\"" + name + "\"") == std::string::npos) Wrong("the comment on " + host + " does not name " + name);
+    const bool busy = node.state.IsBusy();
+    const bool protect = FindText(pod, {"metadata", "labels", "nodeset.slinky.slurm.net/pod-protect"}) == "true";
+    if (busy != protect) Wrong(name + " is " + (busy ? "busy" : "idle") + ", and its protection says otherwise");
+    if (IsHeldByPerson(node)) {
+      ++held_;
+      return;
+    }
+    if (!node.state.IsUsable() && !busy) Wrong("node " + host + " is " + node.state.ToString() + " (" + node.reason + ")");
+    if (node.state.IsDraining()) Wrong("node " + host + " is still drained (" + node.reason + ")");
+  }
+
+  static bool IsReady(const Value& pod) {
+    const Value* conditions = json::Find(pod, {"status", "conditions"});
+    if (conditions == nullptr || !conditions->is_array()) return false;
+    return std::ranges::any_of(conditions->get_array(), [](const Value& one) {
+      return FindText(one, {"type"}) == "Ready" && FindText(one, {"status"}) == "True";
+    });
+  }
+
+  void StrayRecords() {
+    for (const auto& [name, node] : nodes_) {
+      const bool ours = node->comment.find(uid_) != std::string::npos || IsWorkerName(name_, name);
+      if (!ours || IsHeldByPerson(*node) || std::ranges::find(hosts_, name) != hosts_.end()) continue;
+      Wrong("the record of " + name + " has no worker: " + node->state.ToString() + " (" + node->reason + ")");
+    }
+  }
+
+  void Said() {
+    Says("Ready", held_ == 0);
+    Says("Degraded", held_ > 0);
+    Says("Progressing", false);
+    const int64_t ready = Number(json::Find(set_, {"status", "readyReplicas"}));
+    if (ready != int64_t(pods_.size()) && !pods_.empty()) Wrong("status.readyReplicas is " + std::to_string(ready));
+    if (Number(json::Find(set_, {"status", "observedGeneration"})) != Number(json::Find(set_, {"metadata", "generation"}))) {
+      Wrong("the status is of an older generation");
+    }
+  }
+
+  void Says(std::string_view type, bool wanted) {
+    const Value* conditions = json::Find(set_, {"status", "conditions"});
+    if (conditions == nullptr || !conditions->is_array()) return Wrong("the NodeSet has no conditions");
+    for (const Value& one : conditions->get_array()) {
+      if (FindText(one, {"type"}) != type) continue;
+      if (FindText(one, {"status"}) == (wanted ? "True" : "False")) return;
+      return Wrong("condition " + std::string(type) + " is " + std::string(FindText(one, {"status"})) + ": " +
+                   std::string(FindText(one, {"message"})));
+    }
+    Wrong("there is no condition " + std::string(type));
+  }
+
+  const Value& set_;
+  const std::string name_, uid_;
+  std::vector<Value> pods_;
+  std::map<std::string, const slurm::Node*> nodes_;
+  std::vector<std::string> hosts_;
+  int held_ = 0;
+  std::optional<std::string> wrong_;
+};
+
+}  // namespace
+
+std::optional<std::string> Unmatched(const std::string& set, const std::vector<std::string>& pods,
+                                     const std::vector<slurm::Node>& nodes) {
+  const auto value = json::Parse(set);
+  if (!value) return "the NodeSet is not JSON";
+  return Matching(*value, pods, nodes).Run();
+}
+
+}  // namespace capstan::op::nodeset
