@@ -43,7 +43,7 @@ void TaskGroup::Spawn(std::string name, Task<void> task) {
       if (members_.empty()) empty_.Set();
     });
   };
-  asio::co_spawn(loop_.executor(), std::move(task),
+  asio::co_spawn(loop_.executor(), Started(*member, std::move(task)),
                  asio::bind_cancellation_slot(member->cancel.slot(), std::move(done)));
 }
 
