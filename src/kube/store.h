@@ -120,6 +120,19 @@ class AnyStore {
   };
   Counts counts() const;
   size_t size() const { return visible_.size(); }
+
+  // --- For code that knows no types (the engine) -------------------------------------------------------------------
+
+  // nullptr: not there, as far as we know.
+  const json::ObjectMeta* MetaOf(const Key& key) const {
+    const AnyObject* object = FindAny(key.ns, key.name);
+    return object != nullptr ? &object->meta() : nullptr;
+  }
+  // Calls `visit` with the metadata of everything whose controller is `uid`.
+  template <class Visit>
+  void ForEachOwnedBy(std::string_view uid, Visit visit) const {
+    for (const AnyObject* object : ByIndexAny("owner", uid)) visit(object->meta());
+  }
   bool empty() const { return visible_.empty(); }
 
  protected:
