@@ -120,6 +120,7 @@ class AnyStore {
   };
   Counts counts() const;
   size_t size() const { return visible_.size(); }
+  bool empty() const { return visible_.empty(); }
 
   // --- For code that knows no types (the engine) -------------------------------------------------------------------
 
@@ -133,7 +134,6 @@ class AnyStore {
   void ForEachOwnedBy(std::string_view uid, Visit visit) const {
     for (const AnyObject* object : ByIndexAny("owner", uid)) visit(object->meta());
   }
-  bool empty() const { return visible_.empty(); }
 
  protected:
   using List = std::vector<const AnyObject*>;  // sorted by key
