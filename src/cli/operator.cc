@@ -6,7 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <atomic>
-#include <cstdio>
+#include <cstdlib>
 #include <random>
 
 #include "async/loop.h"
@@ -15,6 +15,8 @@
 #include "base/text.h"
 #include "kube/client.h"
 #include "kube/config.h"
+#include "kube/events.h"
+#include "kube/lease.h"
 #include "net/client.h"
 #include "net/metrics.h"
 #include "net/server.h"
@@ -26,6 +28,14 @@
 
 namespace capstan::cli {
 namespace {
+
+constexpr std::string_view kLeaseName = "slurm-operator";
+
+// In a pod, the pod's name.
+std::string HostName() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
 
 Secret Entropy(size_t bytes) {
   std::string random(bytes, '\0');
@@ -78,12 +88,22 @@ class Operator {
                 {.field_manager = std::string(op::kFieldManager),
                  .seed = seed_ + 1,
                  .entropy = Entropy,
+                 .may_write = [this] { return !lease_ || lease_->MayWrite(loop_.Now()); },
                  .slurm = [this](const plan::SlurmConnection& how, plan::SlurmClusters::SignToken sign) {
                    return MakeSlurm(how, std::move(sign));
                  },
                  .settings = &settings_,
-                 .namespaces = flags.namespaces}),
+                 .namespaces = flags.namespaces,
+                 .tell = [this](const kube::Resource& resource, const kube::Key& key, const std::string& uid,
+                                plan::Notice notice) { Tell(resource, key, uid, std::move(notice)); }}),
+        events_(loop_, client_, {.controller = std::string(op::kFieldManager), .instance = HostName()}),
         group_(loop_) {
+    if (flags.leader_elect) {
+      kube::Key key{flags.lease_namespace.empty() ? config.ns : flags.lease_namespace, std::string(kLeaseName)};
+      lease_.emplace(loop_, client_, kube::Lease::Options{.key = std::move(key),
+                                                          .identity = HostName() + "_" + std::to_string(seed_),
+                                                          .seed = seed_ + 2});
+    }
     op::AddReconcilers(engine_);
     metrics_.AddProcessFigures();
     metrics_.AddGauge("capstan_ready", "1 while every watched kind has been listed", [this] { return ready_ ? 1.0 : 0.0; });
@@ -108,17 +128,20 @@ class Operator {
     return {};
   }
 
-  int Run() {
+  // Does not return: what is still suspended ends with the process.
+  [[noreturn]] void Run() {
     boost::asio::signal_set signals(loop_.context(), SIGTERM, SIGINT);
     signals.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
       log::Info("stopping", {{"signal", signal}});
       group_.Spawn("stop", Stop());
     });
-    group_.Spawn("engine", engine_.Run());
+    group_.Spawn("events", events_.Run());
     group_.Spawn("readiness", FollowReadiness());
+    if (lease_) group_.Spawn("lease", lease_->Run([this] { Begin(); }, [this](std::string why) { Lost(std::move(why)); }));
+    else Begin();
     loop_.Run();
-    return 0;
+    std::quick_exit(status_);
   }
 
  private:
@@ -137,13 +160,37 @@ class Operator {
 
   async::Task<void> FollowReadiness() {
     while (true) {
-      ready_ = engine_.Synced();
+      ready_ = began_ ? engine_.Synced() : lease_.has_value();  // waiting for the lease is what a standby is for
       co_await async::Sleep(loop_, 200ms);
     }
   }
 
+  void Begin() {
+    began_ = true;
+    group_.Spawn("engine", engine_.Run());
+  }
+
+  // Whoever was too late to renew does not know what happened meanwhile: the process ends at once, and begins anew.
+  void Lost(std::string why) {
+    log::Error("the lease is lost", {{"reason", why}});
+    status_ = 1;
+    loop_.Stop();
+  }
+
+  void Tell(const kube::Resource& resource, const kube::Key& key, const std::string& uid, plan::Notice notice) {
+    events_.Record({.regarding = {resource.ApiVersion(), std::string(resource.kind), key, uid},
+                    .warning = notice.warning,
+                    .reason = std::move(notice.reason),
+                    .action = std::move(notice.action),
+                    .note = std::move(notice.note)});
+  }
+
   async::Task<void> Stop() {
-    co_await engine_.Stop();
+    if (began_) co_await engine_.Stop();
+    if (lease_) {
+      const auto released = co_await lease_->Release(loop_.After(3s));
+      if (!released) log::Warn("the lease runs out by itself", {{"error", released.error().message()}});
+    }
     loop_.Stop();
   }
 
@@ -153,8 +200,12 @@ class Operator {
   async::RealLoop loop_;
   net::HttpClient http_;
   kube::Client client_;
+  std::optional<kube::Lease> lease_;
   plan::Engine engine_;
+  kube::Recorder events_;
   async::TaskGroup group_;
+  bool began_ = false;
+  int status_ = 0;
   std::atomic<bool> ready_ = false;
   std::unique_ptr<net::HttpServer> health_server_;
   std::unique_ptr<net::HttpServer> metrics_server_;
@@ -175,7 +226,7 @@ int RunOperator(const OperatorFlags& flags) {
     log::Error("cannot serve", {{"error", served.error().message()}});
     return 1;
   }
-  return program.Run();
+  program.Run();
 }
 
 }  // namespace capstan::cli
