@@ -8,9 +8,7 @@ using json::Field;
 
 const json::Schema& StorageConfig::Schema() {
   static const json::Schema schema = json::Object<StorageConfig>({
-      Field<&StorageConfig::database>("database")
-          .Default("\"slurm_acct_db\"")
-          .Doc("StorageLoc: name of the database."),
+      Field<&StorageConfig::database>("database").Default("\"slurm_acct_db\"").Doc("StorageLoc: name of the database."),
       Field<&StorageConfig::host>("host").Required().Doc("StorageHost: where MariaDB or MySQL listens."),
       Field<&StorageConfig::password_key_ref>("passwordKeyRef")
           .Required()
@@ -30,8 +28,7 @@ const json::Schema& AccountingSpec::Schema() {
                   .Default("false")
                   .Doc("slurmdbd runs outside of Kubernetes; none is made here."),
               Field<&S::external_config>("externalConfig").Doc("Where the external slurmdbd is."),
-              Field<&S::extra_conf>("extraConf")
-                  .Doc("Text put at the end of slurmdbd.conf; what it sets wins."),
+              Field<&S::extra_conf>("extraConf").Doc("Text put at the end of slurmdbd.conf; what it sets wins."),
               Field<&S::jwks_key_ref>("jwksKeyRef").Doc(kJwksDoc),
               Field<&S::jwt_hs256_key_ref>("jwtHs256KeyRef").Doc(kJwtOldKeyDoc),
               Field<&S::jwt_key_ref>("jwtKeyRef").Doc(kJwtKeyDoc),
@@ -44,8 +41,7 @@ const json::Schema& AccountingSpec::Schema() {
           .Rule("self.external || has(self.slurmKeyRef)", "slurmKeyRef must be set, unless external is true")
           .Rule("self.external || has(self.jwtKeyRef) || has(self.jwtHs256KeyRef)",
                 "jwtKeyRef must be set, unless external is true")
-          .Rule("!self.external || has(self.externalConfig)",
-                "externalConfig must be set when external is true")
+          .Rule("!self.external || has(self.externalConfig)", "externalConfig must be set when external is true")
           .Rule(kJwtKeyRule, kJwtKeyMessage);
   return schema;
 }

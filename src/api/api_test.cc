@@ -31,15 +31,13 @@ std::string ReadSource(const std::string& path) {
 TEST(GeneratedFiles, DefinitionsAreThoseOfTheTables) {
   for (const KindInfo& kind : Kinds()) {
     const std::string path = "charts/slurm-operator-crds/templates/" + CrdFileName(kind);
-    EXPECT_EQ(ReadSource(path), CrdYaml(kind))
-        << "run: capstan crds --dir charts/slurm-operator-crds/templates";
+    EXPECT_EQ(ReadSource(path), CrdYaml(kind)) << "run: capstan crds --dir charts/slurm-operator-crds/templates";
     EXPECT_EQ(CrdYaml(kind).find("{{"), std::string::npos) << "Helm would take it for a template";
   }
 }
 
 TEST(GeneratedFiles, ReferenceIsThatOfTheTables) {
-  EXPECT_EQ(ReadSource("docs/reference.md"), ReferencePage())
-      << "run: capstan crds --reference > docs/reference.md";
+  EXPECT_EQ(ReadSource("docs/reference.md"), ReferencePage()) << "run: capstan crds --reference > docs/reference.md";
 }
 
 TEST(GeneratedFiles, EveryFieldIsExplained) {
@@ -116,8 +114,7 @@ TEST(Defaults, OthersHaveTheirs) {
 }
 
 TEST(Defaults, HighAvailabilityCountsTheFirst) {
-  const Result<Controller> controller =
-      json::Decode<Controller>(R"({"spec":{"ha":{"enabled":true,"backups":2}}})");
+  const Result<Controller> controller = json::Decode<Controller>(R"({"spec":{"ha":{"enabled":true,"backups":2}}})");
   ASSERT_TRUE(controller);
   EXPECT_EQ(WithDefaults(controller->spec).Replicas(), 3);
   ControllerSpec external = controller->spec;
@@ -129,11 +126,10 @@ TEST(Defaults, HighAvailabilityCountsTheFirst) {
 // -------------------------------------------------------------------------------------------------------------
 
 TEST(Controller, IsNamedByItsSpecOrItself) {
-  const Result<Controller> derived =
-      json::Decode<Controller>(R"({"metadata":{"name":"slurm","namespace":"hpc"}})");
+  const Result<Controller> derived = json::Decode<Controller>(R"({"metadata":{"name":"slurm","namespace":"hpc"}})");
   EXPECT_EQ(derived->ClusterName(), "hpc_slurm");
-  const Result<Controller> given = json::Decode<Controller>(
-      R"({"metadata":{"name":"slurm","namespace":"hpc"},"spec":{"clusterName":"c"}})");
+  const Result<Controller> given =
+      json::Decode<Controller>(R"({"metadata":{"name":"slurm","namespace":"hpc"},"spec":{"clusterName":"c"}})");
   EXPECT_EQ(given->ClusterName(), "c");
 }
 
@@ -142,9 +138,8 @@ TEST(Controller, ClaimSpecIsWithoutTheSwitches) {
       R"({"spec":{"persistence":{"enabled":true,"existingClaim":"x","accessModes":["ReadWriteOnce"],"storageClassName":"",
          "resources":{"requests":{"storage":"4Gi"}}}}})");
   ASSERT_TRUE(controller);
-  EXPECT_EQ(
-      controller->spec.persistence->ClaimSpec(),
-      R"({"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"4Gi"}},"storageClassName":""})");
+  EXPECT_EQ(controller->spec.persistence->ClaimSpec(),
+            R"({"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"4Gi"}},"storageClassName":""})");
 }
 
 TEST(JwtKey, PrefersThePresentName) {
@@ -235,10 +230,9 @@ TEST(Conditions, AreWrittenWithAllThatIsRequired) {
   Condition bare = Make("True", "Running");
   bare.message.clear();
   SetCondition(conditions, bare, kNoon);
-  EXPECT_EQ(
-      json::Encode(conditions[0]),
-      R"({"lastTransitionTime":"1970-01-01T12:00:00Z","message":"","observedGeneration":1,"reason":"Running",)"
-      R"("status":"True","type":"Ready"})");
+  EXPECT_EQ(json::Encode(conditions[0]),
+            R"({"lastTransitionTime":"1970-01-01T12:00:00Z","message":"","observedGeneration":1,"reason":"Running",)"
+            R"("status":"True","type":"Ready"})");
 }
 
 }  // namespace

@@ -11,36 +11,33 @@ using json::Field;
 // The API server replaces a selector as a whole: half of one means nothing.
 const json::Schema& SecretKeySelector::Schema() {
   static const json::Schema schema =
-      json::Object<SecretKeySelector>({
-                                          Field<&SecretKeySelector::key>("key")
-                                              .Required()
-                                              .MaxLength(kLongestName)
-                                              .Doc("Which key of the Secret."),
-                                          Field<&SecretKeySelector::name>("name")
-                                              .Default("\"\"")
-                                              .MaxLength(kLongestName)
-                                              .Doc("Name of the Secret."),
-                                          Field<&SecretKeySelector::optional>("optional")
-                                              .Doc("Accepted for compatibility; has no effect."),
-                                      })
+      json::Object<SecretKeySelector>(
+          {
+              Field<&SecretKeySelector::key>("key").Required().MaxLength(kLongestName).Doc("Which key of the Secret."),
+              Field<&SecretKeySelector::name>("name")
+                  .Default("\"\"")
+                  .MaxLength(kLongestName)
+                  .Doc("Name of the Secret."),
+              Field<&SecretKeySelector::optional>("optional").Doc("Accepted for compatibility; has no effect."),
+          })
           .Atomic();
   return schema;
 }
 
 const json::Schema& ConfigMapKeySelector::Schema() {
   static const json::Schema schema =
-      json::Object<ConfigMapKeySelector>({
-                                             Field<&ConfigMapKeySelector::key>("key")
-                                                 .Required()
-                                                 .MaxLength(kLongestName)
-                                                 .Doc("Which key of the ConfigMap."),
-                                             Field<&ConfigMapKeySelector::name>("name")
-                                                 .Default("\"\"")
-                                                 .MaxLength(kLongestName)
-                                                 .Doc("Name of the ConfigMap."),
-                                             Field<&ConfigMapKeySelector::optional>("optional")
-                                                 .Doc("Accepted for compatibility; has no effect."),
-                                         })
+      json::Object<ConfigMapKeySelector>(
+          {
+              Field<&ConfigMapKeySelector::key>("key")
+                  .Required()
+                  .MaxLength(kLongestName)
+                  .Doc("Which key of the ConfigMap."),
+              Field<&ConfigMapKeySelector::name>("name")
+                  .Default("\"\"")
+                  .MaxLength(kLongestName)
+                  .Doc("Name of the ConfigMap."),
+              Field<&ConfigMapKeySelector::optional>("optional").Doc("Accepted for compatibility; has no effect."),
+          })
           .Atomic();
   return schema;
 }
@@ -60,8 +57,7 @@ const json::Schema& LocalObjectReference::Schema() {
 const json::Schema& Metadata::Schema() {
   static const json::Schema schema = json::Object<Metadata>({
       Field<&Metadata::annotations>("annotations").Nullable().Doc("Annotations to add."),
-      Field<&Metadata::labels>("labels").Nullable().Doc(
-          "Labels to add. Those that select the pods cannot be changed."),
+      Field<&Metadata::labels>("labels").Nullable().Doc("Labels to add. Those that select the pods cannot be changed."),
   });
   return schema;
 }

@@ -64,8 +64,7 @@ bool SetCondition(Conditions& conditions, Condition condition, Time now) {
   }
   const auto found = std::ranges::find(conditions, condition.type, &Condition::type);
   const bool known = found != conditions.end();
-  condition.last_transition_time =
-      known && found->status == condition.status ? found->last_transition_time : now;
+  condition.last_transition_time = known && found->status == condition.status ? found->last_transition_time : now;
   if (!known) {
     conditions.push_back(std::move(condition));
     return true;

@@ -52,8 +52,7 @@ constexpr std::string_view kKeptKeyRule =
     "oldSelf.slurmKeyRef.name)";
 
 // The name in force is the one given, or "<namespace>_<name>". CEL does not see the namespace.
-constexpr std::string_view kClusterName =
-    "has(self.spec) && has(self.spec.clusterName) ? self.spec.clusterName : ''";
+constexpr std::string_view kClusterName = "has(self.spec) && has(self.spec.clusterName) ? self.spec.clusterName : ''";
 constexpr std::string_view kOldClusterName =
     "has(oldSelf.spec) && has(oldSelf.spec.clusterName) ? oldSelf.spec.clusterName : ''";
 
@@ -61,8 +60,8 @@ std::string KeptClusterNameRule() {
   const std::string now = "(" + std::string(kClusterName) + ")";
   const std::string before = "(" + std::string(kOldClusterName) + ")";
   const std::string suffix = ".endsWith('_' + self.metadata.name)";
-  return now + " == " + before + " || (" + before + " == '' && " + now + suffix + ") || (" + now +
-         " == '' && " + before + suffix + ")";
+  return now + " == " + before + " || (" + before + " == '' && " + now + suffix + ") || (" + now + " == '' && " +
+         before + suffix + ")";
 }
 
 }  // namespace
@@ -109,9 +108,7 @@ const json::Schema& HighAvailability::Schema() {
 
 const json::Schema& MetricsEndpoint::Schema() {
   static const json::Schema schema = json::Object<MetricsEndpoint>({
-      Field<&MetricsEndpoint::interval>("interval")
-          .Pattern(kPrometheusDuration)
-          .Doc("Interval of this path."),
+      Field<&MetricsEndpoint::interval>("interval").Pattern(kPrometheusDuration).Doc("Interval of this path."),
       Field<&MetricsEndpoint::path>("path").Required().Doc("HTTP path, such as /metrics/jobs."),
       Field<&MetricsEndpoint::scrape_timeout>("scrapeTimeout")
           .Pattern(kPrometheusDuration)
@@ -159,9 +156,8 @@ const json::Schema& ControllerSpec::Schema() {
                        "slurm.conf."),
               Field<&S::cluster_name>("clusterName")
                   .MaxLength(kLongestName)
-                  .Rule(
-                      "size(bytes(self)) <= 40",
-                      "clusterName must be at most 40 bytes long: slurmdbd makes database table names of it")
+                  .Rule("size(bytes(self)) <= 40",
+                        "clusterName must be at most 40 bytes long: slurmdbd makes database table names of it")
                   .Doc("ClusterName in slurm.conf; absent: <namespace>_<name>. Cannot be changed later."),
               ScriptsField(Field<&S::config_file_refs>("configFileRefs"),
                            "become files beside slurm.conf (cgroup.conf, gres.conf, ...)."),
@@ -191,8 +187,7 @@ const json::Schema& ControllerSpec::Schema() {
               ScriptsField(Field<&S::prolog_slurmctld_script_refs>("prologSlurmctldScriptRefs"),
                            "are PrologSlurmctld scripts, run by slurmctld before a job."),
               Field<&S::reconfigure>("reconfigure").Doc(ContainerDoc("reconfigure")),
-              Field<&S::service>("service").Doc(
-                  "The Service <name>-controller, by which clients reach slurmctld."),
+              Field<&S::service>("service").Doc("The Service <name>-controller, by which clients reach slurmctld."),
               Field<&S::slurm_key_ref>("slurmKeyRef").Doc(kSlurmKeyDoc),
               Field<&S::slurmctld>("slurmctld").Doc(ContainerDoc("slurmctld")),
               Field<&S::pod_template>("template").Doc("What is to be different in slurmctld's pod."),
@@ -200,8 +195,7 @@ const json::Schema& ControllerSpec::Schema() {
           .Rule("self.external || has(self.slurmKeyRef)", "slurmKeyRef must be set, unless external is true")
           .Rule("self.external || has(self.jwtKeyRef) || has(self.jwtHs256KeyRef)",
                 "jwtKeyRef must be set, unless external is true")
-          .Rule("!self.external || has(self.externalConfig)",
-                "externalConfig must be set when external is true")
+          .Rule("!self.external || has(self.externalConfig)", "externalConfig must be set when external is true")
           .Rule(kHaRule,
                 "ha needs persistence.existingClaim, a claim with access mode ReadWriteMany: all slurmctld "
                 "share one state")
@@ -210,8 +204,7 @@ const json::Schema& ControllerSpec::Schema() {
           .Rule(kKeptEnabledRule,
                 "persistence.enabled cannot be changed: slurmctld would start without its jobs. Create "
                 "another Controller.")
-          .Rule(kKeptClaimRule,
-                "persistence.existingClaim cannot be changed: slurmctld would start without its jobs");
+          .Rule(kKeptClaimRule, "persistence.existingClaim cannot be changed: slurmctld would start without its jobs");
   return schema;
 }
 
@@ -229,18 +222,16 @@ const json::Schema& ControllerStatus::Schema() {
 
 const json::Schema& Controller::Schema() {
   static const json::Schema schema =
-      json::Object<Controller>(
-          {
-              Field<&Controller::metadata>("metadata"),
-              SpecField(Field<&Controller::spec>("spec"), "The cluster as it is wanted."),
-              StatusField(Field<&Controller::status>("status")),
-          })
+      json::Object<Controller>({
+                                   Field<&Controller::metadata>("metadata"),
+                                   SpecField(Field<&Controller::spec>("spec"), "The cluster as it is wanted."),
+                                   StatusField(Field<&Controller::status>("status")),
+                               })
           .Doc("A Slurm cluster, by its slurmctld.")
           .Rule(KeptClusterNameRule(),
                 "clusterName cannot be changed: slurmctld refuses state, and slurmdbd jobs, of another name")
-          .Rule(
-              "(" + std::string(kClusterName) + ") != '' || size(self.metadata.name) <= 38",
-              "spec.clusterName must be set (at most 40 bytes): <namespace>_<name> would be longer than 40");
+          .Rule("(" + std::string(kClusterName) + ") != '' || size(self.metadata.name) <= 38",
+                "spec.clusterName must be set (at most 40 bytes): <namespace>_<name> would be longer than 40");
   return schema;
 }
 

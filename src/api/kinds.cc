@@ -45,8 +45,7 @@ object NamesOf(const KindInfo& kind) {
 object VersionOf(const KindInfo& kind) {
   object schema = json::OpenApiSchema(kind.schema()).as_object();
   auto& properties = schema["properties"].as_object();
-  properties["apiVersion"] =
-      object{{"type", "string"}, {"description", "Version of this form of the object."}};
+  properties["apiVersion"] = object{{"type", "string"}, {"description", "Version of this form of the object."}};
   properties["kind"] = object{{"type", "string"}, {"description", "Kind of the object."}};
 
   object version;
@@ -122,12 +121,7 @@ std::vector<KindInfo> MakeKinds() {
         kStatusColumn,
         kAge},
        true},
-      {"RestApi",
-       "restapis",
-       "restapi",
-       {"slurmrestd"},
-       &RestApi::Schema,
-       {kReadyColumn, kStatusColumn, kAge}},
+      {"RestApi", "restapis", "restapi", {"slurmrestd"}, &RestApi::Schema, {kReadyColumn, kStatusColumn, kAge}},
       {"Token",
        "tokens",
        "token",
@@ -174,7 +168,7 @@ void AppendRows(std::string& page, const std::vector<json::ReferenceRow>& rows) 
     page += " | ";
     if (!row.standard.empty()) page += "`" + Cell(row.standard) + "`";
     page += " | " + Prose(row.doc);
-    for (const std::string& check : row.checks) page += " *" + Prose(check) + ".*";
+    for (const std::string& check : row.checks) page += " *" + Prose(check) + (check.ends_with('.') ? "*" : ".*");
     page += " |\n";
   }
 }
@@ -215,9 +209,7 @@ std::span<const KindInfo> Kinds() {
 std::string CrdYaml(const KindInfo& kind) { return json::ToYaml(CrdOf(kind)); }
 std::string CrdJson(const KindInfo& kind) { return json::SerializeCanonical(CrdOf(kind)); }
 
-std::string CrdFileName(const KindInfo& kind) {
-  return std::string(kGroup) + "_" + std::string(kind.plural) + ".yaml";
-}
+std::string CrdFileName(const KindInfo& kind) { return std::string(kGroup) + "_" + std::string(kind.plural) + ".yaml"; }
 
 std::string ReferencePage() {
   std::string page =

@@ -16,8 +16,7 @@ const json::Schema& RollingDeployment::Schema() {
 
 const json::Schema& DeploymentStrategy::Schema() {
   static const json::Schema schema = json::Object<DeploymentStrategy>({
-      Field<&DeploymentStrategy::rolling_update>("rollingUpdate")
-          .Doc("rollingUpdate of the Deployment's strategy."),
+      Field<&DeploymentStrategy::rolling_update>("rollingUpdate").Doc("rollingUpdate of the Deployment's strategy."),
       Field<&DeploymentStrategy::type>("type").Doc("Recreate or RollingUpdate."),
   });
   return schema;
@@ -32,16 +31,12 @@ const json::Schema& LoginSetSpec::Schema() {
               Field<&S::extra_sshd_config>("extraSshdConfig").Doc("Text put at the end of sshd_config."),
               Field<&S::initconf>("initconf").Doc(ContainerDoc("initconf")),
               Field<&S::login>("login").Doc(ContainerDoc("login")),
-              Field<&S::replicas>("replicas")
-                  .Default("1")
-                  .Minimum(0)
-                  .Doc("Replicas of the Deployment <name>."),
+              Field<&S::replicas>("replicas").Default("1").Minimum(0).Doc("Replicas of the Deployment <name>."),
               Field<&S::root_ssh_authorized_keys>("rootSshAuthorizedKeys").Doc("authorized_keys of root."),
               Field<&S::service>("service").Doc("The Service <name>, by which users reach SSH."),
               Field<&S::sssd_conf_ref>("sssdConfRef")
                   .Required()
-                  .Rule("self.name != ''",
-                        "sssdConfRef.name must not be empty, it must name the Secret with sssd.conf")
+                  .Rule("self.name != ''", "sssdConfRef.name must not be empty, it must name the Secret with sssd.conf")
                   .Doc("Secret key with sssd.conf, which says who the users are."),
               Field<&S::strategy>("strategy").Doc("strategy of the Deployment."),
               Field<&S::pod_template>("template").Doc("What is to be different in the login pods."),
@@ -62,12 +57,11 @@ const json::Schema& LoginSetStatus::Schema() {
 
 const json::Schema& LoginSet::Schema() {
   static const json::Schema schema =
-      json::Object<LoginSet>(
-          {
-              Field<&LoginSet::metadata>("metadata"),
-              SpecField(Field<&LoginSet::spec>("spec"), "The login hosts as they are wanted."),
-              StatusField(Field<&LoginSet::status>("status")),
-          })
+      json::Object<LoginSet>({
+                                 Field<&LoginSet::metadata>("metadata"),
+                                 SpecField(Field<&LoginSet::spec>("spec"), "The login hosts as they are wanted."),
+                                 StatusField(Field<&LoginSet::status>("status")),
+                             })
           .Doc("Hosts that users log in to by SSH, with Slurm's commands.");
   return schema;
 }

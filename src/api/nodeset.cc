@@ -32,8 +32,7 @@ const json::Schema& NodeSetSsh::Schema() {
           {
               Field<&NodeSetSsh::enabled>("enabled").Required().Default("false").Doc(
                   "Run sshd in the workers; pam_slurm_adopt lets in only users with a job there."),
-              Field<&NodeSetSsh::extra_sshd_config>("extraSshdConfig")
-                  .Doc("Text put at the end of sshd_config."),
+              Field<&NodeSetSsh::extra_sshd_config>("extraSshdConfig").Doc("Text put at the end of sshd_config."),
               Field<&NodeSetSsh::sssd_conf_ref>("sssdConfRef").Required().Doc("Secret key with sssd.conf."),
           })
           .Rule("!self.enabled || self.sssdConfRef.name != ''",
@@ -85,10 +84,8 @@ const json::Schema& ScheduledUpdate::Schema() {
           .Rule("self.matches('" + std::string(kGoDurationPattern) + "') && duration(self) >= duration('1m')",
                 "duration must be at least one minute, written like 30m or 1h30m")
           .Doc("Length of the maintenance reservation."),
-      Field<&ScheduledUpdate::flags>("flags").Nullable().Doc(
-          "Flags of the reservation besides those needed."),
-      Field<&ScheduledUpdate::start_time>("startTime")
-          .Doc("When the reservation begins and workers are replaced."),
+      Field<&ScheduledUpdate::flags>("flags").Nullable().Doc("Flags of the reservation besides those needed."),
+      Field<&ScheduledUpdate::start_time>("startTime").Doc("When the reservation begins and workers are replaced."),
   });
   return schema;
 }
@@ -96,17 +93,16 @@ const json::Schema& ScheduledUpdate::Schema() {
 const json::Schema& NodeSetUpdateStrategy::Schema() {
   using S = NodeSetUpdateStrategy;
   static const json::Schema schema =
-      json::Object<S>(
-          {
-              Field<&S::rolling_update>("rollingUpdate").AbsentIsEmpty().Doc("For type RollingUpdate."),
-              Field<&S::scheduled_update>("scheduledUpdate").Doc("For type ScheduledUpdate."),
-              Field<&S::type>("type")
-                  .Default("\"RollingUpdate\"")
-                  .Enum({"RollingUpdate", "OnDelete", "ScheduledUpdate"})
-                  .Doc("How workers get a new template: drained and replaced in turn, only when somebody "
-                       "deletes them, or in "
-                       "a maintenance reservation."),
-          })
+      json::Object<S>({
+                          Field<&S::rolling_update>("rollingUpdate").AbsentIsEmpty().Doc("For type RollingUpdate."),
+                          Field<&S::scheduled_update>("scheduledUpdate").Doc("For type ScheduledUpdate."),
+                          Field<&S::type>("type")
+                              .Default("\"RollingUpdate\"")
+                              .Enum({"RollingUpdate", "OnDelete", "ScheduledUpdate"})
+                              .Doc("How workers get a new template: drained and replaced in turn, only when somebody "
+                                   "deletes them, or in "
+                                   "a maintenance reservation."),
+                      })
           .Rule(
               "self.type != 'ScheduledUpdate' || (has(self.scheduledUpdate) && "
               "has(self.scheduledUpdate.startTime) && "
@@ -181,9 +177,7 @@ const json::Schema& NodeSetSpec::Schema() {
               Field<&S::slurmd>("slurmd").Doc(ContainerDoc("slurmd")),
               Field<&S::ssh>("ssh").AbsentIsEmpty().Doc("SSH to the workers."),
               Field<&S::pod_template>("template").Doc("What is to be different in the workers' pods."),
-              Field<&S::update_strategy>("updateStrategy")
-                  .AbsentIsEmpty()
-                  .Doc("How changes reach workers that run."),
+              Field<&S::update_strategy>("updateStrategy").AbsentIsEmpty().Doc("How changes reach workers that run."),
               Field<&S::volume_claim_templates>("volumeClaimTemplates")
                   .RawSchema(kClaims)
                   .Doc("core/v1 PersistentVolumeClaims of which each worker gets its own. Cannot be changed "
@@ -202,15 +196,12 @@ const json::Schema& NodeSetSpec::Schema() {
 const json::Schema& NodeSetStatus::Schema() {
   using S = NodeSetStatus;
   static const json::Schema schema = json::Object<S>({
-      Field<&S::available_replicas>("availableReplicas")
-          .Always()
-          .Doc("Pods ready for at least minReadySeconds."),
+      Field<&S::available_replicas>("availableReplicas").Always().Doc("Pods ready for at least minReadySeconds."),
       Field<&S::collision_count>("collisionCount").Doc("How often a revision name was taken."),
       ConditionsField(Field<&S::conditions>("conditions")),
       Field<&S::desired>("desired").Always().Doc("Pods there should be."),
       Field<&S::node_set_hash>("nodeSetHash").Doc("Revision of the template now wanted."),
-      Field<&S::observed_generation>("observedGeneration")
-          .Doc("The metadata.generation that this speaks of."),
+      Field<&S::observed_generation>("observedGeneration").Doc("The metadata.generation that this speaks of."),
       Field<&S::ordinal_to_node>("ordinalToNode")
           .Nullable()
           .Doc("With pinToNode: the Kubernetes node of each ordinal."),
@@ -221,9 +212,7 @@ const json::Schema& NodeSetStatus::Schema() {
       Field<&S::slurm_down>("slurmDown").Always().Doc("Slurm nodes that are down."),
       Field<&S::slurm_drain>("slurmDrain").Always().Doc("Slurm nodes that are draining or drained."),
       Field<&S::slurm_idle>("slurmIdle").Always().Doc("Slurm nodes that are idle."),
-      Field<&S::unavailable_replicas>("unavailableReplicas")
-          .Always()
-          .Doc("Wanted pods that are not available."),
+      Field<&S::unavailable_replicas>("unavailableReplicas").Always().Doc("Wanted pods that are not available."),
       Field<&S::updated_replicas>("updatedReplicas").Always().Doc("Pods of the revision now wanted."),
   });
   return schema;

@@ -35,8 +35,7 @@ inline constexpr std::string_view kJwtKeyMessage =
 
 // A reference to the Controller that must name one.
 json::Member ControllerRefField(json::Member member);
-inline constexpr std::string_view kControllerRefRule =
-    "self.controllerRef.name == oldSelf.controllerRef.name";
+inline constexpr std::string_view kControllerRefRule = "self.controllerRef.name == oldSelf.controllerRef.name";
 inline constexpr std::string_view kControllerRefMessage =
     "controllerRef cannot be changed: what runs belongs to the cluster it was made for. Create another "
     "object instead.";
@@ -46,8 +45,7 @@ inline constexpr std::string_view kSlurmKeyDoc =
     "Secret key with the auth/slurm key (slurm.key) that all daemons of the cluster share.";
 inline constexpr std::string_view kJwtKeyDoc = "Secret key with the auth/jwt signing key (jwt.key).";
 inline constexpr std::string_view kJwtOldKeyDoc = "Former name of jwtKeyRef, which wins when both are given.";
-inline constexpr std::string_view kJwksDoc =
-    "ConfigMap key with a JWKS file, whose keys auth/jwt accepts as well.";
+inline constexpr std::string_view kJwksDoc = "ConfigMap key with a JWKS file, whose keys auth/jwt accepts as well.";
 
 // spec and status of a kind's root table.
 json::Member SpecField(json::Member member, std::string_view doc);

@@ -19,9 +19,7 @@ class Deadline {
   Tick at() const { return at_; }
   bool never() const { return at_ == Tick::max(); }
   bool Passed(Tick now) const { return now >= at_; }
-  Duration Left(Tick now) const {
-    return never() ? Duration::max() : std::max(Duration(0), Duration(at_ - now));
-  }
+  Duration Left(Tick now) const { return never() ? Duration::max() : std::max(Duration(0), Duration(at_ - now)); }
 
   // Whichever of the two comes first.
   Deadline Earlier(Deadline other) const { return Deadline(std::min(at_, other.at_)); }

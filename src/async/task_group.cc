@@ -56,8 +56,10 @@ Task<void> TaskGroup::Started(Member& member, Task<void> task) {
 void TaskGroup::Cancel() {
   for (auto next = members_.begin(); next != members_.end();) {
     Member& member = *next++;
-    if (member.started) member.cancel.emit(asio::cancellation_type::terminal);
-    else member.cancelled = true;
+    if (member.started)
+      member.cancel.emit(asio::cancellation_type::terminal);
+    else
+      member.cancelled = true;
   }
 }
 

@@ -9,9 +9,7 @@
 namespace capstan {
 namespace {
 
-const unsigned char* Bytes(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
+const unsigned char* Bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
 int Sextet(char c) {
   if (c >= 'A' && c <= 'Z') return c - 'A';

@@ -23,9 +23,8 @@ uint32_t Fnv32(std::string_view bytes, uint32_t seed = 0x811c9dc5);
 
 std::string Hex(std::string_view bytes);
 
-std::string Base64(std::string_view bytes);  // RFC 4648 section 4, padded
-std::optional<std::string> FromBase64(
-    std::string_view text);                     // nullopt when malformed; line breaks are allowed
-std::string Base64Url(std::string_view bytes);  // RFC 4648 section 5, without padding, as in JWT
+std::string Base64(std::string_view bytes);                    // RFC 4648 section 4, padded
+std::optional<std::string> FromBase64(std::string_view text);  // nullopt when malformed; line breaks are allowed
+std::string Base64Url(std::string_view bytes);                 // RFC 4648 section 5, without padding, as in JWT
 
 }  // namespace capstan

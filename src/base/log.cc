@@ -15,8 +15,7 @@ std::atomic<Level> threshold = Level::kInfo;
 
 spdlog::logger& Lines() {
   static auto& logger = *[] {
-    auto made =
-        std::make_shared<spdlog::logger>("capstan", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto made = std::make_shared<spdlog::logger>("capstan", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->set_pattern("%v");
     made->set_level(spdlog::level::trace);
     made->flush_on(spdlog::level::trace);

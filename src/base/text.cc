@@ -92,9 +92,7 @@ std::string ToLower(std::string_view text) {
   return lower;
 }
 
-bool EqualsIgnoreCase(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, Lower, Lower);
-}
+bool EqualsIgnoreCase(std::string_view a, std::string_view b) { return std::ranges::equal(a, b, {}, Lower, Lower); }
 
 std::string JsonQuoted(std::string_view text) {
   std::string out;

@@ -86,10 +86,8 @@ std::optional<Time> ParseRfc3339(std::string_view text) {
   const auto fraction = TakeFraction(text);
   if (!fraction) return std::nullopt;
   const auto offset = TakeOffset(text);
-  const std::chrono::year_month_day date(std::chrono::year{*year}, std::chrono::month(*month),
-                                         std::chrono::day(*day));
-  if (!offset || !text.empty() || !date.ok() || *hour > 23 || *minute > 59 || *second > 60)
-    return std::nullopt;
+  const std::chrono::year_month_day date(std::chrono::year{*year}, std::chrono::month(*month), std::chrono::day(*day));
+  if (!offset || !text.empty() || !date.ok() || *hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
   return Time(std::chrono::sys_days(date)) + std::chrono::hours(*hour) + std::chrono::minutes(*minute) +
          std::chrono::seconds(*second) + *fraction - *offset;
 }

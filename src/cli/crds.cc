@@ -19,8 +19,7 @@ bool WriteFile(const std::string& path, const std::string& text) {
 
 void AddCrdsFlags(CLI::App& command, CrdsFlags& flags) {
   command.add_option("-o,--output", flags.output, "yaml or json")->check(CLI::IsMember({"yaml", "json"}));
-  command.add_option("--dir", flags.directory,
-                     "Write one YAML file a kind into this folder instead of printing");
+  command.add_option("--dir", flags.directory, "Write one YAML file a kind into this folder instead of printing");
   command.add_flag("--reference", flags.reference, "Print the reference page instead");
 }
 

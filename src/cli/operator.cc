@@ -3,9 +3,9 @@
 #include <openssl/rand.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <atomic>
 #include <cstdlib>
 #include <random>
 
@@ -79,19 +79,23 @@ log::Level LevelOf(std::string_view text) {
 class Operator {
  public:
   Operator(const OperatorFlags& flags, kube::Config config)
-      : settings_{.cluster_domain = flags.cluster_domain, .image_prefix = flags.image_prefix, .image_tag = flags.image_tag},
+      : settings_{.cluster_domain = flags.cluster_domain,
+                  .image_prefix = flags.image_prefix,
+                  .image_tag = flags.image_tag},
         seed_(std::random_device{}()),
         http_(loop_, {.server = config.server, .credentials = config.credentials}),
-        client_(loop_, http_, {.field_manager = std::string(op::kFieldManager), .seed = seed_, .metrics = &metrics_,
-                               .host = config.server.host}),
+        client_(loop_, http_,
+                {.field_manager = std::string(op::kFieldManager),
+                 .seed = seed_,
+                 .metrics = &metrics_,
+                 .host = config.server.host}),
         engine_(loop_, client_,
                 {.field_manager = std::string(op::kFieldManager),
                  .seed = seed_ + 1,
                  .entropy = Entropy,
                  .may_write = [this] { return !lease_ || lease_->MayWrite(loop_.Now()); },
-                 .slurm = [this](const plan::SlurmConnection& how, plan::SlurmClusters::SignToken sign) {
-                   return MakeSlurm(how, std::move(sign));
-                 },
+                 .slurm = [this](const plan::SlurmConnection& how,
+                                 plan::SlurmClusters::SignToken sign) { return MakeSlurm(how, std::move(sign)); },
                  .settings = &settings_,
                  .namespaces = flags.namespaces,
                  .tell = [this](const kube::Resource& resource, const kube::Key& key, const std::string& uid,
@@ -100,30 +104,37 @@ class Operator {
         group_(loop_) {
     if (flags.leader_elect) {
       kube::Key key{flags.lease_namespace.empty() ? config.ns : flags.lease_namespace, std::string(kLeaseName)};
-      lease_.emplace(loop_, client_, kube::Lease::Options{.key = std::move(key),
-                                                          .identity = HostName() + "_" + std::to_string(seed_),
-                                                          .seed = seed_ + 2});
+      lease_.emplace(
+          loop_, client_,
+          kube::Lease::Options{
+              .key = std::move(key), .identity = HostName() + "_" + std::to_string(seed_), .seed = seed_ + 2});
     }
     op::AddReconcilers(engine_);
     metrics_.AddProcessFigures();
-    metrics_.AddGauge("capstan_ready", "1 while every watched kind has been listed", [this] { return ready_ ? 1.0 : 0.0; });
+    metrics_.AddGauge("capstan_ready", "1 while every watched kind has been listed",
+                      [this] { return ready_ ? 1.0 : 0.0; });
   }
 
   Result<void> Serve(const OperatorFlags& flags) {
     CAPSTAN_TRY(const auto health, ParseAddress("--health-addr", flags.health_address));
     CAPSTAN_TRY(const auto metrics, ParseAddress("--metrics-addr", flags.metrics_address));
     if (health) {
-      CAPSTAN_TRY(health_server_, net::HttpServer::Start(*health, {
-          {"/healthz", [](const net::Request&) { return net::TextResponse("ok"); }},
-          {"/readyz", [this](const net::Request&) { return Readiness(); }},
-      }));
+      CAPSTAN_TRY(
+          health_server_,
+          net::HttpServer::Start(*health, {
+                                              {"/healthz", [](const net::Request&) { return net::TextResponse("ok"); }},
+                                              {"/readyz", [this](const net::Request&) { return Readiness(); }},
+                                          }));
     }
     if (metrics) {
       CAPSTAN_TRY(metrics_server_, net::HttpServer::Start(*metrics, {
-          {"/metrics", [this](const net::Request&) {
-             return net::TextResponse(metrics_.Exposition(), net::Metrics::kContentType);
-           }},
-      }));
+                                                                        {"/metrics",
+                                                                         [this](const net::Request&) {
+                                                                           return net::TextResponse(
+                                                                               metrics_.Exposition(),
+                                                                               net::Metrics::kContentType);
+                                                                         }},
+                                                                    }));
     }
     return {};
   }
@@ -138,8 +149,10 @@ class Operator {
     });
     group_.Spawn("events", events_.Run());
     group_.Spawn("readiness", FollowReadiness());
-    if (lease_) group_.Spawn("lease", lease_->Run([this] { Begin(); }, [this](std::string why) { Lost(std::move(why)); }));
-    else Begin();
+    if (lease_)
+      group_.Spawn("lease", lease_->Run([this] { Begin(); }, [this](std::string why) { Lost(std::move(why)); }));
+    else
+      Begin();
     loop_.Run();
     std::quick_exit(status_);
   }
@@ -220,7 +233,8 @@ int RunOperator(const OperatorFlags& flags) {
     log::Error("no way to the API server", {{"error", config.error().message()}});
     return 1;
   }
-  log::Info("starting", {{"program", net::UserAgent()}, {"config", config->source}, {"server", config->server.ToString()}});
+  log::Info("starting",
+            {{"program", net::UserAgent()}, {"config", config->source}, {"server", config->server.ToString()}});
   Operator program(flags, *std::move(config));
   if (const auto served = program.Serve(flags); !served) {
     log::Error("cannot serve", {{"error", served.error().message()}});

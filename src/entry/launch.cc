@@ -101,8 +101,7 @@ Result<std::string> MakeFolder() {
                                       "; mount an emptyDir on /run or /tmp");
 }
 
-Result<std::vector<std::string>> DaemonArguments(const Role& role,
-                                                 const std::vector<std::string>& arguments) {
+Result<std::vector<std::string>> DaemonArguments(const Role& role, const std::vector<std::string>& arguments) {
   Result<std::vector<std::string>> words = SplitWords(Variable(role.options_variable));
   if (!words) return Fail(std::move(words).error().WithContext(role.options_variable));
   words->insert(words->end(), arguments.begin(), arguments.end());

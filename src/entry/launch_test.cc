@@ -11,8 +11,7 @@ using Words = std::vector<std::string>;
 
 TEST(FindRole, KnowsEveryRoleAndNamesThemOtherwise) {
   for (const char* name : {"slurmctld", "slurmd", "slurmrestd"}) EXPECT_EQ((*FindRole(name))->name, name);
-  EXPECT_EQ(FindRole("slurm").error().message(),
-            "unknown role 'slurm'; known roles: slurmctld, slurmd, slurmrestd");
+  EXPECT_EQ(FindRole("slurm").error().message(), "unknown role 'slurm'; known roles: slurmctld, slurmd, slurmrestd");
 }
 
 TEST(DaemonArguments, PutsTheVariableInFrontAndRunsUnderSystemdsProtocol) {
@@ -43,8 +42,7 @@ TEST(DaemonArguments, NamesTheVariableThatCannotBeRead) {
   const auto arguments = DaemonArguments(**FindRole("slurmd"), {});
   unsetenv("SLURMD_OPTIONS");
   ASSERT_FALSE(arguments);
-  EXPECT_THAT(arguments.error().message(),
-              ::testing::StartsWith("SLURMD_OPTIONS: the quote ' is never closed"));
+  EXPECT_THAT(arguments.error().message(), ::testing::StartsWith("SLURMD_OPTIONS: the quote ' is never closed"));
 }
 
 }  // namespace

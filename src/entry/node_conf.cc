@@ -17,15 +17,13 @@ Result<std::pair<std::string_view, std::string_view>> TakeItem(std::string_view*
   const size_t stop = std::min(whole.find_first_of(kBlanks), whole.size());
   const size_t equals = whole.find('=');
   if (equals == 0 || equals >= stop) {
-    return Fail(Code::kInvalid,
-                "'" + std::string(whole.substr(0, stop)) + "' in --conf is not of the form Key=Value");
+    return Fail(Code::kInvalid, "'" + std::string(whole.substr(0, stop)) + "' in --conf is not of the form Key=Value");
   }
   const std::string_view key = whole.substr(0, equals);
   if (equals + 1 < whole.size() && whole[equals + 1] == '"') {
     const size_t close = whole.find('"', equals + 2);
     if (close == std::string_view::npos) {
-      return Fail(Code::kInvalid,
-                  "the double quote after " + std::string(key) + "= in --conf is never closed");
+      return Fail(Code::kInvalid, "the double quote after " + std::string(key) + "= in --conf is never closed");
     }
     *rest = whole.substr(close + 1);
     return std::pair(key, whole.substr(equals + 2, close - equals - 2));
@@ -36,9 +34,7 @@ Result<std::pair<std::string_view, std::string_view>> TakeItem(std::string_view*
 
 // What is left of `Topology='"$SLINKY_TOPOLOGY"'` once unquoted: made for a shell, which is not here. The
 // variable itself is read by AddPodShare.
-bool IsShellVariable(std::string_view value) {
-  return value == "$SLINKY_TOPOLOGY" || value == "$POD_TOPOLOGY";
-}
+bool IsShellVariable(std::string_view value) { return value == "$SLINKY_TOPOLOGY" || value == "$POD_TOPOLOGY"; }
 
 }  // namespace
 
@@ -58,15 +54,13 @@ Result<NodeConf> NodeConf::Parse(std::string_view text) {
 }
 
 const std::string* NodeConf::Find(std::string_view key) const {
-  const auto item =
-      std::ranges::find_if(items_, [&](const auto& i) { return EqualsIgnoreCase(i.first, key); });
+  const auto item = std::ranges::find_if(items_, [&](const auto& i) { return EqualsIgnoreCase(i.first, key); });
   return item == items_.end() ? nullptr : &item->second;
 }
 
 void NodeConf::Set(std::string_view key, std::string_view value) {
   if (value.empty()) return;
-  const auto item =
-      std::ranges::find_if(items_, [&](const auto& i) { return EqualsIgnoreCase(i.first, key); });
+  const auto item = std::ranges::find_if(items_, [&](const auto& i) { return EqualsIgnoreCase(i.first, key); });
   if (item == items_.end()) {
     items_.emplace_back(key, value);
   } else {
@@ -91,8 +85,7 @@ Result<NodeConf> TakeNodeConf(std::vector<std::string>* arguments) {
     const std::string& argument = (*arguments)[i];
     std::string_view value;
     if (argument == kOption) {
-      if (++i == arguments->size())
-        return Fail(Code::kInvalid, "--conf is the last argument; it needs a value");
+      if (++i == arguments->size()) return Fail(Code::kInvalid, "--conf is the last argument; it needs a value");
       value = (*arguments)[i];
     } else if (argument.starts_with("--conf=")) {
       value = std::string_view(argument).substr(kOption.size() + 1);

@@ -55,16 +55,14 @@ Result<NotifySocket> NotifySocket::Bind(const std::string& folder) {
   const std::string path = folder + "/notify";
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path)
-    return Fail(Code::kInvalid, path + " is too long for a socket's path");
+  if (path.size() >= sizeof address.sun_path) return Fail(Code::kInvalid, path + " is too long for a socket's path");
   path.copy(address.sun_path, path.size());
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return Fail(Code::kInternal, std::string("no socket: ") + strerror(errno));
   const int on = 1;
   unlink(path.c_str());
   if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
-      bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-      chmod(path.c_str(), 0666) != 0) {
+      bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 || chmod(path.c_str(), 0666) != 0) {
     const int error = errno;
     close(fd);
     return Fail(Code::kUnavailable, "cannot listen on " + path + ": " + strerror(error));

@@ -18,8 +18,8 @@ TEST(ParseNotification, KnowsTheFourStatements) {
 }
 
 TEST(ParseNotification, PassesOverWhatMakesNoSense) {
-  for (const char* text : {"", "\n", "READY=0", "READY=10", "READY", "STATUS=ok", "X_MAINPID=3", "MAINPID=",
-                           "MAINPID=1", "MAINPID=0", "MAINPID=-1", "MAINPID=x", "MAINPID=99999999999999"}) {
+  for (const char* text : {"", "\n", "READY=0", "READY=10", "READY", "STATUS=ok", "X_MAINPID=3",
+                           "MAINPID=", "MAINPID=1", "MAINPID=0", "MAINPID=-1", "MAINPID=x", "MAINPID=99999999999999"}) {
     const Notification none = ParseNotification(text);
     EXPECT_FALSE(none.ready || none.reloading || none.stopping || none.main_pid) << text;
   }

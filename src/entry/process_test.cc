@@ -43,9 +43,7 @@ TEST(Process, KnowsItsDescendants) {
   EXPECT_FALSE(ReadProcess(*child));
 }
 
-TEST(RunAndRead, ReturnsTheOutput) {
-  EXPECT_EQ(RunAndRead({"/bin/echo", "a b", "c"}, seconds(10)).value(), "a b c\n");
-}
+TEST(RunAndRead, ReturnsTheOutput) { EXPECT_EQ(RunAndRead({"/bin/echo", "a b", "c"}, seconds(10)).value(), "a b c\n"); }
 
 TEST(RunAndRead, SaysHowItFailed) {
   const auto failed = RunAndRead({"/bin/sh", "-c", "echo half; exit 3"}, seconds(10));

@@ -5,8 +5,7 @@
 namespace capstan::entry {
 namespace {
 
-constexpr Directory kSlurmctldDirectories[] = {{"/run/slurmctld", kSlurmUser},
-                                               {"/var/spool/slurmctld", kSlurmUser}};
+constexpr Directory kSlurmctldDirectories[] = {{"/run/slurmctld", kSlurmUser}, {"/var/spool/slurmctld", kSlurmUser}};
 // slurmd refuses a /run/slurm that is not its own.
 constexpr Directory kSlurmdDirectories[] = {{"/run/slurm", 0}, {"/var/spool/slurmd", 0}};
 

@@ -21,12 +21,11 @@ struct Directory {
 };
 
 struct Role {
-  std::string_view name;  // first argument of capstan-entry, and the daemon's program name
-  const char*
-      options_variable;  // environment variable with further options, in front of the container's arguments
-  bool notifies;         // runs with --systemd: announces readiness and a new main process (see notify.h)
-  bool sizes_node;       // knows --conf and -C: is told what share of the machine the pod has (see sizing.h)
-  bool keeps_jobs;       // its jobs outlive it: restarted instead of ending the container (see supervisor.h)
+  std::string_view name;         // first argument of capstan-entry, and the daemon's program name
+  const char* options_variable;  // environment variable with further options, in front of the container's arguments
+  bool notifies;                 // runs with --systemd: announces readiness and a new main process (see notify.h)
+  bool sizes_node;               // knows --conf and -C: is told what share of the machine the pod has (see sizing.h)
+  bool keeps_jobs;               // its jobs outlive it: restarted instead of ending the container (see supervisor.h)
   std::span<const Directory> directories;
 };
 

@@ -19,8 +19,7 @@ Result<std::optional<int64_t>> Limit(const char* name) {
   if (text.empty()) return std::nullopt;
   const std::optional<int64_t> number = ParseInt(text);
   if (!number || *number < 0) {
-    return Fail(Code::kInvalid,
-                std::string(name) + " is '" + std::string(text) + "', must be a whole number");
+    return Fail(Code::kInvalid, std::string(name) + " is '" + std::string(text) + "', must be a whole number");
   }
   if (*number == 0) return std::nullopt;
   return number;
@@ -53,9 +52,7 @@ Result<Hardware> HardwareOf(const NodeConf& conf, const Hardware& seen) {
 bool WantsCores(const PodShare& share, const NodeConf& conf) {
   return share.cpus && !conf.Has("CoreSpecCount") && !conf.Has("CpuSpecList");
 }
-bool WantsMemory(const PodShare& share, const NodeConf& conf) {
-  return share.memory_mib && !conf.Has("MemSpecLimit");
-}
+bool WantsMemory(const PodShare& share, const NodeConf& conf) { return share.memory_mib && !conf.Has("MemSpecLimit"); }
 
 }  // namespace
 

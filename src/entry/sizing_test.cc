@@ -65,8 +65,7 @@ TEST(AddPodShare, SaysWhichNumberIsWrong) {
   NodeConf conf = *NodeConf::Parse("RealMemory=lots");
   const auto added = AddPodShare({.memory_mib = 1}, *ParseHardware(kPrinted), &conf);
   ASSERT_FALSE(added);
-  EXPECT_THAT(added.error().message(),
-              ::testing::HasSubstr("RealMemory=lots must be a positive whole number"));
+  EXPECT_THAT(added.error().message(), ::testing::HasSubstr("RealMemory=lots must be a positive whole number"));
 }
 
 TEST(NeedsHardware, OnlyWhenSomethingIsToBeComputed) {

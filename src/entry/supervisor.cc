@@ -31,17 +31,13 @@ int ExitStatus(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status)
 
 // "status 1", "signal 11": how a process ended, for people.
 std::string Ending(int exit_status) {
-  return exit_status > 128 ? "signal " + std::to_string(exit_status - 128)
-                           : "status " + std::to_string(exit_status);
+  return exit_status > 128 ? "signal " + std::to_string(exit_status - 128) : "status " + std::to_string(exit_status);
 }
 
 class Supervisor {
  public:
   Supervisor(const Service& service, int signals, std::optional<NotifySocket> socket)
-      : service_(service),
-        signals_(signals),
-        socket_(std::move(socket)),
-        ready_path_(service.folder + "/ready") {}
+      : service_(service), signals_(signals), socket_(std::move(socket)), ready_path_(service.folder + "/ready") {}
   ~Supervisor() { SetReady(false); }
 
   Result<void> Start();
@@ -130,8 +126,7 @@ void Supervisor::OnNotification(const Notification& notification) {
   if (main_ == 0 || notification.sender != main_) {
     // A daemon that has handed over may still say that it is stopping.
     if (notification.sender != predecessor_)
-      Say("ignored a message from process " + std::to_string(notification.sender) +
-          ", which is not the daemon");
+      Say("ignored a message from process " + std::to_string(notification.sender) + ", which is not the daemon");
     return;
   }
   const pid_t successor = notification.main_pid.value_or(main_);
@@ -170,9 +165,8 @@ void Supervisor::OnMainEnded(int exit_status) {
     return;
   }
   const auto delay = service_.first_restart_delay * (1 << restarts_++);
-  Say("the daemon ended with " + Ending(exit_status) +
-      " while job steps are running; it is started again in " + std::to_string(delay.count()) +
-      " ms to keep them");
+  Say("the daemon ended with " + Ending(exit_status) + " while job steps are running; it is started again in " +
+      std::to_string(delay.count()) + " ms to keep them");
   restart_at_ = Clock::now() + delay;
 }
 

@@ -36,8 +36,7 @@ Result<std::vector<std::string>> SplitWords(std::string_view text) {
     if (text[at] == '\'' || text[at] == '"') {
       const size_t behind = TakeQuoted(text, at, &word);
       if (behind == std::string_view::npos) {
-        return Fail(Code::kInvalid,
-                    std::string("the quote ") + text[at] + " is never closed in: " + std::string(text));
+        return Fail(Code::kInvalid, std::string("the quote ") + text[at] + " is never closed in: " + std::string(text));
       }
       at = behind;
       continue;

@@ -118,15 +118,13 @@ TEST(Codec, TellsAbsentFromEmptyAndTakesNullAsAbsent) {
 }
 
 TEST(Codec, SkipsUnknownFieldsOfAnyShape) {
-  const auto leaf =
-      Decode<Leaf>(R"({"x":{"name":"no","y":[{},[1,2,{"count":9}]]},"name":"yes","z":"}{","count":1.0})");
+  const auto leaf = Decode<Leaf>(R"({"x":{"name":"no","y":[{},[1,2,{"count":9}]]},"name":"yes","z":"}{","count":1.0})");
   ASSERT_TRUE(leaf) << leaf.error().message();
   EXPECT_EQ(*leaf, (Leaf{"yes", 1}));
 }
 
 TEST(Codec, LastOfTwoEqualKeysWins) {
-  const auto tree =
-      Decode<Tree>(R"({"leaf":{"name":"a","count":1},"leaf":{"name":"b"},"words":["x"],"words":["y"],
+  const auto tree = Decode<Tree>(R"({"leaf":{"name":"a","count":1},"leaf":{"name":"b"},"words":["x"],"words":["y"],
       "labels":{"k":"1","k":"2"},"maybeLeaf":{},"maybeLeaf":null,"\u0074ext":"z"})");
   ASSERT_TRUE(tree) << tree.error().message();
   EXPECT_EQ(tree->leaf, (Leaf{"b", 0}));
@@ -169,8 +167,8 @@ TEST(Codec, NamesThePlaceOfWhatIsWrong) {
 }
 
 TEST(Codec, RefusesWhatIsNotJson) {
-  for (const char* text : {"", " ", "{", "}", "{\"name\":\"a\"", "{\"name\":\"a}", "{\"name\" \"a\"}", "{}{}",
-                           "{} x", "{\"name\":nul}", "{\"count\":1]", "\"", "[1,2", "nope", "{\"a\":1,}x",
+  for (const char* text : {"", " ", "{", "}", "{\"name\":\"a\"", "{\"name\":\"a}", "{\"name\" \"a\"}", "{}{}", "{} x",
+                           "{\"name\":nul}", "{\"count\":1]", "\"", "[1,2", "nope", "{\"a\":1,}x",
                            "{\"name\":\"\xff\"}", "{\"count\":01}", "{\"name\":\"\\q\"}"}) {
     const auto leaf = Decode<Leaf>(text);
     EXPECT_FALSE(leaf) << text;
@@ -231,11 +229,10 @@ TEST(Codec, WritesOnlyWhatIsSetInTableOrder) {
   tree.raw.text = R"({"kept":  1})";
   tree.share = 0.1;
   tree.digest.value = 1;
-  EXPECT_EQ(Encode(tree),
-            R"({"choice":false,"version":"17","share":0.1,"maybeText":"","raw":{"kept":  1},"either":0,)"
-            R"("maybeLeaf":{},"leaves":[{}],"words":[],"labels":{"a":"\u0001\"é)"
-            "\xEF\xBF\xBD"
-            R"(","b":""},"always":0})");
+  EXPECT_EQ(Encode(tree), R"({"choice":false,"version":"17","share":0.1,"maybeText":"","raw":{"kept":  1},"either":0,)"
+                          R"("maybeLeaf":{},"leaves":[{}],"words":[],"labels":{"a":"\u0001\"é)"
+                          "\xEF\xBF\xBD"
+                          R"(","b":""},"always":0})");
 }
 
 TEST(Codec, WhatIsWrittenReadsBackTheSame) {

@@ -68,8 +68,7 @@ std::string Found(ondemand::value& value, ondemand::json_type type) {
 }
 
 std::unexpected<Error> Wrong(const Frame* frame, std::string_view found, std::string_view wanted) {
-  return Fail(Code::kInvalid,
-              PathText(frame) + " is " + std::string(found) + ", must be " + std::string(wanted));
+  return Fail(Code::kInvalid, PathText(frame) + " is " + std::string(found) + ", must be " + std::string(wanted));
 }
 
 std::string_view Wanted(const Type& type) {
@@ -146,8 +145,7 @@ class Reader {
       case Kind::kBool:
         return ReadBool(type, value, found, out, frame);
       case Kind::kInteger:
-        return as_text ? ReadIntegerText(type, value, found, out, frame)
-                       : ReadInteger(type, value, found, out, frame);
+        return as_text ? ReadIntegerText(type, value, found, out, frame) : ReadInteger(type, value, found, out, frame);
       case Kind::kNumber:
         return ReadNumber(type, value, found, out, frame);
       case Kind::kString:
@@ -202,8 +200,8 @@ class Reader {
     return {};
   }
 
-  static Outcome ReadIntegerText(const Type& type, ondemand::value& value, ondemand::json_type found,
-                                 void* out, const Frame* frame) {
+  static Outcome ReadIntegerText(const Type& type, ondemand::value& value, ondemand::json_type found, void* out,
+                                 const Frame* frame) {
     constexpr std::string_view kWanted = "text that holds an integer";
     if (found != ondemand::json_type::string) return Wrong(frame, Found(value, found), kWanted);
     std::string_view text;
@@ -212,8 +210,7 @@ class Reader {
     if (type.bytes == 8 && !type.is_signed) {
       uint64_t large = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), large);
-      if (error != std::errc() || end != text.data() + text.size())
-        return Wrong(frame, JsonQuoted(text), kWanted);
+      if (error != std::errc() || end != text.data() + text.size()) return Wrong(frame, JsonQuoted(text), kWanted);
       *static_cast<uint64_t*>(out) = large;
       return {};
     }
@@ -225,8 +222,7 @@ class Reader {
   static Outcome ReadNumber(const Type& type, ondemand::value& value, ondemand::json_type found, void* out,
                             const Frame* frame) {
     if (found != ondemand::json_type::number) return Wrong(frame, Found(value, found), Wanted(type));
-    if (const error_code error = value.get_double().get(*static_cast<double*>(out)))
-      return NotJson(error, frame);
+    if (const error_code error = value.get_double().get(*static_cast<double*>(out))) return NotJson(error, frame);
     return {};
   }
 
@@ -250,8 +246,8 @@ class Reader {
     return {};
   }
 
-  static Outcome ReadIntOrString(const Type& type, ondemand::value& value, ondemand::json_type found,
-                                 void* out, const Frame* frame) {
+  static Outcome ReadIntOrString(const Type& type, ondemand::value& value, ondemand::json_type found, void* out,
+                                 const Frame* frame) {
     if (found == ondemand::json_type::string) {
       std::string_view text;
       if (const error_code error = value.get_string().get(text)) return NotJson(error, frame);
@@ -299,14 +295,12 @@ class Reader {
       const uint64_t bit = uint64_t{1} << (index % 64);
       if (seen[size_t(index) / 64] & bit) member.type().reset(target);
       seen[size_t(index) / 64] |= bit;
-      if (Outcome read = Read(member.type(), member.as_text(), field.value(), target, &here); !read)
-        return read;
+      if (Outcome read = Read(member.type(), member.as_text(), field.value(), target, &here); !read) return read;
     }
     return {};
   }
 
-  Outcome ReadMap(const Type& type, ondemand::value& value, ondemand::json_type found, void* out,
-                  const Frame* frame) {
+  Outcome ReadMap(const Type& type, ondemand::value& value, ondemand::json_type found, void* out, const Frame* frame) {
     if (found != ondemand::json_type::object) return Wrong(frame, Found(value, found), Wanted(type));
     ondemand::object object;
     if (const error_code error = value.get_object().get(object)) return NotJson(error, frame);
@@ -316,14 +310,12 @@ class Reader {
       std::string_view key;
       if (const error_code error = field.unescaped_key().get(key)) return NotJson(error, frame);
       const Frame here{frame, key};
-      if (Outcome read = Read(*type.element, false, field.value(), type.add(out, key), &here); !read)
-        return read;
+      if (Outcome read = Read(*type.element, false, field.value(), type.add(out, key), &here); !read) return read;
     }
     return {};
   }
 
-  Outcome ReadList(const Type& type, ondemand::value& value, ondemand::json_type found, void* out,
-                   const Frame* frame) {
+  Outcome ReadList(const Type& type, ondemand::value& value, ondemand::json_type found, void* out, const Frame* frame) {
     if (found != ondemand::json_type::array) return Wrong(frame, Found(value, found), Wanted(type));
     ondemand::array list;
     if (const error_code error = value.get_array().get(list)) return NotJson(error, frame);
@@ -377,8 +369,7 @@ Result<void> Decoder::Run(const Type& type, void* out, std::string_view text, si
     readable = copy.capacity();
   }
   ondemand::document document;
-  if (const error_code error = state_->parser.iterate(text, readable).get(document))
-    return NotJson(error, nullptr);
+  if (const error_code error = state_->parser.iterate(text, readable).get(document)) return NotJson(error, nullptr);
   ondemand::value root;
   if (const error_code error = document.get_value().get(root)) return NotJson(error, nullptr);
   Reader reader;

@@ -98,9 +98,7 @@ bool ObjectIsUnset(const Schema& schema, const void* object) {
 
 bool HasNoElement(const Type& type, const void* value) {
   bool none = true;
-  type.each(
-      value, [](void* context, std::string_view, const void*) { *static_cast<bool*>(context) = false; },
-      &none);
+  type.each(value, [](void* context, std::string_view, const void*) { *static_cast<bool*>(context) = false; }, &none);
   return none;
 }
 

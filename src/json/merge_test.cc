@@ -62,8 +62,8 @@ TEST(MergePatch, DoesWhatTheStandardSays) {
 }
 
 TEST(MergePatch, DifferenceAppliedGivesTheOther) {
-  const char* texts[] = {R"({})", R"({"a":1})", R"({"a":{"b":[1,2],"c":"d"}})",
-                         R"({"a":{"b":[1]},"x":{"y":{}}})", R"({"x":{"y":{"z":false}}})"};
+  const char* texts[] = {R"({})", R"({"a":1})", R"({"a":{"b":[1,2],"c":"d"}})", R"({"a":{"b":[1]},"x":{"y":{}}})",
+                         R"({"x":{"y":{"z":false}}})"};
   for (const char* from : texts) {
     for (const char* to : texts) {
       Value value = J(from);
@@ -80,9 +80,8 @@ TEST(JsonPatch, EscapesPointersAndText) {
   JsonPatch patch;
   EXPECT_TRUE(patch.empty());
   patch.Test("/metadata/uid", "\"u\"").Remove(JsonPointer({"a\"b"})).Add("/x/-", "{}");
-  EXPECT_EQ(patch.text(),
-            R"([{"op":"test","path":"/metadata/uid","value":"u"},{"op":"remove","path":"/a\"b"},)"
-            R"({"op":"add","path":"/x/-","value":{}}])");
+  EXPECT_EQ(patch.text(), R"([{"op":"test","path":"/metadata/uid","value":"u"},{"op":"remove","path":"/a\"b"},)"
+                          R"({"op":"add","path":"/x/-","value":{}}])");
 }
 
 // --- Strategic merge
@@ -107,9 +106,8 @@ std::string Merged(std::string_view base, std::string_view overlay) {
 }
 
 TEST(StrategicMerge, HonoursFalseZeroEmptyAndNull) {
-  EXPECT_EQ(
-      Merged(R"({"a":true,"b":1,"c":"x","d":{"e":1},"f":2})", R"({"a":false,"b":0,"c":"","d":{},"f":null})"),
-      R"({"a":false,"b":0,"c":"","d":{"e":1}})");
+  EXPECT_EQ(Merged(R"({"a":true,"b":1,"c":"x","d":{"e":1},"f":2})", R"({"a":false,"b":0,"c":"","d":{},"f":null})"),
+            R"({"a":false,"b":0,"c":"","d":{"e":1}})");
   EXPECT_EQ(Merged("{}", R"({"a":{"b":null,"c":{"d":null,"e":0}},"n":[{"x":null}]})"),
             R"({"a":{"c":{"e":0}},"n":[{}]})");
 }
@@ -121,9 +119,8 @@ TEST(StrategicMerge, MergesKeyedListsInKubernetesOrder) {
             R"({"name":"c","value":""}]})");
   EXPECT_EQ(Merged(R"({"env":[{"name":"a"},{"name":"b"}]})", R"({"env":[{"name":"b"},{"name":"x"}]})"),
             R"({"env":[{"name":"a"},{"name":"b"},{"name":"x"}]})");
-  EXPECT_EQ(
-      Merged(R"({"first":[{"name":"a"},{"name":"b"}]})", R"({"first":[{"name":"x"},{"name":"b","v":1}]})"),
-      R"({"first":[{"name":"a"},{"name":"b","v":1},{"name":"x"}]})");
+  EXPECT_EQ(Merged(R"({"first":[{"name":"a"},{"name":"b"}]})", R"({"first":[{"name":"x"},{"name":"b","v":1}]})"),
+            R"({"first":[{"name":"a"},{"name":"b","v":1},{"name":"x"}]})");
 }
 
 TEST(StrategicMerge, TellsElementsApartByAllTheirKeys) {
@@ -135,9 +132,9 @@ TEST(StrategicMerge, TellsElementsApartByAllTheirKeys) {
 }
 
 TEST(StrategicMerge, KeepsBaseElementsWithoutOrWithEqualKeys) {
-  EXPECT_EQ(Merged(R"({"ports":[{"name":"a"},{"name":"b"},{"port":1,"v":1},{"port":1,"v":2}]})",
-                   R"({"ports":[{"port":1}]})"),
-            R"({"ports":[{"name":"a"},{"name":"b"},{"port":1,"v":1},{"port":1,"v":2}]})");
+  EXPECT_EQ(
+      Merged(R"({"ports":[{"name":"a"},{"name":"b"},{"port":1,"v":1},{"port":1,"v":2}]})", R"({"ports":[{"port":1}]})"),
+      R"({"ports":[{"name":"a"},{"name":"b"},{"port":1,"v":1},{"port":1,"v":2}]})");
 }
 
 TEST(StrategicMerge, NeverSetsTwoOfWhichOnlyOneMayBe) {
@@ -154,8 +151,7 @@ TEST(StrategicMerge, NeverSetsTwoOfWhichOnlyOneMayBe) {
 TEST(StrategicMerge, AppendsOrReplacesOtherLists) {
   EXPECT_EQ(Merged(R"({"words":["a"],"other":["a"]})", R"({"words":["b","a"],"other":["b"]})"),
             R"({"words":["a","b"],"other":["b"]})");
-  EXPECT_EQ(Merged(R"({"words":[{"a":1}]})", R"({"words":[{"$patch":"replace"},{"b":2}]})"),
-            R"({"words":[{"b":2}]})");
+  EXPECT_EQ(Merged(R"({"words":[{"a":1}]})", R"({"words":[{"$patch":"replace"},{"b":2}]})"), R"({"words":[{"b":2}]})");
 }
 
 TEST(StrategicMerge, ObeysDirectives) {
@@ -163,8 +159,7 @@ TEST(StrategicMerge, ObeysDirectives) {
             R"({"env":[{"name":"b"}]})");
   EXPECT_EQ(Merged(R"({"env":[{"name":"a"}]})", R"({"env":[{"$patch":"replace"},{"name":"b"}]})"),
             R"({"env":[{"name":"b"}]})");
-  EXPECT_EQ(Merged(R"({"nested":{"a":1}})", R"({"nested":{"$patch":"replace","b":2}})"),
-            R"({"nested":{"b":2}})");
+  EXPECT_EQ(Merged(R"({"nested":{"a":1}})", R"({"nested":{"$patch":"replace","b":2}})"), R"({"nested":{"b":2}})");
   EXPECT_EQ(Merged(R"({"nested":{"a":1},"z":1})", R"({"nested":{"$patch":"delete"}})"), R"({"z":1})");
   EXPECT_EQ(Merged(R"({"nested":{"a":1,"b":2}})", R"({"nested":{"$retainKeys":["b"],"c":3}})"),
             R"({"nested":{"b":2,"c":3}})");
@@ -181,14 +176,12 @@ TEST(Normalize, KeepsTheLastOfEqualKeysAndSaysSo) {
       R"({"env":[{"name":"a","value":"1"},{"name":"b"},{"name":"a","value":"2"}],"ports":[{"port":1},{"port":1,"protocol":"TCP"}],
                      "nodeNmae":"x","$patch":"replace"})");
   const std::vector<std::string> notes = Normalize(value, kShape);
-  EXPECT_EQ(notes,
-            (std::vector<std::string>{"env has name \"a\" twice; the last one is taken",
-                                      "ports has port 1 twice; the last one is taken",
-                                      "nodeNmae is not a field that Kubernetes is known to have here"}));
-  EXPECT_EQ(
-      Serialize(value),
-      R"({"env":[{"name":"b"},{"name":"a","value":"2"}],"ports":[{"port":1,"protocol":"TCP"}],"nodeNmae":"x",)"
-      R"("$patch":"replace"})");
+  EXPECT_EQ(notes, (std::vector<std::string>{"env has name \"a\" twice; the last one is taken",
+                                             "ports has port 1 twice; the last one is taken",
+                                             "nodeNmae is not a field that Kubernetes is known to have here"}));
+  EXPECT_EQ(Serialize(value),
+            R"({"env":[{"name":"b"},{"name":"a","value":"2"}],"ports":[{"port":1,"protocol":"TCP"}],"nodeNmae":"x",)"
+            R"("$patch":"replace"})");
 }
 
 }  // namespace

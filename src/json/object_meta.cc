@@ -69,8 +69,8 @@ const OwnerReference* ObjectMeta::ControllerOwner() const {
 bool operator==(const ObjectMeta& a, const ObjectMeta& b) {
   const auto rest = [](const ObjectMeta& m) {
     return std::tie(m.name, m.namespace_, m.generate_name, m.uid, m.generation, m.creation_timestamp,
-                    m.deletion_timestamp, m.deletion_grace_period_seconds, m.labels, m.annotations,
-                    m.finalizers, m.owner_references, m.managed_fields);
+                    m.deletion_timestamp, m.deletion_grace_period_seconds, m.labels, m.annotations, m.finalizers,
+                    m.owner_references, m.managed_fields);
   };
   return rest(a) == rest(b);
 }

@@ -17,8 +17,7 @@ constexpr std::string_view kIntOrStringMark = "x-kubernetes-int-or-string";
 Value ParseOrDie(std::string_view text) {
   Result<Value> value = Parse(text);
   if (!value) {
-    std::fprintf(stderr, "field table: %.*s: %s\n", int(text.size()), text.data(),
-                 value.error().message().c_str());
+    std::fprintf(stderr, "field table: %.*s: %s\n", int(text.size()), text.data(), value.error().message().c_str());
     std::abort();
   }
   return *std::move(value);
@@ -154,9 +153,7 @@ object OfObject(const Schema& table) {
 // -----------------------------------------------------------------------------------------------------------
 
 std::string TypeWords(const Type& type, bool plural) {
-  const auto word = [&](std::string_view one, std::string_view many) {
-    return std::string(plural ? many : one);
-  };
+  const auto word = [&](std::string_view one, std::string_view many) { return std::string(plural ? many : one); };
   switch (type.kind) {
     case Kind::kBool:
       return word("true or false", "booleans");
@@ -225,8 +222,7 @@ std::vector<ReferenceRow> ReferenceRows(const Schema& schema, const std::string&
     const bool list = !member.raw_schema().empty() && ParseOrDie(member.raw_schema()).at("type") == "array";
     rows.push_back({path, list ? "list of objects" : TypeWords(member.type(), false), member.default_json(),
                     member.required(), member.doc(), Checks(member)});
-    if (const Schema* inside = Inside(member.type(), path);
-        inside != nullptr && inside != &ObjectMeta::Schema()) {
+    if (const Schema* inside = Inside(member.type(), path); inside != nullptr && inside != &ObjectMeta::Schema()) {
       std::vector<ReferenceRow> below = ReferenceRows(*inside, path);
       rows.insert(rows.end(), std::make_move_iterator(below.begin()), std::make_move_iterator(below.end()));
     }

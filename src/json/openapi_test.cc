@@ -16,13 +16,11 @@ struct Inner {
   bool operator==(const Inner&) const = default;
   static const json::Schema& Schema() {
     static const json::Schema schema =
-        Object<Inner>({
-                          Field<&Inner::enabled>("enabled").Required().Default("true").Doc("On."),
-                          Field<&Inner::mode>("mode")
-                              .Default("\"a\"")
-                              .Enum({"a", "b"})
-                              .Rule("self != 'x'", "mode must not be x"),
-                      })
+        Object<Inner>(
+            {
+                Field<&Inner::enabled>("enabled").Required().Default("true").Doc("On."),
+                Field<&Inner::mode>("mode").Default("\"a\"").Enum({"a", "b"}).Rule("self != 'x'", "mode must not be x"),
+            })
             .Atomic()
             .Rule("self.enabled", "enabled must be true");
     return schema;
@@ -52,9 +50,7 @@ struct Outer {
         Field<&Outer::either>("either").Default("\"25%\""),
         Field<&Outer::words>("words").Atomic().Default("[\"x\"]").Each({.max_length = 5}),
         Field<&Outer::raw>("raw"),
-        Field<&Outer::typed>("typed")
-            .RawSchema(R"({"type":"array","items":{"type":"string"}})")
-            .Doc("Typed."),
+        Field<&Outer::typed>("typed").RawSchema(R"({"type":"array","items":{"type":"string"}})").Doc("Typed."),
         Field<&Outer::count>("count").Minimum(1).Maximum(2),
         Field<&Outer::large>("large"),
         Field<&Outer::when>("when"),
@@ -92,8 +88,7 @@ TEST(OpenApi, SaysEverythingATableSays) {
 TEST(OpenApi, ListsEveryMemberForTheReference) {
   std::vector<std::string> lines;
   for (const ReferenceRow& row : ReferenceRows(Outer::Schema(), "spec")) {
-    std::string line =
-        row.path + " | " + row.type + " | " + row.standard + (row.required ? " | required" : "");
+    std::string line = row.path + " | " + row.type + " | " + row.standard + (row.required ? " | required" : "");
     for (const std::string& check : row.checks) line += " | " + check;
     lines.push_back(line);
   }
@@ -137,9 +132,8 @@ TEST(Yaml, WritesBlocksWithSortedKeys) {
 }
 
 TEST(Yaml, QuotesWhatWouldNotBeText) {
-  for (const char* text :
-       {"",   "true", "No", "null", "1",    "1e3", "-",          "- a", "a: b", "a #b", "a ",
-        " a", "~",    "*a", "&a",   "a\nb", "0x1", "2027-01-01", "é",   "{}",   "y",    "%"}) {
+  for (const char* text : {"",   "true", "No", "null", "1",    "1e3", "-",          "- a", "a: b", "a #b", "a ",
+                           " a", "~",    "*a", "&a",   "a\nb", "0x1", "2027-01-01", "é",   "{}",   "y",    "%"}) {
     const std::string line = ToYaml(Value(text));
     EXPECT_EQ(line.front(), '"') << line;
   }

@@ -60,8 +60,7 @@ int Schema::Find(std::string_view name) const {
 Result<int64_t> IntOrString::Of(int64_t total, bool round_up) const {
   if (is_number()) return number();
   const std::string_view written = text();
-  const auto percent =
-      written.ends_with('%') ? ParseInt(written.substr(0, written.size() - 1)) : std::nullopt;
+  const auto percent = written.ends_with('%') ? ParseInt(written.substr(0, written.size() - 1)) : std::nullopt;
   if (!percent || *percent < 0 || *percent > 1'000'000) {
     return Fail(Code::kInvalid, JsonQuoted(written) + " must be an integer or a percentage such as \"25%\"");
   }

@@ -124,9 +124,7 @@ class Member {
   // An integer that JSON carries as text ("resourceVersion": "17"); "" is 0.
   Member&& AsText() && { return as_text_ = true, std::move(*this); }
 
-  Member&& Enum(std::vector<std::string> values) && {
-    return own_.enumeration = std::move(values), std::move(*this);
-  }
+  Member&& Enum(std::vector<std::string> values) && { return own_.enumeration = std::move(values), std::move(*this); }
   Member&& Pattern(std::string_view re2) && { return own_.pattern = re2, std::move(*this); }
   Member&& Format(std::string_view name) && { return own_.format = name, std::move(*this); }
   Member&& Minimum(int64_t n) && { return own_.minimum = n, std::move(*this); }
@@ -148,9 +146,7 @@ class Member {
   // description of this row is added.
   Member&& RawSchema(std::string_view json) && { return raw_schema_ = json, std::move(*this); }
   // A list whose elements are told apart by these fields, and merged one by one by server-side apply.
-  Member&& ListMap(std::vector<std::string> keys) && {
-    return list_keys_ = std::move(keys), std::move(*this);
-  }
+  Member&& ListMap(std::vector<std::string> keys) && { return list_keys_ = std::move(keys), std::move(*this); }
   // A list or map that server-side apply replaces as a whole.
   Member&& Atomic() && { return atomic_ = true, std::move(*this); }
 
@@ -308,17 +304,15 @@ template <class T>
 struct TypeTraits<std::vector<T>> {
   static_assert(!std::same_as<T, bool>, "a list of bool has no addressable elements");
   using Value = std::vector<T>;
-  static constexpr Type kValue = {.kind = Kind::kList,
-                                  .element = &kType<T>,
-                                  .reset = [](void* value) { static_cast<Value*>(value)->clear(); },
-                                  .add = [](void* value, std::string_view) -> void* {
-                                    return &static_cast<Value*>(value)->emplace_back();
-                                  },
-                                  .each =
-                                      [](const void* value, Type::Visit visit, void* context) {
-                                        for (const T& element : *static_cast<const Value*>(value))
-                                          visit(context, {}, &element);
-                                      }};
+  static constexpr Type kValue = {
+      .kind = Kind::kList,
+      .element = &kType<T>,
+      .reset = [](void* value) { static_cast<Value*>(value)->clear(); },
+      .add = [](void* value, std::string_view) -> void* { return &static_cast<Value*>(value)->emplace_back(); },
+      .each =
+          [](const void* value, Type::Visit visit, void* context) {
+            for (const T& element : *static_cast<const Value*>(value)) visit(context, {}, &element);
+          }};
 };
 
 template <class T, class Compare>
@@ -333,8 +327,7 @@ struct TypeTraits<std::map<std::string, T, Compare>> {
       },
       .each =
           [](const void* value, Type::Visit visit, void* context) {
-            for (const auto& [key, element] : *static_cast<const Value*>(value))
-              visit(context, key, &element);
+            for (const auto& [key, element] : *static_cast<const Value*>(value)) visit(context, key, &element);
           }};
 };
 

@@ -19,9 +19,7 @@ std::string Under(const std::string& place, std::string_view key) {
   return place.empty() ? std::string(key) : place + "." + std::string(key);
 }
 
-std::string ElementOf(const std::string& place, size_t index) {
-  return place + "[" + std::to_string(index) + "]";
-}
+std::string ElementOf(const std::string& place, size_t index) { return place + "[" + std::to_string(index) + "]"; }
 
 std::unexpected<Error> Invalid(const std::string& place, std::string_view what) {
   return Fail(Code::kInvalid, (place.empty() ? "the template" : place) + " " + std::string(what));
@@ -31,8 +29,7 @@ std::unexpected<Error> Invalid(const std::string& place, std::string_view what) 
 Result<std::string_view> Directive(const object& members, const std::string& place) {
   const Value* patch = members.if_contains(kPatch);
   if (patch == nullptr) return std::string_view();
-  const std::string_view word =
-      patch->is_string() ? std::string_view(patch->get_string()) : std::string_view();
+  const std::string_view word = patch->is_string() ? std::string_view(patch->get_string()) : std::string_view();
   if (word != "replace" && word != "delete" && word != "merge") {
     return Invalid(place, "has an unknown $patch, must be replace, delete or merge");
   }
@@ -114,8 +111,7 @@ array Ordered(KeyedList merged, const Identities& overlay, const Identities& bas
     if (!PlaceOf(overlay, identity)) base_only.push_back(identity);
   }
   const auto take = [&](const std::string& identity) {
-    if (const auto at = PlaceOf(merged.identities, identity))
-      result.push_back(std::move(merged.elements[*at]));
+    if (const auto at = PlaceOf(merged.identities, identity)) result.push_back(std::move(merged.elements[*at]));
   };
   if (base_first) {
     for (const std::string& identity : merged.identities) take(identity);
@@ -124,8 +120,7 @@ array Ordered(KeyedList merged, const Identities& overlay, const Identities& bas
   size_t next = 0;
   for (const std::string& identity : overlay) {
     const auto place = PlaceOf(base, identity);
-    while (place && next < base_only.size() && *PlaceOf(base, base_only[next]) < *place)
-      take(base_only[next++]);
+    while (place && next < base_only.size() && *PlaceOf(base, base_only[next]) < *place) take(base_only[next++]);
     take(identity);
   }
   while (next < base_only.size()) take(base_only[next++]);
@@ -134,8 +129,7 @@ array Ordered(KeyedList merged, const Identities& overlay, const Identities& bas
 
 class Merger {
  public:
-  Result<void> Object(object& base, const object& overlay, const MergeShape* shape,
-                      const std::string& place) {
+  Result<void> Object(object& base, const object& overlay, const MergeShape* shape, const std::string& place) {
     CAPSTAN_TRY(const std::string_view directive, Directive(overlay, place));
     if (directive == "replace" || directive == "delete") {
       base = directive == "delete" ? object() : Plain(overlay).get_object();
@@ -157,8 +151,7 @@ class Merger {
     object kept;
     for (const auto& member : base) {
       const auto& names = retain->get_array();
-      if (std::ranges::find(names, Value(member.key())) != names.end())
-        kept.emplace(member.key(), member.value());
+      if (std::ranges::find(names, Value(member.key())) != names.end()) kept.emplace(member.key(), member.value());
     }
     base = std::move(kept);
     return {};
@@ -228,9 +221,8 @@ class Merger {
   }
 
   static bool Replaces(const array& elements) {
-    return std::ranges::any_of(elements, [](const Value& element) {
-      return element.is_object() && FindText(element, {kPatch}) == "replace";
-    });
+    return std::ranges::any_of(
+        elements, [](const Value& element) { return element.is_object() && FindText(element, {kPatch}) == "replace"; });
   }
 
   static void DeleteElements(object& base, std::string_view name, const Value& unwanted) {
@@ -250,8 +242,7 @@ class Merger {
       for (Value& element : base) {
         std::optional<std::string> identity = Identity(element, field.keys);
         // Nothing the overlay has can mean an element without a key, or the second of a key.
-        if (!identity || PlaceOf(merged.identities, *identity))
-          identity = "#" + std::to_string(merged.elements.size());
+        if (!identity || PlaceOf(merged.identities, *identity)) identity = "#" + std::to_string(merged.elements.size());
         merged.Put(std::move(element), *std::move(identity));
       }
     }

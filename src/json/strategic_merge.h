@@ -42,12 +42,11 @@ struct MergeKey {
 
 struct MergeField {
   std::string_view name;
-  const MergeShape* shape =
-      nullptr;  // of the object, or of the list's elements; null: nothing special inside
+  const MergeShape* shape = nullptr;    // of the object, or of the list's elements; null: nothing special inside
   std::span<const MergeKey> keys = {};  // lists
   bool base_first = false;              // lists with keys
   bool append = false;                  // lists without keys
-  bool retain_keys = false;  // an element or object that the overlay names keeps only the members it names
+  bool retain_keys = false;             // an element or object that the overlay names keeps only the members it names
 };
 
 struct MergeShape {

@@ -33,8 +33,8 @@ struct Digest {
 class IntOrString {
  public:
   IntOrString() = default;
-  IntOrString(int64_t number) : value_(number) {}             // NOLINT: converts like the JSON it stands for
-  IntOrString(std::string text) : value_(std::move(text)) {}  // NOLINT
+  IntOrString(int64_t number) : value_(number) {}               // NOLINT: converts like the JSON it stands for
+  IntOrString(std::string text) : value_(std::move(text)) {}    // NOLINT
   IntOrString(const char* text) : value_(std::string(text)) {}  // NOLINT
 
   bool is_number() const { return value_.index() == 0; }

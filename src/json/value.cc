@@ -29,9 +29,8 @@ void AppendObject(std::string& out, const boost::json::object& object, bool sort
   members.reserve(object.size());
   for (const auto& member : object) members.push_back(&member);
   if (sorted) {
-    std::ranges::sort(members, [](const auto* a, const auto* b) {
-      return std::string_view(a->key()) < std::string_view(b->key());
-    });
+    std::ranges::sort(
+        members, [](const auto* a, const auto* b) { return std::string_view(a->key()) < std::string_view(b->key()); });
   }
   out += '{';
   for (size_t i = 0; i < members.size(); ++i) {
@@ -90,8 +89,7 @@ Result<Value> Parse(std::string_view text) {
   const size_t read = parser.write(text.data(), text.size(), error);
   if (!error) parser.finish(error);
   if (error) {
-    return Fail(Code::kInvalid,
-                "the text is not JSON: " + error.message() + " at byte " + std::to_string(read));
+    return Fail(Code::kInvalid, "the text is not JSON: " + error.message() + " at byte " + std::to_string(read));
   }
   return parser.release();
 }

@@ -13,10 +13,8 @@ namespace {
 
 // True for text that every YAML reader takes as this text, without quotes, in a block.
 bool IsPlain(std::string_view text) {
-  constexpr std::array<std::string_view, 9> kWords = {"true", "false", "null", "yes", "no",
-                                                      "on",   "off",   "y",    "n"};
-  if (text.empty() || !std::isalpha(static_cast<unsigned char>(text.front())) || text.back() == ' ')
-    return false;
+  constexpr std::array<std::string_view, 9> kWords = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"};
+  if (text.empty() || !std::isalpha(static_cast<unsigned char>(text.front())) || text.back() == ' ') return false;
   if (std::ranges::find(kWords, ToLower(text)) != kWords.end()) return false;
   constexpr std::string_view kHarmless = "_./ ,;()'<>=*|+@^$-";
   return std::ranges::all_of(text, [&](char c) {
@@ -33,8 +31,7 @@ void AppendText(std::string& out, std::string_view text) {
 }
 
 bool IsBlock(const Value& value) {
-  return (value.is_object() && !value.get_object().empty()) ||
-         (value.is_array() && !value.get_array().empty());
+  return (value.is_object() && !value.get_object().empty()) || (value.is_array() && !value.get_array().empty());
 }
 
 class Writer {

@@ -38,8 +38,7 @@ class SourceCredentials final : public net::Credentials {
     CAPSTAN_TRY(const Secret* ca, sources_.ca.Read());
     CAPSTAN_TRY(const Secret* certificate, sources_.certificate.Read());
     CAPSTAN_TRY(const Secret* key, sources_.key.Read());
-    for (const Source* source : {&sources_.ca, &sources_.certificate, &sources_.key})
-      seen += source->generation();
+    for (const Source* source : {&sources_.ca, &sources_.certificate, &sources_.key}) seen += source->generation();
     if (tls_ && seen == tls_generation_) return tls_;
     material.ca_pem = ca->Reveal();
     material.certificate_pem = certificate->Reveal();
@@ -113,8 +112,7 @@ Result<void> Source::ReadFile(Stamp stamp) {
 
 Result<std::shared_ptr<net::Credentials>> MakeCredentials(CredentialSources sources) {
   auto credentials = std::make_shared<SourceCredentials>(std::move(sources));
-  if (const Result<Secret> token = credentials->Token(); !token)
-    return Fail(Code::kInvalid, token.error().message());
+  if (const Result<Secret> token = credentials->Token(); !token) return Fail(Code::kInvalid, token.error().message());
   CAPSTAN_CHECK_OK(credentials->Tls());
   return credentials;
 }

@@ -77,25 +77,22 @@ Client::~Client() = default;
 
 // --- Reads ----------------------------------------------------------------------------------------------
 
-async::Task<Result<std::string>> Client::Get(Resource resource, Key key, GetOptions options,
-                                             async::Deadline deadline) {
+async::Task<Result<std::string>> Client::Get(Resource resource, Key key, GetOptions options, async::Deadline deadline) {
   Call call = MakeCall("get", resource, key, options.query.On(ObjectPath(resource, key, options.subresource)),
                        options.subresource);
   call.request.method = "GET";
-  call.request.headers.emplace_back(
-      "Accept", options.subresource == "log" ? "*/*" : AcceptFor(options.metadata_only, false));
+  call.request.headers.emplace_back("Accept",
+                                    options.subresource == "log" ? "*/*" : AcceptFor(options.metadata_only, false));
   return Run(std::move(call), deadline);
 }
 
-async::Task<Result<std::string>> Client::List(Resource resource, ListOptions options,
-                                              async::Deadline deadline) {
+async::Task<Result<std::string>> Client::List(Resource resource, ListOptions options, async::Deadline deadline) {
   Query query = Selection(options);
   if (options.limit > 0) query.Add("limit", options.limit);
   query.Add("continue", options.continue_token);
   query.Add("resourceVersion", options.resource_version);
   query.Add("resourceVersionMatch", options.resource_version_match);
-  Call call =
-      MakeCall("list", resource, {options.ns, ""}, query.On(CollectionPath(resource, options.ns)), "");
+  Call call = MakeCall("list", resource, {options.ns, ""}, query.On(CollectionPath(resource, options.ns)), "");
   call.request.method = "GET";
   call.request.headers.emplace_back("Accept", AcceptFor(options.metadata_only, true));
   return Run(std::move(call), deadline);
@@ -111,8 +108,7 @@ async::Task<Result<std::string>> Client::GetPath(std::string target, async::Dead
   return Run(std::move(call), deadline);
 }
 
-async::Task<Result<std::unique_ptr<net::BodyStream>>> Client::OpenWatch(Resource resource,
-                                                                        WatchOptions options,
+async::Task<Result<std::unique_ptr<net::BodyStream>>> Client::OpenWatch(Resource resource, WatchOptions options,
                                                                         async::Deadline deadline) {
   Query query;
   query.Add("watch", "true").AddIf(options.bookmarks, "allowWatchBookmarks", "true");
@@ -121,8 +117,7 @@ async::Task<Result<std::unique_ptr<net::BodyStream>>> Client::OpenWatch(Resource
   query.AddIf(options.send_initial_events, "sendInitialEvents", "true");
   query.AddIf(options.send_initial_events, "resourceVersionMatch", "NotOlderThan");
   if (options.timeout) query.Add("timeoutSeconds", int64_t(*options.timeout / 1s));
-  Call call =
-      MakeCall("watch", resource, {options.ns, ""}, query.On(CollectionPath(resource, options.ns)), "");
+  Call call = MakeCall("watch", resource, {options.ns, ""}, query.On(CollectionPath(resource, options.ns)), "");
   call.request.method = "GET";
   call.request.headers.emplace_back("Accept", AcceptFor(options.metadata_only, false));
   call.request.repeatable = true;
@@ -131,8 +126,7 @@ async::Task<Result<std::unique_ptr<net::BodyStream>>> Client::OpenWatch(Resource
   const Tick begin = loop_.Now();
   Result<std::unique_ptr<net::BodyStream>> stream = co_await transport_.Open(call.request, deadline);
   Note(call, id, stream ? (*stream)->status() : 0, loop_.Now() - begin);
-  if (!stream)
-    co_return Fail(ErrorFromTransport(std::move(stream).error(), Effect::kRead).WithContext(call.what));
+  if (!stream) co_return Fail(ErrorFromTransport(std::move(stream).error(), Effect::kRead).WithContext(call.what));
   if ((*stream)->status() == 200) {
     LogWarnings((*stream)->headers());
     co_return stream;
@@ -156,32 +150,29 @@ async::Task<Error> Client::RefusalOf(std::unique_ptr<net::BodyStream> stream, as
 
 // --- Writes ---------------------------------------------------------------------------------------------
 
-async::Task<Result<std::string>> Client::Create(Resource resource, Key key, std::string object,
-                                                WriteOptions options, async::Deadline deadline) {
-  const std::string path = options.subresource.empty() ? CollectionPath(resource, key.ns)
-                                                       : ObjectPath(resource, key, options.subresource);
-  return Write("create", "POST", "application/json", resource, key, path, std::move(object), options,
-               deadline);
+async::Task<Result<std::string>> Client::Create(Resource resource, Key key, std::string object, WriteOptions options,
+                                                async::Deadline deadline) {
+  const std::string path =
+      options.subresource.empty() ? CollectionPath(resource, key.ns) : ObjectPath(resource, key, options.subresource);
+  return Write("create", "POST", "application/json", resource, key, path, std::move(object), options, deadline);
 }
 
-async::Task<Result<std::string>> Client::Replace(Resource resource, Key key, std::string object,
-                                                 WriteOptions options, async::Deadline deadline) {
+async::Task<Result<std::string>> Client::Replace(Resource resource, Key key, std::string object, WriteOptions options,
+                                                 async::Deadline deadline) {
   const std::string path = ObjectPath(resource, key, options.subresource);
-  return Write("replace", "PUT", "application/json", resource, key, path, std::move(object), options,
-               deadline);
+  return Write("replace", "PUT", "application/json", resource, key, path, std::move(object), options, deadline);
 }
 
 async::Task<Result<std::string>> Client::Patch(Resource resource, Key key, PatchType type, std::string patch,
                                                WriteOptions options, async::Deadline deadline) {
   const std::string path = ObjectPath(resource, key, options.subresource);
-  return Write("patch", "PATCH", ContentTypeFor(type), resource, key, path, std::move(patch), options,
-               deadline);
+  return Write("patch", "PATCH", ContentTypeFor(type), resource, key, path, std::move(patch), options, deadline);
 }
 
 async::Task<Result<std::string>> Client::Write(std::string_view verb, std::string_view method,
-                                               std::string_view content_type, const Resource& resource,
-                                               const Key& key, const std::string& path, std::string body,
-                                               const WriteOptions& options, async::Deadline deadline) {
+                                               std::string_view content_type, const Resource& resource, const Key& key,
+                                               const std::string& path, std::string body, const WriteOptions& options,
+                                               async::Deadline deadline) {
   Query query;
   query.Add("fieldManager", options.field_manager.empty() ? options_.field_manager : options.field_manager);
   query.AddIf(options.dry_run, "dryRun", "All");
@@ -194,13 +185,13 @@ async::Task<Result<std::string>> Client::Write(std::string_view verb, std::strin
   return Run(std::move(call), deadline);
 }
 
-async::Task<Result<std::string>> Client::Apply(Resource resource, Key key, std::string object,
-                                               ApplyOptions options, async::Deadline deadline) {
+async::Task<Result<std::string>> Client::Apply(Resource resource, Key key, std::string object, ApplyOptions options,
+                                               async::Deadline deadline) {
   Query query;
   query.Add("fieldManager", options.field_manager.empty() ? options_.field_manager : options.field_manager);
   query.Add("force", options.force ? "true" : "false").AddIf(options.dry_run, "dryRun", "All");
-  Call call = MakeCall("apply", resource, key, query.On(ObjectPath(resource, key, options.subresource)),
-                       options.subresource);
+  Call call =
+      MakeCall("apply", resource, key, query.On(ObjectPath(resource, key, options.subresource)), options.subresource);
   call.effect = Effect::kWrite;
   call.retry_503 = true;
   call.request.method = "PATCH";
@@ -240,9 +231,9 @@ async::Task<Result<void>> Client::Evict(Key pod, DeleteOptions options, async::D
   call.request.method = "POST";
   call.request.headers.emplace_back("Accept", "application/json");
   call.request.headers.emplace_back("Content-Type", "application/json");
-  call.request.body = R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":)" +
-                      JsonQuoted(pod.name) + R"(,"namespace":)" + JsonQuoted(pod.ns) +
-                      R"(},"deleteOptions":)" + DeleteOptionsJson(options) + "}";
+  call.request.body = R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":)" + JsonQuoted(pod.name) +
+                      R"(,"namespace":)" + JsonQuoted(pod.ns) + R"(},"deleteOptions":)" + DeleteOptionsJson(options) +
+                      "}";
   const Result<std::string> done = co_await Run(std::move(call), deadline);
   if (!done) co_return Fail(done.error());
   co_return Result<void>();
@@ -250,8 +241,8 @@ async::Task<Result<void>> Client::Evict(Key pod, DeleteOptions options, async::D
 
 // --- All of them ----------------------------------------------------------------------------------------
 
-Client::Call Client::MakeCall(std::string_view verb, const Resource& resource, const Key& key,
-                              std::string target, std::string_view subresource) const {
+Client::Call Client::MakeCall(std::string_view verb, const Resource& resource, const Key& key, std::string target,
+                              std::string_view subresource) const {
   Call call;
   call.verb = verb;
   call.what = std::string(verb) + " " + std::string(resource.plural);
@@ -275,8 +266,7 @@ async::Task<Result<std::string>> Client::Run(Call call, async::Deadline deadline
     }
     Error error = response ? ErrorFromResponse(*response, call.effect)
                            : ErrorFromTransport(std::move(response).error(), call.effect);
-    const std::optional<Duration> wait =
-        RetryWait(call, error, response ? response->status : 0, tries, deadline);
+    const std::optional<Duration> wait = RetryWait(call, error, response ? response->status : 0, tries, deadline);
     if (!wait) co_return Fail(std::move(error).WithContext(call.what));
     co_await async::Sleep(loop_, *wait);
   }
@@ -294,8 +284,8 @@ async::Task<Result<net::Response>> Client::SendOnce(const Call& call, async::Dea
 std::optional<Duration> Client::RetryWait(const Call& call, const Error& error, int status, int tries,
                                           async::Deadline deadline) {
   const bool throttled = error.code() == Code::kThrottled && error.retry_after() && call.retry_429;
-  const bool unavailable = error.code() == Code::kUnavailable &&
-                           (call.effect == Effect::kRead || (status == 503 && call.retry_503));
+  const bool unavailable =
+      error.code() == Code::kUnavailable && (call.effect == Effect::kRead || (status == 503 && call.retry_503));
   if (!throttled && !unavailable) return std::nullopt;
   if (tries >= options_.tries) return std::nullopt;
   Duration wait = random_.Jittered(async::Backoff::Plain(kRetryWaits, tries), kRetryWaits.jitter);
@@ -323,16 +313,14 @@ void Client::Note(const Call& call, std::string_view id, int status, Duration to
         .Add();
     metrics
         .AddHistogram("rest_client_request_duration_seconds",
-                      "Request latency in seconds. Broken down by verb, and host.",
-                      net::Metrics::LatencyBounds(), {{"host", options_.host}, {"verb", call.request.method}})
+                      "Request latency in seconds. Broken down by verb, and host.", net::Metrics::LatencyBounds(),
+                      {{"host", options_.host}, {"verb", call.request.method}})
         .Observe(took);
   }
   if (!log::Enabled(log::Level::kDebug)) return;
-  log::Debug("request", {{"id", id},
-                         {"call", call.what},
-                         {"target", call.request.target},
-                         {"status", status},
-                         {"took_ms", took / 1ms}});
+  log::Debug(
+      "request",
+      {{"id", id}, {"call", call.what}, {"target", call.request.target}, {"status", status}, {"took_ms", took / 1ms}});
 }
 
 // `299 - "text"`, as the API server sends for deprecated versions and unknown fields. Once each is enough.

@@ -46,9 +46,9 @@ struct ListOptions {
   std::string ns = {};  // empty: all namespaces
   std::string label_selector = {};
   std::string field_selector = {};
-  int limit = 500;                    // objects a page; 0: all in one answer
-  std::string continue_token = {};    // of the page before; kGone when it is too old: begin anew
-  std::string resource_version = {};  // empty: what etcd has now. Never "0", which is any cache however old
+  int limit = 500;                          // objects a page; 0: all in one answer
+  std::string continue_token = {};          // of the page before; kGone when it is too old: begin anew
+  std::string resource_version = {};        // empty: what etcd has now. Never "0", which is any cache however old
   std::string resource_version_match = {};  // "Exact", "NotOlderThan"
   bool metadata_only = false;
 };
@@ -82,7 +82,7 @@ enum class PatchType : uint8_t { kJson, kMerge, kStrategic };
 enum class Propagation : uint8_t { kDefault, kBackground, kForeground, kOrphan };
 
 struct DeleteOptions {
-  std::string uid = {};  // kConflict when the object has another one; give it wherever it is known
+  std::string uid = {};               // kConflict when the object has another one; give it wherever it is known
   std::string resource_version = {};  // the same
   Propagation propagation = Propagation::kDefault;
   std::optional<int64_t> grace_seconds = {};
@@ -120,8 +120,7 @@ class Client {
   // --- Reads --------------------------------------------------------------------------------------------
 
   // The object as JSON. kNotFound: it is not there (or its kind, or its namespace).
-  async::Task<Result<std::string>> Get(Resource resource, Key key, GetOptions options,
-                                       async::Deadline deadline);
+  async::Task<Result<std::string>> Get(Resource resource, Key key, GetOptions options, async::Deadline deadline);
 
   // One page as JSON: a <Kind>List.
   async::Task<Result<std::string>> List(Resource resource, ListOptions options, async::Deadline deadline);
@@ -150,13 +149,13 @@ class Client {
 
   // kAlreadyExists when the name is taken. A subresource ("binding") is created on the object whose name
   // `name` is; otherwise `name` may stay empty, the object says it.
-  async::Task<Result<std::string>> Create(Resource resource, Key key, std::string object,
-                                          WriteOptions options, async::Deadline deadline);
+  async::Task<Result<std::string>> Create(Resource resource, Key key, std::string object, WriteOptions options,
+                                          async::Deadline deadline);
 
   // Puts `object` in place of the one there. kConflict when its metadata.resourceVersion is not the present
   // one.
-  async::Task<Result<std::string>> Replace(Resource resource, Key key, std::string object,
-                                           WriteOptions options, async::Deadline deadline);
+  async::Task<Result<std::string>> Replace(Resource resource, Key key, std::string object, WriteOptions options,
+                                           async::Deadline deadline);
 
   // Server-side apply: makes the fields in `object` (JSON) so, drops those applied before under the same
   // manager and not in it now, creates the object when it is not there.
@@ -170,13 +169,12 @@ class Client {
 
   // The object while it still ends (finalizers, grace), or a Status when it is gone already. kNotFound is an
   // answer that callers usually welcome; it is not hidden, since with `uid` set they may want to know.
-  async::Task<Result<std::string>> Delete(Resource resource, Key key, DeleteOptions options,
-                                          async::Deadline deadline);
+  async::Task<Result<std::string>> Delete(Resource resource, Key key, DeleteOptions options, async::Deadline deadline);
 
   // Everything that the selectors of `options` match in options.ns. REQUIRES: ns is not empty for a
   // namespaced kind.
-  async::Task<Result<std::string>> DeleteCollection(Resource resource, ListOptions selection,
-                                                    DeleteOptions options, async::Deadline deadline);
+  async::Task<Result<std::string>> DeleteCollection(Resource resource, ListOptions selection, DeleteOptions options,
+                                                    async::Deadline deadline);
 
   // Deletes a pod as far as its disruption budgets allow. kThrottled, at once: a budget says not now.
   async::Task<Result<void>> Evict(Key pod, DeleteOptions options, async::Deadline deadline);
@@ -197,8 +195,8 @@ class Client {
     return Decoded<T>(Apply(resource, std::move(key), std::move(object), std::move(options), deadline));
   }
   template <class T>
-  async::Task<Result<T>> Patch(Resource resource, Key key, PatchType type, std::string patch,
-                               WriteOptions options, async::Deadline deadline) {
+  async::Task<Result<T>> Patch(Resource resource, Key key, PatchType type, std::string patch, WriteOptions options,
+                               async::Deadline deadline) {
     return Decoded<T>(Patch(resource, std::move(key), type, std::move(patch), std::move(options), deadline));
   }
 
@@ -216,10 +214,9 @@ class Client {
                 std::string_view subresource) const;
   static void SetDelete(Call& call, const DeleteOptions& options);
   // Not a coroutine itself: its references need not outlive the call.
-  async::Task<Result<std::string>> Write(std::string_view verb, std::string_view method,
-                                         std::string_view content_type, const Resource& resource,
-                                         const Key& key, const std::string& path, std::string body,
-                                         const WriteOptions& options, async::Deadline deadline);
+  async::Task<Result<std::string>> Write(std::string_view verb, std::string_view method, std::string_view content_type,
+                                         const Resource& resource, const Key& key, const std::string& path,
+                                         std::string body, const WriteOptions& options, async::Deadline deadline);
   async::Task<Result<std::string>> Run(Call call, async::Deadline deadline);
   async::Task<Result<net::Response>> SendOnce(const Call& call, async::Deadline deadline);
   static async::Task<Error> RefusalOf(std::unique_ptr<net::BodyStream> stream, async::Deadline deadline);

@@ -64,15 +64,13 @@ TEST_F(KubeClientTest, GetAsksForOneObject) {
 
 TEST_F(KubeClientTest, ListPagesAndSelects) {
   wire_.ThenAnswer(200, testing::ListJson("ThingList", "test.capstan/v1", "7", {R"({"phase":"x"})"}, "more"));
-  ListOptions options{
-      .ns = "ns", .label_selector = "a=b", .limit = 2, .continue_token = "tok", .metadata_only = true};
+  ListOptions options{.ns = "ns", .label_selector = "a=b", .limit = 2, .continue_token = "tok", .metadata_only = true};
   const Result<Page<Thing>> page = Run(client_.List<Thing>(kThings, options, loop_.After(1s)));
   ASSERT_TRUE(page) << page.error().message();
   EXPECT_EQ(page->metadata.continue_token, "more");
   EXPECT_EQ(page->metadata.resource_version, "7");
   EXPECT_EQ(page->items.size(), 1u);
-  EXPECT_EQ(sent().target,
-            "/apis/test.capstan/v1/namespaces/ns/things?labelSelector=a%3Db&limit=2&continue=tok");
+  EXPECT_EQ(sent().target, "/apis/test.capstan/v1/namespaces/ns/things?labelSelector=a%3Db&limit=2&continue=tok");
   EXPECT_EQ(Header("Accept"), "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
 }
 
@@ -102,11 +100,10 @@ TEST_F(KubeClientTest, WritesAreWhatTheApiExpects) {
   ASSERT_TRUE(Run(client_.Replace(kThings, key_, "{3}", {.subresource = "status"}, deadline)));
   ASSERT_TRUE(Run(client_.Apply(kThings, key_, "{4}", {.field_manager = "other"}, deadline)));
   ASSERT_TRUE(Run(client_.Patch(kThings, key_, PatchType::kJson, "[5]", {.dry_run = true}, deadline)));
-  ASSERT_TRUE(Run(client_.Delete(
-      kThings, key_, {.uid = "u", .propagation = Propagation::kForeground, .grace_seconds = 0}, deadline)));
+  ASSERT_TRUE(Run(client_.Delete(kThings, key_,
+                                 {.uid = "u", .propagation = Propagation::kForeground, .grace_seconds = 0}, deadline)));
   ASSERT_TRUE(Run(client_.Evict(key_, {.uid = "u"}, deadline)));
-  const std::string things = "/apis/test.capstan/v1/namespaces/ns/things",
-                    pod = "/api/v1/namespaces/ns/pods/a";
+  const std::string things = "/apis/test.capstan/v1/namespaces/ns/things", pod = "/api/v1/namespaces/ns/pods/a";
   const struct {
     std::string method, target, content_type, body;
   } expected[] = {
@@ -217,12 +214,9 @@ TEST_F(KubeClientTest, CountsRequests) {
   ASSERT_TRUE(Get());
   ASSERT_FALSE(Patch());
   const std::string text = metrics_.Exposition();
-  EXPECT_THAT(text,
-              ::testing::HasSubstr(R"(rest_client_requests_total{code="200",host="h:1",method="GET"} 1)"));
-  EXPECT_THAT(text, ::testing::HasSubstr(
-                        R"(rest_client_requests_total{code="<error>",host="h:1",method="PATCH"} 1)"));
-  EXPECT_THAT(text,
-              ::testing::HasSubstr(R"(rest_client_request_duration_seconds_count{host="h:1",verb="GET"} 1)"));
+  EXPECT_THAT(text, ::testing::HasSubstr(R"(rest_client_requests_total{code="200",host="h:1",method="GET"} 1)"));
+  EXPECT_THAT(text, ::testing::HasSubstr(R"(rest_client_requests_total{code="<error>",host="h:1",method="PATCH"} 1)"));
+  EXPECT_THAT(text, ::testing::HasSubstr(R"(rest_client_request_duration_seconds_count{host="h:1",verb="GET"} 1)"));
 }
 
 TEST_F(KubeClientTest, AnAnswerThatMakesNoSenseIsNotAnObject) {
@@ -283,8 +277,7 @@ TEST(Errors, AnotherUidIsAConflict) {
 }
 
 TEST(Errors, AnswersOfOthersAreQuotedInPart) {
-  EXPECT_EQ(ErrorFromResponse({502, {}, "Bad Gateway\n"}, Effect::kRead).message(),
-            "HTTP status 502: Bad Gateway");
+  EXPECT_EQ(ErrorFromResponse({502, {}, "Bad Gateway\n"}, Effect::kRead).message(), "HTTP status 502: Bad Gateway");
   EXPECT_EQ(ErrorFromResponse({502, {}, ""}, Effect::kRead).message(), "HTTP status 502");
   EXPECT_LT(ErrorFromResponse({502, {}, std::string(5000, 'x')}, Effect::kRead).message().size(), 300u);
 }

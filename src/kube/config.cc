@@ -58,8 +58,7 @@ class Files {
     try {
       return Add(path, YAML::Load(text));
     } catch (const YAML::Exception& error) {
-      return Fail(Code::kInvalid,
-                  path + ": not YAML: line " + std::to_string(error.mark.line + 1) + ": " + error.msg);
+      return Fail(Code::kInvalid, path + ": not YAML: line " + std::to_string(error.mark.line + 1) + ": " + error.msg);
     }
   }
 
@@ -73,8 +72,7 @@ class Files {
       if (!root.Has(list)) continue;
       if (!root.node[list].IsSequence()) return Wrong(root.file, list, "must be a list");
       for (const YAML::Node& entry : root.node[list]) {
-        if (!entry.IsMap() || !entry["name"] || !entry["name"].IsScalar() || entry["name"].Scalar() != name)
-          continue;
+        if (!entry.IsMap() || !entry["name"] || !entry["name"].IsScalar() || entry["name"].Scalar() != name) continue;
         const std::string field = std::string(list) + "[" + name + "]." + inner;
         if (!entry[inner] || !entry[inner].IsMap()) return Wrong(root.file, field, "is missing");
         return Section{entry[inner], root.file, field};
@@ -140,12 +138,12 @@ Result<void> ReadCluster(const Section& cluster, Config& config, CredentialSourc
 }
 
 Result<void> ReadUser(const Section& user, CredentialSources& sources) {
-  CAPSTAN_CHECK_OK(RefuseUnsupported(
-      user, {{"exec", "exec plugins are not supported yet; give a token or a client certificate"},
-             {"auth-provider", "is no longer supported by Kubernetes itself"},
-             {"username", "passwords are not supported by Kubernetes since 1.19"},
-             {"password", "passwords are not supported by Kubernetes since 1.19"},
-             {"as", "impersonation is not supported yet"}}));
+  CAPSTAN_CHECK_OK(
+      RefuseUnsupported(user, {{"exec", "exec plugins are not supported yet; give a token or a client certificate"},
+                               {"auth-provider", "is no longer supported by Kubernetes itself"},
+                               {"username", "passwords are not supported by Kubernetes since 1.19"},
+                               {"password", "passwords are not supported by Kubernetes since 1.19"},
+                               {"as", "impersonation is not supported yet"}}));
   CAPSTAN_TRY(sources.certificate, FileOrData(user, "client-certificate"));
   CAPSTAN_TRY(sources.key, FileOrData(user, "client-key"));
   if (sources.certificate.given() != sources.key.given()) {
@@ -163,8 +161,7 @@ Result<void> ReadUser(const Section& user, CredentialSources& sources) {
 }
 
 Result<Config> Choose(const Files& files, const std::string& context_name) {
-  if (context_name.empty())
-    return Wrong(files.first_file(), "current-context", "is missing; say which context to use");
+  if (context_name.empty()) return Wrong(files.first_file(), "current-context", "is missing; say which context to use");
   CAPSTAN_TRY(const Section context, files.Find("contexts", "context", context_name));
   CAPSTAN_TRY(const std::string cluster_name, context.Text("cluster"));
   if (cluster_name.empty()) return Wrong(context.file, context.FieldOf("cluster"), "is missing");
@@ -205,14 +202,11 @@ Result<Config> ConfigFromFiles(const std::vector<std::string>& paths, std::strin
   }
 }
 
-Result<Config> ConfigFromServiceAccount(std::string_view host, std::string_view port,
-                                        const std::string& folder) {
-  const std::string bracketed =
-      host.find(':') == host.npos ? std::string(host) : "[" + std::string(host) + "]";
+Result<Config> ConfigFromServiceAccount(std::string_view host, std::string_view port, const std::string& folder) {
+  const std::string bracketed = host.find(':') == host.npos ? std::string(host) : "[" + std::string(host) + "]";
   const std::string url = "https://" + bracketed + ":" + std::string(port);
   Result<net::Endpoint> endpoint = net::Endpoint::Parse(url);
-  if (!endpoint)
-    return Fail(Code::kInvalid, "KUBERNETES_SERVICE_HOST and _PORT: " + endpoint.error().message());
+  if (!endpoint) return Fail(Code::kInvalid, "KUBERNETES_SERVICE_HOST and _PORT: " + endpoint.error().message());
 
   CredentialSources sources;
   sources.token = Source::File(folder + "/token", "the service account's token");
@@ -245,8 +239,7 @@ Result<Config> LoadConfig(const ConfigOptions& options) {
   const std::string own = Environment("HOME") + "/.kube/config";
   if (Exists(own)) return ConfigFromFiles({own}, options.context);
   return Fail(Code::kNotFound, "no Kubernetes configuration: no file in $KUBECONFIG (\"" + listed +
-                                   "\"), no service account ($KUBERNETES_SERVICE_HOST is not set), and no " +
-                                   own);
+                                   "\"), no service account ($KUBERNETES_SERVICE_HOST is not set), and no " + own);
 }
 
 }  // namespace capstan::kube

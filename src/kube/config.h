@@ -15,7 +15,7 @@ struct Config {
   net::Endpoint server = {};
   std::shared_ptr<net::Credentials> credentials = {};  // re-reads its files when they change
   std::string ns = {};      // the context's or the pod's own namespace; "default" when none is named
-  std::string source = {};  // for messages: "context demo of /root/.kube/config", "the pod's service account"
+  std::string source = {};  // for messages: "context demo of ~/.kube/config", "the pod's service account"
 };
 
 struct ConfigOptions {
@@ -26,7 +26,7 @@ struct ConfigOptions {
 // The first of these that exists, as other Kubernetes programs choose: options.kubeconfig; the files in
 // $KUBECONFIG; the service account, when $KUBERNETES_SERVICE_HOST is set; ~/.kube/config.
 //
-// kInvalid names file and field: `/root/.kube/config: users[admin].user.client-key-data: not base64`.
+// kInvalid names file and field: `~/.kube/config: users[admin].user.client-key-data: not base64`.
 // kNotFound when there is no configuration anywhere, with the places that were tried. TLS checks cannot be
 // switched off: insecure-skip-tls-verify: true is refused. Exec plugins, auth-provider and passwords are
 // refused by name.
@@ -37,8 +37,7 @@ Result<Config> LoadConfig(const ConfigOptions& options = {});
 Result<Config> ConfigFromFiles(const std::vector<std::string>& paths, std::string_view context = {});
 
 // From the files of a service account. REQUIRES: host and port as in KUBERNETES_SERVICE_HOST and _PORT.
-Result<Config> ConfigFromServiceAccount(
-    std::string_view host, std::string_view port,
-    const std::string& folder = "/var/run/secrets/kubernetes.io/serviceaccount");
+Result<Config> ConfigFromServiceAccount(std::string_view host, std::string_view port,
+                                        const std::string& folder = "/var/run/secrets/kubernetes.io/serviceaccount");
 
 }  // namespace capstan::kube

@@ -41,8 +41,7 @@ class ConfigTest : public ::testing::Test {
   }
   Result<Config> Load(const std::string& text) { return ConfigFromFiles({Write("config", text)}); }
   Result<std::string> Token(const Config& config) {
-    const Result<Secret> token =
-        net::testing::RunTask(loop_, config.credentials->BearerToken(loop_.After(1s)));
+    const Result<Secret> token = net::testing::RunTask(loop_, config.credentials->BearerToken(loop_.After(1s)));
     if (!token) return Fail(token.error());
     return std::string(token->Reveal());
   }
@@ -65,8 +64,7 @@ TEST_F(ConfigTest, ReadsInlineMaterial) {
   const Result<Config> config = Load(Kubeconfig(
       "server: 'https://10.0.0.1:6443', tls-server-name: kubernetes, certificate-authority-data: " +
           Base64(authority.certificate_pem()),
-      "client-certificate-data: " + Base64(pair.certificate_pem) +
-          ", client-key-data: " + Base64(pair.key_pem)));
+      "client-certificate-data: " + Base64(pair.certificate_pem) + ", client-key-data: " + Base64(pair.key_pem)));
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_EQ(config->server.ToString(), "https://10.0.0.1:6443");
   EXPECT_EQ(config->ns, "slurm");
@@ -145,8 +143,7 @@ TEST_F(ConfigTest, ErrorsNameFileAndField) {
        "config: clusters[c].cluster.certificate-authority-data: not base64"},
       {Kubeconfig(good + ", certificate-authority: nope.crt", ""),
        "certificate-authority: reading " + folder_ + "/nope.crt: No such file"},
-      {Kubeconfig(good, "exec: {command: aws}"),
-       "config: users[u].user.exec: exec plugins are not supported yet"},
+      {Kubeconfig(good, "exec: {command: aws}"), "config: users[u].user.exec: exec plugins are not supported yet"},
       {Kubeconfig(good, "username: admin"), "config: users[u].user.username: passwords are not supported"},
       {Kubeconfig(good, "as: admin"), "config: users[u].user.as: impersonation is not supported yet"},
       {Kubeconfig(good, "client-certificate-data: QQ=="), "config: users[u].user.client-key: is missing"},
@@ -192,8 +189,7 @@ TEST_F(ConfigTest, AServiceAccountIsWhatAPodIsGiven) {
   std::filesystem::remove(folder_ + "/sa/token");
   const Result<Config> without = ConfigFromServiceAccount("10.0.0.1", "443", folder_ + "/sa");
   ASSERT_FALSE(without);
-  EXPECT_THAT(without.error().message(),
-              HasSubstr("the service account's token: reading " + folder_ + "/sa/token"));
+  EXPECT_THAT(without.error().message(), HasSubstr("the service account's token: reading " + folder_ + "/sa/token"));
 }
 
 TEST_F(ConfigTest, AnEmptyTokenIsNotAnAnonymousUser) {

@@ -104,9 +104,8 @@ std::string MessageOf(const Status& status) {
 std::string MessageWithoutStatus(const net::Response& response) {
   std::string message = "HTTP status " + std::to_string(response.status);
   const std::string_view body = Trim(std::string_view(response.body).substr(0, kQuotedBytes));
-  const bool text = !body.empty() && std::ranges::none_of(body, [](unsigned char c) {
-    return c < ' ' && c != '\n' && c != '\t';
-  });
+  const bool text =
+      !body.empty() && std::ranges::none_of(body, [](unsigned char c) { return c < ' ' && c != '\n' && c != '\t'; });
   return text ? message + ": " + std::string(body) : message;
 }
 
@@ -117,8 +116,7 @@ bool IsOtherUid(const Status& status) {
 }
 
 Error FromStatus(const Status& status, int code, Effect effect) {
-  const Code meaning =
-      code == 422 && IsOtherUid(status) ? Code::kConflict : CodeFor(code, status.reason, effect);
+  const Code meaning = code == 422 && IsOtherUid(status) ? Code::kConflict : CodeFor(code, status.reason, effect);
   Error error(meaning, MessageOf(status));
   if (status.details.retry_after_seconds > 0)
     error.SetRetryAfter(std::chrono::seconds(status.details.retry_after_seconds));
@@ -129,8 +127,7 @@ Error FromStatus(const Status& status, int code, Effect effect) {
 
 Error ErrorFromResponse(const net::Response& response, Effect effect) {
   const Result<Status> status = json::Decode<Status>(response.body);
-  const bool is_status =
-      status && status->kind == "Status" && !(status->message.empty() && status->reason.empty());
+  const bool is_status = status && status->kind == "Status" && !(status->message.empty() && status->reason.empty());
   Error error = is_status ? FromStatus(*status, response.status, effect)
                           : Error(CodeFor(response.status, "", effect), MessageWithoutStatus(response));
   if (const auto seconds = ParseInt(net::Find(response.headers, "Retry-After"));

@@ -30,8 +30,7 @@ std::optional<Type> ParseType(std::string_view text) {
 struct MetadataOnly {
   json::ObjectMeta metadata;
   static const json::Schema& Schema() {
-    static const json::Schema schema =
-        json::Object<MetadataOnly>({json::Field<&MetadataOnly::metadata>("metadata")});
+    static const json::Schema schema = json::Object<MetadataOnly>({json::Field<&MetadataOnly::metadata>("metadata")});
     return schema;
   }
 };
@@ -54,8 +53,7 @@ Result<WatchEvent> Feed::Take(std::string_view line, size_t readable, Tick now) 
 Result<WatchEvent> Feed::TakeUnread(std::string_view line, const Error& why, Tick now) {
   CAPSTAN_TRY(const auto event, json::Decode<WatchLine<json::Raw>>(line));
   const auto type = ParseType(event.type);
-  if (!type)
-    return Fail(Code::kInvalid, "the watch sent an event of type \"" + event.type.substr(0, 40) + "\"");
+  if (!type) return Fail(Code::kInvalid, "the watch sent an event of type \"" + event.type.substr(0, 40) + "\"");
   if (*type == Type::kError) return WatchEvent{.type = *type, .error = ErrorFromStatus(event.object.text)};
   CAPSTAN_TRY(const MetadataOnly object, json::Decode<MetadataOnly>(event.object.text));
   heard_at_ = now;
@@ -130,8 +128,7 @@ void Feed::Hear(std::unique_ptr<AnyObject> object) {
     entry.heard = std::move(object);
     entry.listed = list_;
     entry.hidden = Buried(meta.uid);
-    if (entry.own && entry.own->meta().resource_version <= meta.resource_version)
-      store_.Retire(std::move(entry.own));
+    if (entry.own && entry.own->meta().resource_version <= meta.resource_version) store_.Retire(std::move(entry.own));
   });
   std::erase_if(provisional_, [&](const Provisional& own) {
     return own.version <= meta.resource_version && own.key.name == meta.name && own.key.ns == meta.namespace_;
@@ -171,8 +168,7 @@ void Feed::Uncover(Pick pick) {
   std::vector<Provisional> leaving;
   std::erase_if(provisional_, [&](Provisional& own) { return pick(own) && (leaving.push_back(own), true); });
   for (const Provisional& own : leaving) {
-    store_.Edit(own.key.ns, own.key.name,
-                [&](AnyStore::Entry& entry) { store_.Retire(std::move(entry.own)); });
+    store_.Edit(own.key.ns, own.key.name, [&](AnyStore::Entry& entry) { store_.Retire(std::move(entry.own)); });
   }
 }
 
@@ -254,13 +250,11 @@ void Feed::Sweep() {
 
 void Feed::RetireTombstones() {
   std::vector<Tombstone> leaving;
-  std::erase_if(tombstones_,
-                [&](Tombstone& own) { return own.list < list_ && (leaving.push_back(own), true); });
+  std::erase_if(tombstones_, [&](Tombstone& own) { return own.list < list_ && (leaving.push_back(own), true); });
   for (const Tombstone& own : leaving) {
     if (store_.FindEntry(own.key.ns, own.key.name) == nullptr) continue;
-    store_.Edit(own.key.ns, own.key.name, [&](AnyStore::Entry& entry) {
-      entry.hidden = entry.heard && Buried(entry.heard->meta().uid);
-    });
+    store_.Edit(own.key.ns, own.key.name,
+                [&](AnyStore::Entry& entry) { entry.hidden = entry.heard && Buried(entry.heard->meta().uid); });
   }
 }
 
@@ -273,8 +267,7 @@ std::vector<Key> Feed::KeysInScope(bool unlisted_only) const {
   for (const AnyStore::Entry& entry : store_.entries_) {
     const json::ObjectMeta& meta = entry.meta();
     if (!ns_.empty() && meta.namespace_ != ns_) continue;
-    if (!unlisted_only || (entry.heard && entry.listed != list_))
-      keys.push_back({meta.namespace_, meta.name});
+    if (!unlisted_only || (entry.heard && entry.listed != list_)) keys.push_back({meta.namespace_, meta.name});
   }
   return keys;
 }

@@ -108,8 +108,7 @@ class Feed {
   std::optional<Tick> heard_at_;
   std::vector<Provisional> provisional_;
   std::vector<Tombstone> tombstones_;
-  std::vector<std::unique_ptr<AnyObject>>
-      aside_;  // listed in versions older than the frontier and not known like that
+  std::vector<std::unique_ptr<AnyObject>> aside_;  // listed in versions older than the frontier and not known like that
 };
 
 }  // namespace capstan::kube

@@ -101,8 +101,7 @@ constexpr Name kTermsKnown[] = {"requiredDuringSchedulingIgnoredDuringExecution"
                                 "preferredDuringSchedulingIgnoredDuringExecution"};
 constexpr MergeShape kPodTerms{.fields = kPodTermFields, .known = kTermsKnown};
 // Required node terms are alternatives: appending one would weaken the others. They are replaced.
-constexpr MergeField kNodeTermFields[] = {
-    {.name = "preferredDuringSchedulingIgnoredDuringExecution", .append = true}};
+constexpr MergeField kNodeTermFields[] = {{.name = "preferredDuringSchedulingIgnoredDuringExecution", .append = true}};
 constexpr MergeShape kNodeTerms{.fields = kNodeTermFields, .known = kTermsKnown};
 constexpr MergeField kAffinityFields[] = {{.name = "nodeAffinity", .shape = &kNodeTerms},
                                           {.name = "podAffinity", .shape = &kPodTerms},
@@ -110,9 +109,8 @@ constexpr MergeField kAffinityFields[] = {{.name = "nodeAffinity", .shape = &kNo
 constexpr Name kAffinityKnown[] = {"nodeAffinity", "podAffinity", "podAntiAffinity"};
 constexpr MergeShape kAffinity{.fields = kAffinityFields, .known = kAffinityKnown};
 
-constexpr MergeField kDnsFields[] = {{.name = "nameservers", .append = true},
-                                     {.name = "searches", .append = true},
-                                     {.name = "options", .keys = kName}};
+constexpr MergeField kDnsFields[] = {
+    {.name = "nameservers", .append = true}, {.name = "searches", .append = true}, {.name = "options", .keys = kName}};
 constexpr Name kDnsKnown[] = {"nameservers", "searches", "options"};
 constexpr MergeShape kDns{.fields = kDnsFields, .known = kDnsKnown};
 
@@ -221,8 +219,7 @@ const MergeShape kPersistentVolumeClaimSpecShape{.fields = {}, .known = kClaimKn
 
 namespace {
 constexpr MergeShape kPod{.fields = kPodFields, .known = kPodKnown};
-constexpr MergeField kTemplateFields[] = {{.name = "metadata", .shape = &kMetadata},
-                                          {.name = "spec", .shape = &kPod}};
+constexpr MergeField kTemplateFields[] = {{.name = "metadata", .shape = &kMetadata}, {.name = "spec", .shape = &kPod}};
 constexpr Name kTemplateKnown[] = {"metadata", "spec"};
 constexpr Name kStrategyKnown[] = {"type", "rollingUpdate"};
 }  // namespace

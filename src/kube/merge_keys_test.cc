@@ -28,8 +28,7 @@ TEST(MergeKeys, EveryListOfTheCoreKindsMergesByItsRule) {
       {kPodSpecShape, R"({"volumes":[{"name":"v","emptyDir":{}}]})",
        R"({"volumes":[{"name":"v","configMap":{"name":"c"}}]})",
        R"({"volumes":[{"name":"v","configMap":{"name":"c"}}]})"},
-      {kPodSpecShape, R"({"tolerations":[{"key":"worker"}]})",
-       R"({"tolerations":[{"key":"mine"},{"key":"worker"}]})",
+      {kPodSpecShape, R"({"tolerations":[{"key":"worker"}]})", R"({"tolerations":[{"key":"mine"},{"key":"worker"}]})",
        R"({"tolerations":[{"key":"worker"},{"key":"mine"}]})"},
       {kPodSpecShape, R"({"tolerations":[{"key":"worker"}]})",
        R"({"tolerations":[{"$patch":"replace"},{"key":"mine"}]})", R"({"tolerations":[{"key":"mine"}]})"},
@@ -69,13 +68,12 @@ TEST(MergeKeys, EveryListOfTheCoreKindsMergesByItsRule) {
       {kContainerShape, R"({"command":["a"],"args":["b"]})", R"({"command":["c","d"]})",
        R"({"command":["c","d"],"args":["b"]})"},
       {kServiceSpecShape, R"({"ports":[{"port":80}],"type":"ClusterIP"})",
-       R"({"ports":[{"port":80,"nodePort":30000}]})",
-       R"({"ports":[{"port":80,"nodePort":30000}],"type":"ClusterIP"})"},
+       R"({"ports":[{"port":80,"nodePort":30000}]})", R"({"ports":[{"port":80,"nodePort":30000}],"type":"ClusterIP"})"},
       {kPodTemplateShape, R"({"metadata":{"labels":{"a":"1"}},"spec":{"hostname":"x"}})",
        R"({"metadata":{"labels":{"a":"","b":"2"}},"spec":{"hostname":""}})",
        R"({"metadata":{"labels":{"a":"","b":"2"}},"spec":{"hostname":""}})"},
-      {kPersistentVolumeClaimSpecShape, R"({"accessModes":["ReadWriteOnce"]})",
-       R"({"accessModes":["ReadWriteMany"]})", R"({"accessModes":["ReadWriteMany"]})"},
+      {kPersistentVolumeClaimSpecShape, R"({"accessModes":["ReadWriteOnce"]})", R"({"accessModes":["ReadWriteMany"]})",
+       R"({"accessModes":["ReadWriteMany"]})"},
   };
   for (const Case& c : cases) {
     json::Value value = J(c.base);
@@ -87,10 +85,9 @@ TEST(MergeKeys, EveryListOfTheCoreKindsMergesByItsRule) {
 
 TEST(MergeKeys, NamesMisspeltFields) {
   json::Value value = J(R"({"spec":{"nodeSelecter":{},"containers":[{"name":"a","img":"x"},{"name":"a"}]}})");
-  EXPECT_EQ(
-      json::Normalize(value, kPodTemplateShape),
-      (std::vector<std::string>{"spec.nodeSelecter is not a field that Kubernetes is known to have here",
-                                "spec.containers has name \"a\" twice; the last one is taken"}));
+  EXPECT_EQ(json::Normalize(value, kPodTemplateShape),
+            (std::vector<std::string>{"spec.nodeSelecter is not a field that Kubernetes is known to have here",
+                                      "spec.containers has name \"a\" twice; the last one is taken"}));
 }
 
 }  // namespace

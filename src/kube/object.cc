@@ -31,8 +31,7 @@ struct Walk {
     if (walk.container == json::Kind::kOptional) return;
     walk.bytes += ElementBytes(walk.element);
     if (walk.container == json::Kind::kMap) {
-      walk.bytes +=
-          kTreeNode + sizeof(std::string) + (key.size() > kInlineText ? key.size() + 1 + kAllocation : 0);
+      walk.bytes += kTreeNode + sizeof(std::string) + (key.size() > kInlineText ? key.size() + 1 + kAllocation : 0);
     }
   }
 };
@@ -47,8 +46,7 @@ size_t HeapBytes(const json::Type& type, const void* value) {
       return TextBytes(static_cast<const json::Raw*>(value)->text);
     case json::Kind::kObject: {
       size_t bytes = 0;
-      for (const json::Member& member : type.schema().members())
-        bytes += HeapBytes(member.type(), member.at(value));
+      for (const json::Member& member : type.schema().members()) bytes += HeapBytes(member.type(), member.at(value));
       return bytes;
     }
     case json::Kind::kOptional:

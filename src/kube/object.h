@@ -30,9 +30,7 @@ class ObjectOf final : public AnyObject {
  public:
   explicit ObjectOf(T object) : value(std::move(object)) {}
   const json::ObjectMeta& meta() const override { return value.metadata; }
-  bool SameAs(const AnyObject& other) const override {
-    return value == static_cast<const ObjectOf&>(other).value;
-  }
+  bool SameAs(const AnyObject& other) const override { return value == static_cast<const ObjectOf&>(other).value; }
   size_t bytes() const override { return sizeof(*this) + HeapBytes(json::kType<T>, &value); }
 
   T value;
@@ -51,9 +49,8 @@ struct Change {
   What what;
   std::string_view ns;
   std::string_view name;
-  std::string_view uid;  // of the object there now; of the one that was there, when removed
-  std::string_view
-      old_uid;  // of the one before; another than `uid` when the name was used again; "" when added
+  std::string_view uid;      // of the object there now; of the one that was there, when removed
+  std::string_view old_uid;  // of the one before; another than `uid` when the name was used again; "" when added
   // Every index entry that the object was in before or is in now: who reads one of them may see something
   // else now.
   std::span<const IndexEntry> touched;

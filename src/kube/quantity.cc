@@ -50,8 +50,7 @@ std::string Digits(Wide value) {
 Wide CeilingOf(Wide value, Wide unit) { return value / unit + (value % unit > 0 ? 1 : 0); }
 
 int64_t Clamped(Wide value) {
-  return int64_t(
-      std::clamp<Wide>(value, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()));
+  return int64_t(std::clamp<Wide>(value, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()));
 }
 
 // "-12.50" apart: the digits as one number, and how many of them stand behind the point.

@@ -44,9 +44,7 @@ class Quantity {
 
   // By value; "1Gi" equals "1024Mi".
   friend bool operator==(const Quantity& a, const Quantity& b) { return a.nano_ == b.nano_; }
-  friend std::strong_ordering operator<=>(const Quantity& a, const Quantity& b) {
-    return a.nano_ <=> b.nano_;
-  }
+  friend std::strong_ordering operator<=>(const Quantity& a, const Quantity& b) { return a.nano_ <=> b.nano_; }
 
  private:
   enum class Form : uint8_t { kDecimal, kBinary, kExponent };

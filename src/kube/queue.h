@@ -106,9 +106,8 @@ class Queue {
   };
   using Place = typename std::map<K, Slot>::iterator;
   struct Turns {
-    uint64_t now = 0;  // of the key that was taken last
-    std::map<uint64_t, uint64_t>
-        next;  // group -> the turn of its next key; those not after `now` are dropped
+    uint64_t now = 0;                   // of the key that was taken last
+    std::map<uint64_t, uint64_t> next;  // group -> the turn of its next key; those not after `now` are dropped
   };
 
   void Want(const K& key, Tick at, Priority priority);
@@ -204,17 +203,15 @@ std::vector<typename Queue<K>::InFlight> Queue<K>::Stuck(Tick now, Duration long
   for (const auto& [key, slot] : slots_) {
     if (slot.in_flight && now - slot.taken_at > longer_than) stuck.push_back({key, now - slot.taken_at});
   }
-  std::ranges::sort(stuck, [](const InFlight& a, const InFlight& b) {
-    return std::tie(b.age, a.key) < std::tie(a.age, b.key);
-  });
+  std::ranges::sort(
+      stuck, [](const InFlight& a, const InFlight& b) { return std::tie(b.age, a.key) < std::tie(a.age, b.key); });
   return stuck;
 }
 
 template <class K>
 Duration Queue<K>::OldestReady(Tick now) const {
   Duration oldest{0};
-  for (const auto& entry : ready_)
-    oldest = std::max(oldest, now - slots_.find(*std::get<3>(entry))->second.ready_at);
+  for (const auto& entry : ready_) oldest = std::max(oldest, now - slots_.find(*std::get<3>(entry))->second.ready_at);
   return oldest;
 }
 

@@ -23,8 +23,7 @@ std::string ObjectPath(const Resource& resource, const Key& key, std::string_vie
 
 std::string PercentEncoded(std::string_view text) {
   constexpr std::string_view kHexDigits = "0123456789ABCDEF";
-  constexpr std::string_view kUnreserved =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+  constexpr std::string_view kUnreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
   std::string out;
   out.reserve(text.size());
   for (const unsigned char c : text) {

@@ -33,20 +33,17 @@ inline constexpr Resource kServices{"", "v1", "services", "Service", true};
 inline constexpr Resource kConfigMaps{"", "v1", "configmaps", "ConfigMap", true};
 inline constexpr Resource kSecrets{"", "v1", "secrets", "Secret", true};
 inline constexpr Resource kServiceAccounts{"", "v1", "serviceaccounts", "ServiceAccount", true};
-inline constexpr Resource kPersistentVolumeClaims{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim",
-                                                  true};
+inline constexpr Resource kPersistentVolumeClaims{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", true};
 inline constexpr Resource kNodes{"", "v1", "nodes", "Node", false};
 inline constexpr Resource kNamespaces{"", "v1", "namespaces", "Namespace", false};
 inline constexpr Resource kEvents{"events.k8s.io", "v1", "events", "Event", true};
 inline constexpr Resource kStatefulSets{"apps", "v1", "statefulsets", "StatefulSet", true};
 inline constexpr Resource kDeployments{"apps", "v1", "deployments", "Deployment", true};
-inline constexpr Resource kControllerRevisions{"apps", "v1", "controllerrevisions", "ControllerRevision",
-                                               true};
-inline constexpr Resource kPodDisruptionBudgets{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget",
-                                                true};
+inline constexpr Resource kControllerRevisions{"apps", "v1", "controllerrevisions", "ControllerRevision", true};
+inline constexpr Resource kPodDisruptionBudgets{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", true};
 inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases", "Lease", true};
-inline constexpr Resource kCustomResourceDefinitions{
-    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", false};
+inline constexpr Resource kCustomResourceDefinitions{"apiextensions.k8s.io", "v1", "customresourcedefinitions",
+                                                     "CustomResourceDefinition", false};
 
 // Names one object among those of its kind. Ordered by namespace, then name. Two objects that lived one after
 // the other under one name have the same Key and different UIDs.

@@ -11,8 +11,7 @@ TEST(Resource, PathsAreThoseOfTheApiServer) {
   EXPECT_EQ(CollectionPath(kNodes, "ignored"), "/api/v1/nodes");
   EXPECT_EQ(CollectionPath(kLeases, "a"), "/apis/coordination.k8s.io/v1/namespaces/a/leases");
   EXPECT_EQ(ObjectPath(kPods, {"a", "b"}), "/api/v1/namespaces/a/pods/b");
-  EXPECT_EQ(ObjectPath(kStatefulSets, {"a", "b"}, "scale"),
-            "/apis/apps/v1/namespaces/a/statefulsets/b/scale");
+  EXPECT_EQ(ObjectPath(kStatefulSets, {"a", "b"}, "scale"), "/apis/apps/v1/namespaces/a/statefulsets/b/scale");
   EXPECT_EQ(ObjectPath(kNodes, {"", "n"}), "/api/v1/nodes/n");
 }
 

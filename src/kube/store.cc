@@ -20,8 +20,8 @@ std::vector<std::string> OwnerUid(const AnyObject& object) {
 // Puts `after` where `before` was, or would be; either may be null.
 void Exchange(std::vector<const AnyObject*>& list, const AnyObject* before, const AnyObject* after) {
   const json::ObjectMeta& meta = (after ? after : before)->meta();
-  const auto at = std::ranges::lower_bound(list, KeyView(meta), {},
-                                           [](const AnyObject* o) { return KeyView(o->meta()); });
+  const auto at =
+      std::ranges::lower_bound(list, KeyView(meta), {}, [](const AnyObject* o) { return KeyView(o->meta()); });
   if (!before)
     list.insert(at, after);
   else if (after)
@@ -54,8 +54,7 @@ Feed& AnyStore::AddFeed(std::string_view ns) {
 }
 
 void AnyStore::RemoveFeed(std::string_view ns) {
-  const auto at =
-      std::ranges::find(feeds_, ns, [](const auto& feed) { return std::string_view(feed->ns()); });
+  const auto at = std::ranges::find(feeds_, ns, [](const auto& feed) { return std::string_view(feed->ns()); });
   if (at == feeds_.end()) return;
   for (const Key& key : (*at)->KeysInScope(false)) {
     Edit(key.ns, key.name, [&](Entry& entry) {
@@ -84,8 +83,7 @@ bool AnyStore::Synced() const {
 }
 
 bool AnyStore::Live(Tick now, Duration silence) const {
-  return !feeds_.empty() &&
-         std::ranges::all_of(feeds_, [&](const auto& feed) { return feed->Live(now, silence); });
+  return !feeds_.empty() && std::ranges::all_of(feeds_, [&](const auto& feed) { return feed->Live(now, silence); });
 }
 
 bool AnyStore::Suspect() const {
@@ -105,8 +103,7 @@ Result<bool> AnyStore::Answered(std::string_view object_json, Tick now) {
 }
 
 Result<bool> AnyStore::AnsweredAny(std::unique_ptr<AnyObject> object, Tick now) {
-  if (object->meta().name.empty())
-    return Fail(Code::kInvalid, "metadata.name is empty, the answer holds no object");
+  if (object->meta().name.empty()) return Fail(Code::kInvalid, "metadata.name is empty, the answer holds no object");
   Feed* feed = FeedFor(object->meta().namespace_);
   return feed != nullptr && feed->Answered(std::move(object), now);
 }
@@ -149,8 +146,7 @@ AnyStore::Counts AnyStore::counts() const {
     counts.tombstones += feed->tombstones_.size();
   }
   for (const Entry& entry : entries_) {
-    for (const AnyObject* object : {entry.heard.get(), entry.own.get()})
-      counts.bytes += object ? object->bytes() : 0;
+    for (const AnyObject* object : {entry.heard.get(), entry.own.get()}) counts.bytes += object ? object->bytes() : 0;
   }
   for (const Index& index : indexes_) {
     for (const auto& [value, list] : index.lists) {

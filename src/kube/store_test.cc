@@ -377,8 +377,7 @@ TEST_F(StoreTest, PagesAreAListToo) {
   ASSERT_TRUE(page);
   EXPECT_EQ(page->version, 20u);
   EXPECT_EQ(page->continue_token, "more");
-  ASSERT_TRUE(feed.TakePage(R"({"metadata":{"resourceVersion":"20"},"items":[)" +
-                            json::Encode(Make("b", 13)) + "]}"));
+  ASSERT_TRUE(feed.TakePage(R"({"metadata":{"resourceVersion":"20"},"items":[)" + json::Encode(Make("b", 13)) + "]}"));
   feed.EndList(20, now);
   EXPECT_EQ(Seen(), (Names{"a:x", "b"}));
 }
@@ -400,10 +399,10 @@ TEST_F(StoreTest, AnObjectThatCannotBeReadKeepsItsLastGoodContent) {
   EXPECT_EQ(feed.frontier(), 12u);
   EXPECT_EQ(store.counts().undecodable, 1u);
   feed.BeginList();
-  ASSERT_TRUE(feed.TakePage(
-      R"({"metadata":{"resourceVersion":"20"},"items":[)"
-      R"({"metadata":{"namespace":"ns","name":"a","uid":"a","resourceVersion":"12"},"phase":1},)" +
-      json::Encode(Make("b", 15, "x")) + "]}"));
+  ASSERT_TRUE(
+      feed.TakePage(R"({"metadata":{"resourceVersion":"20"},"items":[)"
+                    R"({"metadata":{"namespace":"ns","name":"a","uid":"a","resourceVersion":"12"},"phase":1},)" +
+                    json::Encode(Make("b", 15, "x")) + "]}"));
   feed.EndList(20, now);
   EXPECT_EQ(Seen(), (Names{"a:good", "b:x"}));
   Hear(
@@ -412,8 +411,8 @@ TEST_F(StoreTest, AnObjectThatCannotBeReadKeepsItsLastGoodContent) {
 }
 
 TEST_F(StoreTest, WhatIsNoEventIsRefused) {
-  for (const char* line : {"", "{", "[]", R"({"type":"ODD","object":{}})", R"({"object":{}})",
-                           R"({"type":"ADDED","object":1})"}) {
+  for (const char* line :
+       {"", "{", "[]", R"({"type":"ODD","object":{}})", R"({"object":{}})", R"({"type":"ADDED","object":1})"}) {
     const auto event = feed.Take(line, 0, now);
     ASSERT_FALSE(event) << line;
     EXPECT_EQ(event.error().code(), Code::kInvalid) << line;
@@ -421,8 +420,8 @@ TEST_F(StoreTest, WhatIsNoEventIsRefused) {
 }
 
 TEST_F(StoreTest, ErrorEventsCarryTheirStatus) {
-  const auto event = feed.Take(
-      Line("ERROR", testing::StatusText(410, "Expired", "too old resource version: 1 (5)")), 0, now);
+  const auto event =
+      feed.Take(Line("ERROR", testing::StatusText(410, "Expired", "too old resource version: 1 (5)")), 0, now);
   ASSERT_TRUE(event);
   EXPECT_EQ(event->type, WatchEvent::Type::kError);
   EXPECT_EQ(event->error->code(), Code::kGone);
@@ -472,8 +471,7 @@ TEST_F(StoreTest, IndexesByWhatIsAsked) {
   EXPECT_TRUE(store.By("phase", "x").empty());
   EXPECT_EQ(store.By("phase", "y")[0].metadata.resource_version, 10u);
   Modified(Make("a", 10, "y"));
-  EXPECT_EQ(store.By("phase", "y").size(), 1u)
-      << "the entry follows the object that replaced the provisional one";
+  EXPECT_EQ(store.By("phase", "y").size(), 1u) << "the entry follows the object that replaced the provisional one";
 }
 
 TEST_F(StoreTest, IsLiveWhileItHears) {
@@ -516,8 +514,7 @@ TEST(StoreFeeds, EachNamespaceHasItsOwnFrontierAndSync) {
 
 TEST_F(StoreTest, CountsWhatItHolds) {
   std::vector<Thing> things;
-  for (int i = 0; i < 1000; ++i)
-    things.push_back(Make("thing-with-a-longer-name-" + std::to_string(i), i + 1));
+  for (int i = 0; i < 1000; ++i) things.push_back(Make("thing-with-a-longer-name-" + std::to_string(i), i + 1));
   Listed(things, 2000);
   const auto counts = store.counts();
   EXPECT_EQ(counts.objects, 1000u);

@@ -25,8 +25,7 @@ constexpr int kPageSize = 500;
 
 }  // namespace
 
-Watcher::Watcher(async::Loop& loop, Client& client, Resource resource, Feed& feed, Selection selection,
-                 uint64_t seed)
+Watcher::Watcher(async::Loop& loop, Client& client, Resource resource, Feed& feed, Selection selection, uint64_t seed)
     : loop_(loop),
       client_(client),
       resource_(resource),
@@ -78,8 +77,7 @@ async::Task<void> Watcher::Take(WatchState::ListPage step) {
   options.metadata_only = selection_.metadata_only;
   options.limit = kPageSize;
   options.continue_token = std::move(step.continue_token);
-  const Result<std::string> text =
-      co_await client_.List(resource_, std::move(options), loop_.After(kPagePatience));
+  const Result<std::string> text = co_await client_.List(resource_, std::move(options), loop_.After(kPagePatience));
   const Result<PageInfo> page = text ? feed_.TakePage(*text) : Fail(text.error());
   if (!page)
     state_.Failed(page.error(), loop_.Now());
@@ -141,9 +139,9 @@ bool Watcher::TakeLines() {
 
 // Returns when the step has ended or, while it follows, when a list is due; the other has ended too by then.
 async::Task<void> Watcher::TakeUnlessRelistDue(WatchState::Step step) {
-  auto group = asio::experimental::make_parallel_group(
-      asio::co_spawn(loop_.executor(), Take(std::move(step)), asio::deferred),
-      asio::co_spawn(loop_.executor(), AwaitRelistDue(), asio::deferred));
+  auto group =
+      asio::experimental::make_parallel_group(asio::co_spawn(loop_.executor(), Take(std::move(step)), asio::deferred),
+                                              asio::co_spawn(loop_.executor(), AwaitRelistDue(), asio::deferred));
   auto ended = co_await group.async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
   auto& [order, taken_thrown, due_thrown] = ended;
   if (order[0] == 1 && !due_thrown) co_return state_.RelistAsked(loop_.Now());
@@ -156,8 +154,7 @@ async::Task<void> Watcher::AwaitRelistDue() {
     if (due && *due <= loop_.Now()) co_return;
     relist_asked_.Reset();
     // The due time moves with each own write; looking now and then is cheaper than being told.
-    co_await relist_asked_.Wait(
-        loop_.After(kRelistCheck).Earlier(async::Deadline(due.value_or(Tick::max()))));
+    co_await relist_asked_.Wait(loop_.After(kRelistCheck).Earlier(async::Deadline(due.value_or(Tick::max()))));
   }
 }
 

@@ -35,8 +35,7 @@ class Watcher {
 
   // `seed` spreads waits and stream ends: another one for each Watcher of a process.
   // REQUIRES: loop, client and feed outlive it, and no other Watcher fills the feed.
-  Watcher(async::Loop& loop, Client& client, Resource resource, Feed& feed, Selection selection,
-          uint64_t seed);
+  Watcher(async::Loop& loop, Client& client, Resource resource, Feed& feed, Selection selection, uint64_t seed);
   ~Watcher();
 
   // Runs until cancelled. REQUIRES: called once.

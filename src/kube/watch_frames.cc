@@ -20,8 +20,7 @@ Result<std::span<char>> LineBuffer::Space() {
   }
   if (end_ == capacity_) {
     if (capacity_ >= limits_.line) {
-      return Fail(Code::kInvalid,
-                  "a line of the watch is longer than " + std::to_string(limits_.line) + " bytes");
+      return Fail(Code::kInvalid, "a line of the watch is longer than " + std::to_string(limits_.line) + " bytes");
     }
     Resize(std::min(2 * capacity_, limits_.line));
   }
@@ -35,8 +34,7 @@ std::optional<LineBuffer::Line> LineBuffer::Next() {
     const size_t at = size_t(static_cast<const char*>(newline) - bytes_.get());
     const std::string_view text(bytes_.get() + begin_, at - begin_);
     begin_ = scanned_ = at + 1;
-    if (!text.empty())
-      return Line{text, size_t(bytes_.get() + capacity_ + json::Decoder::kPadding - text.data())};
+    if (!text.empty()) return Line{text, size_t(bytes_.get() + capacity_ + json::Decoder::kPadding - text.data())};
   }
   scanned_ = end_;
   return std::nullopt;

@@ -55,8 +55,7 @@ TEST(LineBuffer, HasRoomToReadBehindEveryLine) {
 
 TEST(LineBuffer, RefusesALineBeyondTheLimit) {
   LineBuffer buffer({.line = 64, .idle = 16});
-  EXPECT_EQ(Cut(buffer, std::string(64, 'x') + "\n", 7),
-            Lines{"error: a line of the watch is longer than 64 bytes"});
+  EXPECT_EQ(Cut(buffer, std::string(64, 'x') + "\n", 7), Lines{"error: a line of the watch is longer than 64 bytes"});
 }
 
 TEST(LineBuffer, TakesALineUpToTheLimit) {

@@ -55,8 +55,7 @@ std::string_view Name(Phase phase) {
   return "unknown";
 }
 
-WatchState::WatchState(Random& random, Tick now)
-    : not_before_(now), soon_(kSoon, random), slow_(kSlow, random) {
+WatchState::WatchState(Random& random, Tick now) : not_before_(now), soon_(kSoon, random), slow_(kSlow, random) {
   status_.since = now;
 }
 
@@ -101,8 +100,7 @@ bool WatchState::PageTaken(const PageInfo& page, Tick now) {
 }
 
 void WatchState::Failed(const Error& error, Tick now) {
-  const bool refused =
-      std::holds_alternative<Streaming>(state_) && !opened_at_ && error.code() == Code::kInvalid;
+  const bool refused = std::holds_alternative<Streaming>(state_) && !opened_at_ && error.code() == Code::kInvalid;
   if (refused) {  // an older server, or one whose streaming lists are switched off
     streaming_refused_ = true;
     BeginAnew();

@@ -14,14 +14,11 @@ WatchEvent Bookmark(uint64_t version) { return {.type = WatchEvent::Type::kBookm
 WatchEvent ListEnd(uint64_t version) {
   return {.type = WatchEvent::Type::kBookmark, .version = version, .list_complete = true};
 }
-WatchEvent ErrorEvent(Code code) {
-  return {.type = WatchEvent::Type::kError, .error = Error(code, "said the stream")};
-}
+WatchEvent ErrorEvent(Code code) { return {.type = WatchEvent::Type::kError, .error = Error(code, "said the stream")}; }
 
 std::string Text(const WatchState::Step& step) {
   if (const auto* page = std::get_if<WatchState::ListPage>(&step)) return "page " + page->continue_token;
-  if (const auto* follow = std::get_if<WatchState::Follow>(&step))
-    return "follow " + std::to_string(follow->version);
+  if (const auto* follow = std::get_if<WatchState::Follow>(&step)) return "follow " + std::to_string(follow->version);
   return "stream";
 }
 
@@ -73,32 +70,31 @@ const Case kCases[] = {
     {"StartsWithAStream", [](Machine&) {}, "stream", false, Phase::kListing},
     {"FollowsFromTheListsVersion", [](Machine& m) { m.ListAll(); }, "follow 9", false, Phase::kLive},
     {"ObjectsOfAListDoNotEndIt",
-     [](Machine& m) { m.Step(), m.Open(), m.state.Heard(Change(7), m.now), m.Fail(Code::kUnavailable); },
-     "stream", true, Phase::kRetrying},
+     [](Machine& m) { m.Step(), m.Open(), m.state.Heard(Change(7), m.now), m.Fail(Code::kUnavailable); }, "stream",
+     true, Phase::kRetrying},
     {"PlainBookmarksDoNotEndAList",
-     [](Machine& m) { m.Step(), m.Open(), m.state.Heard(Bookmark(7), m.now), m.Fail(Code::kUnavailable); },
-     "stream", true, Phase::kRetrying},
+     [](Machine& m) { m.Step(), m.Open(), m.state.Heard(Bookmark(7), m.now), m.Fail(Code::kUnavailable); }, "stream",
+     true, Phase::kRetrying},
 
     // The server does not know streaming lists.
-    {"RefusedStreamGoesToPages", [](Machine& m) { m.Step(), m.Fail(Code::kInvalid); }, "page ", false,
+    {"RefusedStreamGoesToPages", [](Machine& m) { m.Step(), m.Fail(Code::kInvalid); }, "page ", false, Phase::kListing},
+    {"UnendingInitialEventsGoToPages", [](Machine& m) { m.Step(), m.Open(), m.state.Silent(m.now); }, "page ", false,
      Phase::kListing},
-    {"UnendingInitialEventsGoToPages", [](Machine& m) { m.Step(), m.Open(), m.state.Silent(m.now); }, "page ",
-     false, Phase::kListing},
-    {"InitialEventsCutShortOnceAreTriedAgain", [](Machine& m) { m.Step(), m.Open(), m.state.Ended(m.now); },
-     "stream", true, Phase::kListing},
+    {"InitialEventsCutShortOnceAreTriedAgain", [](Machine& m) { m.Step(), m.Open(), m.state.Ended(m.now); }, "stream",
+     true, Phase::kListing},
     {"InitialEventsCutShortTwiceGoToPages",
      [](Machine& m) {
        for (int i = 0; i < 2; ++i) m.Step(), m.Open(), m.state.Ended(m.now);
      },
      "page ", true, Phase::kListing},
-    {"GarbageInAStreamIsNoRefusal", [](Machine& m) { m.Step(), m.Open(), m.Fail(Code::kInvalid); }, "stream",
-     true, Phase::kRetrying},
+    {"GarbageInAStreamIsNoRefusal", [](Machine& m) { m.Step(), m.Open(), m.Fail(Code::kInvalid); }, "stream", true,
+     Phase::kRetrying},
     {"PagesGoOnWithTheirToken",
-     [](Machine& m) { m.Step(), m.Fail(Code::kInvalid), m.Step(), m.state.PageTaken({20, "t"}, m.now); },
-     "page t", false, Phase::kListing},
+     [](Machine& m) { m.Step(), m.Fail(Code::kInvalid), m.Step(), m.state.PageTaken({20, "t"}, m.now); }, "page t",
+     false, Phase::kListing},
     {"TheLastPageLeadsToFollowing",
-     [](Machine& m) { m.Step(), m.Fail(Code::kInvalid), m.Step(), m.state.PageTaken({20, ""}, m.now); },
-     "follow 20", false, Phase::kLive},
+     [](Machine& m) { m.Step(), m.Fail(Code::kInvalid), m.Step(), m.state.PageTaken({20, ""}, m.now); }, "follow 20",
+     false, Phase::kLive},
     {"AFailedPageIsAskedAgain",
      [](Machine& m) {
        m.Step(), m.Fail(Code::kInvalid), m.Step(), m.state.PageTaken({20, "t"}, m.now), m.Step(),
@@ -107,59 +103,56 @@ const Case kCases[] = {
      "page t", true, Phase::kRetrying},
     {"AnExpiredTokenBeginsTheListAnew",
      [](Machine& m) {
-       m.Step(), m.Fail(Code::kInvalid), m.Step(), m.state.PageTaken({20, "t"}, m.now), m.Step(),
-           m.Fail(Code::kGone);
+       m.Step(), m.Fail(Code::kInvalid), m.Step(), m.state.PageTaken({20, "t"}, m.now), m.Step(), m.Fail(Code::kGone);
      },
      "page ", true, Phase::kListing},
 
     // Streams that end.
-    {"AServersTimeoutResumesAtOnce", [](Machine& m) { m.FollowFor(5min), m.state.Ended(m.now); }, "follow 9",
-     false, Phase::kLive},
-    {"AServerThatHangsUpAtOnceIsGivenTime", [](Machine& m) { m.FollowFor(1s), m.state.Ended(m.now); },
-     "follow 9", true, Phase::kLive},
+    {"AServersTimeoutResumesAtOnce", [](Machine& m) { m.FollowFor(5min), m.state.Ended(m.now); }, "follow 9", false,
+     Phase::kLive},
+    {"AServerThatHangsUpAtOnceIsGivenTime", [](Machine& m) { m.FollowFor(1s), m.state.Ended(m.now); }, "follow 9", true,
+     Phase::kLive},
     {"ACutStreamResumes",
-     [](Machine& m) { m.FollowFor(1min), m.state.Heard(Change(30), m.now), m.Fail(Code::kUnavailable); },
-     "follow 30", true, Phase::kRetrying},
+     [](Machine& m) { m.FollowFor(1min), m.state.Heard(Change(30), m.now), m.Fail(Code::kUnavailable); }, "follow 30",
+     true, Phase::kRetrying},
     {"BookmarksMoveTheVersion",
-     [](Machine& m) { m.FollowFor(1min), m.state.Heard(Bookmark(40), m.now), m.Fail(Code::kUnavailable); },
-     "follow 40", true, Phase::kRetrying},
+     [](Machine& m) { m.FollowFor(1min), m.state.Heard(Bookmark(40), m.now), m.Fail(Code::kUnavailable); }, "follow 40",
+     true, Phase::kRetrying},
     {"TheVersionNeverGoesBack",
-     [](Machine& m) { m.FollowFor(1min), m.state.Heard(Bookmark(3), m.now), m.Fail(Code::kUnavailable); },
-     "follow 9", true, Phase::kRetrying},
-    {"ASilentStreamResumesAtOnce", [](Machine& m) { m.FollowFor(90s), m.state.Silent(m.now); }, "follow 9",
-     false, Phase::kLive},
+     [](Machine& m) { m.FollowFor(1min), m.state.Heard(Bookmark(3), m.now), m.Fail(Code::kUnavailable); }, "follow 9",
+     true, Phase::kRetrying},
+    {"ASilentStreamResumesAtOnce", [](Machine& m) { m.FollowFor(90s), m.state.Silent(m.now); }, "follow 9", false,
+     Phase::kLive},
 
     // Versions out of reach.
     {"GoneAtOpeningListsAnew", [](Machine& m) { m.ListAll(), m.Step(), m.Fail(Code::kGone); }, "stream", true,
      Phase::kListing},
-    {"GoneInTheStreamListsAnew",
-     [](Machine& m) { m.FollowFor(1min), m.state.Heard(ErrorEvent(Code::kGone), m.now); }, "stream", true,
-     Phase::kListing},
+    {"GoneInTheStreamListsAnew", [](Machine& m) { m.FollowFor(1min), m.state.Heard(ErrorEvent(Code::kGone), m.now); },
+     "stream", true, Phase::kListing},
     {"AVersionOfTheFutureListsAnew",
      [](Machine& m) {
-       m.ListAll(), m.Step(),
-           m.Fail(Code::kUnavailable, "Timeout: Too large resource version: 9, current: 5");
+       m.ListAll(), m.Step(), m.Fail(Code::kUnavailable, "Timeout: Too large resource version: 9, current: 5");
      },
      "stream", true, Phase::kListing},
-    {"AnEventThatIsNoneListsAnew", [](Machine& m) { m.FollowFor(1min), m.Fail(Code::kInvalid); }, "stream",
-     true, Phase::kRetrying},
+    {"AnEventThatIsNoneListsAnew", [](Machine& m) { m.FollowFor(1min), m.Fail(Code::kInvalid); }, "stream", true,
+     Phase::kRetrying},
     {"OtherErrorEventsResume",
-     [](Machine& m) { m.FollowFor(1min), m.state.Heard(ErrorEvent(Code::kUnavailable), m.now); }, "follow 9",
-     true, Phase::kRetrying},
+     [](Machine& m) { m.FollowFor(1min), m.state.Heard(ErrorEvent(Code::kUnavailable), m.now); }, "follow 9", true,
+     Phase::kRetrying},
 
     // What a person must change.
     {"ForbiddenListsAreAskedAgain", [](Machine& m) { m.Step(), m.Fail(Code::kForbidden); }, "stream", true,
      Phase::kForbidden},
-    {"ForbiddenWatchesResumeLater", [](Machine& m) { m.ListAll(), m.Step(), m.Fail(Code::kForbidden); },
-     "follow 9", true, Phase::kForbidden},
-    {"AKindThatIsNotServedIsAskedAgain", [](Machine& m) { m.Step(), m.Fail(Code::kNotFound); }, "stream",
-     true, Phase::kNotServed},
+    {"ForbiddenWatchesResumeLater", [](Machine& m) { m.ListAll(), m.Step(), m.Fail(Code::kForbidden); }, "follow 9",
+     true, Phase::kForbidden},
+    {"AKindThatIsNotServedIsAskedAgain", [](Machine& m) { m.Step(), m.Fail(Code::kNotFound); }, "stream", true,
+     Phase::kNotServed},
     {"AKindThatDisappearsIsListedWhenBack",
-     [](Machine& m) { m.FollowFor(1min), m.state.Ended(m.now), m.Step(), m.Fail(Code::kNotFound); }, "stream",
-     true, Phase::kNotServed},
+     [](Machine& m) { m.FollowFor(1min), m.state.Ended(m.now), m.Step(), m.Fail(Code::kNotFound); }, "stream", true,
+     Phase::kNotServed},
 
-    {"AnAskedListBeginsAtOnce", [](Machine& m) { m.FollowFor(1min), m.state.RelistAsked(m.now); }, "stream",
-     false, Phase::kListing},
+    {"AnAskedListBeginsAtOnce", [](Machine& m) { m.FollowFor(1min), m.state.RelistAsked(m.now); }, "stream", false,
+     Phase::kListing},
 };
 
 INSTANTIATE_TEST_SUITE_P(, WatchStateTable, ::testing::ValuesIn(kCases),

@@ -70,9 +70,9 @@ TEST_F(WatchTest, ListsByAStreamAndFollows) {
   EXPECT_TRUE(store.Synced());
   EXPECT_EQ(Seen(), (Names{"a", "b"}));
   EXPECT_EQ(status().phase, Phase::kLive);
-  for (const char* part : {"/apis/test.capstan/v1/namespaces/ns/things?", "watch=", "sendInitialEvents=true",
-                           "resourceVersionMatch=NotOlderThan", "allowWatchBookmarks=true",
-                           "timeoutSeconds=", "labelSelector=app%3Dx"}) {
+  for (const char* part :
+       {"/apis/test.capstan/v1/namespaces/ns/things?", "watch=", "sendInitialEvents=true",
+        "resourceVersionMatch=NotOlderThan", "allowWatchBookmarks=true", "timeoutSeconds=", "labelSelector=app%3Dx"}) {
     EXPECT_TRUE(Asked(0, part)) << part << " in " << wire.requests[0].target;
   }
   EXPECT_FALSE(Asked(0, "resourceVersion=")) << "the present state, not some cache's";
@@ -218,10 +218,9 @@ TEST_F(WatchTest, AVersionOfTheFutureListsAnewAndIsSuspect) {  // etcd restored 
 
 TEST_F(WatchTest, PagesServeAnOldServer) {
   wire.ThenAnswer(422, StatusText(422, "Invalid", "sendInitialEvents: Forbidden"));
-  wire.ThenAnswer(200, R"({"metadata":{"resourceVersion":"20","continue":"t/1"},"items":[)" +
-                           json::Encode(Make("a", 5)) + "]}");
-  wire.ThenAnswer(200,
-                  R"({"metadata":{"resourceVersion":"20"},"items":[)" + json::Encode(Make("b", 6)) + "]}");
+  wire.ThenAnswer(
+      200, R"({"metadata":{"resourceVersion":"20","continue":"t/1"},"items":[)" + json::Encode(Make("a", 5)) + "]}");
+  wire.ThenAnswer(200, R"({"metadata":{"resourceVersion":"20"},"items":[)" + json::Encode(Make("b", 6)) + "]}");
   auto stream = wire.ThenStream();
   Start();
   EXPECT_TRUE(Asked(1, "limit=500"));
@@ -236,11 +235,10 @@ TEST_F(WatchTest, PagesServeAnOldServer) {
 
 TEST_F(WatchTest, AnExpiredContinueTokenBeginsTheListAnew) {
   wire.ThenAnswer(400, StatusText(400, "BadRequest", "unknown parameter"));
-  wire.ThenAnswer(200, R"({"metadata":{"resourceVersion":"20","continue":"t"},"items":[)" +
-                           json::Encode(Make("a", 5)) + "]}");
+  wire.ThenAnswer(
+      200, R"({"metadata":{"resourceVersion":"20","continue":"t"},"items":[)" + json::Encode(Make("a", 5)) + "]}");
   wire.ThenAnswer(410, StatusText(410, "Expired", "The provided continue parameter is too old"));
-  wire.ThenAnswer(200,
-                  R"({"metadata":{"resourceVersion":"900"},"items":[)" + json::Encode(Make("b", 800)) + "]}");
+  wire.ThenAnswer(200, R"({"metadata":{"resourceVersion":"900"},"items":[)" + json::Encode(Make("b", 800)) + "]}");
   wire.ThenStream();
   Start();
   EXPECT_FALSE(store.Synced()) << "half a list is none";
@@ -254,8 +252,7 @@ TEST_F(WatchTest, InitialEventsWithoutAnEndGoToPages) {
   auto endless = wire.ThenStream();
   Start();
   Say(*endless, Line("ADDED", Make("a", 5)));
-  wire.ThenAnswer(200,
-                  R"({"metadata":{"resourceVersion":"20"},"items":[)" + json::Encode(Make("a", 5)) + "]}");
+  wire.ThenAnswer(200, R"({"metadata":{"resourceVersion":"20"},"items":[)" + json::Encode(Make("a", 5)) + "]}");
   wire.ThenStream();
   loop.Advance(31s);
   EXPECT_TRUE(endless->closed());

@@ -11,13 +11,11 @@ namespace {
 
 // The part of a URL between scheme and path: host[:port], IPv6 in brackets.
 Result<void> ParseAuthority(std::string_view authority, Endpoint& endpoint) {
-  if (authority.find('@') != authority.npos)
-    return Fail(Code::kInvalid, "a user in the URL is not supported");
+  if (authority.find('@') != authority.npos) return Fail(Code::kInvalid, "a user in the URL is not supported");
   size_t host_end = authority.rfind(':');
   if (authority.starts_with('[')) {
     const size_t bracket = authority.find(']');
-    if (bracket == authority.npos)
-      return Fail(Code::kInvalid, "the bracket of an IPv6 address is not closed");
+    if (bracket == authority.npos) return Fail(Code::kInvalid, "the bracket of an IPv6 address is not closed");
     endpoint.host = authority.substr(1, bracket - 1);
     host_end = bracket + 1 < authority.size() ? bracket + 1 : authority.npos;
     if (host_end != authority.npos && authority[host_end] != ':')
@@ -117,14 +115,12 @@ Result<Endpoint> Endpoint::Parse(std::string_view url) {
 std::string Endpoint::ToString() const {
   if (scheme == Scheme::kUnix) return "unix://" + host;
   const std::string bracketed = host.find(':') == host.npos ? host : "[" + host + "]";
-  return (scheme == Scheme::kHttp ? "http://" : "https://") + bracketed + ":" + std::to_string(port) +
-         base_path;
+  return (scheme == Scheme::kHttp ? "http://" : "https://") + bracketed + ":" + std::to_string(port) + base_path;
 }
 
 std::string_view UserAgent() { return "capstan/" CAPSTAN_VERSION; }
 
-HttpClient::HttpClient(async::Loop& loop, Options options)
-    : pool_(std::make_shared<Pool>(loop, std::move(options))) {}
+HttpClient::HttpClient(async::Loop& loop, Options options) : pool_(std::make_shared<Pool>(loop, std::move(options))) {}
 HttpClient::~HttpClient() { pool_->CloseIdle(); }
 
 async::Task<Result<Response>> HttpClient::Send(Request request, async::Deadline deadline) {
@@ -138,8 +134,7 @@ async::Task<Result<Response>> HttpClient::Send(Request request, async::Deadline 
     const Result<void> more = co_await pool->ReadMore(*exchange, deadline);
     if (more) continue;
     if (more.error().code() == Code::kInvalid) co_return Fail(more.error());
-    co_return Fail(Code::kUnknownOutcome,
-                   "the request was sent and its answer was cut off: " + more.error().message());
+    co_return Fail(Code::kUnknownOutcome, "the request was sent and its answer was cut off: " + more.error().message());
   }
   MessageParser& parser = *exchange->parser;
   Response response{parser.status(), std::move(parser.headers()), std::move(parser.body())};

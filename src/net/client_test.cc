@@ -30,19 +30,16 @@ class ClientTest : public ::testing::Test {
     return RunTask(loop_, client.Send(std::move(request), loop_.After(patience)));
   }
   Result<Response> Get(HttpClient& client, std::string target, Duration patience = 5s) {
-    return Send(client,
-                {.method = "GET", .target = std::move(target), .headers = {}, .body = "", .repeatable = true},
+    return Send(client, {.method = "GET", .target = std::move(target), .headers = {}, .body = "", .repeatable = true},
                 patience);
   }
   Result<Response> Post(HttpClient& client, std::string target, Duration patience = 5s) {
-    return Send(
-        client,
-        {.method = "POST", .target = std::move(target), .headers = {}, .body = "x", .repeatable = false},
-        patience);
+    return Send(client,
+                {.method = "POST", .target = std::move(target), .headers = {}, .body = "x", .repeatable = false},
+                patience);
   }
   Result<std::unique_ptr<BodyStream>> Open(HttpClient& client, std::string target) {
-    Request request{
-        .method = "GET", .target = std::move(target), .headers = {}, .body = "", .repeatable = true};
+    Request request{.method = "GET", .target = std::move(target), .headers = {}, .body = "", .repeatable = true};
     return RunTask(loop_, client.Open(std::move(request), loop_.After(5s)));
   }
   Result<std::string> Read(BodyStream& stream, Duration patience = 5s, size_t size = 4096) {
@@ -223,8 +220,7 @@ TEST_F(ClientTest, DoesNotReuseAConnectionWithBytesLeftOver) {
   ScriptedServer server;
   server.Expect(
       "GET /1",
-      Answer(
-          "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"));
+      Answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"));
   server.Expect("GET /2", Text("good"));
   HttpClient client(loop_, {.server = server.endpoint()});
   ASSERT_TRUE(Get(client, "/1"));
@@ -348,8 +344,7 @@ TEST_F(ClientTest, ABrokenStreamIsNotACompleteOne) {
 TEST_F(ClientTest, ALargeStreamPassesThroughASmallBuffer) {
   std::vector<std::string> pieces;
   std::string all;
-  for (int i = 0; i < 300; ++i)
-    all += pieces.emplace_back(std::string(size_t(i * 13 % 5000 + 1), char('a' + i % 26)));
+  for (int i = 0; i < 300; ++i) all += pieces.emplace_back(std::string(size_t(i * 13 % 5000 + 1), char('a' + i % 26)));
   ScriptedServer server;
   server.Expect("GET /big", Chunked(pieces));
   HttpClient client(loop_, {.server = server.endpoint(), .max_body_bytes = 100});
@@ -502,8 +497,7 @@ TEST_F(TlsTest, PlainTextServerIsNamedAsSuch) {
 TEST_F(TlsTest, AServerThatDoesNotShakeHandsIsGivenUp) {
   ScriptedServer server(Serving({}));
   server.Freeze(true);
-  HttpClient client(loop_,
-                    {.server = server.endpoint(), .credentials = Trusting(authority_), .dial_limit = 50ms});
+  HttpClient client(loop_, {.server = server.endpoint(), .credentials = Trusting(authority_), .dial_limit = 50ms});
   const Result<Response> response = Get(client, "/");
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code(), Code::kUnavailable) << "the caller had time left";
@@ -557,8 +551,7 @@ TEST_F(TlsTest, UnusableMaterialIsExplained) {
   };
   const Case cases[] = {
       {{"not a certificate", "", Secret(), ""}, "the CA bundle holds no certificate"},
-      {{authority_.certificate_pem(), "junk", Secret(own.key_pem), ""},
-       "the client certificate is not a certificate"},
+      {{authority_.certificate_pem(), "junk", Secret(own.key_pem), ""}, "the client certificate is not a certificate"},
       {{authority_.certificate_pem(), own.certificate_pem, Secret("junk"), ""},
        "the client key is not an unencrypted private key"},
       {{authority_.certificate_pem(), own.certificate_pem, Secret(other.key_pem), ""}, "does not belong to"},
@@ -579,8 +572,7 @@ TEST_F(TlsTest, ManyMegabytesOverTls) {
   ScriptedServer server(Serving({}));
   server.Expect("*", Text(body));
   HttpClient client(loop_, {.server = server.endpoint(), .credentials = Trusting(authority_)});
-  const Result<Response> response =
-      Send(client, {.method = "PUT", .target = "/", .headers = {}, .body = body});
+  const Result<Response> response = Send(client, {.method = "PUT", .target = "/", .headers = {}, .body = body});
   ASSERT_TRUE(response) << response.error().message();
   EXPECT_EQ(response->body.size(), body.size());
   EXPECT_EQ(server.requests()[0].body.size(), body.size());
@@ -621,9 +613,8 @@ TEST(Endpoint, ReadsUrls) {
 
 TEST(Endpoint, RefusesWhatIsNoUrl) {
   for (const std::string_view url :
-       {"", "10.0.0.1:6443", "ftp://x", "https://", "https://:443", "https://x:0", "https://x:70000",
-        "https://x:y", "https://[::1", "https://[::1]x", "https://u@x", "https://a b", "https://x/?q",
-        "unix://relative"}) {
+       {"", "10.0.0.1:6443", "ftp://x", "https://", "https://:443", "https://x:0", "https://x:70000", "https://x:y",
+        "https://[::1", "https://[::1]x", "https://u@x", "https://a b", "https://x/?q", "unix://relative"}) {
     const Result<Endpoint> endpoint = Endpoint::Parse(url);
     ASSERT_FALSE(endpoint) << url;
     EXPECT_EQ(endpoint.error().code(), Code::kInvalid);

@@ -13,8 +13,7 @@ namespace capstan::net {
 
 // What a TLS connection is made with. Immutable; a new one replaces it when files rotate.
 struct TlsMaterial {
-  std::string ca_pem =
-      {};  // who may have signed the server's certificate; empty: the machine's own trust store
+  std::string ca_pem = {};  // who may have signed the server's certificate; empty: the machine's own trust store
   std::string certificate_pem = {};  // ours, with its chain; empty: none
   Secret key_pem = {};
   std::string server_name = {};  // what the server's certificate must be for; empty: the host we dial

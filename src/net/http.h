@@ -25,7 +25,7 @@ std::string_view Find(const Headers& headers, std::string_view name);
 struct Request {
   std::string method = {};  // "GET", "POST", ...
   std::string target = {};  // path and query, already percent-encoded: "/api/v1/pods?limit=500"
-  Headers headers = {};  // without Host, Content-Length, User-Agent and credentials, which the transport adds
+  Headers headers = {};     // without Host, Content-Length, User-Agent and credentials, which the transport adds
   std::string body = {};
   // May the transport send it again when a kept-alive connection turns out to be closed before any answer?
   // GETs and whatever else is harmless to repeat.
@@ -62,8 +62,7 @@ class Transport {
   virtual async::Task<Result<Response>> Send(Request request, async::Deadline deadline) = 0;
 
   // Sends and returns once the header of the answer is there. Errors as above. The deadline bounds only this.
-  virtual async::Task<Result<std::unique_ptr<BodyStream>>> Open(Request request,
-                                                                async::Deadline deadline) = 0;
+  virtual async::Task<Result<std::unique_ptr<BodyStream>>> Open(Request request, async::Deadline deadline) = 0;
 };
 
 }  // namespace capstan::net

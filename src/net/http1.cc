@@ -109,8 +109,7 @@ Result<void> MessageParser::End() {
   if (done()) return {};
   error_code error;
   if (header_done()) machine_->PutEnd(error);
-  if (!header_done() || error)
-    return Fail(Code::kUnavailable, "the connection ended in the middle of a message");
+  if (!header_done() || error) return Fail(Code::kUnavailable, "the connection ended in the middle of a message");
   return {};
 }
 
@@ -161,12 +160,10 @@ Result<std::string> Serialized(const Request& request, std::string_view host, st
     AddHeader(out, name, value);
   }
   if (!bearer_token.empty()) {
-    if (!IsWord(bearer_token.Reveal()))
-      return Fail(Code::kUnauthenticated, "the bearer token is not one word");
+    if (!IsWord(bearer_token.Reveal())) return Fail(Code::kUnauthenticated, "the bearer token is not one word");
     out.append("Authorization: Bearer ").append(bearer_token.Reveal()).append("\r\n");
   }
-  if (!request.body.empty() || request.method == "POST" || request.method == "PUT" ||
-      request.method == "PATCH") {
+  if (!request.body.empty() || request.method == "POST" || request.method == "PUT" || request.method == "PATCH") {
     AddHeader(out, "Content-Length", std::to_string(request.body.size()));
   }
   return out.append("\r\n").append(request.body);

@@ -81,8 +81,7 @@ TEST(MessageParser, RefusesWhatIsNotHttpOrTooLarge) {
       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "not HTTP"},
       {"HTTP/1.1 200 OK\r\nX: " + std::string(3000, 'x') + "\r\n\r\n", "larger"},
       {"HTTP/1.1 200 OK\r\nContent-Length: 101\r\n\r\n", "larger"},
-      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n" + std::string(101, 'x') +
-           "\r\n0\r\n\r\n",
+      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n" + std::string(101, 'x') + "\r\n0\r\n\r\n",
        "larger"},
   };
   for (const auto& [bytes, why] : cases) {
@@ -106,10 +105,9 @@ TEST(MessageParser, ReadsARequest) {
 
 TEST(Serialized, RequestHasWhatTheTransportAdds) {
   const Request request{"PUT", "/x", {{"Accept", "a/b"}}, "body"};
-  EXPECT_EQ(
-      Serialized(request, "h:1", "agent", Secret("tok")),
-      "PUT /x HTTP/1.1\r\nHost: h:1\r\nUser-Agent: agent\r\nAccept: a/b\r\nAuthorization: Bearer tok\r\n"
-      "Content-Length: 4\r\n\r\nbody");
+  EXPECT_EQ(Serialized(request, "h:1", "agent", Secret("tok")),
+            "PUT /x HTTP/1.1\r\nHost: h:1\r\nUser-Agent: agent\r\nAccept: a/b\r\nAuthorization: Bearer tok\r\n"
+            "Content-Length: 4\r\n\r\nbody");
 }
 
 TEST(Serialized, RefusesWhatWouldBreakTheFraming) {

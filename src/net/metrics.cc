@@ -45,8 +45,8 @@ std::string Rendered(const Labels& labels) {
   return out;
 }
 
-void Line(std::string& out, std::string_view name, std::string_view suffix, std::string_view labels,
-          double value, std::string_view more = {}) {
+void Line(std::string& out, std::string_view name, std::string_view suffix, std::string_view labels, double value,
+          std::string_view more = {}) {
   out.append(name).append(suffix);
   if (!labels.empty() || !more.empty()) {
     out.append("{").append(labels).append(labels.empty() || more.empty() ? "" : ",").append(more).append("}");
@@ -159,8 +159,7 @@ Histogram& Metrics::AddHistogram(std::string_view name, std::string_view help, s
   return *instrument.histogram;
 }
 
-void Metrics::AddGauge(std::string_view name, std::string_view help, std::function<double()> read,
-                       Labels labels) {
+void Metrics::AddGauge(std::string_view name, std::string_view help, std::function<double()> read, Labels labels) {
   const std::lock_guard lock(mutex_);
   Find(name, "gauge", help, labels).read = std::move(read);
 }

@@ -59,9 +59,7 @@ class Histogram {
   void Observe(Duration duration) { Observe(std::chrono::duration<double>(duration).count()); }  // in seconds
 
   const std::vector<double>& bounds() const { return bounds_; }
-  uint64_t count(size_t bucket) const {
-    return counts_[bucket].load(std::memory_order_relaxed);
-  }  // not cumulative
+  uint64_t count(size_t bucket) const { return counts_[bucket].load(std::memory_order_relaxed); }  // not cumulative
   double sum() const { return sum_.load(std::memory_order_relaxed); }
 
  private:
@@ -80,12 +78,10 @@ class Metrics {
   // type.
   Counter& AddCounter(std::string_view name, std::string_view help, Labels labels = {});
   Gauge& AddGauge(std::string_view name, std::string_view help, Labels labels = {});
-  Histogram& AddHistogram(std::string_view name, std::string_view help, std::vector<double> bounds,
-                          Labels labels = {});
+  Histogram& AddHistogram(std::string_view name, std::string_view help, std::vector<double> bounds, Labels labels = {});
 
   // A gauge that is computed when asked for, on the thread that asks.
-  void AddGauge(std::string_view name, std::string_view help, std::function<double()> read,
-                Labels labels = {});
+  void AddGauge(std::string_view name, std::string_view help, std::function<double()> read, Labels labels = {});
 
   // process_cpu_seconds_total, process_resident_memory_bytes, process_open_fds and the like, read from /proc.
   void AddProcessFigures();

@@ -11,8 +11,7 @@ namespace {
 
 // What an exchange that failed after `progress` means for the caller.
 Error Meaning(Error error, const Progress& progress) {
-  if (!progress.sent || error.code() == Code::kInvalid || error.code() == Code::kUnauthenticated)
-    return error;
+  if (!progress.sent || error.code() == Code::kInvalid || error.code() == Code::kUnauthenticated) return error;
   return Error(Code::kUnknownOutcome, "the request was sent and its answer was lost: " + error.message());
 }
 
@@ -98,8 +97,7 @@ async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::Perform(Reques
   co_return exchange;
 }
 
-async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(const Request& request,
-                                                                              size_t body_limit,
+async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(const Request& request, size_t body_limit,
                                                                               async::Deadline deadline) {
   CAPSTAN_CO_CHECK_OK(RefreshTls());
   Result<Secret> token = co_await options_.credentials->BearerToken(deadline);
@@ -108,8 +106,7 @@ async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(co
   if (!serialized) co_return Fail(std::move(serialized).error());
   const Wiped bytes{*std::move(serialized)};
 
-  const auto kind =
-      request.method == "HEAD" ? MessageParser::Kind::kResponseToHead : MessageParser::Kind::kResponse;
+  const auto kind = request.method == "HEAD" ? MessageParser::Kind::kResponseToHead : MessageParser::Kind::kResponse;
   const HttpLimits limits{options_.max_header_bytes, body_limit};
   while (true) {
     Exchange exchange{TakeIdle(), std::make_unique<MessageParser>(kind, limits), kind, limits};
@@ -126,8 +123,8 @@ async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(co
   }
 }
 
-async::Task<Result<void>> HttpClient::Pool::Transact(Exchange& exchange, std::string_view bytes,
-                                                     Progress& progress, async::Deadline deadline) {
+async::Task<Result<void>> HttpClient::Pool::Transact(Exchange& exchange, std::string_view bytes, Progress& progress,
+                                                     async::Deadline deadline) {
   const Result<void> written = co_await exchange.connection->socket->Write(bytes, deadline);
   progress.sent = exchange.reusable = written.has_value();
   if (!written && written.error().code() != Code::kUnavailable) co_return written;
@@ -163,8 +160,7 @@ async::Task<Result<void>> HttpClient::Pool::ReadMore(Exchange& exchange, async::
     co_return Result<void>();
   }
   CAPSTAN_CO_CHECK_OK(exchange.parser->Feed(connection.received));
-  if (connection.received.empty())
-    std::string().swap(connection.received);  // idle connections hold no buffers
+  if (connection.received.empty()) std::string().swap(connection.received);  // idle connections hold no buffers
   co_return Result<void>();
 }
 
@@ -241,8 +237,7 @@ async::Task<Result<std::vector<Address>>> HttpClient::Pool::Addresses(async::Dea
   co_return co_await resolver_.Resolve(options_.server.host, options_.server.port, deadline);
 }
 
-async::Task<Result<std::unique_ptr<Socket>>> HttpClient::Pool::Connect(Address address,
-                                                                       async::Deadline deadline) {
+async::Task<Result<std::unique_ptr<Socket>>> HttpClient::Pool::Connect(Address address, async::Deadline deadline) {
   Result<std::unique_ptr<Socket>> socket = co_await Socket::Connect(loop_, address, deadline);
   if (!socket || options_.server.scheme != Endpoint::Scheme::kHttps) co_return socket;
   const std::string& name = material_->server_name.empty() ? options_.server.host : material_->server_name;

@@ -81,8 +81,7 @@ class HttpClient::Pool : public std::enable_shared_from_this<HttpClient::Pool> {
     bool granted = false;
   };
 
-  async::Task<Result<Exchange>> PerformOnce(const Request& request, size_t body_limit,
-                                            async::Deadline deadline);
+  async::Task<Result<Exchange>> PerformOnce(const Request& request, size_t body_limit, async::Deadline deadline);
   async::Task<Result<void>> Transact(Exchange& exchange, std::string_view bytes, Progress& progress,
                                      async::Deadline deadline);
   async::Task<Result<void>> ReadHeader(Exchange& exchange, Progress& progress, async::Deadline deadline);

@@ -25,8 +25,7 @@ class Resolver {
   ~Resolver();
 
   // In the order in which they should be tried; never empty. kUnavailable: no such name, or no answer.
-  async::Task<Result<std::vector<Address>>> Resolve(std::string host, uint16_t port,
-                                                    async::Deadline deadline);
+  async::Task<Result<std::vector<Address>>> Resolve(std::string host, uint16_t port, async::Deadline deadline);
 
  private:
   struct Question;

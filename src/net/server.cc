@@ -71,9 +71,7 @@ Response Refusal(int status, std::string text) {
 }  // namespace
 
 Response TextResponse(std::string body, std::string_view content_type) {
-  return {200,
-          {{"Content-Type", std::string(content_type)}, {"X-Content-Type-Options", "nosniff"}},
-          std::move(body)};
+  return {200, {{"Content-Type", std::string(content_type)}, {"X-Content-Type-Options", "nosniff"}}, std::move(body)};
 }
 
 struct HttpServer::Service {
@@ -89,8 +87,7 @@ struct HttpServer::Service {
   async::Task<void> Accept();
   async::Task<void> Serve(int fd);
   async::Task<void> ServeRequests(Socket& socket, bool& busy);
-  async::Task<Result<void>> ReadRequest(Socket& socket, MessageParser& parser, std::string& received,
-                                        bool& busy);
+  async::Task<Result<void>> ReadRequest(Socket& socket, MessageParser& parser, std::string& received, bool& busy);
   async::Task<bool> Answer(Socket& socket, MessageParser& parser, async::Deadline deadline);
   async::Task<void> Drain();
   Response Handle(MessageParser& parser) const;
@@ -142,8 +139,8 @@ async::Task<void> HttpServer::Service::Accept() {
       co_await changed.Wait(async::Deadline::Never());
       continue;
     }
-    auto [error] = co_await listener.async_wait(asio::posix::descriptor_base::wait_read,
-                                                asio::as_tuple(asio::use_awaitable));
+    auto [error] =
+        co_await listener.async_wait(asio::posix::descriptor_base::wait_read, asio::as_tuple(asio::use_awaitable));
     if (error) co_return;  // closed, or cancelled
     const int fd = accept4(listener.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
@@ -151,8 +148,7 @@ async::Task<void> HttpServer::Service::Accept() {
       continue;
     }
     // Out of descriptors: the connection stays in the queue and would wake us again at once.
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-      co_await async::Sleep(loop, 100ms);
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) co_await async::Sleep(loop, 100ms);
   }
 }
 
@@ -189,8 +185,8 @@ async::Task<void> HttpServer::Service::ServeRequests(Socket& socket, bool& busy)
 }
 
 // Waits for a request as long as a connection may idle, and for the rest of it as long as a request may take.
-async::Task<Result<void>> HttpServer::Service::ReadRequest(Socket& socket, MessageParser& parser,
-                                                           std::string& received, bool& busy) {
+async::Task<Result<void>> HttpServer::Service::ReadRequest(Socket& socket, MessageParser& parser, std::string& received,
+                                                           bool& busy) {
   async::Deadline deadline = loop.After(options.idle_limit);
   while (true) {
     if (!received.empty()) {
@@ -204,8 +200,7 @@ async::Task<Result<void>> HttpServer::Service::ReadRequest(Socket& socket, Messa
   }
 }
 
-async::Task<bool> HttpServer::Service::Answer(Socket& socket, MessageParser& parser,
-                                              async::Deadline deadline) {
+async::Task<bool> HttpServer::Service::Answer(Socket& socket, MessageParser& parser, async::Deadline deadline) {
   const bool keep = parser.keep_alive() && !stopping;
   const std::string bytes = Serialized(Handle(parser), keep, parser.method() == "HEAD");
   const Result<void> written = co_await socket.Write(bytes, deadline);
@@ -221,8 +216,7 @@ Response HttpServer::Service::Handle(MessageParser& parser) const {
     response.headers.emplace_back("Allow", "GET, HEAD, POST");
     return response;
   }
-  Request request{parser.method(), parser.target(), std::move(parser.headers()), std::move(parser.body()),
-                  false};
+  Request request{parser.method(), parser.target(), std::move(parser.headers()), std::move(parser.body()), false};
   return handler->second(request);
 }
 

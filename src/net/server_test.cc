@@ -100,8 +100,7 @@ TEST(HttpServer, RefusesWhatIsTooLargeOrNotHttp) {
 }
 
 TEST(HttpServer, ASlowRequestIsGivenUpAndDoesNotHoldUpOthers) {
-  const auto server =
-      Started({.request_limit = 100ms}, {{"/", [](const Request&) { return TextResponse("ok"); }}});
+  const auto server = Started({.request_limit = 100ms}, {{"/", [](const Request&) { return TextResponse("ok"); }}});
   Raw slow(server->port());
   slow.Say("GET / HT");
   EXPECT_EQ(Get(server->port(), "/")->status, 200);
@@ -109,8 +108,7 @@ TEST(HttpServer, ASlowRequestIsGivenUpAndDoesNotHoldUpOthers) {
 }
 
 TEST(HttpServer, MoreConnectionsThanAllowedWaitTheirTurn) {
-  const auto server =
-      Started({.max_connections = 2}, {{"/", [](const Request&) { return TextResponse("ok"); }}});
+  const auto server = Started({.max_connections = 2}, {{"/", [](const Request&) { return TextResponse("ok"); }}});
   auto first = std::make_unique<Raw>(server->port());
   Raw second(server->port());
   Raw third(server->port());

@@ -31,9 +31,7 @@ constexpr int kUnacknowledgedMs = 30'000;
 constexpr size_t kTurnBytes = 128 << 10;
 
 void SetTcpOptions(int fd) {
-  const auto set = [fd](int level, int option, int value) {
-    setsockopt(fd, level, option, &value, sizeof value);
-  };
+  const auto set = [fd](int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, kProbeAfterSeconds);
@@ -108,8 +106,7 @@ async::Task<Result<std::unique_ptr<Socket>>> Socket::Connect(async::Loop& loop, 
   const int fd = ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) co_return Fail(Code::kUnavailable, std::string("no socket: ") + std::strerror(errno));
   auto socket = std::make_unique<Socket>(loop, fd);
-  int error =
-      ::connect(fd, reinterpret_cast<const sockaddr*>(&address.storage), address.size) == 0 ? 0 : errno;
+  int error = ::connect(fd, reinterpret_cast<const sockaddr*>(&address.storage), address.size) == 0 ? 0 : errno;
   if (error == EINPROGRESS) {
     CAPSTAN_CO_CHECK_OK(co_await socket->Wait(Wants::kWrite, deadline));
     socklen_t size = sizeof error;
@@ -181,8 +178,8 @@ async::Task<Result<void>> Socket::Wait(Wants wants, async::Deadline deadline) {
     late = true;
     descriptor_.cancel();
   });
-  const auto type = wants == Wants::kRead ? asio::posix::descriptor_base::wait_read
-                                          : asio::posix::descriptor_base::wait_write;
+  const auto type =
+      wants == Wants::kRead ? asio::posix::descriptor_base::wait_read : asio::posix::descriptor_base::wait_write;
   auto [error] = co_await descriptor_.async_wait(type, asio::as_tuple(asio::use_awaitable));
   unyielded_ = 0;
   if (!error) co_return Result<void>();

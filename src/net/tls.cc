@@ -75,8 +75,7 @@ int NoPassword(char*, int, int, void*) { return -1; }
 
 Result<void> Trust(SSL_CTX* context, const std::string& ca_pem) {
   if (ca_pem.empty()) {
-    if (SSL_CTX_set_default_verify_paths(context) != 1)
-      return Fail(Code::kInvalid, "the machine has no trust store");
+    if (SSL_CTX_set_default_verify_paths(context) != 1) return Fail(Code::kInvalid, "the machine has no trust store");
     return {};
   }
   const Owned<BIO> reader = Reader(ca_pem);
@@ -106,8 +105,7 @@ Result<void> Present(SSL_CTX* context, const TlsMaterial& material) {
   const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(key_reader.get(), nullptr, NoPassword, nullptr));
   ERR_clear_error();
   if (!key) return Fail(Code::kInvalid, "the client key is not an unencrypted private key in PEM form");
-  const bool fits =
-      SSL_CTX_use_PrivateKey(context, key.get()) == 1 && SSL_CTX_check_private_key(context) == 1;
+  const bool fits = SSL_CTX_use_PrivateKey(context, key.get()) == 1 && SSL_CTX_check_private_key(context) == 1;
   ERR_clear_error();
   if (!fits) return Fail(Code::kInvalid, "the client key does not belong to the client certificate");
   return {};
@@ -141,8 +139,8 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::ForClient(const TlsMateria
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_mode(context.get(),
+                   SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   // A bundle may name an intermediate or the server's own certificate as the one to trust, as other clients
   // allow.
@@ -175,12 +173,9 @@ SSL* TlsContext::NewClient(int fd, const std::string& server_name) const {
 std::string TlsFailure(SSL* ssl, int system_error) {
   const unsigned long code = ERR_peek_error();
   ERR_clear_error();
-  if (const long verified = SSL_get_verify_result(ssl); verified != X509_V_OK)
-    return CertificateFault(verified);
-  if (code && ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
-    return "the server closed the connection";
-  if (code && ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER)
-    return "the server does not speak TLS on this port";
+  if (const long verified = SSL_get_verify_result(ssl); verified != X509_V_OK) return CertificateFault(verified);
+  if (code && ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING) return "the server closed the connection";
+  if (code && ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER) return "the server does not speak TLS on this port";
   if (code) {
     const char* const reason = ERR_reason_error_string(code);
     return std::string("TLS: ") + (reason ? reason : "unknown error");

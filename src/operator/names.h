@@ -14,12 +14,12 @@ inline constexpr std::string_view kFieldManager = "capstan-operator";
 inline constexpr std::string_view kLabelName = "app.kubernetes.io/name";
 inline constexpr std::string_view kLabelInstance = "app.kubernetes.io/instance";
 inline constexpr std::string_view kLabelComponent = "app.kubernetes.io/component";
-inline constexpr std::string_view kLabelCluster = "slinky.slurm.net/cluster";                   // workers: their Controller
-inline constexpr std::string_view kLabelActive = "controller.slinky.slurm.net/active";          // the slurmctld in charge
+inline constexpr std::string_view kLabelCluster = "slinky.slurm.net/cluster";           // workers: their Controller
+inline constexpr std::string_view kLabelActive = "controller.slinky.slurm.net/active";  // the slurmctld in charge
 inline constexpr std::string_view kLabelPodName = "nodeset.slinky.slurm.net/pod-name";
 inline constexpr std::string_view kLabelPodIndex = "nodeset.slinky.slurm.net/pod-index";        // padded ordinal
 inline constexpr std::string_view kLabelPodHostname = "nodeset.slinky.slurm.net/pod-hostname";  // the Slurm node's name
-inline constexpr std::string_view kLabelPodProtect = "nodeset.slinky.slurm.net/pod-protect";    // busy: not to be evicted
+inline constexpr std::string_view kLabelPodProtect = "nodeset.slinky.slurm.net/pod-protect";  // busy: not to be evicted
 inline constexpr std::string_view kLabelScalingMode = "nodeset.slinky.slurm.net/scaling-mode";
 inline constexpr std::string_view kLabelRevision = "controller.kubernetes.io/hash";
 
@@ -62,7 +62,9 @@ inline std::string ConfigName(std::string_view cr) { return std::string(cr) + "-
 inline std::string RestApiName(std::string_view cr) { return std::string(cr) + "-restapi"; }
 inline std::string AccountingName(std::string_view cr) { return std::string(cr) + "-accounting"; }
 inline std::string WorkerServiceName(std::string_view controller) { return "slurm-workers-" + std::string(controller); }
-inline std::string WorkerBudgetName(std::string_view controller) { return "slurm-workers-pdb-" + std::string(controller); }
+inline std::string WorkerBudgetName(std::string_view controller) {
+  return "slurm-workers-pdb-" + std::string(controller);
+}
 
 // The lane and Slurm cluster of a Controller: "ns/name".
 inline std::string ClusterOf(std::string_view ns, std::string_view controller) {

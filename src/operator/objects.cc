@@ -28,8 +28,7 @@ const json::Schema& ContainerWaiting::Schema() {
 }
 
 const json::Schema& ContainerState::Schema() {
-  static const json::Schema schema =
-      json::Object<ContainerState>({Field<&ContainerState::waiting>("waiting")});
+  static const json::Schema schema = json::Object<ContainerState>({Field<&ContainerState::waiting>("waiting")});
   return schema;
 }
 

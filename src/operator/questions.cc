@@ -39,9 +39,9 @@ plan::Question::Fetched Digest(const Data& object, bool base64) {
 }
 
 template <class Value>
-async::Task<Result<std::optional<plan::Question::Fetched>>> FetchDigest(plan::Services& services, kube::Resource resource,
-                                                                        kube::Key key, bool base64,
-                                                                        async::Deadline deadline) {
+async::Task<Result<std::optional<plan::Question::Fetched>>> FetchDigest(plan::Services& services,
+                                                                        kube::Resource resource, kube::Key key,
+                                                                        bool base64, async::Deadline deadline) {
   const auto object = co_await services.client.Get<Data>(resource, std::move(key), {}, deadline);
   if (object) co_return std::optional(Digest<Value>(*object, base64));
   if (object.error().code() == Code::kNotFound) co_return std::optional<plan::Question::Fetched>();

@@ -19,8 +19,6 @@ inline constexpr kube::Resource kLoginSets{"slinky.slurm.net", "v1beta1", "login
 inline constexpr kube::Resource kNodeSets{"slinky.slurm.net", "v1beta1", "nodesets", "NodeSet", true};
 inline constexpr kube::Resource kTokens{"slinky.slurm.net", "v1beta1", "tokens", "Token", true};
 
-
-
 }  // namespace capstan::op
 
 namespace capstan::plan {

@@ -27,7 +27,24 @@ void AddIndexByController(kube::Store<T>& store) {
 
 }  // namespace
 
-void AddReconcilers(plan::Engine& engine) {
+std::vector<plan::Reconciler> Reconcilers() {
+  return {
+      {.kind = "controller",
+       .resource = &kControllers,
+       .decide = &controller::Decide,
+       .prunes = {&kube::kStatefulSets, &kube::kServices, &kube::kConfigMaps, &kube::kPodDisruptionBudgets}},
+      {.kind = "restapi",
+       .resource = &kRestApis,
+       .decide = &restapi::Decide,
+       .prunes = {&kube::kDeployments, &kube::kServices}},
+      {.kind = "nodeset", .resource = &kNodeSets, .decide = &nodeset::Decide, .prunes = {}},
+      {.kind = "accounting", .resource = &kAccountings, .decide = &later::DecideAccounting, .prunes = {}},
+      {.kind = "loginset", .resource = &kLoginSets, .decide = &later::DecideLoginSet, .prunes = {}},
+      {.kind = "token", .resource = &kTokens, .decide = &later::DecideToken, .prunes = {}},
+  };
+}
+
+void AddReconcilers(plan::Engine& engine, std::vector<plan::Reconciler> reconcilers) {
   plan::Stores& stores = engine.stores();
   stores.Add<api::Controller>({}, true);
   AddIndexByController(stores.Add<api::RestApi>({}, true));
@@ -45,14 +62,7 @@ void AddReconcilers(plan::Engine& engine) {
   stores.Add<ConfigMap>(ours);
   stores.Add<PodDisruptionBudget>(ours);
 
-  engine.Add({.kind = "controller", .resource = &kControllers, .decide = &controller::Decide,
-              .prunes = {&kube::kStatefulSets, &kube::kServices, &kube::kConfigMaps, &kube::kPodDisruptionBudgets}});
-  engine.Add({.kind = "restapi", .resource = &kRestApis, .decide = &restapi::Decide,
-              .prunes = {&kube::kDeployments, &kube::kServices}});
-  engine.Add({.kind = "nodeset", .resource = &kNodeSets, .decide = &nodeset::Decide, .prunes = {}});
-  engine.Add({.kind = "accounting", .resource = &kAccountings, .decide = &later::DecideAccounting, .prunes = {}});
-  engine.Add({.kind = "loginset", .resource = &kLoginSets, .decide = &later::DecideLoginSet, .prunes = {}});
-  engine.Add({.kind = "token", .resource = &kTokens, .decide = &later::DecideToken, .prunes = {}});
+  for (plan::Reconciler& reconciler : reconcilers) engine.Add(std::move(reconciler));
 }
 
 }  // namespace capstan::op

@@ -1,11 +1,16 @@
 // The operator's stores and reconcilers, put into an engine. The same for the program and for the simulator.
 #pragma once
 
+#include <vector>
+
 #include "plan/engine.h"
 
 namespace capstan::op {
 
-// Adds every kind that the operator reads, and a reconciler for each custom resource. REQUIRES: before engine.Run().
-void AddReconcilers(plan::Engine& engine);
+// A reconciler for each custom resource.
+std::vector<plan::Reconciler> Reconcilers();
+
+// Adds every kind that the operator reads, and the reconcilers. REQUIRES: before engine.Run().
+void AddReconcilers(plan::Engine& engine, std::vector<plan::Reconciler> reconcilers = Reconcilers());
 
 }  // namespace capstan::op

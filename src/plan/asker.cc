@@ -20,7 +20,8 @@ void Asker::Ask(const std::vector<Asked>& asked) {
   const Tick now = services_.loop.Now();
   auto& entries = answers_.entries();
   if (entries.size() > kMaxAnswers) {
-    std::erase_if(entries, [&](const auto& pair) { return !pair.second.in_flight && pair.second.refresh_at < now - 10min; });
+    std::erase_if(entries,
+                  [&](const auto& pair) { return !pair.second.in_flight && pair.second.refresh_at < now - 10min; });
   }
   for (const Asked& one : asked) {
     Answers::Entry& entry = entries[one.question->id()];
@@ -45,7 +46,8 @@ std::optional<Tick> Asker::NextRefresh(const std::vector<Asked>& asked) const {
   for (const Asked& one : asked) {
     const Answers::Entry* entry = answers_.Find(one.question->id());
     if (entry == nullptr || entry->in_flight) continue;
-    const Tick due = entry->failures > 0 ? entry->refresh_at : std::min(entry->refresh_at, entry->fetched_at + one.max_age);
+    const Tick due =
+        entry->failures > 0 ? entry->refresh_at : std::min(entry->refresh_at, entry->fetched_at + one.max_age);
     next = next ? std::min(*next, due) : due;
   }
   return next;
@@ -68,7 +70,8 @@ void Asker::Note(Answers::Entry& entry, Result<std::optional<Question::Fetched>>
   if (!fetched) {
     entry.state = State::kFailed;
     entry.error = fetched.error().message();
-    entry.refresh_at = now + random_.Jittered(async::Backoff::Plain({.first = 500ms, .cap = 30s}, ++entry.failures), 0.2);
+    entry.refresh_at =
+        now + random_.Jittered(async::Backoff::Plain({.first = 500ms, .cap = 30s}, ++entry.failures), 0.2);
     log::Warn("question not answered", {{"question", entry.question->id()}, {"error", entry.error}});
     return;
   }

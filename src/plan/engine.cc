@@ -21,12 +21,14 @@ Engine::Engine(async::Loop& loop, kube::Client& client, Options options)
     : loop_(loop),
       options_(std::move(options)),
       random_(options_.seed),
-      clusters_(loop, client, options_.slurm,
-                [this](const std::string& cluster, const std::vector<std::string>& nodes) { SlurmChanged(cluster, nodes); },
-                random_.Next()),
+      clusters_(
+          loop, client, options_.slurm,
+          [this](const std::string& cluster, const std::vector<std::string>& nodes) { SlurmChanged(cluster, nodes); },
+          random_.Next()),
       services_{loop, client, stores_, memo_, clusters_, options_.field_manager, options_.entropy},
       watches_(loop, client, stores_, random_.Next()),
-      asker_(services_, [this](const std::string& id) { Wake(MakeToken("question", id)); }, random_.Next()),
+      asker_(
+          services_, [this](const std::string& id) { Wake(MakeToken("question", id)); }, random_.Next()),
       executor_(services_, {.may_write = options_.may_write,
                             .may_destroy = [this] { return stores_.Trusted(); },
                             .ended = [this](const Key& key, const Action& action) { ActionEnded(key, action); },
@@ -55,7 +57,8 @@ Task<void> Engine::Stop() {
   co_await group_.Join();
 }
 
-// --- What wakes keys -----------------------------------------------------------------------------------------------------
+// --- What wakes keys
+// -----------------------------------------------------------------------------------------------------
 
 Engine::State& Engine::StateOf(const Key& key) {
   auto& state = states_[key];
@@ -105,7 +108,8 @@ void Engine::ActionEnded(const Key& key, const Action& action) {
   WakeKey(key, kube::Priority::kUrgent);
 }
 
-// --- Deciding ------------------------------------------------------------------------------------------------------------
+// --- Deciding
+// ------------------------------------------------------------------------------------------------------------
 
 Task<void> Engine::DecideLoop() {
   while (true) {
@@ -162,7 +166,10 @@ void Engine::DecideOne(const Key& key) {
   std::optional<Action> status;
   if (object != nullptr && plan.status) {
     status = Action{.effect = ApplyStatus({reconciler.resource, {key.ns, key.name}}, object->uid, *plan.status),
-                    .reason = "status follows what is seen", .guards = {}, .after = {}, .event = {}};
+                    .reason = "status follows what is seen",
+                    .guards = {},
+                    .after = {},
+                    .event = {}};
   }
   std::optional<Tick> again = executor_.Submit(key, std::move(actions), std::move(status));
   const auto sooner = [&again](std::optional<Tick> at) {
@@ -186,7 +193,10 @@ std::vector<Action> Engine::Resolve(const Reconciler& reconciler, const json::Ob
   for (Child& child : plan.children) {
     ObjectRef ref{child.resource, child.key};
     actions.push_back({.effect = Apply(std::move(ref), std::move(child.body), object->uid),
-                       .reason = std::move(child.reason), .guards = {}, .after = std::move(child.after), .event = {}});
+                       .reason = std::move(child.reason),
+                       .guards = {},
+                       .after = std::move(child.after),
+                       .event = {}});
   }
   AddPrunes(reconciler, *object, plan, actions);
   std::ranges::move(plan.actions, std::back_inserter(actions));
@@ -200,8 +210,8 @@ void Engine::AddPrunes(const Reconciler& reconciler, const json::ObjectMeta& obj
     const kube::AnyStore* store = stores_.Find(*resource);
     store->ForEachOwnedBy(object.uid, [&](const json::ObjectMeta& child) {
       const kube::Key key{child.namespace_, child.name};
-      const bool wanted = std::ranges::any_of(
-          plan.children, [&](const Child& c) { return *c.resource == *resource && c.key == key; });
+      const bool wanted =
+          std::ranges::any_of(plan.children, [&](const Child& c) { return *c.resource == *resource && c.key == key; });
       if (wanted || child.deleting()) return;
       actions.push_back(DeleteUnchanged({resource, key}, child.uid, child.resource_version, "no longer wanted"));
     });
@@ -209,7 +219,8 @@ void Engine::AddPrunes(const Reconciler& reconciler, const json::ObjectMeta& obj
 }
 
 void Engine::FollowSlurm(State& state, const Plan& plan) {
-  if (state.slurm_cluster && *state.slurm_cluster != plan.slurm_cluster) clusters_.Keep(*state.slurm_cluster, std::nullopt);
+  if (state.slurm_cluster && *state.slurm_cluster != plan.slurm_cluster)
+    clusters_.Keep(*state.slurm_cluster, std::nullopt);
   if (plan.slurm || state.slurm_cluster) {
     clusters_.Keep(plan.slurm_cluster, plan.slurm);
     state.slurm_cluster = plan.slurm ? std::optional(plan.slurm_cluster) : std::nullopt;

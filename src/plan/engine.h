@@ -7,12 +7,12 @@
 //   co_await engine.Run();            // until cancelled
 //
 // One thread; Decide runs between two events, so nothing it sees can move, and it is never called before every watched
-// kind has been listed once. Nothing is kept from one Decide to the next except what World::Parts says, so a crash after
-// any action loses nothing.
+// kind has been listed once. Nothing is kept from one Decide to the next except what World::Parts says, so a crash
+// after any action loses nothing.
 //
 // Wake-ups: a key is decided again when something that its last Decide read has changed, when one of its actions has
-// ended, when its Plan asked for it, and every five minutes. Between two looks it rests ten times the time that the last
-// one took, at least 20 ms.
+// ended, when its Plan asked for it, and every five minutes. Between two looks it rests ten times the time that the
+// last one took, at least 20 ms.
 #pragma once
 
 #include <functional>
@@ -56,10 +56,11 @@ class Engine final : private kube::StoreListener {
     std::function<Secret(size_t bytes)> entropy;
     std::function<bool()> may_write = [] { return true; };  // the lease is held; asked before every write
     SlurmClusters::Factory slurm;
-    const void* settings = nullptr;  // for World::Settings; outlives the engine
+    const void* settings = nullptr;       // for World::Settings; outlives the engine
     std::vector<std::string> namespaces;  // custom resources are looked for in these only; empty: everywhere
     // What users are told: to become an Event on the object, whose uid is given.
-    std::function<void(const kube::Resource& resource, const kube::Key& key, const std::string& uid, Notice notice)> tell;
+    std::function<void(const kube::Resource& resource, const kube::Key& key, const std::string& uid, Notice notice)>
+        tell;
     Duration look_every = 5min;
   };
 

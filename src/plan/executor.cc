@@ -33,8 +33,10 @@ std::optional<Tick> Executor::Submit(const Key& key, std::vector<Action> actions
   std::vector<ActionId> wanted;
   for (const Action& action : actions) {
     wanted.push_back(action.id());
-    if (action.effect->Satisfied(services_)) record.ledger.Clear(action.id());
-    else if (!record.ledger.Done(action.id(), now)) left.insert(action.id());
+    if (action.effect->Satisfied(services_))
+      record.ledger.Clear(action.id());
+    else if (!record.ledger.Done(action.id(), now))
+      left.insert(action.id());
   }
   if (status) wanted.push_back(status->id());
   std::ranges::sort(wanted);
@@ -94,9 +96,12 @@ Task<void> Executor::Run(Key key, Action action) {
 Task<Result<void>> Executor::Perform(const Action& action, Deadline deadline) {
   for (const auto& guard : action.guards) {
     switch (co_await guard->Prove(services_, deadline)) {
-      case Proof::kYes: break;
-      case Proof::kNo: co_return Fail(Code::kConflict, "not done, since it is no longer so that " + guard->text());
-      case Proof::kUnknown: co_return Fail(Code::kUnavailable, "not done, since it cannot be seen whether " + guard->text());
+      case Proof::kYes:
+        break;
+      case Proof::kNo:
+        co_return Fail(Code::kConflict, "not done, since it is no longer so that " + guard->text());
+      case Proof::kUnknown:
+        co_return Fail(Code::kUnavailable, "not done, since it cannot be seen whether " + guard->text());
     }
   }
   // Proving took time: the lease may have been lost and the stores may have become doubtful meanwhile.
@@ -111,16 +116,25 @@ void Executor::Ended(const Key& key, const Action& action, const Result<void>& r
   --in_flight_[action.effect->lane()];
   Record& record = records_[key];
   record.targets.erase(action.effect->target());
-  if (result) record.ledger.Succeeded(action.id(), services_.loop.Now());
-  else record.ledger.Failed(action.id(), result.error(), services_.loop.Now(), random_);
+  if (result)
+    record.ledger.Succeeded(action.id(), services_.loop.Now());
+  else
+    record.ledger.Failed(action.id(), result.error(), services_.loop.Now(), random_);
 
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
   if (result) {
-    log::Info("done", {{"key", ToString(key)}, {"verb", action.effect->verb()}, {"target", action.effect->target()},
-                       {"reason", action.reason}, {"took_ms", millis}});
+    log::Info("done", {{"key", ToString(key)},
+                       {"verb", action.effect->verb()},
+                       {"target", action.effect->target()},
+                       {"reason", action.reason},
+                       {"took_ms", millis}});
   } else {
-    log::Warn("not done", {{"key", ToString(key)}, {"verb", action.effect->verb()}, {"target", action.effect->target()},
-                           {"reason", action.reason}, {"error", result.error().message()}, {"took_ms", millis}});
+    log::Warn("not done", {{"key", ToString(key)},
+                           {"verb", action.effect->verb()},
+                           {"target", action.effect->target()},
+                           {"reason", action.reason},
+                           {"error", result.error().message()},
+                           {"took_ms", millis}});
   }
   Tell(key, action, result);
   options_.ended(key, action);

@@ -1,10 +1,10 @@
 // Runs what Plans want: proves guards, calls, keeps the ledger, tells.
 //
 // Each Submit replaces what was wanted of a key before. What has started runs to its end; what has not is dropped. An
-// action starts when nothing it comes after is left to do, its back-off is over, nothing else is in flight on its target,
-// its lane and its key have room, and we hold the lease. A destructive one also needs stores that can be trusted. The
-// status comes last: it waits while other actions of the key are on their way, at most a second, so that a wave of
-// changes is reported once.
+// action starts when nothing it comes after is left to do, its back-off is over, nothing else is in flight on its
+// target, its lane and its key have room, and we hold the lease. A destructive one also needs stores that can be
+// trusted. The status comes last: it waits while other actions of the key are on their way, at most a second, so that a
+// wave of changes is reported once.
 //
 // Every end of an action is a log line, a metric and, where the action says so, an Event; and it wakes the key.
 #pragma once
@@ -35,8 +35,8 @@ struct Notice {
 class Executor {
  public:
   struct Options {
-    std::function<bool()> may_write;     // the lease is held
-    std::function<bool()> may_destroy;   // the stores can be trusted
+    std::function<bool()> may_write;                                  // the lease is held
+    std::function<bool()> may_destroy;                                // the stores can be trusted
     std::function<void(const Key& key, const Action& action)> ended;  // after the ledger has been written
     std::function<void(const Key& key, Notice notice)> tell;
     uint64_t seed = 1;
@@ -66,7 +66,7 @@ class Executor {
  private:
   struct Record {
     Ledger ledger;
-    std::set<std::string> targets;  // of what is in flight
+    std::set<std::string> targets;      // of what is in flight
     std::optional<Tick> status_wanted;  // since when a status write has been wanted
   };
 

@@ -85,7 +85,8 @@ class ExecutorTest : public testing::Test {
   }
   std::vector<std::string> Failures() {
     std::vector<std::string> texts;
-    for (const Failure& failure : executor.ledger(kKey).Failures()) texts.push_back(failure.target + ": " + failure.message);
+    for (const Failure& failure : executor.ledger(kKey).Failures())
+      texts.push_back(failure.target + ": " + failure.message);
     return texts;
   }
 
@@ -101,11 +102,12 @@ class ExecutorTest : public testing::Test {
   int ended = 0;
   std::vector<Notice> notices;
   std::optional<Tick> again;
-  Executor executor{services, {.may_write = [this] { return lease; },
-                               .may_destroy = [this] { return trusted; },
-                               .ended = [this](const Key&, const Action&) { ++ended; },
-                               .tell = [this](const Key&, Notice notice) { notices.push_back(std::move(notice)); },
-                               .lane_limit = 2}};
+  Executor executor{services,
+                    {.may_write = [this] { return lease; },
+                     .may_destroy = [this] { return trusted; },
+                     .ended = [this](const Key&, const Action&) { ++ended; },
+                     .tell = [this](const Key&, Notice notice) { notices.push_back(std::move(notice)); },
+                     .lane_limit = 2}};
 };
 
 TEST_F(ExecutorTest, RunsWhatIsWantedOnceAndWakesTheKey) {

@@ -61,11 +61,12 @@ std::string WithUid(const std::string& body, const std::string& uid) {
 }
 
 std::unexpected<Error> NameConflict(const ObjectRef& ref) {
-  return Fail(Code::kAlreadyExists,
-              "NameConflict: " + ref.ToString() + " exists and belongs to something else; rename or remove one of the two");
+  return Fail(Code::kAlreadyExists, "NameConflict: " + ref.ToString() +
+                                        " exists and belongs to something else; rename or remove one of the two");
 }
 
-// --- Apply -------------------------------------------------------------------------------------------------------------
+// --- Apply
+// -------------------------------------------------------------------------------------------------------------
 
 class ApplyEffect final : public Effect {
  public:
@@ -92,7 +93,8 @@ class ApplyEffect final : public Effect {
     CAPSTAN_CO_TRY(const std::optional<json::ObjectMeta> meta, co_await Present(services, deadline));
     if (meta && subresource_.empty() && !Ours(*meta)) co_return NameConflict(ref_);
     if (const auto times = services.memo.Fight(target(), content(), services.loop.Now()); times && meta) {
-      Error fight(Code::kConflict, "applied " + std::to_string(*times) + " times in ten minutes with the same content: " +
+      Error fight(Code::kConflict, "applied " + std::to_string(*times) +
+                                       " times in ten minutes with the same content: " +
                                        OtherManagers(*meta, services.field_manager) + " keeps changing it back");
       fight.SetRetryAfter(5min);
       co_return Fail(std::move(fight));
@@ -135,7 +137,8 @@ class ApplyEffect final : public Effect {
   Ownership owner_;
 };
 
-// --- Create ------------------------------------------------------------------------------------------------------------
+// --- Create
+// ------------------------------------------------------------------------------------------------------------
 
 class CreateEffect final : public Effect {
  public:
@@ -172,7 +175,8 @@ class CreateEffect final : public Effect {
   std::string owner_uid_;
 };
 
-// --- MergePatch --------------------------------------------------------------------------------------------------------
+// --- MergePatch
+// --------------------------------------------------------------------------------------------------------
 
 class MergePatchEffect final : public Effect {
  public:
@@ -204,7 +208,8 @@ class MergePatchEffect final : public Effect {
   std::string patch_;
 };
 
-// --- Delete ------------------------------------------------------------------------------------------------------------
+// --- Delete
+// ------------------------------------------------------------------------------------------------------------
 
 class DeleteEffect final : public Effect {
  public:
@@ -217,13 +222,15 @@ class DeleteEffect final : public Effect {
   bool destructive() const override { return true; }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
-    kube::DeleteOptions options{.uid = uid_, .resource_version = resource_version_,
-                                .propagation = kube::Propagation::kBackground};
+    kube::DeleteOptions options{
+        .uid = uid_, .resource_version = resource_version_, .propagation = kube::Propagation::kBackground};
     const auto deleted = co_await services.client.Delete(*ref_.resource, ref_.key, std::move(options), deadline);
     if (!deleted) co_return co_await Settled(services, deleted.error(), deadline);
     const auto object = json::Decode<AnyObject>(*deleted);
-    if (object && object->metadata.uid == uid_ && object->metadata.deleting()) Remember(services, ref_, *deleted);
-    else Gone(services);
+    if (object && object->metadata.uid == uid_ && object->metadata.deleting())
+      Remember(services, ref_, *deleted);
+    else
+      Gone(services);
     co_return Result<void>();
   }
 
@@ -248,7 +255,8 @@ class DeleteEffect final : public Effect {
   std::string resource_version_;
 };
 
-// --- Keys --------------------------------------------------------------------------------------------------------------
+// --- Keys
+// --------------------------------------------------------------------------------------------------------------
 
 class CreateKeySecretEffect final : public Effect {
  public:

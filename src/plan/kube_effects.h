@@ -31,8 +31,8 @@ std::shared_ptr<const Effect> ApplyShared(ObjectRef ref, std::string body, std::
 // the field "status", as JSON.
 std::shared_ptr<const Effect> ApplyStatus(ObjectRef ref, std::string uid, std::string status);
 
-// Creates an object that is not applied afterwards (a pod). One of that name with the same controller counts as created;
-// with an empty `owner_uid` (a volume claim, which outlives its users) any does.
+// Creates an object that is not applied afterwards (a pod). One of that name with the same controller counts as
+// created; with an empty `owner_uid` (a volume claim, which outlives its users) any does.
 std::shared_ptr<const Effect> Create(ObjectRef ref, std::string body, std::string owner_uid);
 
 // A JSON merge patch of an object with several writers. `verb` says what it means: "cordon", "uncordon".

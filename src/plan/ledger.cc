@@ -83,8 +83,7 @@ std::vector<Failure> Ledger::Failures() const {
   std::vector<Failure> failures;
   for (const auto& [id, entry] : entries_) {
     if (!entry.error) continue;
-    failures.push_back(
-        {id, entry.verb, entry.target, entry.error->code(), entry.error->message(), entry.tries});
+    failures.push_back({id, entry.verb, entry.target, entry.error->code(), entry.error->message(), entry.tries});
   }
   std::ranges::sort(failures, {}, [](const Failure& f) { return std::tie(f.target, f.verb, f.id); });
   return failures;

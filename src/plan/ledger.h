@@ -68,9 +68,9 @@ class Ledger {
     std::string verb;
     std::string target;
     bool in_flight = false;
-    int tries = 0;  // failed tries in a row
-    Tick retry_at{};        // not to be started before
-    bool done = false;      // the last try succeeded
+    int tries = 0;      // failed tries in a row
+    Tick retry_at{};    // not to be started before
+    bool done = false;  // the last try succeeded
     std::optional<Error> error;
   };
   std::map<ActionId, Entry> entries_;

@@ -15,7 +15,8 @@
 
 namespace capstan::plan {
 
-// An object that belongs to the key alone and is wanted as it says here: server-side applied, left alone while it is so.
+// An object that belongs to the key alone and is wanted as it says here: server-side applied, left alone while it is
+// so.
 struct Child {
   const kube::Resource* resource = nullptr;
   kube::Key key;

@@ -34,8 +34,7 @@ class Question {
     uint64_t digest = 0;
   };
   // nullopt: looked, and it is not there. An Error: could not tell.
-  virtual async::Task<Result<std::optional<Fetched>>> Fetch(Services& services,
-                                                            async::Deadline deadline) const = 0;
+  virtual async::Task<Result<std::optional<Fetched>>> Fetch(Services& services, async::Deadline deadline) const = 0;
 };
 
 enum class AnswerState : uint8_t { kPending, kAbsent, kKnown, kFailed };

@@ -20,8 +20,8 @@ class Services {
   Stores& stores;  // answers to our writes go in here at once
   AppliedMemo& memo;
   SlurmClusters& slurm;
-  std::string field_manager;                     // of every server-side apply
-  std::function<Secret(size_t bytes)> entropy;   // random bytes fit for keys
+  std::string field_manager;                    // of every server-side apply
+  std::function<Secret(size_t bytes)> entropy;  // random bytes fit for keys
 };
 
 }  // namespace capstan::plan

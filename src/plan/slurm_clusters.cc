@@ -16,9 +16,9 @@ using async::Task;
 namespace {
 
 constexpr Duration kKeyReadLimit = 10s;
-constexpr Duration kExpectFor = 6min;         // longer than the time between two looks at a key
-constexpr Duration kClockSkew = 10s;          // how far slurmctld's clock may be behind ours
-constexpr std::string_view kUser = "slurm";   // may do everything that the operator needs
+constexpr Duration kExpectFor = 6min;        // longer than the time between two looks at a key
+constexpr Duration kClockSkew = 10s;         // how far slurmctld's clock may be behind ours
+constexpr std::string_view kUser = "slurm";  // may do everything that the operator needs
 
 struct SecretData {
   std::map<std::string, Secret> data;
@@ -87,16 +87,20 @@ std::shared_ptr<slurm::Source> SlurmClusters::Find(const std::string& cluster) c
 
 SlurmLook SlurmClusters::Look(const std::string& cluster) const {
   const auto found = entries_.find(cluster);
-  if (found == entries_.end()) return {.state = SlurmLook::State::kNone, .error = "there is no RestApi for it", .snapshot = {}};
+  if (found == entries_.end())
+    return {.state = SlurmLook::State::kNone, .error = "there is no RestApi for it", .snapshot = {}};
   const Entry& entry = *found->second;
   if (!entry.source) return {.state = SlurmLook::State::kUnheard, .error = entry.key_error, .snapshot = {}};
   const slurm::Source::View view = entry.source->Latest();
-  SlurmLook look{.state = SlurmLook::State::kHeard, .error = view.error ? view.error->message() : "",
-                 .snapshot = view.snapshot};
+  SlurmLook look{
+      .state = SlurmLook::State::kHeard, .error = view.error ? view.error->message() : "", .snapshot = view.snapshot};
   if (view.snapshot) look.age = view.snapshot->Age(loop_.Now());
-  if (!view.snapshot) look.state = SlurmLook::State::kUnheard;
-  else if (view.error) look.state = SlurmLook::State::kUnreachable;
-  else look.absence_counts = view.snapshot->incarnation.AbsenceIsKnown(view.snapshot->nodes_read.began);
+  if (!view.snapshot)
+    look.state = SlurmLook::State::kUnheard;
+  else if (view.error)
+    look.state = SlurmLook::State::kUnreachable;
+  else
+    look.absence_counts = view.snapshot->incarnation.AbsenceIsKnown(view.snapshot->nodes_read.began);
   if (look.state == SlurmLook::State::kUnheard && look.error.empty()) look.error = "slurmrestd has not answered yet";
   return look;
 }
@@ -105,7 +109,8 @@ void SlurmClusters::ExpectChange(const std::string& cluster, const std::vector<s
   if (const auto source = Find(cluster)) source->ExpectChange(nodes, loop_.Now() + kExpectFor);
 }
 
-// --- Token ---------------------------------------------------------------------------------------------------------------
+// --- Token
+// ---------------------------------------------------------------------------------------------------------------
 
 Task<void> SlurmClusters::Begin(std::string cluster) {
   const Entry* begun = entries_.at(cluster).get();
@@ -139,7 +144,8 @@ Task<void> SlurmClusters::End(std::unique_ptr<Entry> entry) {
 
 Task<void> SlurmClusters::ReadKey(std::string cluster) {
   const SlurmConnection how = entries_.at(cluster)->how;
-  const auto secret = co_await client_.Get<SecretData>(kube::kSecrets, how.token_secret, {}, loop_.After(kKeyReadLimit));
+  const auto secret =
+      co_await client_.Get<SecretData>(kube::kSecrets, how.token_secret, {}, loop_.After(kKeyReadLimit));
   const auto found = entries_.find(cluster);
   if (found == entries_.end() || found->second->how != how) co_return;
   Entry& entry = *found->second;
@@ -167,12 +173,16 @@ Result<Secret> SlurmClusters::Sign(const std::string& cluster, Duration lifetime
     group_.Spawn("key of " + cluster, ReadKey(cluster));
   }
   const Time now = loop_.WallNow();
-  slurm::TokenClaims claims{.user = std::string(kUser), .issuer = "slurm-operator", .id = std::to_string(random_.Next()),
-                            .issued_at = now - kClockSkew, .expires_at = now + lifetime};
+  slurm::TokenClaims claims{.user = std::string(kUser),
+                            .issuer = "slurm-operator",
+                            .id = std::to_string(random_.Next()),
+                            .issued_at = now - kClockSkew,
+                            .expires_at = now + lifetime};
   return slurm::SignToken(claims, entry.key);
 }
 
-// --- Reads ---------------------------------------------------------------------------------------------------------------
+// --- Reads
+// ---------------------------------------------------------------------------------------------------------------
 
 void SlurmClusters::Heard(const std::string& cluster) {
   const auto found = entries_.find(cluster);
@@ -183,8 +193,10 @@ void SlurmClusters::Heard(const std::string& cluster) {
   const bool turned = bool(entry.last) != bool(view.snapshot) || entry.last_failed != view.error.has_value() ||
                       (entry.last && !(entry.last->incarnation == view.snapshot->incarnation));
   if (entry.last_failed != view.error.has_value()) {
-    if (view.error) log::Warn("slurm is not heard", {{"cluster", cluster}, {"error", view.error->message()}});
-    else log::Info("slurm is heard", {{"cluster", cluster}});
+    if (view.error)
+      log::Warn("slurm is not heard", {{"cluster", cluster}, {"error", view.error->message()}});
+    else
+      log::Info("slurm is heard", {{"cluster", cluster}});
   }
   entry.last = view.snapshot;
   entry.last_failed = view.error.has_value();

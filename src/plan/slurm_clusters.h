@@ -1,9 +1,9 @@
 // The Slurm clusters that the service talks to, each through one Source.
 //
-// Which clusters there are is decided like everything else: the key that owns a cluster's configuration says in its Plan
-// how to reach it, and this keeps one Source for each. Tokens are signed here with the cluster's own key. The key is
-// read from its Secret before the Source begins, and again whenever a token is asked for, so a rotated key is picked up
-// at the second attempt.
+// Which clusters there are is decided like everything else: the key that owns a cluster's configuration says in its
+// Plan how to reach it, and this keeps one Source for each. Tokens are signed here with the cluster's own key. The key
+// is read from its Secret before the Source begins, and again whenever a token is asked for, so a rotated key is picked
+// up at the second attempt.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,8 @@ class SlurmClusters {
     std::shared_ptr<slurm::Source> source;
     std::function<async::Task<void>()> run;  // called once; ends before the source does
   };
-  // Makes the link to a cluster. In production over HTTP, in tests to a fake slurmrestd. kInvalid: `how` makes no sense.
+  // Makes the link to a cluster. In production over HTTP, in tests to a fake slurmrestd. kInvalid: `how` makes no
+  // sense.
   using Factory = std::function<Result<Link>(const SlurmConnection& how, SignToken sign)>;
 
   // What changed of a cluster: names of nodes, or none for its reachability.

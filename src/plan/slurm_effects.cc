@@ -92,7 +92,9 @@ class NodeIsOursGuard final : public Guard {
   NodeIsOursGuard(std::string cluster, std::string node, std::string reason_prefix)
       : cluster_(std::move(cluster)), node_(std::move(node)), reason_prefix_(std::move(reason_prefix)) {}
 
-  std::string text() const override { return "Slurm node " + node_ + " runs no job and was taken out of service by us"; }
+  std::string text() const override {
+    return "Slurm node " + node_ + " runs no job and was taken out of service by us";
+  }
 
   Task<Proof> Prove(Services& services, Deadline deadline) const override {
     const auto fresh = co_await services.slurm.Fresh(cluster_, node_, deadline);

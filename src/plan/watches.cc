@@ -31,8 +31,8 @@ void Watches::Follow(const std::string& ns) {
 void Watches::Watch(const Stores::Entry& entry, const std::string& ns) {
   kube::Watcher::Selection selection{.label_selector = entry.label_selector};
   kube::Feed& feed = entry.store->AddFeed(ns);
-  watchers_.push_back(std::make_unique<kube::Watcher>(loop_, client_, entry.resource, feed, std::move(selection),
-                                                      random_.Next()));
+  watchers_.push_back(
+      std::make_unique<kube::Watcher>(loop_, client_, entry.resource, feed, std::move(selection), random_.Next()));
   group_.Spawn("watch " + entry.store->name() + " " + ns, watchers_.back()->Run());
 }
 

@@ -27,8 +27,7 @@ Answer<void> World::AskAny(std::shared_ptr<const Question> question, Duration ma
   asked_.push_back({std::move(question), max_age});
   const Answers::Entry* entry = parts_.answers ? parts_.answers->Find(id) : nullptr;
   if (entry == nullptr) return {};
-  return {entry->state, entry->value.get(), entry->error,
-          parts_.tick - entry->fetched_at};
+  return {entry->state, entry->value.get(), entry->error, parts_.tick - entry->fetched_at};
 }
 
 Duration World::HeldFor(std::string_view fact) const {

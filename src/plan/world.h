@@ -75,9 +75,9 @@ class World {
     const Stores* stores = nullptr;
     std::function<SlurmLook(const std::string& cluster)> slurm;
     const Answers* answers = nullptr;
-    std::vector<Failure> failures;            // of this key's actions
-    std::map<std::string, Tick> held_since;   // facts that this key's last Decide stated
-    const void* settings = nullptr;           // what the service was started with; of its own type
+    std::vector<Failure> failures;           // of this key's actions
+    std::map<std::string, Tick> held_since;  // facts that this key's last Decide stated
+    const void* settings = nullptr;          // what the service was started with; of its own type
   };
   explicit World(Parts parts) : parts_(std::move(parts)) {}
 
@@ -123,7 +123,8 @@ class World {
 
   SlurmView Slurm(const std::string& cluster) const;
 
-  // --- What is asked, and what happened --------------------------------------------------------------------------------
+  // --- What is asked, and what happened
+  // --------------------------------------------------------------------------------
 
   // The answer to a question, at most `max_age` old if it could be had; see question.h.
   template <class Q>

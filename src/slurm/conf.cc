@@ -85,8 +85,7 @@ std::optional<std::string> TakeItem(std::string_view& rest, ConfItem& item) {
   item.key = rest.substr(0, end);
   rest.remove_prefix(end);
   rest = Trim(rest);
-  if (item.key.empty() || rest.empty() || rest[0] != '=')
-    return JsonQuoted(word) + " is not of the form Key=Value";
+  if (item.key.empty() || rest.empty() || rest[0] != '=') return JsonQuoted(word) + " is not of the form Key=Value";
   rest = Trim(rest.substr(1));
   if (rest.empty()) return JsonQuoted(item.key) + " has no value";
   const bool quoted = rest[0] == '"';
@@ -95,8 +94,7 @@ std::optional<std::string> TakeItem(std::string_view& rest, ConfItem& item) {
   if (quoted && stop == rest.npos) return JsonQuoted(item.key) + " has a value whose '\"' is not closed";
   item.value = rest.substr(0, stop);
   rest.remove_prefix(std::min(rest.size(), stop == rest.npos ? rest.size() : stop + (quoted ? 1 : 0)));
-  if (!rest.empty() && !IsBlank(rest[0]))
-    return JsonQuoted(item.key) + " has text directly after its closing '\"'";
+  if (!rest.empty() && !IsBlank(rest[0])) return JsonQuoted(item.key) + " has text directly after its closing '\"'";
   rest = Trim(rest);
   return std::nullopt;
 }
@@ -106,8 +104,7 @@ std::vector<ConfItem> ItemsOf(std::string_view line, std::optional<std::string>&
   std::vector<ConfItem> items;
   std::string_view rest = Trim(line);
   // "Include FILE" is the one line of slurm.conf without an '='.
-  if (const auto words = Words(rest);
-      words.size() == 2 && EqualsIgnoreCase(words[0], "Include") && words[1][0] != '=')
+  if (const auto words = Words(rest); words.size() == 2 && EqualsIgnoreCase(words[0], "Include") && words[1][0] != '=')
     return {{std::string(words[0]), std::string(words[1])}};
   while (!rest.empty()) {
     ConfItem item;
@@ -121,8 +118,7 @@ std::vector<ConfItem> ItemsOf(std::string_view line, std::optional<std::string>&
 
 Result<std::string> ConfValue(std::string_view value) {
   const std::string shown = JsonQuoted(value.substr(0, 80));
-  if (value.empty())
-    return Fail(Code::kInvalid, "is empty, which a Slurm configuration cannot express; leave it out");
+  if (value.empty()) return Fail(Code::kInvalid, "is empty, which a Slurm configuration cannot express; leave it out");
   if (std::ranges::any_of(value, IsControl)) {
     if (value.find_first_of("\n\r") != value.npos) return Fail(Code::kInvalid, shown + " holds a line break");
     return Fail(Code::kInvalid, shown + " holds a control character");
@@ -143,8 +139,7 @@ void ConfText::Refuse(Error error) {
 
 ConfText& ConfText::Section(std::string_view title) {
   if (std::ranges::any_of(title, IsControl))
-    Refuse(Error(Code::kInvalid,
-                 "section title " + JsonQuoted(title) + " holds a line break or control character"));
+    Refuse(Error(Code::kInvalid, "section title " + JsonQuoted(title) + " holds a line break or control character"));
   text_ += "#\n### " + std::string(title) + " ###\n";
   return *this;
 }
@@ -165,8 +160,7 @@ ConfText& ConfText::Add(std::string_view key, std::string_view value) {
 ConfText& ConfText::Line(std::span<const ConfItem> items) {
   std::string line;
   for (const ConfItem& item : items) {
-    if (!IsKey(item.key))
-      Refuse(Error(Code::kInvalid, "configuration key " + JsonQuoted(item.key) + " is not a name"));
+    if (!IsKey(item.key)) Refuse(Error(Code::kInvalid, "configuration key " + JsonQuoted(item.key) + " is not a name"));
     auto value = ConfValue(item.value);
     if (!value) return Refuse(std::move(value).error().WithContext("configuration value " + item.key)), *this;
     line += (line.empty() ? "" : " ") + item.key + "=" + *value;
@@ -189,8 +183,7 @@ ConfText& ConfText::Verbatim(std::string_view text, std::string_view where) {
   std::string_view last = std::string_view(lines).substr(0, lines.size() - 1);
   last = TrimRight(WithoutComment(last.substr(last.rfind('\n') + 1)));
   if (BackslashesBefore(last, last.size()) % 2 == 1)
-    Refuse(
-        Error(Code::kInvalid, std::string(where) + " ends in a '\\', which would swallow the line after it"));
+    Refuse(Error(Code::kInvalid, std::string(where) + " ends in a '\\', which would swallow the line after it"));
   text_ += lines;
   return *this;
 }
@@ -198,9 +191,8 @@ ConfText& ConfText::Verbatim(std::string_view text, std::string_view where) {
 Result<std::string> ConfText::Build() const {
   if (!refused_.empty()) return Fail(refused_.front());
   if (text_.size() > kMaxBytes)
-    return Fail(Code::kInvalid, "the configuration has " + std::to_string(text_.size()) +
-                                    " bytes, more than the " + std::to_string(kMaxBytes) +
-                                    " that fit into a ConfigMap");
+    return Fail(Code::kInvalid, "the configuration has " + std::to_string(text_.size()) + " bytes, more than the " +
+                                    std::to_string(kMaxBytes) + " that fit into a ConfigMap");
   return text_;
 }
 

@@ -31,25 +31,21 @@ TEST(ConfText, WritesSectionsAndLinesAsGiven) {
                         .Line(partition)
                         .Verbatim("A=1\r\n  # mine\n\n", "spec.extraConf")
                         .Build();
-  EXPECT_EQ(text,
-            Result<std::string>("#\n### GENERAL ###\nClusterName=c\nSlurmctldPort=6817\n"
-                                "SlurmctldHost=a(1.2.3.4)\nSlurmctldHost=b(1.2.3.5)\n"
-                                "#\n### NODESET & PARTITION ###\nPartitionName=p Nodes=w-[0-2] State=UP\n"
-                                "A=1\n  # mine\n"));
+  EXPECT_EQ(text, Result<std::string>("#\n### GENERAL ###\nClusterName=c\nSlurmctldPort=6817\n"
+                                      "SlurmctldHost=a(1.2.3.4)\nSlurmctldHost=b(1.2.3.5)\n"
+                                      "#\n### NODESET & PARTITION ###\nPartitionName=p Nodes=w-[0-2] State=UP\n"
+                                      "A=1\n  # mine\n"));
 }
 
 TEST(ConfText, BuildSaysWhatWasWrongFirst) {
   const auto error = [](const ConfText& text) { return text.Build().error().message(); };
   EXPECT_THAT(error(ConfText().Set("A", "x\ny").Set("B", "")),
               HasSubstr("configuration value A: \"x\\ny\" holds a line break"));
-  EXPECT_THAT(error(ConfText().Set("ClusterName", "a").Set("clustername", "b")),
-              HasSubstr("clustername is set twice"));
+  EXPECT_THAT(error(ConfText().Set("ClusterName", "a").Set("clustername", "b")), HasSubstr("clustername is set twice"));
   EXPECT_THAT(error(ConfText().Set("Bad Key", "a")), HasSubstr("\"Bad Key\" is not a name"));
   EXPECT_THAT(error(ConfText().Section("a\nB=c")), HasSubstr("section title"));
-  EXPECT_THAT(error(ConfText().Verbatim("A=1 \\", "spec.extraConf")),
-              HasSubstr("spec.extraConf ends in a '\\'"));
-  EXPECT_THAT(error(ConfText().Verbatim(std::string("A=\0", 3), "spec.extraConf")),
-              HasSubstr("control character"));
+  EXPECT_THAT(error(ConfText().Verbatim("A=1 \\", "spec.extraConf")), HasSubstr("spec.extraConf ends in a '\\'"));
+  EXPECT_THAT(error(ConfText().Verbatim(std::string("A=\0", 3), "spec.extraConf")), HasSubstr("control character"));
   EXPECT_THAT(error(ConfText().Set("A", std::string(1'000'000, 'x'))), HasSubstr("1000003 bytes"));
 }
 
@@ -133,10 +129,9 @@ TEST(MergedOptions, KeepsRequiredOptionsAndTheUsersCase) {
   };
   // A peer of ours lower-cases the user's options and so breaks paths.
   EXPECT_EQ(
-      MergedOptions(
-          required,
-          "authaltparameters=JWKS=/Path/Keys.json,JWT_KEY=/mine\n# AuthInfo=x\n"
-          "SlurmctldParameters=idle_on_node_suspend\nSlurmctldParameters=Enable_Configless,cloud_dns\n"),
+      MergedOptions(required,
+                    "authaltparameters=JWKS=/Path/Keys.json,JWT_KEY=/mine\n# AuthInfo=x\n"
+                    "SlurmctldParameters=idle_on_node_suspend\nSlurmctldParameters=Enable_Configless,cloud_dns\n"),
       (std::vector<ConfItem>{{"AuthAltParameters", "JWKS=/Path/Keys.json,jwt_key=/etc/slurm/jwt.key"},
                              {"SlurmctldParameters", "cloud_dns,enable_configless,reconfig_on_restart"}}));
   EXPECT_TRUE(MergedOptions(required, "DebugFlags=NO_CONF_HASH\n").empty());

@@ -72,8 +72,7 @@ void ElementCutter::TopLevel(char c) {
 }
 
 Result<void> ElementCutter::Outside(char c) {
-  if (rest_.size() >= limits_.rest_bytes)
-    return Fail(Code::kInvalid, "the answer around its list is too large");
+  if (rest_.size() >= limits_.rest_bytes) return Fail(Code::kInvalid, "the answer around its list is too large");
   rest_ += c;
   TopLevel(c);
   if (InString(c)) return {};

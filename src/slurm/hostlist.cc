@@ -28,8 +28,7 @@ struct Number {
 };
 
 std::optional<Number> ParseNumber(std::string_view digits) {
-  if (digits.empty() || digits.size() > kMaxDigits || !std::ranges::all_of(digits, IsDigit))
-    return std::nullopt;
+  if (digits.empty() || digits.size() > kMaxDigits || !std::ranges::all_of(digits, IsDigit)) return std::nullopt;
   Number number{.width = digits.size()};
   for (char c : digits) number.value = number.value * 10 + uint64_t(c - '0');
   return number;
@@ -71,8 +70,7 @@ Result<void> AddElement(std::string_view element, std::string_view whole, size_t
     std::vector<std::string> numbers;
     for (std::string_view range : Split(element.substr(open + 1, close - open - 1), ','))
       if (auto why = AddRange(range, limit, numbers); !why.empty()) return Bad(whole, why);
-    if (names.size() + made.size() * numbers.size() > limit)
-      return Bad(whole, "it stands for too many hosts");
+    if (names.size() + made.size() * numbers.size() > limit) return Bad(whole, "it stands for too many hosts");
 
     std::vector<std::string> longer;
     longer.reserve(made.size() * numbers.size());
@@ -198,8 +196,7 @@ std::string CompressHostlist(std::span<const std::string> names) {
     for (; i < sorted.size(); ++i) {
       const Parts next = Take(sorted[i]);
       if (next.stem != first.stem || !next.number) break;
-      if (ranges.empty() || !ranges.back().Extend(*next.number))
-        ranges.push_back({*next.number, next.number->value});
+      if (ranges.empty() || !ranges.back().Extend(*next.number)) ranges.push_back({*next.number, next.number->value});
     }
     text += Render(first.stem, ranges);
   }
@@ -216,9 +213,7 @@ Result<HostSet> HostSet::Parse(std::string_view hostlist, size_t limit) {
   return HostSet(std::move(names));
 }
 
-bool HostSet::Contains(std::string_view name) const {
-  return std::ranges::binary_search(names_, name, HostLess);
-}
+bool HostSet::Contains(std::string_view name) const { return std::ranges::binary_search(names_, name, HostLess); }
 
 HostSet HostSet::Union(const HostSet& other) const {
   HostSet result;

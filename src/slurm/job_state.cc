@@ -16,9 +16,9 @@ std::span<const std::string_view> StateNames(JobFlag) {
 
 bool JobState::HoldsNodes() const {
   if (HasAny({JobFlag::kRunning, JobFlag::kSuspended, JobFlag::kCompleting})) return true;
-  return !HasAny({JobFlag::kPending, JobFlag::kCompleted, JobFlag::kCancelled, JobFlag::kFailed,
-                  JobFlag::kTimeout, JobFlag::kNodeFail, JobFlag::kPreempted, JobFlag::kBootFail,
-                  JobFlag::kDeadline, JobFlag::kOutOfMemory});
+  return !HasAny({JobFlag::kPending, JobFlag::kCompleted, JobFlag::kCancelled, JobFlag::kFailed, JobFlag::kTimeout,
+                  JobFlag::kNodeFail, JobFlag::kPreempted, JobFlag::kBootFail, JobFlag::kDeadline,
+                  JobFlag::kOutOfMemory});
 }
 
 }  // namespace capstan::slurm

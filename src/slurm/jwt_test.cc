@@ -23,8 +23,7 @@ TEST(SignToken, IsTheTokenSlurmReads) {
   ASSERT_TRUE(token);
   const std::string signed_part =
       Base64Url(R"({"alg":"HS256","typ":"JWT"})") + "." +
-      Base64Url(
-          R"({"iss":"capstan","iat":1700000000,"nbf":1700000000,"exp":1700000900,"jti":"7d2f","sun":"slurm"})");
+      Base64Url(R"({"iss":"capstan","iat":1700000000,"nbf":1700000000,"exp":1700000900,"jti":"7d2f","sun":"slurm"})");
   EXPECT_EQ(token->Reveal(), signed_part + "." + Base64Url(HmacSha256(kKey.Reveal(), signed_part)));
 }
 
@@ -64,10 +63,8 @@ TEST(ReadToken, NoticesAnotherKeyAndEveryAlteredByte) {
 }
 
 TEST(ReadToken, RefusesWhatIsNoTokenWithoutQuotingIt) {
-  const std::string none =
-      Base64Url(R"({"alg":"none"})") + "." + Base64Url(R"({"sun":"root","iat":1,"exp":2})") + ".";
-  for (const std::string& text :
-       {std::string(), std::string("a.b"), std::string("sesame.sesame.sesame"), none}) {
+  const std::string none = Base64Url(R"({"alg":"none"})") + "." + Base64Url(R"({"sun":"root","iat":1,"exp":2})") + ".";
+  for (const std::string& text : {std::string(), std::string("a.b"), std::string("sesame.sesame.sesame"), none}) {
     const auto claims = ReadToken(Secret(text), kKey);
     ASSERT_FALSE(claims) << text;
     EXPECT_EQ(claims.error().code(), Code::kInvalid);

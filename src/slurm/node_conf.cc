@@ -28,13 +28,11 @@ Result<Items> ParseItems(std::string_view extra_conf) {
     const size_t equals = token.find('=');
     if (equals == token.npos) return Bad(token, "has no '='; items look like Weight=10");
     const std::string_view key = token.substr(0, equals), value = token.substr(equals + 1);
-    if (key.empty() || !std::ranges::all_of(key, IsKeyCharacter))
-      return Bad(token, "does not begin with a name");
+    if (key.empty() || !std::ranges::all_of(key, IsKeyCharacter)) return Bad(token, "does not begin with a name");
     if (value.empty()) return Bad(token, "has no value");
     if (token.find_first_of("\"'\\") != token.npos)
       return Bad(token, "holds a quote or backslash, which slurmd cannot read");
-    if (EqualsIgnoreCase(key, "NodeName"))
-      return Bad(token, "is not allowed: the node is named after its pod");
+    if (EqualsIgnoreCase(key, "NodeName")) return Bad(token, "is not allowed: the node is named after its pod");
     Item& item = items[ToLower(key)];
     if (item.key.empty()) item.key = key;
     item.values += (item.values.empty() ? "" : ",") + std::string(value);
@@ -62,8 +60,7 @@ Result<std::string> NodeConf(std::string_view extra_conf, std::span<const std::s
   const auto all = TakeFeatures(items, features);
   for (const std::string& feature : all)
     if (feature.find_first_of(", \t\r\n\"'\\") != feature.npos)
-      return Fail(Code::kInvalid,
-                  "feature " + JsonQuoted(feature) + " holds a comma, blank, quote or backslash");
+      return Fail(Code::kInvalid, "feature " + JsonQuoted(feature) + " holds a comma, blank, quote or backslash");
   if (!all.empty()) items["features"] = {"Features", Join(all, ",")};
 
   std::string last;
@@ -72,8 +69,8 @@ Result<std::string> NodeConf(std::string_view extra_conf, std::span<const std::s
   else if (!topology.empty())
     last = "Topology=" + std::string(topology);
   if (last.find_first_of(" \t\r\n\"'\\") != last.npos)
-    return Fail(Code::kInvalid, "topology " + JsonQuoted(topology) +
-                                    " holds a blank, quote or backslash, which slurmd cannot read");
+    return Fail(Code::kInvalid,
+                "topology " + JsonQuoted(topology) + " holds a blank, quote or backslash, which slurmd cannot read");
 
   std::vector<std::string> words;
   for (const auto& [lower, item] : items) words.push_back(item.key + "=" + item.values);

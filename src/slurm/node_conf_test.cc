@@ -24,8 +24,7 @@ TEST(NodeConf, WritesItemsInOneOrderWithTopologyLast) {
       {"Gres=gpu:a100:4(S:0-1)", {}, "", "Gres=gpu:a100:4(S:0-1)"},
       {"Extra=a=b", {}, "", "Extra=a=b"},
   };
-  for (const auto& c : cases)
-    EXPECT_EQ(NodeConf(c.extra_conf, c.features, c.topology), Result<std::string>(c.conf));
+  for (const auto& c : cases) EXPECT_EQ(NodeConf(c.extra_conf, c.features, c.topology), Result<std::string>(c.conf));
 }
 
 TEST(NodeConf, RefusesAndNamesTheItem) {
@@ -33,12 +32,8 @@ TEST(NodeConf, RefusesAndNamesTheItem) {
     const char* extra_conf;
     const char* says;
   } cases[] = {
-      {"Weight", "\"Weight\" has no '='"},
-      {"=5", "\"=5\" does not begin"},
-      {"Weight=", "\"Weight=\" has no value"},
-      {"Gres='gpu:1'", "quote"},
-      {"Gres=\"gpu\"", "quote"},
-      {"A=1 NodeName=x", "named after its pod"},
+      {"Weight", "\"Weight\" has no '='"}, {"=5", "\"=5\" does not begin"}, {"Weight=", "\"Weight=\" has no value"},
+      {"Gres='gpu:1'", "quote"},           {"Gres=\"gpu\"", "quote"},       {"A=1 NodeName=x", "named after its pod"},
       {"A=1 We#ight=3", "does not begin"},
   };
   for (const auto& c : cases) {

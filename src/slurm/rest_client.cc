@@ -34,9 +34,7 @@ Result<void> CheckName(std::string_view name) {
   return {};
 }
 
-bool IsJson(const net::Headers& headers) {
-  return net::Find(headers, "Content-Type").starts_with("application/json");
-}
+bool IsJson(const net::Headers& headers) { return net::Find(headers, "Content-Type").starts_with("application/json"); }
 
 // A read has no effect, so a lost answer is no worse than no connection.
 Error AsRead(Error error) {
@@ -67,8 +65,7 @@ async::Task<Result<std::string>> ReadAll(net::BodyStream& stream, size_t limit, 
     CAPSTAN_CO_TRY(const size_t got, co_await stream.Read(buffer, deadline));
     if (got == 0) co_return body;
     if (body.size() + got > limit)
-      co_return Fail(Code::kInvalid,
-                     "slurmrestd's answer is larger than " + std::to_string(limit) + " bytes");
+      co_return Fail(Code::kInvalid, "slurmrestd's answer is larger than " + std::to_string(limit) + " bytes");
     body.append(buffer.data(), got);
   }
 }
@@ -84,9 +81,7 @@ struct RestClient::Answer {
   // slurmrestd does not know the path, so not this version of its API either.
   bool NoSuchEndpoint() const { return status == 404 && !json; }
   bool ok() const { return status >= 200 && status < 300 && errors.empty(); }
-  Error ToError(bool write) const {
-    return wire::ErrorOf(status, errors, json ? std::string_view() : body, write);
-  }
+  Error ToError(bool write) const { return wire::ErrorOf(status, errors, json ? std::string_view() : body, write); }
 };
 
 RestClient::RestClient(async::Loop& loop, net::Transport& transport, TokenFactory sign, Options options)
@@ -122,8 +117,8 @@ Result<net::Request> RestClient::MakeRequest(std::string method, std::string tar
   return request;
 }
 
-async::Task<Result<RestClient::Answer>> RestClient::CallOnce(std::string method, std::string target,
-                                                             std::string body, async::Deadline deadline) {
+async::Task<Result<RestClient::Answer>> RestClient::CallOnce(std::string method, std::string target, std::string body,
+                                                             async::Deadline deadline) {
   CAPSTAN_CO_TRY(auto request, MakeRequest(std::move(method), std::move(target), std::move(body)));
   const bool read = request.repeatable;
   auto response = co_await transport_.Send(std::move(request), deadline);
@@ -146,13 +141,12 @@ async::Task<Result<RestClient::Answer>> RestClient::CallOnce(std::string method,
   co_return answer;
 }
 
-async::Task<Result<RestClient::Answer>> RestClient::Call(std::string method, std::string path,
-                                                         std::string body, async::Deadline deadline) {
+async::Task<Result<RestClient::Answer>> RestClient::Call(std::string method, std::string path, std::string body,
+                                                         async::Deadline deadline) {
   // Each of the two may be needed once: a new token, another version of the API.
   for (bool signed_again = false, negotiated_again = false;;) {
     if (version_.empty()) CAPSTAN_CO_CHECK_OK(co_await Negotiate(deadline));
-    CAPSTAN_CO_TRY(Answer answer,
-                   co_await CallOnce(method, "/slurm/" + version_ + "/" + path, body, deadline));
+    CAPSTAN_CO_TRY(Answer answer, co_await CallOnce(method, "/slurm/" + version_ + "/" + path, body, deadline));
     if (!signed_again && answer.ToError(false).code() == Code::kUnauthenticated) {
       signed_again = true;
       token_ = Secret();
@@ -175,16 +169,15 @@ async::Task<Result<void>> RestClient::Negotiate(async::Deadline deadline) {
   std::string tried;
   for (int number : options_.versions) {
     const std::string version = "v0.0." + std::to_string(number);
-    CAPSTAN_CO_TRY(const Answer answer,
-                   co_await CallOnce("GET", "/slurm/" + version + "/ping/", "", deadline));
+    CAPSTAN_CO_TRY(const Answer answer, co_await CallOnce("GET", "/slurm/" + version + "/ping/", "", deadline));
     if (!answer.NoSuchEndpoint()) {
       version_ = version;
       co_return Result<void>();
     }
     tried += (tried.empty() ? "" : ", ") + version;
   }
-  co_return Fail(Code::kInvalid, "slurmrestd offers none of the API versions Capstan speaks (" + tried +
-                                     "); Slurm 24.11 to 26.05 do");
+  co_return Fail(Code::kInvalid,
+                 "slurmrestd offers none of the API versions Capstan speaks (" + tried + "); Slurm 24.11 to 26.05 do");
 }
 
 // --- Lists
@@ -206,14 +199,13 @@ async::Task<Result<RestClient::List<Record>>> RestClient::ReadListOnce(std::stri
     CAPSTAN_CO_TRY(const std::string body, co_await ReadAll(stream, options_.max_answer_bytes, deadline));
     if (!IsJson(stream.headers())) co_return Fail(wire::ErrorOf(stream.status(), {}, body, false));
     const auto envelope = json::Decode<wire::Envelope>(body);
-    co_return Fail(wire::ErrorOf(stream.status(), envelope ? envelope->errors : std::vector<wire::Problem>(),
-                                 "", false));
+    co_return Fail(
+        wire::ErrorOf(stream.status(), envelope ? envelope->errors : std::vector<wire::Problem>(), "", false));
   }
 
   json::Decoder decoder;
   ElementCutter cutter(std::move(array), [&](std::string_view element) -> Result<void> {
-    if (list.records.size() >= options_.max_elements)
-      return Fail(Code::kInvalid, "slurmrestd's list is too long");
+    if (list.records.size() >= options_.max_elements) return Fail(Code::kInvalid, "slurmrestd's list is too long");
     typename WireOf<Record>::Type record;
     CAPSTAN_CHECK_OK(decoder.DecodeInto(record, element), "a record of slurmrestd's list");
     Convert(std::move(record), list.records);
@@ -274,8 +266,7 @@ async::Task<Result<std::optional<Node>>> RestClient::NodeNamed(std::string name,
   CAPSTAN_CO_CHECK_OK(CheckName(name));
   // Without MIXED: it would be worked out from counters that only a list refreshes, so that a node whose jobs
   // have ended could show as busy until then.
-  CAPSTAN_CO_TRY(Answer answer,
-                 co_await Call("GET", "node/" + PercentEncoded(name) + "?flags=ALL", "", deadline));
+  CAPSTAN_CO_TRY(Answer answer, co_await Call("GET", "node/" + PercentEncoded(name) + "?flags=ALL", "", deadline));
   if (!answer.ok()) {
     if (wire::SayNoSuchNode(answer.errors)) co_return std::optional<Node>();
     co_return Fail(answer.ToError(false));
@@ -307,10 +298,9 @@ async::Task<Result<RestClient::Life>> RestClient::LifeFromConf(async::Deadline d
     CAPSTAN_CO_TRY(const auto conf, json::Decode<wire::ConfAnswer>(answer.body));
     if (conf.meta.boot_time == 0)
       co_return Fail(Code::kUnavailable, "slurmrestd does not say when slurmctld was started");
-    Life life{
-        .id = "boot " + std::to_string(conf.meta.boot_time),
-        .uptime = std::chrono::seconds(std::max<int64_t>(0, conf.meta.last_update - conf.meta.boot_time)),
-        .slurmd_timeout = std::nullopt};
+    Life life{.id = "boot " + std::to_string(conf.meta.boot_time),
+              .uptime = std::chrono::seconds(std::max<int64_t>(0, conf.meta.last_update - conf.meta.boot_time)),
+              .slurmd_timeout = std::nullopt};
     if (conf.conf.slurmd_timeout > 0) life.slurmd_timeout = std::chrono::seconds(conf.conf.slurmd_timeout);
     co_return life;
   }
@@ -322,9 +312,7 @@ async::Task<Result<RestClient::Life>> RestClient::LifeFromDiag(async::Deadline d
   CAPSTAN_CO_TRY(const Answer answer, co_await Get("diag/", deadline));
   CAPSTAN_CO_TRY(const auto diag, json::Decode<wire::DiagAnswer>(answer.body));
   const int64_t since = diag.statistics.req_time_start.number, now = diag.statistics.req_time.number;
-  Life life{.id = "statistics since " + std::to_string(since),
-            .uptime = Duration(0),
-            .slurmd_timeout = std::nullopt};
+  Life life{.id = "statistics since " + std::to_string(since), .uptime = Duration(0), .slurmd_timeout = std::nullopt};
   // 0 is a first start without saved state; then nothing is known about how long it has been up.
   if (since > 0 && now > since) life.uptime = std::chrono::seconds(now - since);
   co_return life;
@@ -334,8 +322,7 @@ async::Task<Result<std::vector<ControllerPing>>> RestClient::Ping(async::Deadlin
   CAPSTAN_CO_TRY(const Answer answer, co_await Get("ping/", deadline));
   CAPSTAN_CO_TRY(const auto pings, json::Decode<wire::PingAnswer>(answer.body));
   std::vector<ControllerPing> controllers;
-  for (const wire::Ping& ping : pings.pings)
-    controllers.push_back({ping.hostname, ping.responding, ping.primary});
+  for (const wire::Ping& ping : pings.pings) controllers.push_back({ping.hostname, ping.responding, ping.primary});
   co_return controllers;
 }
 
@@ -349,8 +336,7 @@ async::Task<Result<void>> RestClient::Update(NodeUpdate update, async::Deadline 
     if (list && list->empty())
       co_return Fail(Code::kInvalid, "Slurm ignores an update to no features at all; name at least one");
   const std::string path = update.names.size() == 1 ? "node/" + PercentEncoded(update.names[0]) : "nodes/";
-  CAPSTAN_CO_TRY(const Answer answer,
-                 co_await Call("POST", path, json::Encode(wire::ToBody(update)), deadline));
+  CAPSTAN_CO_TRY(const Answer answer, co_await Call("POST", path, json::Encode(wire::ToBody(update)), deadline));
   if (!answer.ok()) co_return Fail(answer.ToError(true));
   co_return Result<void>();
 }

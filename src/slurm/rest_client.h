@@ -83,8 +83,7 @@ class RestClient {
 
   Result<Secret> Token();
   Result<net::Request> MakeRequest(std::string method, std::string target, std::string body);
-  async::Task<Result<Answer>> Call(std::string method, std::string path, std::string body,
-                                   async::Deadline deadline);
+  async::Task<Result<Answer>> Call(std::string method, std::string path, std::string body, async::Deadline deadline);
   async::Task<Result<Answer>> CallOnce(std::string method, std::string target, std::string body,
                                        async::Deadline deadline);
   async::Task<Result<Answer>> Get(std::string path, async::Deadline deadline);
@@ -94,8 +93,7 @@ class RestClient {
   template <class Record>
   async::Task<Result<List<Record>>> ReadList(std::string path, std::string array, async::Deadline deadline);
   template <class Record>
-  async::Task<Result<List<Record>>> ReadListOnce(std::string path, std::string array,
-                                                 async::Deadline deadline);
+  async::Task<Result<List<Record>>> ReadListOnce(std::string path, std::string array, async::Deadline deadline);
 
   async::Loop& loop_;
   net::Transport& transport_;

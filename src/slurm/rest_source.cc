@@ -130,11 +130,9 @@ async::Task<void> RestSource::Rest() {
     const Tick now = loop_.Now();
     const Tick list_due = ListDue();
     const bool soon = Expecting() && expected_.size() <= kMaxSingleReads;
-    const Tick due =
-        soon ? std::min(list_due, ended + std::max(options_.fast, singles_cost_ * kListShare)) : list_due;
+    const Tick due = soon ? std::min(list_due, ended + std::max(options_.fast, singles_cost_ * kListShare)) : list_due;
     if (now >= due) co_return;
-    co_await poked_.Wait(
-        async::Deadline(due + (refreshes_done_ != refreshes_wanted_ ? Duration(0) : jitter)));
+    co_await poked_.Wait(async::Deadline(due + (refreshes_done_ != refreshes_wanted_ ? Duration(0) : jitter)));
   }
 }
 
@@ -161,8 +159,7 @@ async::Task<Result<void>> RestSource::ReadNodeList() {
   const Tick began = loop_.Now();
   const uint64_t read = ++reads_;
   const bool whole = nodes_update_time_ == 0 || !list_ || began >= whole_list_began_ + options_.full;
-  CAPSTAN_CO_TRY(auto list,
-                 co_await client_.Nodes(whole ? 0 : nodes_update_time_, loop_.After(options_.list_limit)));
+  CAPSTAN_CO_TRY(auto list, co_await client_.Nodes(whole ? 0 : nodes_update_time_, loop_.After(options_.list_limit)));
   ++counters_.lists;
   Snapshot next = view_.snapshot ? *view_.snapshot : Snapshot();
   next.nodes_read = {began, loop_.Now()};
@@ -306,8 +303,7 @@ void RestSource::Notify() {
 // --- Fresh reads and writes
 // -----------------------------------------------------------------------------------------
 
-async::Task<Result<FreshNodes>> RestSource::ReadNodes(std::vector<std::string> names,
-                                                      async::Deadline deadline) {
+async::Task<Result<FreshNodes>> RestSource::ReadNodes(std::vector<std::string> names, async::Deadline deadline) {
   std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   FreshNodes fresh;
@@ -316,10 +312,8 @@ async::Task<Result<FreshNodes>> RestSource::ReadNodes(std::vector<std::string> n
   fresh.read.began = loop_.Now();
   const uint64_t read = ++reads_;
   const size_t known = view_.snapshot ? view_.snapshot->nodes->size() : 0;
-  const bool by_list =
-      names.size() > kMaxSingleReads || (view_.snapshot && names.size() * kNodesPerSingleRead > known);
-  auto done =
-      by_list ? co_await ReadByList(names, fresh, deadline) : co_await ReadOneByOne(names, fresh, deadline);
+  const bool by_list = names.size() > kMaxSingleReads || (view_.snapshot && names.size() * kNodesPerSingleRead > known);
+  auto done = by_list ? co_await ReadByList(names, fresh, deadline) : co_await ReadOneByOne(names, fresh, deadline);
   if (!done) co_return Fail(std::move(done).error());
   CAPSTAN_CO_TRY(fresh.incarnation, co_await ReadIncarnation(deadline));
   fresh.read.ended = loop_.Now();

@@ -54,8 +54,7 @@ class RestSource final : public Source {
   std::unique_ptr<Subscription> Subscribe(Changed changed) override;
   void ExpectChange(std::span<const std::string> nodes, Tick until) override;
   std::unique_ptr<JobsWanted> WantJobs() override;
-  async::Task<Result<FreshNodes>> ReadNodes(std::vector<std::string> names,
-                                            async::Deadline deadline) override;
+  async::Task<Result<FreshNodes>> ReadNodes(std::vector<std::string> names, async::Deadline deadline) override;
   async::Task<Result<void>> UpdateNode(NodeUpdate update, async::Deadline deadline) override;
   async::Task<Result<void>> DeleteNode(std::string name, async::Deadline deadline) override;
   async::Task<Result<void>> Reconfigure(async::Deadline deadline) override;
@@ -100,8 +99,7 @@ class RestSource final : public Source {
   void Notify();
 
   // Fresh reads.
-  async::Task<Result<void>> ReadByList(std::span<const std::string> names, FreshNodes& fresh,
-                                       async::Deadline deadline);
+  async::Task<Result<void>> ReadByList(std::span<const std::string> names, FreshNodes& fresh, async::Deadline deadline);
   async::Task<Result<void>> ReadOneByOne(std::span<const std::string> names, FreshNodes& fresh,
                                          async::Deadline deadline);
   async::Task<Result<Incarnation>> ReadIncarnation(async::Deadline deadline);

@@ -18,12 +18,8 @@ class RestSourceTest : public ::testing::Test {
  protected:
   RestSourceTest() {
     for (const char* name : {"w-0", "w-1", "w-2"})
-      slurm.StartSlurmd({.name = name,
-                         .address = "10.0.0.1",
-                         .features = {"workers"},
-                         .topology = "",
-                         .weight = 1,
-                         .cpus = 2});
+      slurm.StartSlurmd(
+          {.name = name, .address = "10.0.0.1", .features = {"workers"}, .topology = "", .weight = 1, .cpus = 2});
   }
 
   ~RestSourceTest() override {
@@ -184,12 +180,8 @@ TEST_F(RestSourceTest, AFreshReadSeesWhatNoSnapshotHas) {
 
 TEST_F(RestSourceTest, AListThatBeganEarlierNeverUndoesAFreshRead) {
   for (int i = 10; i < 60; ++i)
-    slurm.StartSlurmd({.name = "x-" + std::to_string(i),
-                       .address = "",
-                       .features = {},
-                       .topology = "",
-                       .weight = 1,
-                       .cpus = 1});
+    slurm.StartSlurmd(
+        {.name = "x-" + std::to_string(i), .address = "", .features = {}, .topology = "", .weight = 1, .cpus = 1});
   server.SetLatency(400ms);
   RestSource::Options options;
   options.fast = 100ms;
@@ -216,11 +208,10 @@ TEST_F(RestSourceTest, AListThatBeganEarlierNeverUndoesAFreshRead) {
 
 TEST_F(RestSourceTest, AFreshReadThatFailsIsAnErrorAndNeverAbsence) {
   Start();
-  for (const Fault fault : {Fault::kRefused, Fault::kError500, Fault::kErrorsIn200, Fault::kHang,
-                            Fault::kLostAnswer, Fault::kCutOff, Fault::kGarbage}) {
+  for (const Fault fault : {Fault::kRefused, Fault::kError500, Fault::kErrorsIn200, Fault::kHang, Fault::kLostAnswer,
+                            Fault::kCutOff, Fault::kGarbage}) {
     server.SetFault(fault);
-    for (const auto& names :
-         {std::vector<std::string>{"w-0"}, std::vector<std::string>{"w-0", "w-1", "w-2", "w-3"}}) {
+    for (const auto& names : {std::vector<std::string>{"w-0"}, std::vector<std::string>{"w-0", "w-1", "w-2", "w-3"}}) {
       const auto fresh = Await(source->ReadNodes(names, loop.After(5s)));
       if (fault == Fault::kCutOff && fresh) continue;  // only lists are cut off
       ASSERT_FALSE(fresh) << int(fault);
@@ -249,8 +240,8 @@ TEST_F(RestSourceTest, AnErrorNeverEmptiesTheSnapshotAndSaysSinceWhen) {
 
 TEST_F(RestSourceTest, RecoveryIsNoticedWithinFiveSecondsAfterAnyFault) {
   Start();
-  for (const Fault fault : {Fault::kRefused, Fault::kError500, Fault::kErrorsIn200, Fault::kLostAnswer,
-                            Fault::kCutOff, Fault::kGarbage}) {
+  for (const Fault fault :
+       {Fault::kRefused, Fault::kError500, Fault::kErrorsIn200, Fault::kLostAnswer, Fault::kCutOff, Fault::kGarbage}) {
     server.SetFault(fault);
     loop.Advance(10min);
     ASSERT_TRUE(source->Latest().error) << int(fault);
@@ -312,8 +303,7 @@ TEST_F(RestSourceTest, ALongRunningSlurmctldIsKnownToBeOldFromTheFirstRead) {
 
 TEST_F(RestSourceTest, ReadsJobsOnlyWhileSomebodyWantsThem) {
   Start();
-  const auto id =
-      slurm.StartJob({.nodes = {"w-0", "w-1"}, .whole_nodes = true, .user = "ann", .runs_for = {}});
+  const auto id = slurm.StartJob({.nodes = {"w-0", "w-1"}, .whole_nodes = true, .user = "ann", .runs_for = {}});
   auto wanted = source->WantJobs();
   ASSERT_TRUE(loop.RunUntil([&] { return source->Latest().snapshot->jobs != nullptr; }, 1s));
   ASSERT_EQ(source->Latest().snapshot->jobs->size(), 1u);
@@ -389,8 +379,7 @@ TEST_F(RestSourceTest, AWrongKeyIsUnauthenticatedAndEndsWithTheRightOne) {
 TEST_F(RestSourceTest, FallsBackToTheVersionThatTheServerHas) {
   for (const auto& versions : {std::vector{42}, std::vector{42, 43}, std::vector{45, 46}}) {
     testing::FakeSlurmrestd old(
-        slurm,
-        {.latency = 2ms, .per_node = 0ns, .versions = versions, .controller_patience = 10s, .piece = 7});
+        slurm, {.latency = 2ms, .per_node = 0ns, .versions = versions, .controller_patience = 10s, .piece = 7});
     RestSource other(loop, old, [this](Duration lifetime) { return Sign(lifetime); });
     async::TaskGroup group(loop);
     group.Spawn("poll", other.Run());
@@ -405,8 +394,7 @@ TEST_F(RestSourceTest, OldServersAreNeverAskedForChangesOfNodes) {
   options.release = "25.11.4";
   testing::FakeSlurm old(loop, options);
   testing::FakeSlurmrestd front(
-      old,
-      {.latency = 2ms, .per_node = 0ns, .versions = {42, 43, 44}, .controller_patience = 10s, .piece = 100});
+      old, {.latency = 2ms, .per_node = 0ns, .versions = {42, 43, 44}, .controller_patience = 10s, .piece = 100});
   RestSource other(loop, front, [this](Duration lifetime) { return Sign(lifetime); });
   async::TaskGroup group(loop);
   group.Spawn("poll", other.Run());
@@ -422,12 +410,8 @@ TEST_F(RestSourceTest, OldServersAreNeverAskedForChangesOfNodes) {
 
 TEST_F(RestSourceTest, OnALargeClusterExpectedNodesAreReadOneByOne) {
   for (int i = 0; i < 2000; ++i)
-    slurm.StartSlurmd({.name = "big-" + std::to_string(i),
-                       .address = "",
-                       .features = {},
-                       .topology = "",
-                       .weight = 1,
-                       .cpus = 1});
+    slurm.StartSlurmd(
+        {.name = "big-" + std::to_string(i), .address = "", .features = {}, .topology = "", .weight = 1, .cpus = 1});
   testing::FakeSlurmrestd::Options options;
   options.per_node = 250us;
   options.piece = 60000;
@@ -454,12 +438,8 @@ TEST_F(RestSourceTest, MixedAndAllocatedOfOneNodeDoNotMakeSnapshotsWaver) {
   loop.Advance(20s);
   EXPECT_EQ(StateOf("w-0"), "MIXED+DYNAMIC_NORM");
   for (int i = 10; i < 60; ++i)
-    slurm.StartSlurmd({.name = "x-" + std::to_string(i),
-                       .address = "",
-                       .features = {},
-                       .topology = "",
-                       .weight = 1,
-                       .cpus = 1});
+    slurm.StartSlurmd(
+        {.name = "x-" + std::to_string(i), .address = "", .features = {}, .topology = "", .weight = 1, .cpus = 1});
   loop.Advance(20s);
   const uint64_t generation = source->Latest().snapshot->generation;
   ASSERT_TRUE(Await(source->ReadNodes({"w-0"}, loop.After(5s)))->Find("w-0")->state.IsBusy());

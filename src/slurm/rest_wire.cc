@@ -54,10 +54,8 @@ Code CodeOfStatus(int status, bool write) {
 
 Code CodeOf(int status, const Problem& problem, bool write) {
   for (const Known& known : kKnown)
-    if ((known.number != 0 && problem.error_number == known.number) || problem.error == known.text)
-      return known.code;
-  if (std::ranges::find(kConnectFailed, problem.error_number) != std::end(kConnectFailed))
-    return Code::kUnavailable;
+    if ((known.number != 0 && problem.error_number == known.number) || problem.error == known.text) return known.code;
+  if (std::ranges::find(kConnectFailed, problem.error_number) != std::end(kConnectFailed)) return Code::kUnavailable;
   if (std::ranges::find(kAnswerLost, problem.error_number) != std::end(kAnswerLost))
     return write ? Code::kUnknownOutcome : Code::kUnavailable;
   // Servers before 26.05 say 500 where slurmctld refused; its numbers begin at 2000.
@@ -82,8 +80,7 @@ Error ErrorOf(int status, const std::vector<Problem>& problems, std::string_view
   }
   // The last is the outermost and names what was asked; one that is known says most.
   const auto is_known = [](const Problem& p) {
-    return std::ranges::any_of(kKnown,
-                               [&](const Known& k) { return k.number != 0 && k.number == p.error_number; });
+    return std::ranges::any_of(kKnown, [&](const Known& k) { return k.number != 0 && k.number == p.error_number; });
   };
   const auto known = std::ranges::find_if(problems, is_known);
   const Problem& telling = known != problems.end() ? *known : problems.back();
@@ -279,8 +276,7 @@ const json::Schema& ConfMeta::Schema() {
 }
 
 const json::Schema& Conf::Schema() {
-  static const json::Schema schema =
-      json::Object<Conf>({json::Field<&Conf::slurmd_timeout>("SlurmdTimeout")});
+  static const json::Schema schema = json::Object<Conf>({json::Field<&Conf::slurmd_timeout>("SlurmdTimeout")});
   return schema;
 }
 
@@ -301,8 +297,7 @@ const json::Schema& Statistics::Schema() {
 }
 
 const json::Schema& DiagAnswer::Schema() {
-  static const json::Schema schema =
-      json::Object<DiagAnswer>({json::Field<&DiagAnswer::statistics>("statistics")});
+  static const json::Schema schema = json::Object<DiagAnswer>({json::Field<&DiagAnswer::statistics>("statistics")});
   return schema;
 }
 

@@ -37,8 +37,7 @@ struct Node {
   int64_t weight = 0;
   int64_t cpus = 0;
   int64_t memory_mib = 0;
-  std::optional<Time>
-      boot_time;  // of the machine; absent until registered, and for a moment after UNDRAIN or RESUME
+  std::optional<Time> boot_time;  // of the machine; absent until registered, and for a moment after UNDRAIN or RESUME
   std::optional<Time> slurmd_start_time;  // of the slurmd that registered last; also new after a reconfigure
   std::optional<Time> reason_changed_at;
 

@@ -28,9 +28,9 @@ namespace capstan::slurm {
 enum class NodeAction : uint8_t {
   kDrain,    // no new jobs; running ones go on. Needs a reason
   kUndrain,  // takes a drain back; a DOWN node stays DOWN
-  kResume,  // takes a drain back, and a DOWN node up again; refused (kConflict) when there is nothing to take
-            // back
-  kDown,    // kills the jobs on it at once. Needs a reason
+  kResume,   // takes a drain back, and a DOWN node up again; refused (kConflict) when there is nothing to take
+             // back
+  kDown,     // kills the jobs on it at once. Needs a reason
 };
 std::string_view Name(NodeAction action);
 
@@ -54,10 +54,9 @@ struct NodeUpdate {
 // The answer to a fresh read of some nodes.
 struct FreshNodes {
   Reading read;
-  Incarnation incarnation;  // as it was after the nodes were read
-  std::vector<Node> nodes;  // those that exist, sorted by name
-  std::vector<std::string>
-      absent;  // those slurmctld has no record of, sorted. See Incarnation::AbsenceIsKnown
+  Incarnation incarnation;          // as it was after the nodes were read
+  std::vector<Node> nodes;          // those that exist, sorted by name
+  std::vector<std::string> absent;  // those slurmctld has no record of, sorted. See Incarnation::AbsenceIsKnown
 
   const Node* Find(std::string_view name) const;
 };
@@ -107,8 +106,7 @@ class Source {
   // The named nodes, by a read that begins after this call: what a guard asks before it lets something be
   // destroyed. Any error means unknown. Errors: kUnavailable, kUnauthenticated, kForbidden, kDeadline,
   // kInvalid.
-  virtual async::Task<Result<FreshNodes>> ReadNodes(std::vector<std::string> names,
-                                                    async::Deadline deadline) = 0;
+  virtual async::Task<Result<FreshNodes>> ReadNodes(std::vector<std::string> names, async::Deadline deadline) = 0;
 
   // --- Writes. All may be repeated without harm. kUnknownOutcome: it may or may not have happened;
   // kUnavailable: it did not, or trying again is the way to find out; kConflict: Slurm refuses as the node is

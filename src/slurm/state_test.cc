@@ -77,8 +77,7 @@ TEST(NodeState, UsableMeansAJobCouldStartNow) {
   EXPECT_TRUE(Of({"IDLE", "COMPLETING"}).IsUsable());
   for (const char* flag : {"DRAIN", "NOT_RESPONDING", "FAIL", "INVALID_REG", "POWERING_UP", "REBOOT_ISSUED"})
     EXPECT_FALSE(Of({"IDLE", flag}).IsUsable()) << flag;
-  for (const char* base : {"DOWN", "ALLOCATED", "UNKNOWN", "FUTURE"})
-    EXPECT_FALSE(Of({base}).IsUsable()) << base;
+  for (const char* base : {"DOWN", "ALLOCATED", "UNKNOWN", "FUTURE"}) EXPECT_FALSE(Of({base}).IsUsable()) << base;
 }
 
 TEST(JobState, EveryNameOfSlurmIsReadBackAsItself) {

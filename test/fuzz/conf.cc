@@ -12,12 +12,10 @@ using namespace capstan;  // NOLINT: a program of one function
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const slurm::ConfItem required[] = {{"SlurmctldParameters", "enable_configless"},
-                                      {"AuthInfo", "use_client_ids"}};
+  const slurm::ConfItem required[] = {{"SlurmctldParameters", "enable_configless"}, {"AuthInfo", "use_client_ids"}};
   slurm::MergedOptions(required, text);
   slurm::ConfHash(text);
-  if (const auto conf = slurm::NodeConf(text, {}, ""); conf && conf->find_first_of("\n\"'\\") != conf->npos)
-    abort();
+  if (const auto conf = slurm::NodeConf(text, {}, ""); conf && conf->find_first_of("\n\"'\\") != conf->npos) abort();
 
   const auto one_line = slurm::ConfText().Add("Key", text).Add("After", "1").Build();
   if (one_line && std::ranges::count(*one_line, '\n') != 2) abort();

@@ -27,9 +27,9 @@ struct ConfigMap {
   struct Entry {
     std::string manager, operation, subresource;
     static const json::Schema& Schema() {
-      static const json::Schema schema = json::Object<Entry>(
-          {json::Field<&Entry::manager>("manager"), json::Field<&Entry::operation>("operation"),
-           json::Field<&Entry::subresource>("subresource")});
+      static const json::Schema schema =
+          json::Object<Entry>({json::Field<&Entry::manager>("manager"), json::Field<&Entry::operation>("operation"),
+                               json::Field<&Entry::subresource>("subresource")});
       return schema;
     }
   };
@@ -56,9 +56,9 @@ struct ConfigMap {
   std::map<std::string, std::string> data;
   Spec spec;
   static const json::Schema& Schema() {
-    static const json::Schema schema = json::Object<ConfigMap>({json::Field<&ConfigMap::metadata>("metadata"),
-                                                                json::Field<&ConfigMap::data>("data"),
-                                                                json::Field<&ConfigMap::spec>("spec")});
+    static const json::Schema schema =
+        json::Object<ConfigMap>({json::Field<&ConfigMap::metadata>("metadata"), json::Field<&ConfigMap::data>("data"),
+                                 json::Field<&ConfigMap::spec>("spec")});
     return schema;
   }
 };
@@ -68,8 +68,7 @@ std::string ConfigMapJson(const std::string& name, const std::string& data = "{}
          R"(","labels":{"part":"it"}},"data":)" + data + "}";
 }
 
-constexpr std::string_view kPodSpec =
-    R"({"terminationGracePeriodSeconds":0,"containers":[{"name":"c","image":"x"}]})";
+constexpr std::string_view kPodSpec = R"({"terminationGracePeriodSeconds":0,"containers":[{"name":"c","image":"x"}]})";
 
 // A namespace of its own for each test, and the admin's client.
 class ApiTest : public ::testing::Test {
@@ -77,8 +76,7 @@ class ApiTest : public ::testing::Test {
   ApiTest() : admin_(Connected(Apiserver().Admin())) {
     static int count = 0;
     ns_ = "it-" + std::to_string(++count);
-    const std::string object =
-        R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":")" + ns_ + R"("}})";
+    const std::string object = R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":")" + ns_ + R"("}})";
     const Result<std::string> created = Run(admin_->client.Create(kNamespaces, {}, object, {}, Soon()));
     EXPECT_TRUE(created) << created.error().message();
   }
@@ -91,9 +89,7 @@ class ApiTest : public ::testing::Test {
     net::HttpClient http;
     Client client;
   };
-  std::unique_ptr<Connection> Connected(const Config& config) {
-    return std::make_unique<Connection>(loop_, config);
-  }
+  std::unique_ptr<Connection> Connected(const Config& config) { return std::make_unique<Connection>(loop_, config); }
 
   template <class T>
   T Run(async::Task<T> task) {
@@ -113,8 +109,8 @@ class ApiTest : public ::testing::Test {
     return Run(client().Get<ConfigMap>(kConfigMaps, KeyOf(name), {}, Soon()));
   }
   Result<ConfigMap> Apply(const std::string& name, const std::string& data, ApplyOptions options) {
-    return Run(client().Apply<ConfigMap>(kConfigMaps, KeyOf(name), ConfigMapJson(name, data),
-                                         std::move(options), Soon()));
+    return Run(
+        client().Apply<ConfigMap>(kConfigMaps, KeyOf(name), ConfigMapJson(name, data), std::move(options), Soon()));
   }
   template <class T>
   void ExpectCode(const Result<T>& result, Code code) {
@@ -130,25 +126,21 @@ class ApiTest : public ::testing::Test {
 TEST_F(ApiTest, AnObjectLivesAndDies) {
   const ConfigMap created = Created("a", R"({"k":"1"})");
   EXPECT_NE(created.metadata.uid, "");
-  ExpectCode(Run(client().Create(kConfigMaps, {ns_, ""}, ConfigMapJson("a"), {}, Soon())),
-             Code::kAlreadyExists);
+  ExpectCode(Run(client().Create(kConfigMaps, {ns_, ""}, ConfigMapJson("a"), {}, Soon())), Code::kAlreadyExists);
   EXPECT_EQ(Get("a")->data.at("k"), "1");
 
-  const std::string stale =
-      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","resourceVersion":"1"}})";
+  const std::string stale = R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","resourceVersion":"1"}})";
   ExpectCode(Run(client().Replace(kConfigMaps, KeyOf("a"), stale, {}, Soon())), Code::kConflict);
-  const std::string fresh =
-      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","resourceVersion":")" +
-      created.metadata.resource_version + R"("},"data":{"k":"2"}})";
-  const Result<ConfigMap> replaced =
-      Run(client().Replace<ConfigMap>(kConfigMaps, KeyOf("a"), fresh, {}, Soon()));
+  const std::string fresh = R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","resourceVersion":")" +
+                            created.metadata.resource_version + R"("},"data":{"k":"2"}})";
+  const Result<ConfigMap> replaced = Run(client().Replace<ConfigMap>(kConfigMaps, KeyOf("a"), fresh, {}, Soon()));
   ASSERT_TRUE(replaced) << replaced.error().message();
   EXPECT_EQ(replaced->data.at("k"), "2");
 
   ExpectCode(Run(client().Delete(kConfigMaps, KeyOf("a"), {.uid = "another"}, Soon())), Code::kConflict);
-  ExpectCode(Run(client().Delete(kConfigMaps, KeyOf("a"),
-                                 {.resource_version = created.metadata.resource_version}, Soon())),
-             Code::kConflict);
+  ExpectCode(
+      Run(client().Delete(kConfigMaps, KeyOf("a"), {.resource_version = created.metadata.resource_version}, Soon())),
+      Code::kConflict);
   ASSERT_TRUE(Run(client().Delete(kConfigMaps, KeyOf("a"), {.uid = created.metadata.uid}, Soon())));
   const Result<ConfigMap> gone = Get("a");
   ExpectCode(gone, Code::kNotFound);
@@ -157,8 +149,7 @@ TEST_F(ApiTest, AnObjectLivesAndDies) {
 }
 
 TEST_F(ApiTest, WhatIsWrongIsSaidInTheServersWords) {
-  const Result<std::string> bad =
-      Run(client().Create(kConfigMaps, {ns_, ""}, ConfigMapJson("Not_A_Name"), {}, Soon()));
+  const Result<std::string> bad = Run(client().Create(kConfigMaps, {ns_, ""}, ConfigMapJson("Not_A_Name"), {}, Soon()));
   ExpectCode(bad, Code::kInvalid);
   EXPECT_THAT(bad.error().message(), HasSubstr("metadata.name: Invalid value: \"Not_A_Name\""));
   ExpectCode(Run(client().Create(kConfigMaps, {ns_, ""}, "{", {}, Soon())), Code::kInvalid);
@@ -200,8 +191,7 @@ TEST_F(ApiTest, MetadataOnlyLeavesTheRestOut) {
   ASSERT_TRUE(one) << one.error().message();
   EXPECT_THAT(*one, HasSubstr("\"kind\":\"PartialObjectMetadata\""));
   EXPECT_EQ(one->find("secret"), std::string::npos);
-  const Result<std::string> list =
-      Run(client().List(kConfigMaps, {.ns = ns_, .metadata_only = true}, Soon()));
+  const Result<std::string> list = Run(client().List(kConfigMaps, {.ns = ns_, .metadata_only = true}, Soon()));
   ASSERT_TRUE(list);
   EXPECT_THAT(*list, HasSubstr("PartialObjectMetadataList"));
   EXPECT_EQ(list->find("secret"), std::string::npos);
@@ -220,9 +210,9 @@ TEST_F(ApiTest, EveryPatchTypeDoesWhatItSays) {
             R"([{"op":"test","path":"/data/k","value":"2"},{"op":"replace","path":"/data/k","value":"3"}])");
   ASSERT_TRUE(json) << json.error().message();
   EXPECT_EQ(json->data.at("k"), "3");
-  ExpectCode(patch(PatchType::kJson,
-                   R"([{"op":"test","path":"/data/k","value":"2"},{"op":"remove","path":"/data/k"}])"),
-             Code::kInvalid);
+  ExpectCode(
+      patch(PatchType::kJson, R"([{"op":"test","path":"/data/k","value":"2"},{"op":"remove","path":"/data/k"}])"),
+      Code::kInvalid);
   const Result<ConfigMap> strategic =
       patch(PatchType::kStrategic, R"({"metadata":{"labels":{"more":"yes"}},"data":{"k":"4"}})");
   ASSERT_TRUE(strategic) << strategic.error().message();
@@ -268,26 +258,21 @@ TEST_F(ApiTest, StatusAndScaleAreApart) {
   EXPECT_THAT(*status, HasSubstr("\"replicas\":1"));
   ASSERT_TRUE(Run(client().Patch(kDeployments, KeyOf("d"), PatchType::kMerge, R"({"spec":{"replicas":3}})",
                                  {.subresource = "scale"}, Soon())));
-  EXPECT_EQ(
-      Run(client().Get<ConfigMap>(kDeployments, KeyOf("d"), {.subresource = "scale"}, Soon()))->spec.replicas,
-      3);
+  EXPECT_EQ(Run(client().Get<ConfigMap>(kDeployments, KeyOf("d"), {.subresource = "scale"}, Soon()))->spec.replicas, 3);
   EXPECT_EQ(Run(client().Get<ConfigMap>(kDeployments, KeyOf("d"), {}, Soon()))->spec.replicas, 3);
 }
 
 TEST_F(ApiTest, EvictionHeedsTheBudget) {
-  const std::string pod =
-      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"app":"p"}},"spec":)" +
-      std::string(kPodSpec) + "}";
+  const std::string pod = R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"app":"p"}},"spec":)" +
+                          std::string(kPodSpec) + "}";
   ASSERT_TRUE(Run(client().Create(kPods, {ns_, ""}, pod, {}, Soon())));
   const std::string binding =
       R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},"target":{"apiVersion":"v1","kind":"Node","name":"n"}})";
   const Result<std::string> bound =
       Run(client().Create(kPods, KeyOf("p"), binding, {.subresource = "binding"}, Soon()));
   ASSERT_TRUE(bound) << bound.error().message();
-  const std::string running =
-      R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})";
-  ASSERT_TRUE(
-      Run(client().Patch(kPods, KeyOf("p"), PatchType::kMerge, running, {.subresource = "status"}, Soon())));
+  const std::string running = R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}})";
+  ASSERT_TRUE(Run(client().Patch(kPods, KeyOf("p"), PatchType::kMerge, running, {.subresource = "status"}, Soon())));
   const std::string budget =
       R"({"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"b"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"p"}}}})";
   ASSERT_TRUE(Run(client().Create(kPodDisruptionBudgets, {ns_, ""}, budget, {}, Soon())));
@@ -302,8 +287,7 @@ TEST_F(ApiTest, DeleteCollectionTakesWhatIsSelected) {
   Created("a");
   const std::string other = R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other"}})";
   ASSERT_TRUE(Run(client().Create(kConfigMaps, {ns_, ""}, other, {}, Soon())));
-  ASSERT_TRUE(
-      Run(client().DeleteCollection(kConfigMaps, {.ns = ns_, .label_selector = "part=it"}, {}, Soon())));
+  ASSERT_TRUE(Run(client().DeleteCollection(kConfigMaps, {.ns = ns_, .label_selector = "part=it"}, {}, Soon())));
   ExpectCode(Get("a"), Code::kNotFound);
   EXPECT_TRUE(Get("other"));
 }
@@ -380,20 +364,17 @@ TEST_F(WatchTest, ATooOldVersionIsGone) {
   ASSERT_TRUE(Apiserver().CompactEtcd());
   Apiserver().StopApiserver();  // its cache would still know
   ASSERT_TRUE(Apiserver().StartApiserver());
-  ExpectCode(Run(client().List(kConfigMaps,
-                               {.ns = ns_,
-                                .resource_version = created.metadata.resource_version,
-                                .resource_version_match = "Exact"},
-                               Soon())),
+  ExpectCode(Run(client().List(
+                 kConfigMaps,
+                 {.ns = ns_, .resource_version = created.metadata.resource_version, .resource_version_match = "Exact"},
+                 Soon())),
              Code::kGone);
   auto stream = Open({.resource_version = created.metadata.resource_version});
   if (stream) {  // the refusal may be the answer, or the first event
     const std::string line = Line(**stream);
     EXPECT_THAT(line, StartsWith(R"({"type":"ERROR","object":)"));
-    EXPECT_EQ(
-        Name(ErrorFromStatus(line.substr(line.find("object") + 8, line.size() - line.find("object") - 9))
-                 .code()),
-        Name(Code::kGone))
+    EXPECT_EQ(Name(ErrorFromStatus(line.substr(line.find("object") + 8, line.size() - line.find("object") - 9)).code()),
+              Name(Code::kGone))
         << line;
   } else {
     ExpectCode(stream, Code::kGone);
@@ -409,8 +390,7 @@ TEST_F(WatchTest, ARestartedServerIsFoundAgain) {
   Result<size_t> got = Run((*stream)->Read(buffer, loop_.After(5s)));
   while (got && *got > 0) got = Run((*stream)->Read(buffer, loop_.After(5s)));
   ExpectCode(got, Code::kUnavailable);
-  ExpectCode(Run(client().Create(kConfigMaps, {ns_, ""}, ConfigMapJson("x"), {}, loop_.After(1s))),
-             Code::kUnavailable);
+  ExpectCode(Run(client().Create(kConfigMaps, {ns_, ""}, ConfigMapJson("x"), {}, loop_.After(1s))), Code::kUnavailable);
   const Result<void> back = Apiserver().StartApiserver();
   ASSERT_TRUE(back) << back.error().message();
   EXPECT_TRUE(Created("x").metadata.uid != "");
@@ -421,8 +401,7 @@ TEST_F(WatchTest, ARestartedServerIsFoundAgain) {
 TEST_F(ApiTest, TokensAndCertificatesSayWhoWeAre) {
   const auto with_token = Connected(Apiserver().WithToken(RealApiserver::kKnownToken));
   const std::string review = R"({"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"})";
-  constexpr Resource kReviews{"authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview",
-                              false};
+  constexpr Resource kReviews{"authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", false};
   const Result<std::string> me = Run(with_token->client.Create(kReviews, {}, review, {}, Soon()));
   ASSERT_TRUE(me) << me.error().message();
   EXPECT_THAT(*me, HasSubstr("\"username\":\"token-user\""));
@@ -442,8 +421,7 @@ TEST_F(ApiTest, RbacDenialSaysWhatIsMissing) {
   const auto nobody = Connected(Apiserver().User("nobody-special"));
   const Result<std::string> denied = Run(nobody->client.Get(kConfigMaps, KeyOf("a"), {}, Soon()));
   ExpectCode(denied, Code::kForbidden);
-  EXPECT_THAT(denied.error().message(),
-              HasSubstr("User \"nobody-special\" cannot get resource \"configmaps\""));
+  EXPECT_THAT(denied.error().message(), HasSubstr("User \"nobody-special\" cannot get resource \"configmaps\""));
   const auto watch = Run(nobody->client.OpenWatch(kConfigMaps, {.ns = ns_}, Soon()));
   ExpectCode(watch, Code::kForbidden);
 }
@@ -485,8 +463,7 @@ TEST_F(ApiTest, RequestsCarryAnIdThatTheAuditLogKnows) {
 
 TEST_F(ApiTest, ManyCallsAtOnceShareFewConnections) {
   auto one = [](Client& client, Key key, async::Deadline deadline, int& done) -> async::Task<void> {
-    const Result<std::string> applied =
-        co_await client.Apply(kConfigMaps, key, ConfigMapJson(key.name), {}, deadline);
+    const Result<std::string> applied = co_await client.Apply(kConfigMaps, key, ConfigMapJson(key.name), {}, deadline);
     EXPECT_TRUE(applied) << applied.error().message();
     done += applied.has_value();
   };
@@ -496,8 +473,7 @@ TEST_F(ApiTest, ManyCallsAtOnceShareFewConnections) {
   };
   int done = 0;
   async::TaskGroup group(loop_);
-  for (int i = 0; i < 100; ++i)
-    group.Spawn("apply", one(client(), KeyOf("m" + std::to_string(i)), Soon(), done));
+  for (int i = 0; i < 100; ++i) group.Spawn("apply", one(client(), KeyOf("m" + std::to_string(i)), Soon(), done));
   Run(all(group));
   EXPECT_EQ(done, 100);
   EXPECT_LE(admin_->http.dialled(), 8u);

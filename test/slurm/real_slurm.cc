@@ -96,8 +96,7 @@ std::optional<Node> RealSlurm::NodeNow(const std::string& name) {
   return node ? *node : std::nullopt;
 }
 
-bool RealSlurm::NodeBecomes(const std::string& name, const std::function<bool(const Node&)>& wanted,
-                            Duration limit) {
+bool RealSlurm::NodeBecomes(const std::string& name, const std::function<bool(const Node&)>& wanted, Duration limit) {
   const Tick end = loop.Now() + limit;
   while (loop.Now() < end) {
     if (const auto node = NodeNow(name); node && wanted(*node)) return true;
@@ -130,14 +129,12 @@ void RealSlurm::SetUp() {
   Shell("$SLURM_EXEC scancel --user root");
   for (const char* daemon : {"slurmctld", "slurmrestd", "w-0", "w-1"})
     Shell(std::string("$SLURM_CONTROL start ") + daemon);
-  ASSERT_TRUE(
-      RunUntil([&] { return Shell("$SLURM_EXEC scontrol ping").find("UP") != std::string::npos; }, 20s));
+  ASSERT_TRUE(RunUntil([&] { return Shell("$SLURM_EXEC scontrol ping").find("UP") != std::string::npos; }, 20s));
   for (const std::string name : {"w-0", "w-1"}) {
     if (!NodeNow(name)) Shell("$SLURM_CONTROL restart " + name);
     ASSERT_TRUE(NodeBecomes(name, [](const Node& node) { return !node.state.IsBusy(); })) << name;
     const auto node = NodeNow(name);
-    if (node->state.IsDown() || node->state.Has(NodeFlag::kDrain))
-      ASSERT_TRUE(Update(name, NodeAction::kResume));
+    if (node->state.IsDown() || node->state.Has(NodeFlag::kDrain)) ASSERT_TRUE(Update(name, NodeAction::kResume));
     NodeUpdate clean;
     clean.names = {name};
     clean.comment = "";

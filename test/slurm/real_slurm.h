@@ -52,8 +52,7 @@ class RealSlurm : public ::testing::Test {
   void StartPolling();
 
   std::optional<Node> NodeNow(const std::string& name);
-  bool NodeBecomes(const std::string& name, const std::function<bool(const Node&)>& wanted,
-                   Duration limit = 20s);
+  bool NodeBecomes(const std::string& name, const std::function<bool(const Node&)>& wanted, Duration limit = 20s);
   Result<void> Update(std::string name, NodeAction action, std::string reason = "");
 
   // Submits a job that sleeps on that node and waits until it runs there. Its id.

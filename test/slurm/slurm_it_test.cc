@@ -142,12 +142,9 @@ TEST_F(RealSlurm, ABadTokenIsUnauthenticatedAndAnotherUserForbidden) {
                      key);
   };
   const auto forged = [&](Duration) {
-    return SignToken({.user = "slurm",
-                      .issuer = "t",
-                      .id = "1",
-                      .issued_at = loop.WallNow(),
-                      .expires_at = loop.WallNow() + 1h},
-                     Secret("wrong"));
+    return SignToken(
+        {.user = "slurm", .issuer = "t", .id = "1", .issued_at = loop.WallNow(), .expires_at = loop.WallNow() + 1h},
+        Secret("wrong"));
   };
   for (const TokenFactory& sign : {TokenFactory(expired), TokenFactory(forged)}) {
     RestClient bad(loop, transport, sign);
@@ -156,12 +153,9 @@ TEST_F(RealSlurm, ABadTokenIsUnauthenticatedAndAnotherUserForbidden) {
     EXPECT_EQ(Await(bad.Delete("w-0", Soon())).error().code(), Code::kUnauthenticated);
   }
   RestClient ann(loop, transport, [&](Duration lifetime) {
-    return SignToken({.user = "ann",
-                      .issuer = "t",
-                      .id = "1",
-                      .issued_at = loop.WallNow(),
-                      .expires_at = loop.WallNow() + lifetime},
-                     key);
+    return SignToken(
+        {.user = "ann", .issuer = "t", .id = "1", .issued_at = loop.WallNow(), .expires_at = loop.WallNow() + lifetime},
+        key);
   });
   NodeUpdate update;
   update.names = {"w-0"};
@@ -260,23 +254,19 @@ TEST_F(RealSlurm, HostlistsAgreeWithScontrol) {
     for (uint64_t left = 1 + random.Below(12); left > 0; --left) {
       std::string number = std::to_string(random.Below(120));
       if (random.Percent(40) && number.size() < 3) number.insert(0, 3 - number.size(), '0');
-      names.push_back(std::string(random.Percent(70) ? "n" : "rack2n") + number +
-                      (random.Percent(10) ? "-ib" : ""));
+      names.push_back(std::string(random.Percent(70) ? "n" : "rack2n") + number + (random.Percent(10) ? "-ib" : ""));
     }
     const HostSet set(names);
     EXPECT_EQ(Join(set.names(), "\n"), Shell("$SLURM_EXEC scontrol show hostnames '" + set.ToString() + "'"))
         << set.ToString();
   }
-  for (const char* text :
-       {"w-[0-3,7],x[08-10]", "rack[0-1]n[00-01]", "n[1-2]-ib", "a,b,a", "n[8-012]", "n[3,1]"})
+  for (const char* text : {"w-[0-3,7],x[08-10]", "rack[0-1]n[00-01]", "n[1-2]-ib", "a,b,a", "n[8-012]", "n[3,1]"})
     EXPECT_EQ(Join(*ExpandHostlist(text), "\n"),
               Shell(std::string("$SLURM_EXEC scontrol show hostnames '") + text + "'"))
         << text;
   for (const char* text : {"n[1-3", "n[]", "n[3-1]", "n[1-2,]"}) {
     EXPECT_FALSE(ExpandHostlist(text));
-    EXPECT_THAT(Shell(std::string("$SLURM_EXEC scontrol show hostnames '") + text + "'"),
-                HasSubstr("Invalid"))
-        << text;
+    EXPECT_THAT(Shell(std::string("$SLURM_EXEC scontrol show hostnames '") + text + "'"), HasSubstr("Invalid")) << text;
   }
 }
 
@@ -299,8 +289,8 @@ TEST_F(RealSlurm, ConfTextIsReadAsItWasMeant) {
   ASSERT_TRUE(text) << text.error().message();
   std::ofstream(path) << *text;
   EXPECT_EQ(Shell("$SLURM_CONTROL reconfigure"), "");
-  ASSERT_TRUE(RunUntil(
-      [&] { return Shell("$SLURM_EXEC scontrol show config").find("KillWait") != std::string::npos; }, 20s));
+  ASSERT_TRUE(
+      RunUntil([&] { return Shell("$SLURM_EXEC scontrol show config").find("KillWait") != std::string::npos; }, 20s));
   const std::string config = Shell("$SLURM_EXEC scontrol show config");
   EXPECT_THAT(config, HasSubstr("UnkillableStepProgram   = " + program + "\n"));
   EXPECT_THAT(config, HasSubstr("KillWait                = 3 sec"));

@@ -66,8 +66,7 @@ class Twin : public RealSlurm {
   }
 
   void StartModelSlurmd(const std::string& name) {
-    model.StartSlurmd(
-        {.name = name, .address = "", .features = {"workers"}, .topology = "", .weight = 1, .cpus = 2});
+    model.StartSlurmd({.name = name, .address = "", .features = {"workers"}, .topology = "", .weight = 1, .cpus = 2});
   }
 
   // The same request to both.
@@ -75,8 +74,7 @@ class Twin : public RealSlurm {
     net::Request request;
     request.method = method;
     request.target = "/slurm/v0.0.44/" + path;
-    request.headers = {{"Accept", "application/json"},
-                       {"X-SLURM-USER-TOKEN", std::string(Sign(1h)->Reveal())}};
+    request.headers = {{"Accept", "application/json"}, {"X-SLURM-USER-TOKEN", std::string(Sign(1h)->Reveal())}};
     if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
     request.body = body;
     const Answered real = Judge(Await(transport.Send(request, Soon())));
@@ -144,8 +142,7 @@ void Twin::StartOrEndJob(const std::string& name) {
   if (!node || !node->state.IsUsable()) return;
   story += "run a job on " + name + "\n";
   const std::string id = RunJob(name, "--exclusive");
-  const auto modelled =
-      model.StartJob({.nodes = {name}, .whole_nodes = true, .user = "root", .runs_for = {}});
+  const auto modelled = model.StartJob({.nodes = {name}, .whole_nodes = true, .user = "root", .runs_for = {}});
   ASSERT_TRUE(modelled);
   jobs[name] = {id, *modelled};
 }
@@ -186,8 +183,7 @@ void Twin::Step(Random& random) {
     case 8: {
       const std::string features = R"(["workers","f)" + number + R"("])";
       const std::string active = random.Percent(70) ? R"("features_act":)" + features + "," : "";
-      return update("{" + active + R"("features":)" + features + R"(,"weight":{"set":true,"number":)" +
-                    number + "}}");
+      return update("{" + active + R"("features":)" + features + R"(,"weight":{"set":true,"number":)" + number + "}}");
     }
     case 9:
       return update(R"({"reason":"only a reason"})");

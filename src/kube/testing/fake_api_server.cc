@@ -80,8 +80,7 @@ std::string VerbOf(const net::Request& request, const FakeTarget& target) {
   if (request.method == "POST") return "create";
   if (request.method == "PUT") return "update";
   if (request.method == "DELETE") return target.key.name.empty() ? "deletecollection" : "delete";
-  return net::Find(request.headers, "Content-Type").starts_with("application/apply-patch") ? "apply"
-                                                                                           : "patch";
+  return net::Find(request.headers, "Content-Type").starts_with("application/apply-patch") ? "apply" : "patch";
 }
 
 FieldManager ManagerOf(const net::Request& request, const FakeTarget& target) {
@@ -101,8 +100,7 @@ FakeApiServer::FakeApiServer(async::Loop& loop, uint64_t seed)
     : loop_(loop),
       random_(seed),
       objects_({.now = [&loop] { return loop.WallNow(); },
-                .schedule = [this](Duration wait,
-                                   std::function<void()> call) { Schedule(wait, std::move(call)); }}) {
+                .schedule = [this](Duration wait, std::function<void()> call) { Schedule(wait, std::move(call)); }}) {
   objects_.on_change = [this](FakeTable& table) {
     for (FakeWatch* watch : watches_) {
       if (&watch->table() == &table) watch->Wake();
@@ -131,8 +129,7 @@ std::optional<net::Response> FakeApiServer::DrawRefusal() {
   if (Draw(faults.throttled))
     return RefusalResponse({429, "TooManyRequests", "too many requests, please try again later"});
   if (Draw(faults.unavailable))
-    return RefusalResponse(
-        {503, "ServiceUnavailable", "the server is currently unable to handle the request"});
+    return RefusalResponse({503, "ServiceUnavailable", "the server is currently unable to handle the request"});
   return std::nullopt;
 }
 
@@ -221,8 +218,7 @@ net::Response FakeApiServer::Handle(const net::Request& request) {
 
 net::Response FakeApiServer::Read(const FakeTarget& target, const net::Request& request) {
   const auto at = target.table->objects.find(target.key);
-  if (at == target.table->objects.end())
-    return RefusalResponse({404, "NotFound", target.Title() + " not found"});
+  if (at == target.table->objects.end()) return RefusalResponse({404, "NotFound", target.Title() + " not found"});
   if (target.subresource == "scale") return JsonResponse(200, ScaleOf(at->second));
   if (!target.subresource.empty() && target.subresource != "status") {
     return RefusalResponse({404, "NotFound", "the server could not find the requested resource"});
@@ -237,8 +233,7 @@ net::Response FakeApiServer::List(const FakeTarget& target, const net::Request& 
     const auto selection = target.Selection();
     if (!selection) return RefusalResponse({400, "BadRequest", selection.error().message()});
     for (const auto& [key, value] : target.table->objects) {
-      if (Selects(*selection, value))
-        page.rest.push_back(WantsMetadataOnly(request) ? MetadataOnly(value) : value);
+      if (Selects(*selection, value)) page.rest.push_back(WantsMetadataOnly(request) ? MetadataOnly(value) : value);
     }
   } else {
     const auto at = snapshots_.find(token);
@@ -284,8 +279,7 @@ std::optional<net::Response> FakeApiServer::RefuseWatch(const FakeTarget& target
     return RefusalResponse({400, "BadRequest", "Invalid value: \"" + version + "\": resourceVersion"});
   if (uint64_t(*number) <= objects_.version()) return std::nullopt;
   return RefusalResponse(
-      {504, "Timeout",
-       "Too large resource version: " + version + ", current: " + std::to_string(objects_.version())});
+      {504, "Timeout", "Too large resource version: " + version + ", current: " + std::to_string(objects_.version())});
 }
 
 std::unique_ptr<net::BodyStream> FakeApiServer::Watch(const FakeTarget& target, const net::Request& request) {
@@ -305,16 +299,14 @@ std::unique_ptr<net::BodyStream> FakeApiServer::Watch(const FakeTarget& target, 
 net::Response FakeApiServer::Write(const FakeTarget& target, const net::Request& request) {
   const uint64_t before = objects_.version();
   const Answered<json::Value> answer = Change(target, request);
-  const bool created = request.method == "POST" ||
-                       (answer && before != objects_.version() && VerbOf(request, target) == "apply" &&
-                        json::Find(*answer, {"metadata", "generation"}) && !target.existed);
-  net::Response response =
-      answer ? JsonResponse(created ? 201 : 200, *answer) : RefusalResponse(answer.error());
+  const bool created =
+      request.method == "POST" || (answer && before != objects_.version() && VerbOf(request, target) == "apply" &&
+                                   json::Find(*answer, {"metadata", "generation"}) && !target.existed);
+  net::Response response = answer ? JsonResponse(created ? 201 : 200, *answer) : RefusalResponse(answer.error());
   Key key = target.key;
   if (key.name.empty() && answer) key.name = FindText(*answer, {"metadata", "name"});
-  writes_.push_back({loop_.Now(), VerbOf(request, target), target.table->resource, std::move(key),
-                     target.subresource, ManagerOf(request, target).name, response.status,
-                     before != objects_.version(), request.body});
+  writes_.push_back({loop_.Now(), VerbOf(request, target), target.table->resource, std::move(key), target.subresource,
+                     ManagerOf(request, target).name, response.status, before != objects_.version(), request.body});
   if (on_write) {
     const ApiWrite write = writes_.back();
     on_write(write);
@@ -343,8 +335,7 @@ Answered<json::Value> FakeApiServer::Post(const FakeTarget& target, const net::R
   json::Value body = *json::Parse(request.body);
   if (target.subresource.empty()) {
     if (!target.key.name.empty())
-      return Refuse(405, "MethodNotAllowed",
-                    "the server does not allow this method on the requested resource");
+      return Refuse(405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
     return objects_.Create(*target.table, target.key.ns, std::move(body), ManagerOf(request, target));
   }
   if (target.subresource == "eviction") return Evict(target, std::move(body));
@@ -367,8 +358,7 @@ Answered<json::Value> FakeApiServer::Patch(const FakeTarget& target, const net::
   const FieldManager manager = ManagerOf(request, target);
   if (type.starts_with("application/apply-patch")) {
     if (target.subresource == "scale") return Scale(target, *patch);
-    return objects_.Apply(*target.table, target.key, std::move(*patch), manager,
-                          target.Parameter("force") == "true");
+    return objects_.Apply(*target.table, target.key, std::move(*patch), manager, target.Parameter("force") == "true");
   }
   const bool merge = type.starts_with("application/merge-patch");
   if (!merge && !type.starts_with("application/json-patch")) {
@@ -376,20 +366,18 @@ Answered<json::Value> FakeApiServer::Patch(const FakeTarget& target, const net::
                   "the modelled server knows apply, JSON and merge patches, not " + std::string(type));
   }
   if (target.subresource == "scale" && merge) return Scale(target, *patch);
-  return objects_.Update(
-      *target.table, target.key, manager, [&](const json::Value& live) -> Answered<json::Value> {
-        json::Value after = live;
-        if (merge) {
-          json::ApplyMergePatch(after, *patch);
-          return after;
-        }
-        auto patched = ApplyJsonPatch(std::move(after), *patch);
-        if (!patched)
-          return Refuse(
-              422, "Invalid",
-              "the server rejected our request due to an error in our request: " + patched.error().message());
-        return std::move(*patched);
-      });
+  return objects_.Update(*target.table, target.key, manager, [&](const json::Value& live) -> Answered<json::Value> {
+    json::Value after = live;
+    if (merge) {
+      json::ApplyMergePatch(after, *patch);
+      return after;
+    }
+    auto patched = ApplyJsonPatch(std::move(after), *patch);
+    if (!patched)
+      return Refuse(422, "Invalid",
+                    "the server rejected our request due to an error in our request: " + patched.error().message());
+    return std::move(*patched);
+  });
 }
 
 Answered<json::Value> FakeApiServer::Scale(const FakeTarget& target, const json::Value& scale) {
@@ -428,12 +416,10 @@ Answered<json::Value> FakeApiServer::Evict(const FakeTarget& target, json::Value
   const json::Value* pod = Find(target.table->resource, target.key);
   if (!pod) return Refuse(404, "NotFound", target.Title() + " not found");
   if (may_evict && !may_evict(*pod)) {
-    return Refuse(429, "TooManyRequests",
-                  "Cannot evict pod as it would violate the pod's disruption budget.");
+    return Refuse(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.");
   }
   const json::Value* options = json::Find(body, {"deleteOptions"});
-  auto ending =
-      objects_.Delete(*target.table, target.key, DeletionOf(options ? *options : json::Value(object())));
+  auto ending = objects_.Delete(*target.table, target.key, DeletionOf(options ? *options : json::Value(object())));
   if (!ending) return std::unexpected(ending.error());
   return SuccessStatus("");
 }
@@ -449,8 +435,7 @@ json::Value FakeApiServer::Put(const Resource& resource, std::string_view text, 
                 std::string(FindText(value, {"metadata", "name"}))};
   const FieldManager who{std::string(manager), "Update", std::string(subresource)};
   auto done = table.objects.contains(key)
-                  ? objects_.Update(table, key, who,
-                                    [&](const json::Value&) -> Answered<json::Value> { return value; })
+                  ? objects_.Update(table, key, who, [&](const json::Value&) -> Answered<json::Value> { return value; })
                   : objects_.Create(table, key.ns, value, who);
   if (!done)
     log::Error("the modelled API server refuses the test's own write",

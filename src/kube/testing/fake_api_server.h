@@ -46,8 +46,7 @@ struct ApiFaults {
   unsigned mute_watch = 0;   // of events: neither it nor anything else comes any more, the connection stays
   unsigned lag_watch = 0;    // of events: comes up to `lag_by` late, with all behind it
   Duration lag_by = 10s;
-  unsigned lost_history =
-      0;  // of watches that begin from a version: it is gone (410), events between are never told
+  unsigned lost_history = 0;  // of watches that begin from a version: it is gone (410), events between are never told
 };
 
 // A request that reached the objects and was not a read.
@@ -101,9 +100,7 @@ class FakeApiServer final : public net::Transport {
   void Edit(const Resource& resource, const Key& key, std::string_view subresource,
             const std::function<void(json::Value&)>& change, std::string_view manager = "world");
   void Remove(const Resource& resource, const Key& key, const Deletion& deletion = {});
-  const json::Value* Find(const Resource& resource, const Key& key) const {
-    return objects_.Find(resource, key);
-  }
+  const json::Value* Find(const Resource& resource, const Key& key) const { return objects_.Find(resource, key); }
 
   // Breaks all open watches. With `lose_history`, what they missed is gone as well (410).
   void CutWatches(bool lose_history = false);
@@ -113,8 +110,7 @@ class FakeApiServer final : public net::Transport {
   // --- net::Transport
   // --------------------------------------------------------------------------------------------------
   async::Task<Result<net::Response>> Send(net::Request request, async::Deadline deadline) override;
-  async::Task<Result<std::unique_ptr<net::BodyStream>>> Open(net::Request request,
-                                                             async::Deadline deadline) override;
+  async::Task<Result<std::unique_ptr<net::BodyStream>>> Open(net::Request request, async::Deadline deadline) override;
 
  private:
   friend class FakeWatch;

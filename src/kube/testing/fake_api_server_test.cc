@@ -40,31 +40,24 @@ class FakeApiServerTest : public ::testing::Test {
   Result<json::Value> Get(const Resource& resource, Key key) {
     return Parsed(Wait(loop, client.Get(resource, key, {}, loop.After(1min))));
   }
-  Result<json::Value> Apply(const Resource& resource, Key key, std::string object,
-                            std::string manager = "capstan", std::string subresource = {},
-                            bool force = true) {
-    ApplyOptions options{
-        .subresource = std::move(subresource), .field_manager = std::move(manager), .force = force};
-    return Parsed(
-        Wait(loop, client.Apply(resource, key, std::move(object), std::move(options), loop.After(1min))));
+  Result<json::Value> Apply(const Resource& resource, Key key, std::string object, std::string manager = "capstan",
+                            std::string subresource = {}, bool force = true) {
+    ApplyOptions options{.subresource = std::move(subresource), .field_manager = std::move(manager), .force = force};
+    return Parsed(Wait(loop, client.Apply(resource, key, std::move(object), std::move(options), loop.After(1min))));
   }
   Result<json::Value> Patch(const Resource& resource, Key key, PatchType type, std::string patch,
                             std::string subresource = {}) {
     WriteOptions options;
     options.subresource = std::move(subresource);
-    return Parsed(Wait(
-        loop, client.Patch(resource, key, type, std::move(patch), std::move(options), loop.After(1min))));
+    return Parsed(
+        Wait(loop, client.Patch(resource, key, type, std::move(patch), std::move(options), loop.After(1min))));
   }
   Result<json::Value> Delete(const Resource& resource, Key key, DeleteOptions options = {}) {
     return Parsed(Wait(loop, client.Delete(resource, key, std::move(options), loop.After(1min))));
   }
-  static Code CodeOf(const Result<json::Value>& result) {
-    return result ? Code::kInternal : result.error().code();
-  }
+  static Code CodeOf(const Result<json::Value>& result) { return result ? Code::kInternal : result.error().code(); }
   static std::string_view Uid(const json::Value& value) { return FindText(value, {"metadata", "uid"}); }
-  static std::string_view Version(const json::Value& value) {
-    return FindText(value, {"metadata", "resourceVersion"});
-  }
+  static std::string_view Version(const json::Value& value) { return FindText(value, {"metadata", "resourceVersion"}); }
   static int64_t Generation(const json::Value& value) {
     return json::Find(value, {"metadata", "generation"})->get_int64();
   }
@@ -103,8 +96,7 @@ TEST_F(FakeApiServerTest, StatusAndSpecAreKeptApart) {
 }
 
 TEST_F(FakeApiServerTest, AWriteThatChangesNothingKeepsTheVersion) {
-  const std::string config =
-      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"v"}})";
+  const std::string config = R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"v"}})";
   const auto first = Apply(kConfigMaps, a, config);
   ASSERT_TRUE(first) << first.error().message();
   loop.Advance(1h);
@@ -117,8 +109,7 @@ TEST_F(FakeApiServerTest, ApplyDropsWhatTheManagerNoLongerWants) {
   Apply(kConfigMaps, a, R"({"metadata":{"labels":{"x":"1"}},"data":{"k":"v","gone":"v","shared":"s"}})");
   Apply(kConfigMaps, a, R"({"data":{"shared":"s","theirs":"t"}})", "other");
   const auto after = Apply(kConfigMaps, a, R"({"data":{"k":"w"}})");
-  EXPECT_EQ(json::SerializeCanonical(*json::Find(*after, {"data"})),
-            R"({"k":"w","shared":"s","theirs":"t"})");
+  EXPECT_EQ(json::SerializeCanonical(*json::Find(*after, {"data"})), R"({"k":"w","shared":"s","theirs":"t"})");
   EXPECT_FALSE(json::Find(*after, {"metadata", "labels"}));
   EXPECT_EQ(json::Find(*after, {"metadata", "managedFields"})->get_array().size(), 2u);
 }
@@ -127,16 +118,14 @@ TEST_F(FakeApiServerTest, ApplyWithoutForceNamesTheOwner) {
   Apply(kConfigMaps, a, R"({"data":{"k":"v"}})", "other");
   const auto refused = Apply(kConfigMaps, a, R"({"data":{"k":"w"}})", "capstan", "", false);
   EXPECT_EQ(CodeOf(refused), Code::kConflict);
-  EXPECT_NE(refused.error().message().find("\"other\": .data.k"), std::string::npos)
-      << refused.error().message();
+  EXPECT_NE(refused.error().message().find("\"other\": .data.k"), std::string::npos) << refused.error().message();
   const auto forced = Apply(kConfigMaps, a, R"({"data":{"k":"w"}})");
   EXPECT_EQ(json::Find(*forced, {"metadata", "managedFields"})->get_array().size(), 1u);
 }
 
 TEST_F(FakeApiServerTest, ApplyMergesListsByTheirKeys) {
-  server.Put(
-      kPods,
-      R"({"metadata":{"namespace":"ns","name":"a"},"spec":{"containers":[{"name":"sidecar","image":"s"}]}})");
+  server.Put(kPods,
+             R"({"metadata":{"namespace":"ns","name":"a"},"spec":{"containers":[{"name":"sidecar","image":"s"}]}})");
   Apply(kPods, a, R"({"spec":{"containers":[{"name":"main","image":"1","ports":[{"containerPort":80}]}]}})");
   const auto after = Apply(kPods, a, R"({"spec":{"containers":[{"name":"main","image":"2"}]}})");
   EXPECT_EQ(json::SerializeCanonical(*json::Find(*after, {"spec", "containers"})),
@@ -148,15 +137,13 @@ TEST_F(FakeApiServerTest, AnotherManagersEditShowsInManagedFields) {
   server.Edit(
       kConfigMaps, a, "", [](json::Value& value) { json::MakeObject(value, {"data"})["k"] = "theirs"; },
       "kubectl-edit");
-  const auto managed =
-      json::SerializeCanonical(*json::Find(*Get(kConfigMaps, a), {"metadata", "managedFields"}));
+  const auto managed = json::SerializeCanonical(*json::Find(*Get(kConfigMaps, a), {"metadata", "managedFields"}));
   EXPECT_NE(managed.find("kubectl-edit"), std::string::npos);
   EXPECT_EQ(managed.find("\"capstan\""), std::string::npos) << "the only field of ours is theirs now";
 }
 
 TEST_F(FakeApiServerTest, FormerManagersCanBeFoldedIntoOurs) {
-  server.Put(kConfigMaps, R"({"metadata":{"namespace":"ns","name":"a"},"data":{"old":"v","k":"v"}})", "",
-             "manager");
+  server.Put(kConfigMaps, R"({"metadata":{"namespace":"ns","name":"a"},"data":{"old":"v","k":"v"}})", "", "manager");
   const std::string entry =
       R"([{"op":"replace","path":"/metadata/managedFields","value":[{"manager":"capstan","operation":"Apply",)"
       R"("apiVersion":"v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1",)"
@@ -173,8 +160,7 @@ TEST_F(FakeApiServerTest, PreconditionsAreKept) {
             Code::kConflict);
   EXPECT_EQ(CodeOf(Delete(kConfigMaps, a, {.uid = uid, .resource_version = "1", .grace_seconds = {}})),
             Code::kConflict);
-  EXPECT_EQ(CodeOf(Patch(kConfigMaps, a, PatchType::kMerge, R"({"metadata":{"uid":"other"}})")),
-            Code::kConflict);
+  EXPECT_EQ(CodeOf(Patch(kConfigMaps, a, PatchType::kMerge, R"({"metadata":{"uid":"other"}})")), Code::kConflict);
   EXPECT_EQ(CodeOf(Patch(kConfigMaps, a, PatchType::kMerge, R"({"metadata":{"resourceVersion":"1"}})")),
             Code::kConflict);
   EXPECT_EQ(CodeOf(Patch(kConfigMaps, a, PatchType::kJson, R"([{"op":"test","path":"/data","value":{}}])")),
@@ -208,8 +194,7 @@ TEST_F(FakeApiServerTest, PodsTakeTheirTimeToStop) {
 TEST_F(FakeApiServerTest, DependentsFollowTheirOwner) {
   const std::string uid(Uid(*Create(kThings, a, R"({"metadata":{"name":"a"}})")));
   const auto owned = [&](std::string name) {
-    return R"({"metadata":{"name":")" + name + R"(","ownerReferences":[{"uid":")" + uid +
-           R"(","controller":true}]}})";
+    return R"({"metadata":{"name":")" + name + R"(","ownerReferences":[{"uid":")" + uid + R"(","controller":true}]}})";
   };
   Create(kConfigMaps, {"ns", "child"}, owned("child"));
   Create(kThings, {"ns", "late"}, owned("late"));
@@ -247,8 +232,7 @@ TEST_F(FakeApiServerTest, ANamespaceTakesItsContentsAlong) {
 
 TEST_F(FakeApiServerTest, ListsInPagesOfOneSnapshot) {
   for (const char* name : {"a", "b", "c"})
-    Create(kConfigMaps, {"ns", name},
-           R"({"metadata":{"name":")" + std::string(name) + R"(","labels":{"l":"x"}}})");
+    Create(kConfigMaps, {"ns", name}, R"({"metadata":{"name":")" + std::string(name) + R"(","labels":{"l":"x"}}})");
   ListOptions options;
   options.limit = 2;
   options.label_selector = "l in (x,y)";
@@ -401,13 +385,11 @@ TEST_F(FakeWatchTest, WhateverBefallsTheWireTheStoreAgreesInTheEnd) {
       const std::string phase = std::to_string(random.Below(4));
       if (random.Percent(30)) {
         const json::Value* there = own_server.Find(kThings, key);
-        if (there && random.Percent(50))
-          own_store.Deleted(key, FindText(*there, {"metadata", "uid"}), own_loop.Now());
+        if (there && random.Percent(50)) own_store.Deleted(key, FindText(*there, {"metadata", "uid"}), own_loop.Now());
         own_server.Remove(kThings, key);
       } else {
-        const json::Value answer =
-            own_server.Put(kThings, R"({"metadata":{"namespace":"ns","name":")" + key.name +
-                                        R"("},"phase":")" + phase + R"("})");
+        const json::Value answer = own_server.Put(
+            kThings, R"({"metadata":{"namespace":"ns","name":")" + key.name + R"("},"phase":")" + phase + R"("})");
         if (random.Percent(50)) ASSERT_TRUE(own_store.Answered(json::Serialize(answer), own_loop.Now()));
       }
       if (random.Percent(2)) own_server.objects().CompactHistory();

@@ -87,9 +87,7 @@ bool HasFinalizers(const json::Value& value) {
   return finalizers && finalizers->is_array() && !finalizers->get_array().empty();
 }
 
-bool Terminating(const json::Value& value) {
-  return !FindText(value, {"metadata", "deletionTimestamp"}).empty();
-}
+bool Terminating(const json::Value& value) { return !FindText(value, {"metadata", "deletionTimestamp"}).empty(); }
 
 int64_t Number(const json::Value* value, int64_t otherwise) {
   return value && value->is_int64() ? value->get_int64() : otherwise;
@@ -100,8 +98,7 @@ std::vector<std::string> OwnerUids(const json::Value& value) {
   std::vector<std::string> uids;
   const json::Value* references = json::Find(value, {"metadata", "ownerReferences"});
   if (!references || !references->is_array()) return uids;
-  for (const json::Value& reference : references->get_array())
-    uids.emplace_back(FindText(reference, {"uid"}));
+  for (const json::Value& reference : references->get_array()) uids.emplace_back(FindText(reference, {"uid"}));
   return uids;
 }
 
@@ -120,13 +117,11 @@ void EraseIf(json::Value& list, auto predicate) {
 }  // namespace
 
 FakeObjects::FakeObjects(Clock clock) : clock_(std::move(clock)) {
-  for (const Resource& resource :
-       {kPods, kServices, kPersistentVolumeClaims, kNodes, kNamespaces, kStatefulSets, kDeployments,
-        kPodDisruptionBudgets, kCustomResourceDefinitions}) {
+  for (const Resource& resource : {kPods, kServices, kPersistentVolumeClaims, kNodes, kNamespaces, kStatefulSets,
+                                   kDeployments, kPodDisruptionBudgets, kCustomResourceDefinitions}) {
     Serve(resource);
   }
-  for (const Resource& resource :
-       {kConfigMaps, kSecrets, kServiceAccounts, kEvents, kLeases, kControllerRevisions}) {
+  for (const Resource& resource : {kConfigMaps, kSecrets, kServiceAccounts, kEvents, kLeases, kControllerRevisions}) {
     Serve(resource, false);
   }
 }
@@ -155,8 +150,8 @@ const json::Value* FakeObjects::Find(const Resource& resource, const Key& key) c
 
 std::string FakeObjects::NewUid() {
   const std::string hex = Sha256Hex("uid " + std::to_string(++uids_));
-  return hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-4" + hex.substr(13, 3) + "-a" + hex.substr(17, 3) +
-         "-" + hex.substr(20, 12);
+  return hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-4" + hex.substr(13, 3) + "-a" + hex.substr(17, 3) + "-" +
+         hex.substr(20, 12);
 }
 
 // --- Writes
@@ -171,11 +166,9 @@ Answered<json::Value> FakeObjects::Create(FakeTable& table, std::string_view ns,
       return Refuse(422, "Invalid", "metadata.name: Required value: name or generateName is required");
     Meta(value)["name"] = prefix + NewUid().substr(0, 5);
   }
-  const Key key{table.resource.namespaced ? std::string(ns) : "",
-                std::string(FindText(value, {"metadata", "name"}))};
+  const Key key{table.resource.namespaced ? std::string(ns) : "", std::string(FindText(value, {"metadata", "name"}))};
   if (const auto given = FindText(value, {"metadata", "namespace"}); !given.empty() && given != ns) {
-    return Refuse(400, "BadRequest",
-                  "the namespace of the object does not match the namespace on the request");
+    return Refuse(400, "BadRequest", "the namespace of the object does not match the namespace on the request");
   }
   if (!FindText(value, {"metadata", "resourceVersion"}).empty()) {
     return Refuse(422, "Invalid", "resourceVersion should not be set on objects to be created");
@@ -183,8 +176,7 @@ Answered<json::Value> FakeObjects::Create(FakeTable& table, std::string_view ns,
   if (table.objects.contains(key)) return Refuse(409, "AlreadyExists", Title(table, key) + " already exists");
   if (table.resource.namespaced) {
     const json::Value* home = Find(kNamespaces, {"", key.ns});
-    if (home && Terminating(*home))
-      return Refuse(403, "Forbidden", "namespace " + key.ns + " is being terminated");
+    if (home && Terminating(*home)) return Refuse(403, "Forbidden", "namespace " + key.ns + " is being terminated");
   }
   FillIn(table, key, value);
   Owners owners;
@@ -231,9 +223,8 @@ Answered<json::Value> FakeObjects::Apply(FakeTable& table, const Key& key, json:
   if (at == table.objects.end()) {
     if (!manager.subresource.empty()) return NotFound(table, key);
     if (!uid.empty())
-      return Conflict(
-          table, key,
-          "uid mismatch: the provided object specified uid " + uid + ", and no existing object was found");
+      return Conflict(table, key,
+                      "uid mismatch: the provided object specified uid " + uid + ", and no existing object was found");
     Meta(config)["name"] = key.name;
     return Create(table, key.ns, std::move(config), manager);
   }
@@ -241,8 +232,8 @@ Answered<json::Value> FakeObjects::Apply(FakeTable& table, const Key& key, json:
   json::Value part = config;
   for (const auto& [name, value] : config.get_object()) {
     const bool of_status = name == "status";
-    const bool keep = name == "metadata" ||
-                      (manager.subresource == "status" ? of_status : !(of_status && table.has_status));
+    const bool keep =
+        name == "metadata" || (manager.subresource == "status" ? of_status : !(of_status && table.has_status));
     if (!keep || (manager.subresource == "status" && name == "metadata")) part.get_object().erase(name);
   }
   Owners owners = OwnersOf(Meta(at->second)["managedFields"]);
@@ -263,13 +254,11 @@ Answered<json::Value> FakeObjects::Commit(FakeTable& table, const Key& key, json
   }
   const auto version = FindText(after, {"metadata", "resourceVersion"});
   if (!version.empty() && version != FindText(live, {"metadata", "resourceVersion"})) {
-    return Conflict(
-        table, key,
-        "the object has been modified; please apply your changes to the latest version and try again");
+    return Conflict(table, key,
+                    "the object has been modified; please apply your changes to the latest version and try again");
   }
   if (manager.subresource == "status") {
-    json::Value status =
-        json::Find(after, {"status"}) ? *json::Find(after, {"status"}) : json::Value(object());
+    json::Value status = json::Find(after, {"status"}) ? *json::Find(after, {"status"}) : json::Value(object());
     const json::Value fields = json::Find(after, {"metadata", "managedFields"})
                                    ? *json::Find(after, {"metadata", "managedFields"})
                                    : json::Value();
@@ -285,8 +274,7 @@ Answered<json::Value> FakeObjects::Commit(FakeTable& table, const Key& key, json
   }
   KeepServersFields(after, live);
   DropEmptyLists(after);
-  if (!SameSpec(live, after))
-    Meta(after)["generation"] = Number(json::Find(live, {"metadata", "generation"}), 0) + 1;
+  if (!SameSpec(live, after)) Meta(after)["generation"] = Number(json::Find(live, {"metadata", "generation"}), 0) + 1;
 
   Owners owners = applied ? std::move(*applied) : OwnersOf(Meta(after)["managedFields"]);
   if (!applied) RecordUpdate(live, after, manager, Now(), owners);
@@ -333,17 +321,15 @@ void FakeObjects::Remove(FakeTable& table, const Key& key) {
 // --- Deleting
 // ----------------------------------------------------------------------------------------------------------
 
-Answered<std::optional<json::Value>> FakeObjects::Delete(FakeTable& table, const Key& key,
-                                                         const Deletion& deletion) {
+Answered<std::optional<json::Value>> FakeObjects::Delete(FakeTable& table, const Key& key, const Deletion& deletion) {
   const auto at = table.objects.find(key);
   if (at == table.objects.end()) return NotFound(table, key);
   const json::Value& live = at->second;
   const std::string uid(FindText(live, {"metadata", "uid"}));
   const std::string version(FindText(live, {"metadata", "resourceVersion"}));
   if (!deletion.uid.empty() && deletion.uid != uid) {
-    return Conflict(
-        table, key,
-        "Precondition failed: UID in precondition: " + deletion.uid + ", UID in object meta: " + uid);
+    return Conflict(table, key,
+                    "Precondition failed: UID in precondition: " + deletion.uid + ", UID in object meta: " + uid);
   }
   if (!deletion.resource_version.empty() && deletion.resource_version != version) {
     return Conflict(table, key,
@@ -357,8 +343,7 @@ Answered<std::optional<json::Value>> FakeObjects::Delete(FakeTable& table, const
     const int64_t own = Number(json::Find(live, {"spec", "terminationGracePeriodSeconds"}), 30);
     grace = std::chrono::seconds(deletion.grace_seconds.value_or(own));
   }
-  const bool ends_later =
-      HasFinalizers(live) || foreground || grace > Duration(0) || table.resource == kNamespaces;
+  const bool ends_later = HasFinalizers(live) || foreground || grace > Duration(0) || table.resource == kNamespaces;
   if (!ends_later) {
     Remove(table, key);
     return std::nullopt;
@@ -367,8 +352,7 @@ Answered<std::optional<json::Value>> FakeObjects::Delete(FakeTable& table, const
   return table.objects.at(key);
 }
 
-void FakeObjects::BeginDeletion(FakeTable& table, const Key& key, Duration grace,
-                                const std::string& finalizer) {
+void FakeObjects::BeginDeletion(FakeTable& table, const Key& key, Duration grace, const std::string& finalizer) {
   json::Value after = table.objects.at(key);
   object& meta = Meta(after);
   meta["deletionTimestamp"] = FormatRfc3339(clock_.now() + grace);
@@ -387,8 +371,7 @@ void FakeObjects::BeginDeletion(FakeTable& table, const Key& key, Duration grace
 
 void FakeObjects::StopPodLater(FakeTable& table, const Key& key) {
   const json::Value& pod = table.objects.at(key);
-  const Duration grace =
-      std::chrono::seconds(Number(json::Find(pod, {"metadata", "deletionGracePeriodSeconds"}), 0));
+  const Duration grace = std::chrono::seconds(Number(json::Find(pod, {"metadata", "deletionGracePeriodSeconds"}), 0));
   const auto after = pod_stops_after ? pod_stops_after(pod) : std::optional(std::min<Duration>(1s, grace));
   if (!after) return;
   clock_.schedule(*after, [this, &table, key, uid = std::string(FindText(pod, {"metadata", "uid"}))] {
@@ -409,8 +392,7 @@ void FakeObjects::Orphan(const std::string& owner_uid) {
     }
     for (const Key& key : dependents) {
       json::Value after = table.objects.at(key);
-      EraseIf(Meta(after)["ownerReferences"],
-              [&](const json::Value& r) { return FindText(r, {"uid"}) == owner_uid; });
+      EraseIf(Meta(after)["ownerReferences"], [&](const json::Value& r) { return FindText(r, {"uid"}) == owner_uid; });
       DropEmptyLists(after);
       Write(table, key, std::move(after));
     }

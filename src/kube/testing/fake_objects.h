@@ -80,16 +80,14 @@ class FakeObjects {
   // ------------------------------------------------------------------------------------------------------
   // All return the object as it is afterwards. A write that changes nothing keeps its resourceVersion.
 
-  Answered<json::Value> Create(FakeTable& table, std::string_view ns, json::Value object,
-                               const FieldManager& manager);
+  Answered<json::Value> Create(FakeTable& table, std::string_view ns, json::Value object, const FieldManager& manager);
 
   // Puts what `change` makes of the object in its place, restricted to what `subresource` may touch.
   using Edit = std::function<Answered<json::Value>(const json::Value& live)>;
-  Answered<json::Value> Update(FakeTable& table, const Key& key, const FieldManager& manager,
-                               const Edit& change);
+  Answered<json::Value> Update(FakeTable& table, const Key& key, const FieldManager& manager, const Edit& change);
 
-  Answered<json::Value> Apply(FakeTable& table, const Key& key, json::Value config,
-                              const FieldManager& manager, bool force);
+  Answered<json::Value> Apply(FakeTable& table, const Key& key, json::Value config, const FieldManager& manager,
+                              bool force);
 
   // The object while it ends; nullopt when it is gone at once.
   Answered<std::optional<json::Value>> Delete(FakeTable& table, const Key& key, const Deletion& deletion);
@@ -119,8 +117,8 @@ class FakeObjects {
   void Restore(const Backup& backup);
 
  private:
-  Answered<json::Value> Commit(FakeTable& table, const Key& key, json::Value after,
-                               const FieldManager& manager, std::optional<Owners> applied);
+  Answered<json::Value> Commit(FakeTable& table, const Key& key, json::Value after, const FieldManager& manager,
+                               std::optional<Owners> applied);
   void FillIn(const FakeTable& table, const Key& key, json::Value& value);
   void Remember(FakeTable& table, HistoryRecord record);
   json::Value Write(FakeTable& table, const Key& key, json::Value after);

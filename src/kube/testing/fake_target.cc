@@ -73,8 +73,6 @@ Result<FakeWatchRequest> FakeTarget::Selection() const {
   return request;
 }
 
-std::string FakeTarget::Title() const {
-  return std::string(table->resource.plural) + " \"" + key.name + "\"";
-}
+std::string FakeTarget::Title() const { return std::string(table->resource.plural) + " \"" + key.name + "\""; }
 
 }  // namespace capstan::kube::testing

@@ -135,10 +135,10 @@ std::string FakeWatch::BookmarkText(uint64_t version, bool initial_end) const {
   const Resource& resource = request_.table->resource;
   object meta{{"resourceVersion", std::to_string(version)}, {"creationTimestamp", nullptr}};
   if (initial_end) meta["annotations"] = object{{"k8s.io/initial-events-end", "true"}};
-  const object event{{"type", "BOOKMARK"},
-                     {"object", object{{"kind", resource.kind},
-                                       {"apiVersion", resource.ApiVersion()},
-                                       {"metadata", std::move(meta)}}}};
+  const object event{
+      {"type", "BOOKMARK"},
+      {"object",
+       object{{"kind", resource.kind}, {"apiVersion", resource.ApiVersion()}, {"metadata", std::move(meta)}}}};
   return json::Serialize(event) + "\n";
 }
 

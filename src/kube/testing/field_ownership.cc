@@ -109,8 +109,7 @@ bool IsIdentity(const FieldPath& path) {
                                                                  "f:managedFields",
                                                                  "f:selfLink"};
   if (std::ranges::find(kTop, path[0]) != kTop.end()) return true;
-  return path[0] == "f:metadata" &&
-         (path.size() < 2 || std::ranges::find(kMetadata, path[1]) != kMetadata.end());
+  return path[0] == "f:metadata" && (path.size() < 2 || std::ranges::find(kMetadata, path[1]) != kMetadata.end());
 }
 
 // --- Merging
@@ -266,14 +265,13 @@ FieldSet FieldsOf(const json::Value& object) {
   return fields;
 }
 
-Result<json::Value> ApplyFields(const json::Value& live, const json::Value& config,
-                                const FieldManager& manager, bool force, const std::string& time,
-                                Owners& owners) {
+Result<json::Value> ApplyFields(const json::Value& live, const json::Value& config, const FieldManager& manager,
+                                bool force, const std::string& time, Owners& owners) {
   const FieldSet wanted = FieldsOf(config);
   const auto conflicts = Conflicts(live, config, wanted, manager, owners);
   if (!force && !conflicts.empty()) {
-    return Fail(Code::kConflict, "Apply failed with " + std::to_string(conflicts.size()) + " conflict(s): " +
-                                     ConflictText(conflicts[0].second, conflicts[0].first));
+    return Fail(Code::kConflict, "Apply failed with " + std::to_string(conflicts.size()) +
+                                     " conflict(s): " + ConflictText(conflicts[0].second, conflicts[0].first));
   }
   for (const auto& [other, path] : conflicts) owners[other].fields.erase(path);
   json::Value merged = live;
@@ -313,9 +311,8 @@ void RecordUpdate(const json::Value& before, const json::Value& after, const Fie
 json::Value ManagedFieldsOf(const Owners& owners, std::string_view api_version) {
   array entries;
   for (const auto& [manager, owned] : owners) {
-    object entry{{"manager", manager.name},   {"operation", manager.operation},
-                 {"apiVersion", api_version}, {"time", owned.time},
-                 {"fieldsType", "FieldsV1"},  {"fieldsV1", Nested(owned.fields)}};
+    object entry{{"manager", manager.name}, {"operation", manager.operation}, {"apiVersion", api_version},
+                 {"time", owned.time},      {"fieldsType", "FieldsV1"},       {"fieldsV1", Nested(owned.fields)}};
     if (!manager.subresource.empty()) entry["subresource"] = manager.subresource;
     entries.push_back(std::move(entry));
   }

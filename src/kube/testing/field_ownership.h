@@ -39,9 +39,8 @@ FieldSet FieldsOf(const json::Value& object);
 
 // `live` after `manager` has applied `config`; `owners` follows. kConflict names the other managers' fields,
 // unless `force`; then nothing has changed.
-Result<json::Value> ApplyFields(const json::Value& live, const json::Value& config,
-                                const FieldManager& manager, bool force, const std::string& time,
-                                Owners& owners);
+Result<json::Value> ApplyFields(const json::Value& live, const json::Value& config, const FieldManager& manager,
+                                bool force, const std::string& time, Owners& owners);
 
 // Records that `manager` turned `before` into `after` by an ordinary write: what it changed is its own, and
 // nobody's else any more.

@@ -22,8 +22,7 @@ struct Place {
 
 std::optional<size_t> IndexIn(const boost::json::array& list, std::string_view token) {
   const auto number = ParseInt(token);
-  return number && *number >= 0 && size_t(*number) < list.size() ? std::optional(size_t(*number))
-                                                                 : std::nullopt;
+  return number && *number >= 0 && size_t(*number) < list.size() ? std::optional(size_t(*number)) : std::nullopt;
 }
 
 json::Value* Child(json::Value& parent, std::string_view token) {
@@ -34,8 +33,7 @@ json::Value* Child(json::Value& parent, std::string_view token) {
 }
 
 Result<Place> Locate(json::Value& root, std::string_view pointer) {
-  if (!pointer.starts_with('/'))
-    return Fail(Code::kInvalid, "path \"" + std::string(pointer) + "\" must begin with /");
+  if (!pointer.starts_with('/')) return Fail(Code::kInvalid, "path \"" + std::string(pointer) + "\" must begin with /");
   const auto tokens = Split(pointer.substr(1), '/');
   json::Value* at = &root;
   for (size_t i = 0; i + 1 < tokens.size(); ++i) {
@@ -78,8 +76,7 @@ Result<void> Run(json::Value& root, const json::Value& operation) {
   if (op == "test") {
     const json::Value null;
     if (!(present ? *present == (value ? *value : null) : !value || value->is_null())) {
-      return Fail(Code::kInvalid,
-                  "testing path " + std::string(json::FindText(operation, {"path"})) + " value failed");
+      return Fail(Code::kInvalid, "testing path " + std::string(json::FindText(operation, {"path"})) + " value failed");
     }
     return {};
   }

@@ -124,8 +124,8 @@ Result<void> RealApiserver::StartEtcd() {
   const std::string url = "http://127.0.0.1:" + std::to_string(etcd_port_);
   const std::string peer = "http://127.0.0.1:" + std::to_string(etcd_peer_port_);
   etcd_ = Spawn({options_.tools + "/etcd", "--data-dir", File("etcd"), "--listen-client-urls", url,
-                 "--advertise-client-urls", url, "--listen-peer-urls", peer, "--initial-advertise-peer-urls",
-                 peer, "--initial-cluster", "default=" + peer, "--unsafe-no-fsync"},
+                 "--advertise-client-urls", url, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+                 "--initial-cluster", "default=" + peer, "--unsafe-no-fsync"},
                 File("etcd.log"));
   if (etcd_ < 0) return Fail(Code::kUnavailable, std::string("starting etcd: ") + std::strerror(errno));
   return {};
@@ -155,8 +155,7 @@ Result<void> RealApiserver::StartApiserver() {
   };
   words.insert(words.end(), options_.more_flags.begin(), options_.more_flags.end());
   apiserver_ = Spawn(std::move(words), File("apiserver.log"));
-  if (apiserver_ < 0)
-    return Fail(Code::kUnavailable, std::string("starting kube-apiserver: ") + std::strerror(errno));
+  if (apiserver_ < 0) return Fail(Code::kUnavailable, std::string("starting kube-apiserver: ") + std::strerror(errno));
   return WaitUntilReady();
 }
 
@@ -167,16 +166,15 @@ Result<void> RealApiserver::WaitUntilReady() {
   while (!limit.Passed(loop.Now())) {
     if (Ended(apiserver_)) {
       apiserver_ = 0;
-      return Fail(Code::kUnavailable, "kube-apiserver ended:\n" + TailOf(File("apiserver.log")) +
-                                          "\netcd:\n" + TailOf(File("etcd.log")));
+      return Fail(Code::kUnavailable,
+                  "kube-apiserver ended:\n" + TailOf(File("apiserver.log")) + "\netcd:\n" + TailOf(File("etcd.log")));
     }
     const net::Request request{.method = "GET", .target = "/readyz", .repeatable = true};
     const Result<net::Response> ready = net::testing::RunTask(loop, client.Send(request, loop.After(5s)));
     if (ready && ready->status == 200) return {};
     usleep(50'000);
   }
-  return Fail(Code::kUnavailable, "kube-apiserver is not ready after " +
-                                      FormatDuration(options_.ready_limit) + ":\n" +
+  return Fail(Code::kUnavailable, "kube-apiserver is not ready after " + FormatDuration(options_.ready_limit) + ":\n" +
                                       TailOf(File("apiserver.log")));
 }
 
@@ -218,8 +216,8 @@ Config RealApiserver::WithToken(const std::string& token) const {
 }
 
 std::string RealApiserver::WriteKubeconfig() const {
-  const net::testing::KeyPair pair = authority_.Issue(
-      {.common_name = "admin", .organization = "system:masters", .names = {}, .addresses = {}});
+  const net::testing::KeyPair pair =
+      authority_.Issue({.common_name = "admin", .organization = "system:masters", .names = {}, .addresses = {}});
   const std::string path = File("admin.kubeconfig");
   Put(path,
       "apiVersion: v1\nkind: Config\ncurrent-context: test\ncontexts: [{name: test, context: {cluster: test, "

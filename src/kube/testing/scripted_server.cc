@@ -4,8 +4,7 @@
 
 namespace capstan::kube::testing {
 
-std::string StatusJson(int code, std::string_view reason, std::string_view message,
-                       std::string_view details) {
+std::string StatusJson(int code, std::string_view reason, std::string_view message, std::string_view details) {
   std::string json = R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":)" +
                      JsonQuoted(message) + R"(,"reason":)" + JsonQuoted(reason);
   if (!details.empty()) json += R"(,"details":)" + std::string(details);
@@ -31,8 +30,8 @@ std::string EventLine(std::string_view type, std::string_view object_json) {
   return R"({"type":)" + JsonQuoted(type) + R"(,"object":)" + std::string(object_json) + "}\n";
 }
 
-std::string BookmarkLine(std::string_view kind, std::string_view api_version,
-                         std::string_view resource_version, bool initial_end) {
+std::string BookmarkLine(std::string_view kind, std::string_view api_version, std::string_view resource_version,
+                         bool initial_end) {
   std::string object = R"({"kind":)" + JsonQuoted(kind) + R"(,"apiVersion":)" + JsonQuoted(api_version) +
                        R"(,"metadata":{"resourceVersion":)" + JsonQuoted(resource_version);
   if (initial_end) object += R"(,"annotations":{"k8s.io/initial-events-end":"true"})";

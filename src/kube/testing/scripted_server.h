@@ -21,10 +21,9 @@ using net::testing::Json;
 using net::testing::ScriptedServer;
 
 // A metav1.Status of a failure. `details` is the JSON of its details, or "".
-std::string StatusJson(int code, std::string_view reason, std::string_view message,
-                       std::string_view details = {});
-Answer StatusAnswer(int code, std::string_view reason, std::string_view message,
-                    std::string_view details = {}, const net::Headers& headers = {});
+std::string StatusJson(int code, std::string_view reason, std::string_view message, std::string_view details = {});
+Answer StatusAnswer(int code, std::string_view reason, std::string_view message, std::string_view details = {},
+                    const net::Headers& headers = {});
 
 // {"kind":..,"metadata":{"resourceVersion":..,"continue":..},"items":[..]}; the items are JSON.
 std::string ListJson(std::string_view kind, std::string_view api_version, std::string_view resource_version,
@@ -33,8 +32,8 @@ std::string ListJson(std::string_view kind, std::string_view api_version, std::s
 // One line of a watch, newline included: {"type":"ADDED","object":{...}}.
 std::string EventLine(std::string_view type, std::string_view object_json);
 // A BOOKMARK line; `initial_end` marks the end of a streaming list.
-std::string BookmarkLine(std::string_view kind, std::string_view api_version,
-                         std::string_view resource_version, bool initial_end = false);
+std::string BookmarkLine(std::string_view kind, std::string_view api_version, std::string_view resource_version,
+                         bool initial_end = false);
 // An ERROR line around a Status.
 std::string ErrorLine(int code, std::string_view reason, std::string_view message);
 

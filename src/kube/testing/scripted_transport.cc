@@ -23,8 +23,7 @@ void ScriptedStream::Break(Error error) {
 
 class ScriptedBody final : public net::BodyStream {
  public:
-  ScriptedBody(int status, std::shared_ptr<ScriptedStream> stream)
-      : status_(status), stream_(std::move(stream)) {}
+  ScriptedBody(int status, std::shared_ptr<ScriptedStream> stream) : status_(status), stream_(std::move(stream)) {}
   ~ScriptedBody() override { stream_->closed_ = true; }
 
   int status() const override { return status_; }
@@ -55,9 +54,7 @@ void ScriptedTransport::ThenAnswer(int status, std::string body, Duration after,
   replies_.push_back({after, net::Response{status, std::move(headers), std::move(body)}});
 }
 
-void ScriptedTransport::ThenFail(Error error, Duration after) {
-  replies_.push_back({after, std::move(error)});
-}
+void ScriptedTransport::ThenFail(Error error, Duration after) { replies_.push_back({after, std::move(error)}); }
 
 std::shared_ptr<ScriptedStream> ScriptedTransport::ThenStream() {
   auto stream = std::make_shared<ScriptedStream>(loop_);
@@ -65,8 +62,7 @@ std::shared_ptr<ScriptedStream> ScriptedTransport::ThenStream() {
   return stream;
 }
 
-async::Task<Result<ScriptedTransport::Reply>> ScriptedTransport::Next(net::Request request,
-                                                                      async::Deadline deadline) {
+async::Task<Result<ScriptedTransport::Reply>> ScriptedTransport::Next(net::Request request, async::Deadline deadline) {
   requests.push_back(std::move(request));
   if (replies_.empty()) co_return Fail(Code::kUnavailable, "connection refused");
   Reply reply = std::move(replies_.front());

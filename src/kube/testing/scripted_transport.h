@@ -53,8 +53,7 @@ class ScriptedTransport final : public net::Transport {
   std::shared_ptr<ScriptedStream> ThenStream();
 
   async::Task<Result<net::Response>> Send(net::Request request, async::Deadline deadline) override;
-  async::Task<Result<std::unique_ptr<net::BodyStream>>> Open(net::Request request,
-                                                             async::Deadline deadline) override;
+  async::Task<Result<std::unique_ptr<net::BodyStream>>> Open(net::Request request, async::Deadline deadline) override;
 
   std::vector<net::Request> requests;  // all so far
   size_t unused() const { return replies_.size(); }

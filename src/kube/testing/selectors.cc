@@ -91,8 +91,7 @@ bool Selector::MatchesLabels(const json::Value& object) const {
 bool Selector::MatchesFields(const json::Value& object) const {
   return std::ranges::all_of(requirements_, [&](const Requirement& requirement) {
     const json::Value* at = &object;
-    for (const std::string_view step : Split(requirement.key, '.'))
-      at = at ? json::Find(*at, {step}) : nullptr;
+    for (const std::string_view step : Split(requirement.key, '.')) at = at ? json::Find(*at, {step}) : nullptr;
     std::string text;  // a field that is not set is empty
     Copy(at, text);
     return Holds(requirement, &text);

@@ -52,8 +52,7 @@ inline std::string Bookmark(uint64_t version, bool list_complete = false) {
 // A Status as the body of an error answer or the object of an ERROR event.
 inline std::string StatusText(int code, std::string_view reason, std::string_view message) {
   return "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"" +
-         std::string(message) + "\",\"reason\":\"" + std::string(reason) +
-         "\",\"code\":" + std::to_string(code) + "}";
+         std::string(message) + "\",\"reason\":\"" + std::string(reason) + "\",\"code\":" + std::to_string(code) + "}";
 }
 
 }  // namespace capstan::kube::testing

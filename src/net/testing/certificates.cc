@@ -36,8 +36,7 @@ std::string Written(BIO* bio) {
 KeyPair ToPem(X509* certificate, EVP_PKEY* key) {
   const Owned<BIO> certificate_out(BIO_new(BIO_s_mem())), key_out(BIO_new(BIO_s_mem()));
   Require(PEM_write_bio_X509(certificate_out.get(), certificate), "writing a certificate");
-  Require(PEM_write_bio_PKCS8PrivateKey(key_out.get(), key, nullptr, nullptr, 0, nullptr, nullptr),
-          "writing a key");
+  Require(PEM_write_bio_PKCS8PrivateKey(key_out.get(), key, nullptr, nullptr, 0, nullptr, nullptr), "writing a key");
   return {Written(certificate_out.get()), Written(key_out.get())};
 }
 
@@ -58,8 +57,8 @@ void AddExtension(X509* certificate, X509* issuer, int nid, const std::string& v
   X509_EXTENSION_free(extension);
 }
 
-Owned<X509> Unsigned(EVP_PKEY* key, const std::string& name, const std::string& organization,
-                     Duration begins_in, Duration ends_in) {
+Owned<X509> Unsigned(EVP_PKEY* key, const std::string& name, const std::string& organization, Duration begins_in,
+                     Duration ends_in) {
   Owned<X509> certificate(X509_new());
   X509_set_version(certificate.get(), X509_VERSION_3);
   uint64_t serial = 0;

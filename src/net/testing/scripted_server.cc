@@ -39,8 +39,7 @@ std::string StatusLine(int status) { return "HTTP/1.1 " + std::to_string(status)
 
 Answer Whole(std::string_view body, int status, const Headers& headers, std::string_view type) {
   std::string bytes = StatusLine(status);
-  bytes +=
-      "Content-Type: " + std::string(type) + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
+  bytes += "Content-Type: " + std::string(type) + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
   for (const auto& [name, value] : headers) bytes += name + ": " + value + "\r\n";
   return Answer(bytes + "\r\n" + std::string(body));
 }
@@ -228,8 +227,8 @@ class Connection {
   }
   bool Write(std::string_view bytes) {
     while (!bytes.empty()) {
-      const ssize_t sent = ssl_ ? SSL_write(ssl_, bytes.data(), int(bytes.size()))
-                                : send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const ssize_t sent =
+          ssl_ ? SSL_write(ssl_, bytes.data(), int(bytes.size())) : send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (sent <= 0) return false;
       bytes.remove_prefix(size_t(sent));
     }
@@ -292,10 +291,9 @@ Answer ScriptedServer::State::Choose(Seen request) {
   }
   if (const auto rule = std::ranges::find_if(always, matches); rule != always.end()) return rule->answer;
   const std::string message = "no script for " + seen.back().Line();
-  return Json(
-      R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":)" +
-          JsonQuoted(message) + "}",
-      404);
+  return Json(R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":)" +
+                  JsonQuoted(message) + "}",
+              404);
 }
 
 bool ScriptedServer::State::Play(size_t number, Connection& connection, const Answer& answer) {
@@ -303,8 +301,7 @@ bool ScriptedServer::State::Play(size_t number, Connection& connection, const An
     if (piece.wait > Duration(0)) connection.Pause(piece.wait);
     const size_t step = answer.piece_size() ? answer.piece_size() : std::max<size_t>(piece.bytes.size(), 1);
     for (size_t at = 0; at < piece.bytes.size(); at += step) {
-      if (Cut(number, connection) || !connection.Write(std::string_view(piece.bytes).substr(at, step)))
-        return false;
+      if (Cut(number, connection) || !connection.Write(std::string_view(piece.bytes).substr(at, step))) return false;
       if (answer.piece_size()) std::this_thread::yield();
     }
   }

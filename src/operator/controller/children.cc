@@ -34,9 +34,12 @@ StringMap Labels(const api::Controller& controller) {
 
 bool IsHa(const api::ControllerSpec& spec) { return spec.ha && spec.ha->enabled.value_or(false); }
 
-bool IsPersistent(const api::ControllerSpec& spec) { return !spec.persistence || spec.persistence->enabled.value_or(true); }
+bool IsPersistent(const api::ControllerSpec& spec) {
+  return !spec.persistence || spec.persistence->enabled.value_or(true);
+}
 
-// --- Pod ---------------------------------------------------------------------------------------------------------------
+// --- Pod
+// ---------------------------------------------------------------------------------------------------------------
 
 JsonObject ConfigVolume(const api::Controller& controller) {
   const api::ControllerSpec& spec = controller.spec;
@@ -50,7 +53,8 @@ JsonObject ConfigVolume(const api::Controller& controller) {
 
 JsonArray Volumes(const api::Controller& controller) {
   const api::ControllerSpec& spec = controller.spec;
-  JsonArray volumes{ConfigVolume(controller), MemoryDir("slurm-logfile"), MemoryDir("run"), EmptyDir("slurm-authsocket")};
+  JsonArray volumes{ConfigVolume(controller), MemoryDir("slurm-logfile"), MemoryDir("run"),
+                    EmptyDir("slurm-authsocket")};
   if (!IsPersistent(spec)) {
     volumes.push_back(EmptyDir(kStateVolume));
   } else if (!spec.persistence->existing_claim.empty()) {
@@ -68,10 +72,10 @@ Result<JsonObject> Slurmctld(const api::Controller& controller) {
   // A slurmctld that stands by never says that it is ready.
   container["readinessProbe"] = HttpProbe(IsHa(controller.spec) ? "/livez" : "/readyz", port);
   container["securityContext"] = RunAs(kSlurmUser);
-  container["volumeMounts"] = JsonArray{
-      Mount("slurm-etc", "/etc/slurm", true), Mount("run", "/run"),
-      Mount(kStateVolume, "/var/spool/slurmctld/" + controller.ClusterName()),
-      Mount("slurm-authsocket", "/run/slurmctld"), Mount("slurm-logfile", "/var/log/slurm")};
+  container["volumeMounts"] =
+      JsonArray{Mount("slurm-etc", "/etc/slurm", true), Mount("run", "/run"),
+                Mount(kStateVolume, "/var/spool/slurmctld/" + controller.ClusterName()),
+                Mount("slurm-authsocket", "/run/slurmctld"), Mount("slurm-logfile", "/var/log/slurm")};
   return MergeContainer(std::move(container), controller.spec.slurmctld, "spec.slurmctld");
 }
 
@@ -119,7 +123,8 @@ Metadata PodMetadata(const api::Controller& controller, const PodHashes& hashes)
   return metadata;
 }
 
-// --- State -------------------------------------------------------------------------------------------------------------
+// --- State
+// -------------------------------------------------------------------------------------------------------------
 
 // Kubernetes takes no claim without a size and a mode, so those who say nothing get a small one.
 Result<JsonObject> StateClaim(const api::Persistence& persistence) {
@@ -139,8 +144,9 @@ Result<void> CheckHa(const api::ControllerSpec& spec) {
     return Fail(Code::kInvalid, "spec.ha needs spec.persistence: all slurmctld read the same state");
   }
   if (spec.persistence->existing_claim.empty()) {
-    return Fail(Code::kInvalid, "spec.ha needs spec.persistence.existingClaim, a claim with access mode ReadWriteMany: all "
-                                "slurmctld read the same state");
+    return Fail(Code::kInvalid,
+                "spec.ha needs spec.persistence.existingClaim, a claim with access mode ReadWriteMany: all "
+                "slurmctld read the same state");
   }
   return {};
 }
@@ -212,16 +218,19 @@ Result<plan::Child> ClientService(const api::Controller& controller) {
 
 plan::Child WorkerService(const api::Controller& controller) {
   const std::string& name = controller.metadata.name;
-  const StringMap labels{{std::string(kLabelComponent), std::string(kWorker.component)}, {std::string(kLabelCluster), name}};
+  const StringMap labels{{std::string(kLabelComponent), std::string(kWorker.component)},
+                         {std::string(kLabelCluster), name}};
   JsonObject body = Object(kube::kServices, WorkerServiceName(name), Metadata{labels, {}}, controller);
   const std::string app(kWorker.app);
-  body["spec"] = HeadlessService({app, kSlurmdPort, 0, app}, {{std::string(kLabelName), app}, {std::string(kLabelCluster), name}});
+  body["spec"] =
+      HeadlessService({app, kSlurmdPort, 0, app}, {{std::string(kLabelName), app}, {std::string(kLabelCluster), name}});
   return AsChild(kube::kServices, body, "the workers have their names from it");
 }
 
 plan::Child WorkerBudget(const api::Controller& controller) {
   const std::string& name = controller.metadata.name;
-  const StringMap labels{{std::string(kLabelComponent), std::string(kWorker.component)}, {std::string(kLabelCluster), name}};
+  const StringMap labels{{std::string(kLabelComponent), std::string(kWorker.component)},
+                         {std::string(kLabelCluster), name}};
   JsonObject body = Object(kube::kPodDisruptionBudgets, WorkerBudgetName(name), Metadata{labels, {}}, controller);
   const StringMap selector{{std::string(kLabelPodProtect), "true"}, {std::string(kLabelCluster), name}};
   body["spec"] = JsonObject{{"maxUnavailable", 0}, {"selector", JsonObject{{"matchLabels", ToJson(selector)}}}};
@@ -240,7 +249,8 @@ Result<plan::Child> SlurmctldSet(const api::Controller& controller, const PodHas
     CAPSTAN_TRY(JsonObject claim, StateClaim(spec.persistence.value_or(api::Persistence())));
     set["volumeClaimTemplates"] = JsonArray{std::move(claim)};
   }
-  Metadata metadata = Inherited(controller.metadata).Add(spec.pod_template.metadata.labels, spec.pod_template.metadata.annotations);
+  Metadata metadata =
+      Inherited(controller.metadata).Add(spec.pod_template.metadata.labels, spec.pod_template.metadata.annotations);
   metadata.Add(Labels(controller), {});
   JsonObject body = Object(kube::kStatefulSets, ControllerName(controller.metadata.name), metadata, controller);
   body["spec"] = std::move(set);

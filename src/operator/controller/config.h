@@ -1,7 +1,7 @@
 // slurm.conf and cgroup.conf of a cluster, as texts made from typed values.
 //
-// The same values give the same bytes. A text that slurmctld would not start with is refused here with one sentence; the
-// caller then keeps what was published last.
+// The same values give the same bytes. A text that slurmctld would not start with is refused here with one sentence;
+// the caller then keeps what was published last.
 #pragma once
 
 #include <optional>

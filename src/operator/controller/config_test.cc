@@ -28,8 +28,11 @@ Config Everything() {
   config.epilog_slurmctld = {"end.sh"};
   config.prolog = {"prolog.sh"};
   config.epilog = {"epilog.sh"};
-  config.node_sets = {{"gpu", true, "State=UP Default=YES", "main-gpu"}, {"cpu", true, "", "main-cpu"}, {"spare", false, "", "main-spare"}};
-  config.extra_conf = "# mine\nReturnToService=2\nSlurmctldParameters=idle_on_node_suspend\nAuthAltParameters=jwks=/Mine\n";
+  config.node_sets = {{"gpu", true, "State=UP Default=YES", "main-gpu"},
+                      {"cpu", true, "", "main-cpu"},
+                      {"spare", false, "", "main-spare"}};
+  config.extra_conf =
+      "# mine\nReturnToService=2\nSlurmctldParameters=idle_on_node_suspend\nAuthAltParameters=jwks=/Mine\n";
   return config;
 }
 
@@ -66,15 +69,18 @@ TEST_P(SlurmConfRefuses, WithOneSentence) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, SlurmConfRefuses,
-    ::testing::Values(
-        Refusal{"LineWithoutEquals", [](Config& c) { c.extra_conf = "ReturnToService=2\nnonsense\n"; }, "spec.extraConf: line 2"},
-        Refusal{"SwallowingEnd", [](Config& c) { c.extra_conf = "ReturnToService=2\\"; }, "spec.extraConf"},
-        Refusal{"ControlCharacter", [](Config& c) { c.extra_conf = "A=b\x01"; }, "control character"},
-        Refusal{"ClusterNameWithLineBreak", [](Config& c) { c.cluster_name = "a\nStateSaveLocation=/tmp"; }, "line break"},
-        Refusal{"PartitionWithLineBreak",
-                [](Config& c) { c.node_sets = {{"gpu", true, "State=UP\nDefault=YES", "main-gpu"}}; },
-                "NodeSet main-gpu"},
-        Refusal{"PartitionWord", [](Config& c) { c.node_sets = {{"gpu", true, "UP", "main-gpu"}}; }, "NodeSet main-gpu"}),
+    ::testing::Values(Refusal{"LineWithoutEquals", [](Config& c) { c.extra_conf = "ReturnToService=2\nnonsense\n"; },
+                              "spec.extraConf: line 2"},
+                      Refusal{"SwallowingEnd", [](Config& c) { c.extra_conf = "ReturnToService=2\\"; },
+                              "spec.extraConf"},
+                      Refusal{"ControlCharacter", [](Config& c) { c.extra_conf = "A=b\x01"; }, "control character"},
+                      Refusal{"ClusterNameWithLineBreak",
+                              [](Config& c) { c.cluster_name = "a\nStateSaveLocation=/tmp"; }, "line break"},
+                      Refusal{"PartitionWithLineBreak",
+                              [](Config& c) { c.node_sets = {{"gpu", true, "State=UP\nDefault=YES", "main-gpu"}}; },
+                              "NodeSet main-gpu"},
+                      Refusal{"PartitionWord", [](Config& c) { c.node_sets = {{"gpu", true, "UP", "main-gpu"}}; },
+                              "NodeSet main-gpu"}),
     [](const auto& info) { return info.param.what; });
 
 }  // namespace

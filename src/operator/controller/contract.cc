@@ -44,8 +44,10 @@ std::optional<std::string> ApplyBreach(const api::Controller& controller, const 
   const bool owned = owners != nullptr && owners->is_array() && owners->get_array().size() == 1 &&
                      FindText(owners->get_array()[0], {"uid"}) == controller.metadata.uid;
   if (!owned) return call.kind + " " + call.key.name + " would outlive its Controller";
-  if (json::Find(*body, {"status"}) != nullptr) return "the status of " + call.key.name + " is not a Controller's to write";
-  if (call.kind == "ConfigMap" && FindText(*body, {"data", "slurm.conf"}).find("ClusterName=") == std::string_view::npos) {
+  if (json::Find(*body, {"status"}) != nullptr)
+    return "the status of " + call.key.name + " is not a Controller's to write";
+  if (call.kind == "ConfigMap" &&
+      FindText(*body, {"data", "slurm.conf"}).find("ClusterName=") == std::string_view::npos) {
     return "a slurm.conf without ClusterName would take slurmctld down";
   }
   return std::nullopt;
@@ -55,7 +57,9 @@ std::optional<std::string> CreateBreach(const api::Controller& controller, const
   if (call.kind == "Event") return std::nullopt;
   if (call.kind != "Secret") return "a Controller creates nothing but keys; " + call.kind + " " + call.key.name;
   const std::string& wish = controller.metadata.Annotation("slinky.slurm.net/generate-keys");
-  const auto names = [&](const std::optional<api::SecretKeySelector>& ref) { return ref && ref->name == call.key.name; };
+  const auto names = [&](const std::optional<api::SecretKeySelector>& ref) {
+    return ref && ref->name == call.key.name;
+  };
   const bool slurm = names(controller.spec.slurm_key_ref) && (wish == "true" || wish == "slurm");
   const bool jwt = (names(controller.spec.jwt_key_ref) || names(controller.spec.jwt_hs256_key_ref)) &&
                    (wish == "true" || wish == "jwt");
@@ -77,7 +81,8 @@ std::optional<std::string> Breach(const api::Controller& controller, const Call&
   return "a Controller never sends " + call.verb + " " + call.kind + " " + call.key.name;
 }
 
-// --- What done means -----------------------------------------------------------------------------------------------------
+// --- What done means
+// -----------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -121,7 +126,8 @@ class Matching {
   void Need(std::string_view kind, const std::string& name) {
     const auto object = Get(kind, name);
     if (!object) return Wrong(std::string(kind) + " " + name + " is missing");
-    if (json::Find(*object, {"metadata", "deletionTimestamp"}) != nullptr) Wrong(std::string(kind) + " " + name + " is going away");
+    if (json::Find(*object, {"metadata", "deletionTimestamp"}) != nullptr)
+      Wrong(std::string(kind) + " " + name + " is going away");
     const Value* owners = json::Find(*object, {"metadata", "ownerReferences"});
     const bool owned = owners != nullptr && owners->is_array() && !owners->get_array().empty() &&
                        FindText(owners->get_array()[0], {"uid"}) == FindText(controller_, {"metadata", "uid"});
@@ -134,7 +140,8 @@ class Matching {
     std::string cluster(FindText(controller_, {"spec", "clusterName"}));
     if (cluster.empty()) cluster = ns_ + "_" + name_;
     const std::string line = "ClusterName=" + cluster + "\n";
-    if (FindText(*config, {"data", "slurm.conf"}).find(line) == std::string_view::npos) Wrong("slurm.conf has no line " + line);
+    if (FindText(*config, {"data", "slurm.conf"}).find(line) == std::string_view::npos)
+      Wrong("slurm.conf has no line " + line);
   }
 
   void KeysExist() {

@@ -33,8 +33,8 @@ std::optional<std::string> Breach(const api::Controller& controller, const Call&
 // The object of that kind and key as JSON; nullopt when it is not there.
 using Lookup = std::function<std::optional<std::string>(std::string_view kind, const kube::Key& key)>;
 
-// Whether everything is as the user wants it; a sentence about the first thing that is not. Given the Controller as JSON
-// as the API server has it, with its defaults.
+// Whether everything is as the user wants it; a sentence about the first thing that is not. Given the Controller as
+// JSON as the API server has it, with its defaults.
 std::optional<std::string> Unmatched(const std::string& controller, const Lookup& object);
 
 }  // namespace capstan::op::controller

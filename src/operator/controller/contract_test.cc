@@ -41,7 +41,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"OtherName", {"apply", "StatefulSet", {"slurm", "other-controller"}, "", kOwned}, false},
         Case{"WithoutOwner", {"apply", "Service", {"slurm", "main-controller"}, "", R"({"metadata":{}})"}, false},
         Case{"ConfigWithoutClusterName",
-             {"apply", "ConfigMap", {"slurm", "main-config"}, "", R"({"metadata":{"ownerReferences":[{"uid":"u"}]},"data":{"slurm.conf":""}})"},
+             {"apply",
+              "ConfigMap",
+              {"slurm", "main-config"},
+              "",
+              R"({"metadata":{"ownerReferences":[{"uid":"u"}]},"data":{"slurm.conf":""}})"},
              false},
         Case{"UnaskedKey", {"create", "Secret", {"slurm", "slurm"}}, false},
         Case{"AppliedSecret", {"apply", "Secret", {"slurm", "slurm"}, "", kOwned}, false},
@@ -63,10 +67,11 @@ TEST(GeneratedKeys, AreMadeForWhoAsks) {
 class Done : public ::testing::Test {
  protected:
   Done() {
-    for (const char* name : {"ConfigMap main-config", "Service main-controller", "Service main-controller-internal",
-                             "StatefulSet main-controller", "Service slurm-workers-main",
-                             "PodDisruptionBudget slurm-workers-pdb-main"}) {
-      objects[name] = R"({"metadata":{"ownerReferences":[{"uid":"u"}]},"data":{"slurm.conf":"ClusterName=slurm_main\n"}})";
+    for (const char* name :
+         {"ConfigMap main-config", "Service main-controller", "Service main-controller-internal",
+          "StatefulSet main-controller", "Service slurm-workers-main", "PodDisruptionBudget slurm-workers-pdb-main"}) {
+      objects[name] =
+          R"({"metadata":{"ownerReferences":[{"uid":"u"}]},"data":{"slurm.conf":"ClusterName=slurm_main\n"}})";
     }
     objects["Secret slurm"] = R"({"data":{"slurm.key":"eA=="}})";
     objects["Secret jwt"] = R"({"data":{"jwt.key":"eA=="}})";
@@ -75,10 +80,12 @@ class Done : public ::testing::Test {
   std::string Wrong() {
     api::Controller controller = Main();
     controller.status.conditions = {{.type = "Ready", .status = ready ? "True" : "False"}};
-    return Unmatched(json::Encode(controller), [this](std::string_view kind, const kube::Key& key) {
-             const auto found = objects.find(std::string(kind) + " " + key.name);
-             return found == objects.end() ? std::nullopt : std::optional(found->second);
-           }).value_or("nothing");
+    return Unmatched(json::Encode(controller),
+                     [this](std::string_view kind, const kube::Key& key) {
+                       const auto found = objects.find(std::string(kind) + " " + key.name);
+                       return found == objects.end() ? std::nullopt : std::optional(found->second);
+                     })
+        .value_or("nothing");
   }
 
   std::map<std::string, std::string> objects;

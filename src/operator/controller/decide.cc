@@ -21,8 +21,8 @@ namespace {
 
 constexpr size_t kKeyBytes = 64;
 constexpr Duration kInChargeAge = 30s;
-// A cluster is installed object by object. slurmctld is first started when its configuration has stood still for so long,
-// so that it is not restarted at once for the NodeSets that come a moment after their Controller.
+// A cluster is installed object by object. slurmctld is first started when its configuration has stood still for so
+// long, so that it is not restarted at once for the NodeSets that come a moment after their Controller.
 constexpr Duration kSettling = 1s;
 
 // One Decide at work: what it sees, and the Plan that grows.
@@ -52,8 +52,8 @@ class Deciding {
     }
     findings_.AddFailures(world_);
     api::ControllerStatus status;
-    status.conditions = render::ConditionsOf(controller_.status.conditions, findings_, controller_.metadata.generation,
-                                             world_.now());
+    status.conditions =
+        render::ConditionsOf(controller_.status.conditions, findings_, controller_.metadata.generation, world_.now());
     plan_.status = json::Encode(status);
     return std::move(plan_);
   }
@@ -65,14 +65,16 @@ class Deciding {
   // Something wanted cannot be told now; what is there stays as it is.
   void KeepWhatIsThere() { plan_.children_complete = false; }
 
-  // --- The way to Slurm ------------------------------------------------------------------------------------------------
+  // --- The way to Slurm
+  // ------------------------------------------------------------------------------------------------
 
   // Through the oldest RestApi: of several, one that comes later must not turn everybody around.
   void ConnectSlurm() {
     const api::RestApi* oldest = nullptr;
     for (const api::RestApi& rest_api : world_.By<api::RestApi>("controller", plan_.slurm_cluster)) {
       if (rest_api.metadata.deleting()) continue;
-      if (oldest == nullptr || rest_api.metadata.creation_timestamp < oldest->metadata.creation_timestamp) oldest = &rest_api;
+      if (oldest == nullptr || rest_api.metadata.creation_timestamp < oldest->metadata.creation_timestamp)
+        oldest = &rest_api;
     }
     const api::SecretKeySelector* key = api::JwtKey(controller_.spec);
     if (oldest == nullptr || key == nullptr) return;
@@ -80,19 +82,24 @@ class Deciding {
         .server = render::RestApiUrl(*oldest), .token_secret = {ns_, key->name}, .token_key = key->key};
   }
 
-  // --- Configuration -----------------------------------------------------------------------------------------------------
+  // --- Configuration
+  // -----------------------------------------------------------------------------------------------------
 
   // The configuration that is to be there: the new one, or, when there cannot be a new one, that published last.
   std::optional<PublishedConfig> Publish(const ConfigInputs& inputs) {
     std::optional<PublishedConfig> config;
     if (inputs.complete) {
       auto made = MakeConfig(controller_, inputs);
-      if (made) config = *std::move(made);
-      else findings_.Problem("ConfigRefused", "the configuration is not published: " + made.error().message());
+      if (made)
+        config = *std::move(made);
+      else
+        findings_.Problem("ConfigRefused", "the configuration is not published: " + made.error().message());
     }
     if (!config) config = LastPublished();
-    if (config) plan_.children.push_back(ConfigObject(controller_, *config));
-    else KeepWhatIsThere();
+    if (config)
+      plan_.children.push_back(ConfigObject(controller_, *config));
+    else
+      KeepWhatIsThere();
     return config;
   }
 
@@ -104,7 +111,8 @@ class Deciding {
     return published->data;
   }
 
-  // --- slurmctld ---------------------------------------------------------------------------------------------------------
+  // --- slurmctld
+  // ---------------------------------------------------------------------------------------------------------
 
   void Services() {
     plan_.children.push_back(InternalService(controller_));
@@ -181,8 +189,9 @@ class Deciding {
     const auto modes = world_.Ask(ClaimModes(key), kReferenceAge);
     if (modes.absent()) return true;
     if (modes.value == nullptr) {
-      findings_.Wait("ReadingReferences", "PersistentVolumeClaim " + key.ToString() +
-                                              (modes.error.empty() ? " is being looked for" : " cannot be read: " + modes.error));
+      findings_.Wait("ReadingReferences",
+                     "PersistentVolumeClaim " + key.ToString() +
+                         (modes.error.empty() ? " is being looked for" : " cannot be read: " + modes.error));
       return false;
     }
     if (std::ranges::find(*modes.value, "ReadWriteMany") != modes.value->end()) return true;
@@ -195,7 +204,8 @@ class Deciding {
   // state is in a claim, which stays.
   bool ReplacesOldSet() {
     const StatefulSet* set = Set();
-    if (set == nullptr || set->spec.service_name.empty() || set->spec.service_name == ControllerInternalName(name_)) return false;
+    if (set == nullptr || set->spec.service_name.empty() || set->spec.service_name == ControllerInternalName(name_))
+      return false;
     const json::OwnerReference* owner = set->metadata.ControllerOwner();
     if (owner == nullptr || owner->uid != controller_.metadata.uid) return false;  // the apply will say whose it is
     findings_.Wait("Replacing", "StatefulSet " + set->metadata.name + " of an older release is being replaced");
@@ -205,7 +215,8 @@ class Deciding {
     return true;
   }
 
-  // --- Who is in charge ----------------------------------------------------------------------------------------------------
+  // --- Who is in charge
+  // ----------------------------------------------------------------------------------------------------
 
   // With several slurmctld, the Service leads to the one in charge; without an answer from Slurm, to the first.
   void LabelActive() {
@@ -231,8 +242,8 @@ class Deciding {
 
   void Label(const Pod& pod, bool active) {
     if ((pod.metadata.Label(std::string(kLabelActive)) == "true") == active || pod.metadata.deleting()) return;
-    const std::string patch = R"({"metadata":{"labels":{")" + std::string(kLabelActive) + R"(":)" +
-                              (active ? R"("true")" : "null") + "}}}";
+    const std::string patch =
+        R"({"metadata":{"labels":{")" + std::string(kLabelActive) + R"(":)" + (active ? R"("true")" : "null") + "}}}";
     plan_.Add({.effect = plan::MergePatch(active ? "activate" : "deactivate", {&kube::kPods, {ns_, pod.metadata.name}},
                                           pod.metadata.uid, patch),
                .reason = active ? "this slurmctld is in charge" : "another slurmctld is in charge",
@@ -241,13 +252,15 @@ class Deciding {
                .event = {}});
   }
 
-  // --- What is said about it -------------------------------------------------------------------------------------------------
+  // --- What is said about it
+  // -------------------------------------------------------------------------------------------------
 
   const StatefulSet* Set() const { return world_.Find<StatefulSet>({ns_, ControllerName(name_)}); }
 
   void SettleExternal(bool published) {
     const std::string where = render::ConfServer(controller_);
-    if (published) findings_.Ready("slurmctld runs outside of Kubernetes, at " + where + "; its configuration is published");
+    if (published)
+      findings_.Ready("slurmctld runs outside of Kubernetes, at " + where + "; its configuration is published");
   }
 
   void Settle() {
@@ -263,9 +276,11 @@ class Deciding {
       findings_.Wait("Creating", "slurmctld is being created");
     }
     if (set == nullptr || (current && ready >= wanted)) return;
-    findings_.Wait("Starting", "slurmctld is starting: " + std::to_string(ready) + " of " + std::to_string(wanted) + " ready");
+    findings_.Wait("Starting",
+                   "slurmctld is starting: " + std::to_string(ready) + " of " + std::to_string(wanted) + " ready");
     for (const Pod& pod : world_.OwnedBy<Pod>(set->metadata.uid)) {
-      if (std::string trouble = render::PodTrouble(pod); !trouble.empty()) findings_.Problem("PodFailing", std::move(trouble));
+      if (std::string trouble = render::PodTrouble(pod); !trouble.empty())
+        findings_.Problem("PodFailing", std::move(trouble));
     }
   }
 

@@ -6,8 +6,8 @@
 // question is open. A configuration that Slurm would refuse is not published; the last good one stays, and the Degraded
 // condition says why.
 //
-// Reads, besides its own object and children: NodeSets and RestApis by the index "controller" ("ns/name"), Accounting by
-// name. contract.h says from the outside what this may do.
+// Reads, besides its own object and children: NodeSets and RestApis by the index "controller" ("ns/name"), Accounting
+// by name. contract.h says from the outside what this may do.
 #pragma once
 
 #include "kube/resource.h"

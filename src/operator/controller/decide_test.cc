@@ -13,16 +13,16 @@
 namespace capstan::op::controller {
 namespace {
 
+using test::ActionNames;
+using test::BodyOf;
+using test::ChildNames;
+using test::ConditionOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
-using test::ActionNames;
-using test::BodyOf;
-using test::ChildNames;
-using test::ConditionOf;
 
 class ControllerTest : public ::testing::Test {
  protected:
@@ -55,7 +55,8 @@ class ControllerTest : public ::testing::Test {
       const size_t blank = target.find(' '), slash = target.find('/');
       const std::map<std::string_view, std::string> verbs = {
           {"create key", "create"}, {"activate", "patch"}, {"deactivate", "patch"}, {"delete", "delete"}};
-      const Call call{verbs.at(action.effect->verb()), target.substr(0, blank),
+      const Call call{verbs.at(action.effect->verb()),
+                      target.substr(0, blank),
                       {target.substr(blank + 1, slash - blank - 1), target.substr(slash + 1)}};
       const auto breach = Breach(controller, call);
       EXPECT_FALSE(breach.has_value()) << *breach;
@@ -72,7 +73,8 @@ class ControllerTest : public ::testing::Test {
 
   std::string PodAnnotation(const plan::Plan& plan, std::string_view key) {
     const auto set = json::Parse(BodyOf(plan, "StatefulSet", "main-controller"));
-    return set ? std::string(json::FindText(*set, {"spec", "template", "metadata", "annotations", key})) : "no StatefulSet";
+    return set ? std::string(json::FindText(*set, {"spec", "template", "metadata", "annotations", key}))
+               : "no StatefulSet";
   }
   std::string SlurmConf(const plan::Plan& plan) {
     const auto config = json::Parse(BodyOf(plan, "ConfigMap", "main-config"));
@@ -105,15 +107,16 @@ TEST_F(ControllerTest, DefaultObjectsArePinned) {
                                             "ConfigMap main-config", "Service main-controller-internal",
                                             "Service main-controller", "StatefulSet main-controller"));
   for (const plan::Child& child : plan.children) {
-    test::ExpectGoldenJson("controller", "default-" + std::string(child.resource->kind) + "-" + child.key.name + ".json", child.body);
+    test::ExpectGoldenJson("controller",
+                           "default-" + std::string(child.resource->kind) + "-" + child.key.name + ".json", child.body);
   }
 }
 
 TEST_F(ControllerTest, EverythingIsPinned) {
   HaveKeys();
   controller.metadata.labels = {{"team", "hpc"}, {"helm.sh/chart", "slurm-1.0"}};
-  controller.metadata.annotations = {{"owner", "me"}, {"kubectl.kubernetes.io/last-applied-configuration", "{}"},
-                                     {"meta.helm.sh/release-name", "r"}};
+  controller.metadata.annotations = {
+      {"owner", "me"}, {"kubectl.kubernetes.io/last-applied-configuration", "{}"}, {"meta.helm.sh/release-name", "r"}};
   controller.spec.cluster_name = "hpc";
   controller.spec.inplace_reconfigure = true;
   controller.spec.slurmctld.text = R"({"image":"mine/slurmctld:1","args":["-v"],"resources":{"limits":{"cpu":"2"}},
@@ -172,8 +175,9 @@ TEST_F(ControllerTest, NoKeyIsMadeUnasked) {
   const plan::Plan plan = Look();
   EXPECT_THAT(plan.actions, IsEmpty());
   EXPECT_FALSE(plan.children_complete);
-  EXPECT_THAT(ConditionOf(plan, "Degraded"),
-              StartsWith("True KeyMissing: Secret slurm/main-auth-slurm, named in spec.slurmKeyRef, is missing; create it"));
+  EXPECT_THAT(
+      ConditionOf(plan, "Degraded"),
+      StartsWith("True KeyMissing: Secret slurm/main-auth-slurm, named in spec.slurmKeyRef, is missing; create it"));
 }
 
 TEST_F(ControllerTest, MissingKeysAreMadeWhenAskedFor) {
@@ -256,7 +260,8 @@ TEST_F(ControllerTest, RefusedConfigurationKeepsTheLastGoodOne) {
   const plan::Plan plan = Look();
   EXPECT_EQ(BodyOf(plan, "ConfigMap", "main-config"), BodyOf(good, "ConfigMap", "main-config"));
   EXPECT_EQ(BodyOf(plan, "StatefulSet", "main-controller"), BodyOf(good, "StatefulSet", "main-controller"));
-  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("ConfigRefused: the configuration is not published: spec.extraConf: line 2"));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              HasSubstr("ConfigRefused: the configuration is not published: spec.extraConf: line 2"));
 }
 
 TEST_F(ControllerTest, RefusedFirstConfigurationStartsNothing) {
@@ -284,7 +289,8 @@ TEST_F(ControllerTest, AccountingIsNeverDroppedSilently) {
   const plan::Plan plan = Look();
   EXPECT_EQ(SlurmConf(plan), SlurmConf(with));
   EXPECT_FALSE(plan.children_complete);
-  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("Accounting slurm/gone, named in spec.accountingRef, does not exist"));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              HasSubstr("Accounting slurm/gone, named in spec.accountingRef, does not exist"));
 
   accounting.spec.external = true;
   accounting.spec.external_config = {"db.example.com", 7819};
@@ -316,7 +322,8 @@ TEST_F(ControllerTest, SlurmIsReachedThroughTheOldestRestApi) {
   world.Put(old);
   const plan::Plan plan = Look();
   EXPECT_EQ(plan.slurm_cluster, "slurm/main");
-  EXPECT_EQ(plan.slurm, (plan::SlurmConnection{"http://old-restapi.slurm:8080", {"slurm", "main-auth-jwt"}, "jwt.key"}));
+  EXPECT_EQ(plan.slurm,
+            (plan::SlurmConnection{"http://old-restapi.slurm:8080", {"slurm", "main-auth-jwt"}, "jwt.key"}));
 }
 
 TEST_F(ControllerTest, ExternalRunsNothing) {
@@ -353,17 +360,23 @@ TEST_F(ControllerTest, SaysWhyAPodDoesNotStart) {
   set.metadata.uid = "set";
   world.Put(set);
   Pod pod;
-  pod.metadata = {.name = "main-controller-0", .owner_references = {{.kind = "StatefulSet", .uid = "set", .controller = true}}};
-  pod.status.container_statuses = {{.name = "slurmctld", .state = {ContainerWaiting{"ImagePullBackOff", "no such image"}}}};
+  pod.metadata = {.name = "main-controller-0",
+                  .owner_references = {{.kind = "StatefulSet", .uid = "set", .controller = true}}};
+  pod.status.container_statuses = {
+      {.name = "slurmctld", .state = {ContainerWaiting{"ImagePullBackOff", "no such image"}}}};
   world.Put(pod);
-  EXPECT_THAT(ConditionOf(Look(), "Degraded"),
-              StartsWith("True PodFailing: pod main-controller-0, container slurmctld: ImagePullBackOff: no such image"));
+  EXPECT_THAT(
+      ConditionOf(Look(), "Degraded"),
+      StartsWith("True PodFailing: pod main-controller-0, container slurmctld: ImagePullBackOff: no such image"));
 }
 
 TEST_F(ControllerTest, FailedActionEndsInACondition) {
   HaveKeys();
-  world.failures = {{.verb = "apply", .target = "StatefulSet slurm/main-controller", .code = Code::kInvalid,
-                     .message = "spec.template is wrong", .tries = 1}};
+  world.failures = {{.verb = "apply",
+                     .target = "StatefulSet slurm/main-controller",
+                     .code = Code::kInvalid,
+                     .message = "spec.template is wrong",
+                     .tries = 1}};
   EXPECT_THAT(ConditionOf(Look(), "Degraded"),
               HasSubstr("ActionFailed: apply StatefulSet slurm/main-controller failed: spec.template is wrong"));
 }
@@ -376,7 +389,8 @@ TEST_F(ControllerTest, UnchangedWorldGivesTheSameStatusLater) {
   EXPECT_EQ(Look().status, first.status);
 }
 
-// --- High availability -----------------------------------------------------------------------------------------------------
+// --- High availability
+// -----------------------------------------------------------------------------------------------------
 
 class HaTest : public ControllerTest {
  protected:
@@ -393,7 +407,8 @@ class HaTest : public ControllerTest {
   }
   void PutPods() {
     StatefulSet set;
-    set.metadata = {.name = "main-controller", .uid = "set", .owner_references = {{.uid = "uid-main", .controller = true}}};
+    set.metadata = {
+        .name = "main-controller", .uid = "set", .owner_references = {{.uid = "uid-main", .controller = true}}};
     set.spec.service_name = "main-controller-internal";
     world.Put(set);
     for (const std::string name : {"main-controller-0", "main-controller-1"}) {
@@ -411,7 +426,8 @@ TEST_F(HaTest, RunsBackupsOnOneClaim) {
   EXPECT_EQ(json::Serialize(*json::Find(*set, {"spec", "replicas"})), "2");
   EXPECT_EQ(json::Find(*set, {"spec", "volumeClaimTemplates"}), nullptr);
   EXPECT_EQ(json::FindText(*set, {"spec", "template", "metadata", "labels", kLabelActive}), "");
-  EXPECT_THAT(SlurmConf(plan), HasSubstr("SlurmctldHost=main-controller-1(main-controller-1.main-controller-internal.slurm)\n"));
+  EXPECT_THAT(SlurmConf(plan),
+              HasSubstr("SlurmctldHost=main-controller-1(main-controller-1.main-controller-internal.slurm)\n"));
 }
 
 TEST_F(HaTest, RefusesAClaimOfOnePod) {
@@ -444,7 +460,8 @@ TEST_F(HaTest, ServiceFollowsTheOneInCharge) {
 TEST_F(ControllerTest, OldStatefulSetIsMadeAnewOnlyIfItIsOurs) {
   HaveKeys();
   StatefulSet set;
-  set.metadata = {.name = "main-controller", .uid = "set", .owner_references = {{.uid = "uid-main", .controller = true}}};
+  set.metadata = {
+      .name = "main-controller", .uid = "set", .owner_references = {{.uid = "uid-main", .controller = true}}};
   set.spec.service_name = "main-controller";
   world.Put(set);
   plan::Plan plan = Look();

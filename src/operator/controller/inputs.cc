@@ -50,7 +50,8 @@ class Collecting {
     const kube::Key key{controller_.metadata.namespace_, ref->name};
     const auto* accounting = world_.Find<api::Accounting>(key);
     if (accounting == nullptr) {
-      Missing("Accounting " + key.ToString() + ", named in spec.accountingRef, does not exist; create it, or remove the reference");
+      Missing("Accounting " + key.ToString() +
+              ", named in spec.accountingRef, does not exist; create it, or remove the reference");
       return;
     }
     if (accounting->spec.external.value_or(false) && accounting->spec.external_config) {
@@ -78,10 +79,10 @@ class Collecting {
     const api::ControllerSpec& spec = controller_.spec;
     Config& config = inputs_.config;
     for (const std::string& name : FileConfigMaps(spec)) Look(name);
-    for (const auto& [refs, files] : {std::pair(&spec.prolog_script_refs, &config.prolog),
-                                      std::pair(&spec.epilog_script_refs, &config.epilog),
-                                      std::pair(&spec.prolog_slurmctld_script_refs, &config.prolog_slurmctld),
-                                      std::pair(&spec.epilog_slurmctld_script_refs, &config.epilog_slurmctld)}) {
+    for (const auto& [refs, files] :
+         {std::pair(&spec.prolog_script_refs, &config.prolog), std::pair(&spec.epilog_script_refs, &config.epilog),
+          std::pair(&spec.prolog_slurmctld_script_refs, &config.prolog_slurmctld),
+          std::pair(&spec.epilog_slurmctld_script_refs, &config.epilog_slurmctld)}) {
       for (const auto& ref : *refs) {
         const auto& keys = keys_[ref.name];
         files->insert(files->end(), keys.begin(), keys.end());
@@ -96,13 +97,14 @@ class Collecting {
     const kube::Key key{controller_.metadata.namespace_, name};
     const auto answer = world_.Ask(ConfigMapDigest(key), kReferenceAge);
     if (answer.absent()) {
-      Missing("ConfigMap " + key.ToString() + ", named in the Controller's file or script references, does not exist; create "
+      Missing("ConfigMap " + key.ToString() +
+              ", named in the Controller's file or script references, does not exist; create "
               "it, or remove the reference");
     } else if (answer.value == nullptr) {
       inputs_.complete = false;
-      findings_.Wait("ReadingReferences", "ConfigMap " + key.ToString() + (answer.error.empty()
-                                                                               ? " is being looked for"
-                                                                               : " cannot be read: " + answer.error));
+      findings_.Wait("ReadingReferences",
+                     "ConfigMap " + key.ToString() +
+                         (answer.error.empty() ? " is being looked for" : " cannot be read: " + answer.error));
     } else {
       keys_[name] = answer.value->keys;
       inputs_.digests.push_back(answer.value->sha256);

@@ -18,7 +18,8 @@ Key FindKey(const plan::World& world, std::string_view ns, const api::SecretKeyS
   if (answer.absent()) {
     return {Key::State::kAbsent, "",
             secret + ", named in " + std::string(field) + ", is missing; create it with the key \"" + ref->key +
-                "\", or set the annotation " + std::string(kAnnotationGenerateKeys) + "=true on the Controller to have it made"};
+                "\", or set the annotation " + std::string(kAnnotationGenerateKeys) +
+                "=true on the Controller to have it made"};
   }
   if (answer.value == nullptr) {
     return {Key::State::kUnknown, "",
@@ -26,8 +27,8 @@ Key FindKey(const plan::World& world, std::string_view ns, const api::SecretKeyS
   }
   if (std::ranges::find(answer.value->keys, ref->key) == answer.value->keys.end()) {
     return {Key::State::kWrong, "",
-            secret + ", named in " + std::string(field) + ", has no key \"" + ref->key + "\"; it has: " +
-                (answer.value->keys.empty() ? "none" : Join(answer.value->keys, ", "))};
+            secret + ", named in " + std::string(field) + ", has no key \"" + ref->key +
+                "\"; it has: " + (answer.value->keys.empty() ? "none" : Join(answer.value->keys, ", "))};
   }
   return {Key::State::kKnown, answer.value->sha256, ""};
 }

@@ -13,8 +13,7 @@ namespace {
 struct ClaimSpec {
   std::vector<std::string> access_modes;
   static const json::Schema& Schema() {
-    static const json::Schema schema =
-        json::Object<ClaimSpec>({json::Field<&ClaimSpec::access_modes>("accessModes")});
+    static const json::Schema schema = json::Object<ClaimSpec>({json::Field<&ClaimSpec::access_modes>("accessModes")});
     return schema;
   }
 };
@@ -30,7 +29,8 @@ using Fetched = plan::Question::Fetched;
 
 }  // namespace
 
-async::Task<Result<std::optional<Fetched>>> ClaimModes::Fetch(plan::Services& services, async::Deadline deadline) const {
+async::Task<Result<std::optional<Fetched>>> ClaimModes::Fetch(plan::Services& services,
+                                                              async::Deadline deadline) const {
   const auto claim = co_await services.client.Get<ClaimObject>(kube::kPersistentVolumeClaims, key, {}, deadline);
   if (!claim && claim.error().code() == Code::kNotFound) co_return std::optional<Fetched>();
   if (!claim) co_return Fail(claim.error());

@@ -11,7 +11,8 @@
 namespace capstan::op::later {
 namespace {
 
-void NotYet(const plan::World& world, const json::ObjectMeta& metadata, std::string message, api::Conditions& conditions) {
+void NotYet(const plan::World& world, const json::ObjectMeta& metadata, std::string message,
+            api::Conditions& conditions) {
   render::Findings findings;
   findings.Problem("NotManagedYet", std::move(message));
   conditions = render::ConditionsOf(conditions, findings, metadata.generation, world.now());
@@ -27,8 +28,7 @@ plan::Plan DecideAccounting(const plan::World& world, const kube::Key& key) {
     render::Findings findings;
     findings.Ready("slurmdbd runs outside of Kubernetes, at " + accounting->spec.external_config->host + ":" +
                    std::to_string(accounting->spec.external_config->port));
-    status.conditions =
-        render::ConditionsOf(status.conditions, findings, accounting->metadata.generation, world.now());
+    status.conditions = render::ConditionsOf(status.conditions, findings, accounting->metadata.generation, world.now());
   } else {
     NotYet(world, accounting->metadata,
            "this version of Capstan does not run slurmdbd yet: run it yourself and set spec.external and "

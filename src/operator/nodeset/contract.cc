@@ -52,11 +52,13 @@ std::optional<std::string> PatchBreach(const Call& call) {
     const auto found = ours.find(part.key());
     if (found == ours.end()) return "a patch touches metadata." + std::string(part.key()) + " of pod " + call.key.name;
     for (const auto& entry : part.value().get_object()) {
-      if (entry.key() != found->second) return "a patch touches " + std::string(entry.key()) + " of pod " + call.key.name;
+      if (entry.key() != found->second)
+        return "a patch touches " + std::string(entry.key()) + " of pod " + call.key.name;
     }
   }
-  return FindText(*patch, {"metadata", "uid"}).empty() ? std::optional("a patch of pod " + call.key.name + " names no uid")
-                                                       : std::nullopt;
+  return FindText(*patch, {"metadata", "uid"}).empty()
+             ? std::optional("a patch of pod " + call.key.name + " names no uid")
+             : std::nullopt;
 }
 
 std::optional<std::string> DeleteBreach(const Call& call, bool busy) {
@@ -64,7 +66,8 @@ std::optional<std::string> DeleteBreach(const Call& call, bool busy) {
   if (!options || FindText(*options, {"preconditions", "uid"}).empty()) {
     return "the deletion of pod " + call.key.name + " names no uid";
   }
-  if (json::Find(*options, {"gracePeriodSeconds"}) != nullptr) return "pod " + call.key.name + " is not given its time to end";
+  if (json::Find(*options, {"gracePeriodSeconds"}) != nullptr)
+    return "pod " + call.key.name + " is not given its time to end";
   if (busy) return "pod " + call.key.name + " is deleted while a job runs on it";
   return std::nullopt;
 }
@@ -73,7 +76,8 @@ std::optional<std::string> DeleteBreach(const Call& call, bool busy) {
 
 std::optional<std::string> Breach(const api::NodeSet& set, const Call& call, bool busy) {
   if (call.key.ns != set.metadata.namespace_) return "namespace " + call.key.ns + " is not the NodeSet's";
-  if (call.verb == "apply" && call.kind == "NodeSet" && call.subresource == "status" && call.key.name == set.metadata.name) {
+  if (call.verb == "apply" && call.kind == "NodeSet" && call.subresource == "status" &&
+      call.key.name == set.metadata.name) {
     return std::nullopt;
   }
   if (call.verb == "create") return CreateBreach(set, call);
@@ -108,7 +112,8 @@ std::optional<std::string> Breach(const SlurmCall& call, const std::optional<slu
   return std::nullopt;
 }
 
-// --- What done means -----------------------------------------------------------------------------------------------------
+// --- What done means
+// -----------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -157,7 +162,8 @@ class Matching {
     const auto found = nodes_.find(host);
     if (found == nodes_.end()) return Wrong("Slurm does not know " + host);
     const slurm::Node& node = *found->second;
-    if (node.comment.find("\"" + name + "\"") == std::string::npos) Wrong("the comment on " + host + " does not name " + name);
+    if (node.comment.find("\"" + name + "\"") == std::string::npos)
+      Wrong("the comment on " + host + " does not name " + name);
     const bool busy = node.state.IsBusy();
     const bool protect = FindText(pod, {"metadata", "labels", "nodeset.slinky.slurm.net/pod-protect"}) == "true";
     if (busy != protect) Wrong(name + " is " + (busy ? "busy" : "idle") + ", and its protection says otherwise");
@@ -165,7 +171,8 @@ class Matching {
       ++held_;
       return;
     }
-    if (!node.state.IsUsable() && !busy) Wrong("node " + host + " is " + node.state.ToString() + " (" + node.reason + ")");
+    if (!node.state.IsUsable() && !busy)
+      Wrong("node " + host + " is " + node.state.ToString() + " (" + node.reason + ")");
     if (node.state.IsDraining()) Wrong("node " + host + " is still drained (" + node.reason + ")");
   }
 
@@ -191,7 +198,8 @@ class Matching {
     Says("Progressing", false);
     const int64_t ready = Number(json::Find(set_, {"status", "readyReplicas"}));
     if (ready != int64_t(pods_.size()) && !pods_.empty()) Wrong("status.readyReplicas is " + std::to_string(ready));
-    if (Number(json::Find(set_, {"status", "observedGeneration"})) != Number(json::Find(set_, {"metadata", "generation"}))) {
+    if (Number(json::Find(set_, {"status", "observedGeneration"})) !=
+        Number(json::Find(set_, {"metadata", "generation"}))) {
       Wrong("the status is of an older generation");
     }
   }

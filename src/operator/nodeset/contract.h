@@ -2,7 +2,8 @@
 // means for the user. Written against the API alone; it shares no code with Decide, which the simulator holds to it.
 //
 // Safety:
-// - Of Kubernetes: pods called <set>-<ordinal>, their volume claims, and the NodeSet's own status. Pods are created with
+// - Of Kubernetes: pods called <set>-<ordinal>, their volume claims, and the NodeSet's own status. Pods are created
+// with
 //   the NodeSet as their controller, patched in the labels and annotations named below, deleted by uid; never forced.
 // - No pod is deleted while a job runs on its Slurm node.
 // - Of Slurm: nodes of this set only. IDLE and DOWN are never asked for. A drain carries our reason. What a person has
@@ -21,7 +22,8 @@ namespace capstan::op::nodeset {
 
 using controller::Call;
 
-// Why the key of `set` must not send `call`; nullopt: it may. `busy`: jobs run on the Slurm node of the pod that is named.
+// Why the key of `set` must not send `call`; nullopt: it may. `busy`: jobs run on the Slurm node of the pod that is
+// named.
 std::optional<std::string> Breach(const api::NodeSet& set, const Call& call, bool busy);
 
 // One write as it reaches slurmrestd.

@@ -39,8 +39,10 @@ class Deciding {
         workers_(Workers(world, set, slurm_)),
         scale_(ScaleTo(*spec_.replicas, workers_)) {
     plan_.slurm_cluster = cluster_;
-    if (auto revision = render::Revision(set)) revision_ = *std::move(revision);
-    else render_error_ = revision.error().message();
+    if (auto revision = render::Revision(set))
+      revision_ = *std::move(revision);
+    else
+      render_error_ = revision.error().message();
   }
 
   plan::Plan Run() {
@@ -65,8 +67,8 @@ class Deciding {
   kube::Key PodKey(const Worker& worker) const { return PodRef(worker).key; }
 
   plan::ActionId Annotate(std::string_view verb, const Worker& worker, std::string_view value, std::string reason) {
-    std::string patch = R"({"metadata":{"annotations":{")" + std::string(kAnnotationScaleIn) + R"(":)" +
-                        std::string(value) + "}}}";
+    std::string patch =
+        R"({"metadata":{"annotations":{")" + std::string(kAnnotationScaleIn) + R"(":)" + std::string(value) + "}}}";
     return plan_.Add({.effect = plan::MergePatch(verb, PodRef(worker), worker.pod->metadata.uid, std::move(patch)),
                       .reason = std::move(reason)});
   }
@@ -77,7 +79,8 @@ class Deciding {
     return plan_.Add({.effect = plan::UpdateNode(verb, cluster_, std::move(update)), .reason = std::move(reason)});
   }
 
-  // --- Pods that are over ------------------------------------------------------------------------------------------------
+  // --- Pods that are over
+  // ------------------------------------------------------------------------------------------------
 
   // Nothing of it runs, so nothing can be lost; the exact version that was seen is the proof.
   void RemoveEnded(const Worker& worker) {
@@ -91,10 +94,11 @@ class Deciding {
     plan_.Add(std::move(remove));
   }
 
-  // --- Scale-in ------------------------------------------------------------------------------------------------------------
+  // --- Scale-in
+  // ------------------------------------------------------------------------------------------------------------
 
-  // Who goes depends on who is busy: a new choice is made on what Slurm said after it became necessary, so that a worker
-  // that has just got a job is not drained for nothing. Not for ever: a drain costs no job.
+  // Who goes depends on who is busy: a new choice is made on what Slurm said after it became necessary, so that a
+  // worker that has just got a job is not drained for nothing. Not for ever: a drain costs no job.
   bool ChoiceIsFresh() {
     if (scale_.condemned.empty() || !slurm_.heard()) return true;
     if (std::ranges::all_of(scale_.condemned, &Worker::condemned)) return true;
@@ -124,8 +128,10 @@ class Deciding {
         return;
       case Stage::kHeld:
         MarkGoing(worker);
-        if (worker.node->state.IsDrained()) RemoveProven(worker, false);
-        else plan_.slurm_expects.push_back(worker.host);
+        if (worker.node->state.IsDrained())
+          RemoveProven(worker, false);
+        else
+          plan_.slurm_expects.push_back(worker.host);
         return;
       case Stage::kDrained:
         MarkGoing(worker);
@@ -176,7 +182,8 @@ class Deciding {
     plan_.Add(std::move(remove));
   }
 
-  // --- Workers that stay -----------------------------------------------------------------------------------------------------
+  // --- Workers that stay
+  // -----------------------------------------------------------------------------------------------------
 
   void Keep(const Worker& worker) {
     if (worker.condemned()) Annotate("uncordon", worker, "null", "the worker is wanted again");
@@ -211,7 +218,8 @@ class Deciding {
                .reason = protect ? "jobs run here" : "no job runs here any more"});
   }
 
-  // --- Scale-out -------------------------------------------------------------------------------------------------------------
+  // --- Scale-out
+  // -------------------------------------------------------------------------------------------------------------
 
   void CreateMissing() {
     if (controller_ == nullptr || controller_->metadata.deleting() || !render_error_.empty()) return;
@@ -236,7 +244,8 @@ class Deciding {
     }
   }
 
-  // --- Records without a worker --------------------------------------------------------------------------------------------------
+  // --- Records without a worker
+  // --------------------------------------------------------------------------------------------------
 
   // Only what we took out of service goes, and only while no pod, present or about to be, bears the name.
   void RemoveRecords() {

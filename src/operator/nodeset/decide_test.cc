@@ -33,7 +33,8 @@ class NodeSetTest : public testing::Test {
     stores.Add<api::Controller>().AddFeed("");
     stores.Add<api::NodeSet>().AddFeed("");
     stores.Add<Pod>().AddFeed("");
-    api::Controller controller{.metadata = {.name = "main", .namespace_ = "slurm", .uid = "c-uid", .resource_version = 1}};
+    api::Controller controller{
+        .metadata = {.name = "main", .namespace_ = "slurm", .uid = "c-uid", .resource_version = 1}};
     Put(std::move(controller));
     set.metadata = {.name = "w", .namespace_ = "slurm", .uid = std::string(kSetUid), .generation = 1};
     set.spec.controller_ref.name = "main";
@@ -49,9 +50,11 @@ class NodeSetTest : public testing::Test {
   // A running, ready worker with its record; change what matters in a test.
   Pod MakePod(int ordinal, std::string phase = "Running", bool ready = true) {
     Pod pod;
-    pod.metadata = {.name = "w-" + std::to_string(ordinal), .namespace_ = "slurm",
-                    .uid = "pod-" + std::to_string(ordinal),
-                    .owner_references = {{.kind = "NodeSet", .name = "w", .uid = std::string(kSetUid), .controller = true}}};
+    pod.metadata = {
+        .name = "w-" + std::to_string(ordinal),
+        .namespace_ = "slurm",
+        .uid = "pod-" + std::to_string(ordinal),
+        .owner_references = {{.kind = "NodeSet", .name = "w", .uid = std::string(kSetUid), .controller = true}}};
     pod.metadata.labels[std::string(kLabelPodHostname)] = pod.metadata.name;
     pod.spec.node_name = phase == "Pending" ? "" : "k" + std::to_string(ordinal);
     pod.status.phase = std::move(phase);
@@ -146,7 +149,8 @@ TEST_F(NodeSetTest, ScaleInCordonsAndThenDrains) {
   Worker_(1, {NodeFlag::kMixed});
   Worker_(2, {NodeFlag::kIdle});
   const plan::Plan plan = Look(2);
-  ASSERT_THAT(Acts(plan), ElementsAre("cordon Pod slurm/w-2", "drain Slurm node slurm/main/w-2", "protect Pod slurm/w-1"));
+  ASSERT_THAT(Acts(plan),
+              ElementsAre("cordon Pod slurm/w-2", "drain Slurm node slurm/main/w-2", "protect Pod slurm/w-1"));
   EXPECT_THAT(plan.actions[1].after, ElementsAre(plan.actions[0].id()));
 }
 
@@ -203,8 +207,8 @@ TEST_F(NodeSetTest, AbsenceRemovesAStuckWorkerOnceItCounts) {
   EXPECT_THAT(Acts(Look(0)), ElementsAre("cordon Pod slurm/w-0", "delete Pod slurm/w-0"));
 }
 
-// Seen on a real cluster: slurmd was registered and idle two seconds before the kubelet said that the pod runs. Taken for
-// "never started", it would have been deleted with the job that had just got there.
+// Seen on a real cluster: slurmd was registered and idle two seconds before the kubelet said that the pod runs. Taken
+// for "never started", it would have been deleted with the job that had just got there.
 TEST_F(NodeSetTest, APlacedWorkerIsNeverTakenForOneThatNeverRan) {
   Pod pod = MakePod(0, "Pending", false);
   pod.spec.node_name = "k0";
@@ -313,14 +317,15 @@ TEST_F(NodeSetTest, RecordsOfOthersAreNotTouched) {
 
 TEST_F(NodeSetTest, APendingWorkerSaysWhy) {
   Pod pod = MakePod(0, "Pending", false);
-  pod.status.conditions.push_back({.type = "PodScheduled", .status = "False", .reason = "Unschedulable",
-                                   .message = "0/3 nodes are available"});
+  pod.status.conditions.push_back(
+      {.type = "PodScheduled", .status = "False", .reason = "Unschedulable", .message = "0/3 nodes are available"});
   Put(pod);
   EXPECT_THAT(ConditionOf(Look(1), "Degraded").message, HasSubstr("0/3 nodes are available"));
 }
 
 TEST_F(NodeSetTest, AnActionThatFailedEndsInACondition) {
-  failures = {{.verb = "create", .target = "Pod slurm/w-0", .code = Code::kForbidden, .message = "quota exceeded", .tries = 1}};
+  failures = {
+      {.verb = "create", .target = "Pod slurm/w-0", .code = Code::kForbidden, .message = "quota exceeded", .tries = 1}};
   EXPECT_THAT(ConditionOf(Look(1), "Degraded").message, HasSubstr("quota exceeded"));
 }
 
@@ -351,11 +356,11 @@ TEST_F(NodeSetTest, ScaleInOrderIsTheDocumentedOne) {
   std::vector<Pod> pods;
   std::vector<slurm::Node> records(8);
   for (int i = 0; i < 8; ++i) pods.push_back(MakePod(i));
-  pods[0].spec.node_name = "";                                                          // not placed
-  pods[1].status.phase = "Unknown";                                                     // phase
-  pods[2].status.conditions[0].status = "False";                                        // not ready
-  pods[3].metadata.annotations[std::string(kAnnotationDeletionCost)] = "-5";            // cheap
-  records[4].state.Add(NodeFlag::kMixed);                                               // busy
+  pods[0].spec.node_name = "";                                                // not placed
+  pods[1].status.phase = "Unknown";                                           // phase
+  pods[2].status.conditions[0].status = "False";                              // not ready
+  pods[3].metadata.annotations[std::string(kAnnotationDeletionCost)] = "-5";  // cheap
+  records[4].state.Add(NodeFlag::kMixed);                                     // busy
   pods[5].metadata.annotations[std::string(kAnnotationDeadline)] = "2026-01-01T00:00:00Z";
   std::vector<Worker> workers;
   for (int i = 0; i < 8; ++i) {

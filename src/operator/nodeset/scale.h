@@ -13,8 +13,8 @@ struct Scale {
   std::vector<const Worker*> kept;       // by ordinal; none that is leaving
 };
 
-// New ordinals are the lowest that no pod has; an ordinal is free again only when its pod is gone. Pods that are leaving
-// still count against creating, so a deleted worker comes back under its own ordinal.
+// New ordinals are the lowest that no pod has; an ordinal is free again only when its pod is gone. Pods that are
+// leaving still count against creating, so a deleted worker comes back under its own ordinal.
 Scale ScaleTo(int replicas, const std::vector<Worker>& workers);
 
 }  // namespace capstan::op::nodeset

@@ -25,8 +25,8 @@ void CountPods(const Seen& seen, api::NodeSetStatus& status) {
     ++status.replicas;
     status.ready_replicas += pod.status.phase == "Running" && pod.Ready();
     status.available_replicas += Available(pod, seen.spec.min_ready_seconds, seen.world.now());
-    status.updated_replicas += worker.stage != Stage::kLeaving &&
-                               pod.metadata.Label(std::string(kLabelRevision)) == seen.revision;
+    status.updated_replicas +=
+        worker.stage != Stage::kLeaving && pod.metadata.Label(std::string(kLabelRevision)) == seen.revision;
   }
   status.desired = *seen.spec.replicas;
   status.unavailable_replicas = std::max(0, status.desired - status.available_replicas);
@@ -43,17 +43,21 @@ void CountNodes(const Seen& seen, api::NodeSetStatus& status) {
   }
 }
 
-// --- Words ---------------------------------------------------------------------------------------------------------------
+// --- Words
+// ---------------------------------------------------------------------------------------------------------------
 
 // Why a worker is not in service although its pod runs, for a person; empty when it is, or will be by itself.
 std::string NodeTrouble(const Worker& worker) {
   switch (worker.stage) {
-    case Stage::kEnded: return "has ended (" + worker.pod->status.phase + ") and is being replaced";
-    case Stage::kHeld: return "was drained in Slurm by somebody else (\"" + worker.node->reason + "\"); resume it there";
+    case Stage::kEnded:
+      return "has ended (" + worker.pod->status.phase + ") and is being replaced";
+    case Stage::kHeld:
+      return "was drained in Slurm by somebody else (\"" + worker.node->reason + "\"); resume it there";
     case Stage::kDown:
       if (IsOurDown(*worker.node)) return "";
       return "is DOWN in Slurm (\"" + worker.node->reason + "\"); look at its pod, then resume it in Slurm";
-    default: return "";
+    default:
+      return "";
   }
 }
 
@@ -77,8 +81,10 @@ void FindProblems(const Seen& seen, render::Findings& findings) {
   findings.AddFailures(seen.world);
   std::vector<std::string> troubles;
   for (const Worker& worker : seen.workers) {
-    if (std::string trouble = render::PodTrouble(*worker.pod); !trouble.empty()) troubles.push_back(std::move(trouble));
-    else if (trouble = NodeTrouble(worker); !trouble.empty()) troubles.push_back(worker.pod->metadata.name + " " + trouble);
+    if (std::string trouble = render::PodTrouble(*worker.pod); !trouble.empty())
+      troubles.push_back(std::move(trouble));
+    else if (trouble = NodeTrouble(worker); !trouble.empty())
+      troubles.push_back(worker.pod->metadata.name + " " + trouble);
   }
   if (!troubles.empty()) findings.Problem("WorkersImpaired", Several(troubles));
   if (seen.slurm.state() == plan::SlurmLook::State::kUnreachable) {
@@ -91,23 +97,32 @@ void FindProblems(const Seen& seen, render::Findings& findings) {
 std::string Going(const Worker& worker, const Seen& seen) {
   const std::string& name = worker.pod->metadata.name;
   switch (worker.stage) {
-    case Stage::kDraining: return "waiting for the jobs on " + name + " before it is removed";
-    case Stage::kUnknown: return "waiting for Slurm to say whether " + name + " runs jobs (" + seen.slurm.error() + ")";
-    case Stage::kUnregistered: return "waiting for Slurm to know " + name + " before it is removed";
-    case Stage::kHeld: return "waiting until " + name + ", which somebody else drained, runs no job";
-    default: return "removing " + name;
+    case Stage::kDraining:
+      return "waiting for the jobs on " + name + " before it is removed";
+    case Stage::kUnknown:
+      return "waiting for Slurm to say whether " + name + " runs jobs (" + seen.slurm.error() + ")";
+    case Stage::kUnregistered:
+      return "waiting for Slurm to know " + name + " before it is removed";
+    case Stage::kHeld:
+      return "waiting until " + name + ", which somebody else drained, runs no job";
+    default:
+      return "removing " + name;
   }
 }
 
 std::string Coming(const Worker& worker) {
   const std::string& name = worker.pod->metadata.name;
   switch (worker.stage) {
-    case Stage::kLeaving: return name + " is terminating";
-    case Stage::kUnbound: return name + " is waiting for a node";
+    case Stage::kLeaving:
+      return name + " is terminating";
+    case Stage::kUnbound:
+      return name + " is waiting for a node";
     case Stage::kUnregistered:
       return name + (worker.pod->status.phase == "Running" ? " has not registered with Slurm yet" : " is starting");
-    case Stage::kDown: return IsOurDown(*worker.node) ? name + " is coming back" : "";
-    default: return "";
+    case Stage::kDown:
+      return IsOurDown(*worker.node) ? name + " is coming back" : "";
+    default:
+      return "";
   }
 }
 
@@ -147,8 +162,8 @@ std::string StatusOf(const Seen& seen) {
   FindProblems(seen, findings);
   FindWaits(seen, findings);
   FindReady(seen, status, findings);
-  status.conditions = render::ConditionsOf(seen.set.status.conditions, findings, seen.set.metadata.generation,
-                                           seen.world.now());
+  status.conditions =
+      render::ConditionsOf(seen.set.status.conditions, findings, seen.set.metadata.generation, seen.world.now());
   return json::Encode(status);
 }
 

@@ -16,13 +16,13 @@ namespace capstan::op::nodeset {
 struct Seen {
   const plan::World& world;
   const api::NodeSet& set;
-  const api::NodeSetSpec& spec;           // with defaults
-  const api::Controller* controller;      // nullptr: there is none of that name
+  const api::NodeSetSpec& spec;       // with defaults
+  const api::Controller* controller;  // nullptr: there is none of that name
   const plan::SlurmView& slurm;
   const std::vector<Worker>& workers;
   const Scale& scale;
   const std::string& revision;
-  const std::string& render_error;        // why no worker pod can be made; empty when it can
+  const std::string& render_error;  // why no worker pod can be made; empty when it can
 };
 
 // The whole status, as JSON. Tells what was seen, never what was asked for; holds no age.

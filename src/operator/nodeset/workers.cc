@@ -85,7 +85,8 @@ bool Worker::cordoned() const { return pod->metadata.Annotation(std::string(kAnn
 std::optional<int> OrdinalOf(std::string_view set, std::string_view pod) {
   if (pod.size() <= set.size() + 1 || !pod.starts_with(set) || pod[set.size()] != '-') return std::nullopt;
   const std::string_view digits = pod.substr(set.size() + 1);
-  if (digits.size() > 9 || !std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; })) return std::nullopt;
+  if (digits.size() > 9 || !std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; }))
+    return std::nullopt;
   return int(*ParseInt(digits));
 }
 

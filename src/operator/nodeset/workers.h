@@ -50,7 +50,8 @@ bool IsScaleInReason(std::string_view reason);
 // The reason is one that we wrote for a worker that was going, so that lifting it is ours too.
 bool IsOurDrain(const slurm::Node& node);
 
-// Whether a DOWN node may be resumed: the DOWN was written by the preStop hook of a worker that has been replaced since.
+// Whether a DOWN node may be resumed: the DOWN was written by the preStop hook of a worker that has been replaced
+// since.
 bool IsOurDown(const slurm::Node& node);
 
 // What the record's comment says about who stands behind a Slurm node, as JSON text in the Slinky projects' key order.

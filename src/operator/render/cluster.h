@@ -20,8 +20,8 @@ int RestApiPort(const api::RestApi& rest_api);
 // "http://main-restapi.slurm:6820"
 std::string RestApiUrl(const api::RestApi& rest_api);
 
-// The name that a NodeSet, its feature and its partition have in Slurm: the first word of template.spec.hostname without
-// dashes at its ends, or the NodeSet's own name. kInvalid when the template is not an object.
+// The name that a NodeSet, its feature and its partition have in Slurm: the first word of template.spec.hostname
+// without dashes at its ends, or the NodeSet's own name. kInvalid when the template is not an object.
 Result<std::string> SlurmNameOf(const api::NodeSet& set);
 
 }  // namespace capstan::op::render

@@ -35,9 +35,9 @@ Finding WhyNotReady(const Findings& findings) {
 
 // Reasons for waiting that do not pass by themselves.
 bool IsTrouble(std::string_view reason) {
-  constexpr auto kReasons = std::to_array<std::string_view>(
-      {"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CrashLoopBackOff", "CreateContainerConfigError",
-       "CreateContainerError", "RunContainerError"});
+  constexpr auto kReasons =
+      std::to_array<std::string_view>({"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CrashLoopBackOff",
+                                       "CreateContainerConfigError", "CreateContainerError", "RunContainerError"});
   return std::ranges::find(kReasons, reason) != kReasons.end();
 }
 
@@ -74,10 +74,11 @@ api::Conditions ConditionsOf(const api::Conditions& before, const Findings& find
                     Make(api::kProgressing, !findings.waits.empty(), generation,
                          findings.waits.empty() ? Finding{"Settled", "nothing is under way"} : Joined(findings.waits)),
                     now);
-  api::SetCondition(conditions,
-                    Make(api::kDegraded, !findings.problems.empty(), generation,
-                         findings.problems.empty() ? Finding{"AsExpected", "nothing is wrong"} : Joined(findings.problems)),
-                    now);
+  api::SetCondition(
+      conditions,
+      Make(api::kDegraded, !findings.problems.empty(), generation,
+           findings.problems.empty() ? Finding{"AsExpected", "nothing is wrong"} : Joined(findings.problems)),
+      now);
   return conditions;
 }
 

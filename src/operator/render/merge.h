@@ -1,7 +1,8 @@
 // What a user wrote in a custom resource, laid over what Capstan builds. The rules of the lists and objects are
 // kube/merge_keys.h; here are those that are about Slurm's daemons.
 //
-// All functions: kInvalid when the user's part cannot be merged; the message begins with `where`, the field it stands in.
+// All functions: kInvalid when the user's part cannot be merged; the message begins with `where`, the field it stands
+// in.
 #pragma once
 
 #include <string>
@@ -15,8 +16,8 @@
 namespace capstan::op::render {
 
 // A container with the user's overrides (spec.slurmctld, spec.slurmd, ...). The user's args come after ours, which the
-// daemon cannot run without; the name stays ours. false, 0 and "" are values; null removes what we set. A probe of which
-// only numbers are given keeps our handler.
+// daemon cannot run without; the name stays ours. false, 0 and "" are values; null removes what we set. A probe of
+// which only numbers are given keeps our handler.
 Result<JsonObject> MergeContainer(JsonObject base, const json::Raw& user, std::string_view where);
 
 // A pod spec with the user's (spec.template.spec). Containers are joined by name, ours first; our tolerations, search

@@ -21,7 +21,8 @@ std::string Text(const Result<JsonObject>& object) {
 JsonObject Parsed(const char* text) { return json::Parse(text).value().as_object(); }
 
 TEST(MergeContainer, UserArgumentsFollowOurs) {
-  EXPECT_EQ(Text(MergeContainer(Parsed(R"({"name":"slurmd","args":["-Z"]})"), {R"({"args":["-v"],"command":["x"],"name":"y"})"}, "")),
+  EXPECT_EQ(Text(MergeContainer(Parsed(R"({"name":"slurmd","args":["-Z"]})"),
+                                {R"({"args":["-v"],"command":["x"],"name":"y"})"}, "")),
             R"({"args":["-Z","-v"],"command":["x"],"name":"slurmd"})");
 }
 
@@ -38,8 +39,9 @@ TEST(MergeContainer, NullRemovesWhatWeSet) {
 
 TEST(MergeContainer, ProbeHandlerReplacesAndThresholdsKeep) {
   const JsonObject base{{"livenessProbe", Patient(HttpProbe("/livez", "slurmd"))}};
-  EXPECT_EQ(Text(MergeContainer(base, {R"({"livenessProbe":{"failureThreshold":9}})"}, "")),
-            R"({"livenessProbe":{"failureThreshold":9,"httpGet":{"path":"/livez","port":"slurmd"},"periodSeconds":10}})");
+  EXPECT_EQ(
+      Text(MergeContainer(base, {R"({"livenessProbe":{"failureThreshold":9}})"}, "")),
+      R"({"livenessProbe":{"failureThreshold":9,"httpGet":{"path":"/livez","port":"slurmd"},"periodSeconds":10}})");
   EXPECT_EQ(Text(MergeContainer(base, {R"({"livenessProbe":{"exec":{"command":["true"]}}})"}, "")),
             R"({"livenessProbe":{"exec":{"command":["true"]},"failureThreshold":6,"periodSeconds":10}})");
 }
@@ -55,28 +57,36 @@ TEST(MergePodSpec, OurTolerationsAndSearchesStay) {
 }
 
 TEST(MergePodSpec, ContainersAreJoinedOursFirst) {
-  EXPECT_EQ(Text(MergePodSpec(Parsed(R"({"containers":[{"name":"slurmd"}]})"), {R"({"containers":[{"name":"x"}]})"}, "")),
-            R"({"containers":[{"name":"slurmd"},{"name":"x"}]})");
+  EXPECT_EQ(
+      Text(MergePodSpec(Parsed(R"({"containers":[{"name":"slurmd"}]})"), {R"({"containers":[{"name":"x"}]})"}, "")),
+      R"({"containers":[{"name":"slurmd"},{"name":"x"}]})");
 }
 
 TEST(MergeService, AddsOurPortAndSelectorAndDropsExternalIps) {
-  EXPECT_EQ(Text(MergeService({R"({"type":"NodePort","externalIPs":["192.0.2.1"],"ports":[{"name":"x","port":1}],"selector":{"a":"b"}})"},
-                              {{"slurmctld", 6817, 30817, "slurmctld"}}, {{"a", "c"}}, "spec.service.spec")),
-            R"({"ports":[{"name":"x","port":1},{"name":"slurmctld","nodePort":30817,"port":6817,"protocol":"TCP",)"
-            R"("targetPort":"slurmctld"}],"selector":{"a":"c"},"type":"NodePort"})");
+  EXPECT_EQ(
+      Text(MergeService(
+          {R"({"type":"NodePort","externalIPs":["192.0.2.1"],"ports":[{"name":"x","port":1}],"selector":{"a":"b"}})"},
+          {{"slurmctld", 6817, 30817, "slurmctld"}}, {{"a", "c"}}, "spec.service.spec")),
+      R"({"ports":[{"name":"x","port":1},{"name":"slurmctld","nodePort":30817,"port":6817,"protocol":"TCP",)"
+      R"("targetPort":"slurmctld"}],"selector":{"a":"c"},"type":"NodePort"})");
 }
 
 TEST(MergeService, RefusesPortsThatCollide) {
-  EXPECT_EQ(Text(MergeService({R"({"ports":[{"name":"x","port":6817}]})"}, {{"slurmctld", 6817, 0, "slurmctld"}}, {}, "spec.service.spec")),
+  EXPECT_EQ(Text(MergeService({R"({"ports":[{"name":"x","port":6817}]})"}, {{"slurmctld", 6817, 0, "slurmctld"}}, {},
+                              "spec.service.spec")),
             "spec.service.spec.ports: the number 6817 is taken by another port of this Service");
 }
 
-// --- Metadata --------------------------------------------------------------------------------------------------------------
+// --- Metadata
+// --------------------------------------------------------------------------------------------------------------
 
 TEST(Metadata, ClientsBookkeepingIsNotInherited) {
   json::ObjectMeta meta;
-  meta.annotations = {{"kubectl.kubernetes.io/last-applied-configuration", "{}"}, {"meta.helm.sh/release-name", "r"},
-                      {"argocd.argoproj.io/tracking-id", "x"}, {"slinky.slurm.net/generate-keys", "true"}, {"mine", "1"}};
+  meta.annotations = {{"kubectl.kubernetes.io/last-applied-configuration", "{}"},
+                      {"meta.helm.sh/release-name", "r"},
+                      {"argocd.argoproj.io/tracking-id", "x"},
+                      {"slinky.slurm.net/generate-keys", "true"},
+                      {"mine", "1"}};
   meta.labels = {{"helm.sh/chart", "slurm-1"}, {"app.kubernetes.io/version", "26.05"}, {"team", "hpc"}};
   EXPECT_EQ(Inherited(meta).annotations, (StringMap{{"mine", "1"}}));
   EXPECT_EQ(Inherited(meta).labels, meta.labels);
@@ -89,7 +99,8 @@ TEST(Metadata, WhatIsAddedLaterWins) {
   EXPECT_EQ(metadata, (Metadata{{{"a", "2"}}, {{"b", "3"}}}));
 }
 
-// --- Conditions --------------------------------------------------------------------------------------------------------------
+// --- Conditions
+// --------------------------------------------------------------------------------------------------------------
 
 TEST(Conditions, KeepTheirTimeWhileTheyStand) {
   const Time start = *ParseRfc3339("2026-11-21T08:00:00Z");
@@ -124,12 +135,14 @@ TEST(Conditions, SayEveryProblemAndKeepReadyTrue) {
 TEST(PodTrouble, SaysWhatDoesNotPassByItself) {
   Pod pod;
   pod.metadata.name = "w-3";
-  pod.status.conditions = {{.type = "PodScheduled", .status = "False", .reason = "Unschedulable", .message = "no node is left"}};
+  pod.status.conditions = {
+      {.type = "PodScheduled", .status = "False", .reason = "Unschedulable", .message = "no node is left"}};
   EXPECT_EQ(PodTrouble(pod), "pod w-3 cannot be placed: no node is left");
   pod.status.conditions.clear();
   pod.status.container_statuses = {{.name = "slurmd", .state = {ContainerWaiting{"ContainerCreating", ""}}}};
   EXPECT_EQ(PodTrouble(pod), "");
-  pod.status.init_container_statuses = {{.name = "logfile", .state = {ContainerWaiting{"CrashLoopBackOff", "back-off"}}}};
+  pod.status.init_container_statuses = {
+      {.name = "logfile", .state = {ContainerWaiting{"CrashLoopBackOff", "back-off"}}}};
   EXPECT_EQ(PodTrouble(pod), "pod w-3, container logfile: CrashLoopBackOff: back-off");
 }
 

@@ -26,9 +26,8 @@ constexpr auto kClientsOwn = std::to_array<std::string_view>({
 constexpr auto kChartVersion = std::to_array<std::string_view>({"helm.sh/chart", "app.kubernetes.io/version"});
 
 bool IsClientsOwn(std::string_view key) {
-  return std::ranges::any_of(kClientsOwn, [key](std::string_view own) {
-    return own.ends_with('/') ? key.starts_with(own) : key == own;
-  });
+  return std::ranges::any_of(
+      kClientsOwn, [key](std::string_view own) { return own.ends_with('/') ? key.starts_with(own) : key == own; });
 }
 
 }  // namespace
@@ -64,8 +63,7 @@ Metadata InheritedByPod(const json::ObjectMeta& resource) {
 }
 
 StringMap SelectorLabels(const Component& component, std::string_view instance) {
-  return {{std::string(kLabelName), std::string(component.app)},
-          {std::string(kLabelInstance), std::string(instance)}};
+  return {{std::string(kLabelName), std::string(component.app)}, {std::string(kLabelInstance), std::string(instance)}};
 }
 
 StringMap ComponentLabels(const Component& component, std::string_view instance) {
@@ -75,8 +73,12 @@ StringMap ComponentLabels(const Component& component, std::string_view instance)
 }
 
 JsonObject ControllerReference(const kube::Resource& resource, const json::ObjectMeta& owner) {
-  return {{"apiVersion", resource.ApiVersion()}, {"kind", resource.kind},  {"name", owner.name},
-          {"uid", owner.uid},                    {"controller", true},     {"blockOwnerDeletion", true}};
+  return {{"apiVersion", resource.ApiVersion()},
+          {"kind", resource.kind},
+          {"name", owner.name},
+          {"uid", owner.uid},
+          {"controller", true},
+          {"blockOwnerDeletion", true}};
 }
 
 JsonObject OwnedObject(const kube::Resource& resource, std::string_view name, const Metadata& metadata,

@@ -86,7 +86,8 @@ JsonObject PodRunAs(int user) {
 JsonObject OnePerNode(const StringMap& labels) {
   JsonObject term{{"topologyKey", "kubernetes.io/hostname"},
                   {"labelSelector", JsonObject{{"matchLabels", ToJson(labels)}}}};
-  return {{"podAntiAffinity", JsonObject{{"requiredDuringSchedulingIgnoredDuringExecution", JsonArray{std::move(term)}}}}};
+  return {
+      {"podAntiAffinity", JsonObject{{"requiredDuringSchedulingIgnoredDuringExecution", JsonArray{std::move(term)}}}}};
 }
 
 }  // namespace capstan::op::render

@@ -28,8 +28,10 @@ void NormalizeQuantities(Json& value, std::string_view key = {}) {
   }
   const bool quantities = key == "limits" || key == "requests";
   for (auto& member : *members) {
-    if (quantities) NormalizeQuantity(member.value());
-    else NormalizeQuantities(member.value(), member.key());
+    if (quantities)
+      NormalizeQuantity(member.value());
+    else
+      NormalizeQuantities(member.value(), member.key());
   }
 }
 

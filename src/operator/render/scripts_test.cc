@@ -66,11 +66,13 @@ SOCKET=$dir/slurmd.log; export SOCKET
 echo old > "$SOCKET"
 start
 until_true '[ -p "$SOCKET" ]'
+echo first > "$SOCKET"
+until_true 'grep -q first "$dir/out"'
 before=$(stat -c %i "$SOCKET")
 kill -HUP $pid; wait $pid; echo "ended with $?"
 start
-echo line > "$SOCKET"
-until_true 'grep -q line "$dir/out"'
+# What is written while the first one's reader dies is lost with it.
+until_true 'echo line > "$SOCKET"; grep -q line "$dir/out"'
 [ "$before" = "$(stat -c %i "$SOCKET")" ] && echo "same fifo"
 kill -TERM $pid; wait $pid
 )sh");

@@ -39,14 +39,16 @@ std::string SshdText(const api::NodeSet& set) {
          set.spec.ssh->extra_sshd_config + "\n";
 }
 
-// --- How much of the machine the pod may use ---------------------------------------------------------------------------
+// --- How much of the machine the pod may use
+// ---------------------------------------------------------------------------
 
 // The limit of `resource`: the container's, or else the pod's; null when there is none.
 const Json* LimitOf(const Json& container, const Json& pod_spec, std::string_view resource) {
   for (const Json* from : {&container, &pod_spec}) {
     const Json* limit = json::Find(*from, {"resources", "limits", resource});
     if (limit == nullptr) continue;
-    const auto quantity = kube::Quantity::Parse(limit->is_string() ? std::string(limit->get_string()) : json::Serialize(*limit));
+    const auto quantity =
+        kube::Quantity::Parse(limit->is_string() ? std::string(limit->get_string()) : json::Serialize(*limit));
     if (!quantity || !quantity->is_zero()) return limit;
   }
   return nullptr;
@@ -73,7 +75,8 @@ Result<JsonArray> Environment(const api::NodeSet& set) {
   return JsonArray{std::move(topology), Variable("POD_CPUS", cpus), Variable("POD_MEMORY", memory)};
 }
 
-// --- Containers and volumes --------------------------------------------------------------------------------------------
+// --- Containers and volumes
+// --------------------------------------------------------------------------------------------
 
 JsonArray Mounts(const api::NodeSet& set) {
   JsonArray mounts{Mount("slurm-etc", "/etc/slurm", true), Mount("slurm-logfile", "/var/log/slurm")};
@@ -117,7 +120,8 @@ JsonArray Volumes(const api::NodeSet& set, const api::Controller& controller) {
     const api::SecretKeySelector& sssd = set.spec.ssh->sssd_conf_ref;
     volumes.push_back(ProjectedVolume("ssh-config", kOwnerOnly,
                                       JsonArray{ConfigMapFile(SshConfigName(set), "sshd_config", "sshd_config")}));
-    volumes.push_back(ProjectedVolume("sssd-conf", kOwnerOnly, JsonArray{SecretFile(sssd.name, sssd.key, "sssd.conf")}));
+    volumes.push_back(
+        ProjectedVolume("sssd-conf", kOwnerOnly, JsonArray{SecretFile(sssd.name, sssd.key, "sssd.conf")}));
   }
   return volumes;
 }
@@ -133,13 +137,14 @@ Result<JsonObject> BaseSpec(const api::NodeSet& set, const api::Controller& cont
   spec["dnsConfig"] = JsonObject{{"searches", JsonArray{settings.Fqdn(service, set.metadata.namespace_)}}};
   spec["initContainers"] = JsonArray{std::move(logfile)};
   spec["containers"] = JsonArray{std::move(slurmd)};
-  spec["tolerations"] = JsonArray{
-      JsonObject{{"key", "nodeset.slinky.slurm.net/worker"}, {"operator", "Equal"}, {"effect", "NoExecute"}}};
+  spec["tolerations"] =
+      JsonArray{JsonObject{{"key", "nodeset.slinky.slurm.net/worker"}, {"operator", "Equal"}, {"effect", "NoExecute"}}};
   spec["volumes"] = Volumes(set, controller);
   return spec;
 }
 
-// --- The pod -------------------------------------------------------------------------------------------------------------
+// --- The pod
+// -------------------------------------------------------------------------------------------------------------
 
 // At most one worker on a Kubernetes node: two slurmd would both offer all of it.
 void KeepApart(Json& spec) {
@@ -160,7 +165,8 @@ void MountClaims(JsonObject& spec, const std::vector<std::pair<std::string, std:
   if (present != nullptr && present->is_array()) {
     for (Json& volume : present->get_array()) {
       const std::string_view name = json::FindText(volume, {"name"});
-      if (std::ranges::none_of(claims, [&](const auto& claim) { return claim.first == name; })) volumes.push_back(volume);
+      if (std::ranges::none_of(claims, [&](const auto& claim) { return claim.first == name; }))
+        volumes.push_back(volume);
     }
   }
   spec["volumes"] = std::move(volumes);
@@ -182,7 +188,8 @@ Result<std::vector<std::pair<std::string, std::string>>> AddClaims(const api::No
     }
     const std::string name = volume + "-" + set.metadata.name + "-" + ordinal;
     Metadata metadata;
-    for (const auto& [part, into] : {std::pair("labels", &metadata.labels), std::pair("annotations", &metadata.annotations)}) {
+    for (const auto& [part, into] :
+         {std::pair("labels", &metadata.labels), std::pair("annotations", &metadata.annotations)}) {
       const Json* given = json::Find(one, {"metadata", part});
       if (given == nullptr || !given->is_object()) continue;
       for (const auto& member : given->get_object()) {
@@ -192,7 +199,8 @@ Result<std::vector<std::pair<std::string, std::string>>> AddClaims(const api::No
     metadata.Add(SelectorLabels(kWorker, set.metadata.name), {});
     JsonObject meta{{"name", name}, {"namespace", set.metadata.namespace_}};
     for (const auto& member : metadata.ToJson()) meta.emplace(member.key(), member.value());
-    Json claim(JsonObject{{"apiVersion", "v1"}, {"kind", "PersistentVolumeClaim"}, {"metadata", std::move(meta)}, {"spec", *spec}});
+    Json claim(JsonObject{
+        {"apiVersion", "v1"}, {"kind", "PersistentVolumeClaim"}, {"metadata", std::move(meta)}, {"spec", *spec}});
     json::DropNulls(claim);
     claims.push_back({name, json::SerializeCanonical(claim)});
     volumes.emplace_back(volume, name);

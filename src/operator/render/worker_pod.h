@@ -28,8 +28,8 @@ struct Worker {
 // "w-3", with the set's padding "w-003".
 std::string WorkerPodName(const api::NodeSet& set, int ordinal);
 
-// The worker of that ordinal in StatefulSet mode, as it is created now. kInvalid: a template or extraConf cannot be used;
-// the message says which field and why.
+// The worker of that ordinal in StatefulSet mode, as it is created now. kInvalid: a template or extraConf cannot be
+// used; the message says which field and why.
 Result<Worker> WorkerPod(const api::NodeSet& set, const api::Controller& controller, int ordinal,
                          const Settings& settings = {});
 

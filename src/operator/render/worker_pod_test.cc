@@ -59,7 +59,8 @@ TEST_F(WorkerPodTest, EverythingIsPinned) {
       "affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone"}]}}})";
   set.spec.volume_claim_templates.text = R"([{"metadata":{"name":"scratch","labels":{"x":"y"}},
       "spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}},"status":null}])";
-  const auto worker = WorkerPod(set, controller, 7, {.cluster_domain = "k8s.example", .image_prefix = "", .image_tag = ""});
+  const auto worker =
+      WorkerPod(set, controller, 7, {.cluster_domain = "k8s.example", .image_prefix = "", .image_tag = ""});
   ASSERT_TRUE(worker.has_value()) << worker.error().message();
   EXPECT_EQ(worker->name, "main-worker-gpu-007");
   EXPECT_EQ(worker->host, "gpu-007");
@@ -114,7 +115,8 @@ TEST_F(WorkerPodTest, BadInputSaysWhere) {
   EXPECT_THAT(WorkerPod(set, controller, 0).error().message(), HasSubstr("resources.limits.cpu"));
 }
 
-// --- Revision ------------------------------------------------------------------------------------------------------------
+// --- Revision
+// ------------------------------------------------------------------------------------------------------------
 
 TEST(Revision, EqualWishesAreEqualHoweverTheyAreWritten) {
   api::NodeSet one, other;

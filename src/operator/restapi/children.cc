@@ -16,7 +16,8 @@ constexpr int kOwnerOnly = 0600;
 
 StringMap Labels(const api::RestApi& rest_api) { return ComponentLabels(kRestApi, rest_api.metadata.name); }
 
-Result<JsonObject> Slurmrestd(const api::RestApi& rest_api, const api::Controller& controller, const Settings& settings) {
+Result<JsonObject> Slurmrestd(const api::RestApi& rest_api, const api::Controller& controller,
+                              const Settings& settings) {
   JsonObject container{{"name", kRestApi.app}};
   container["env"] = JsonArray{Variable("SLURM_JWT", "daemon"),
                                Variable("SLURMRESTD_SECURITY", "disable_unshare_files,disable_unshare_sysv")};
@@ -57,7 +58,8 @@ Result<plan::Child> ServiceObject(const api::RestApi& rest_api) {
                            SelectorLabels(kRestApi, rest_api.metadata.name), "spec.service.spec"));
   Metadata metadata{service.metadata.labels, service.metadata.annotations};
   metadata.Add(Labels(rest_api), {});
-  JsonObject body = OwnedObject(kube::kServices, RestApiName(rest_api.metadata.name), metadata, kRestApis, rest_api.metadata);
+  JsonObject body =
+      OwnedObject(kube::kServices, RestApiName(rest_api.metadata.name), metadata, kRestApis, rest_api.metadata);
   body["spec"] = std::move(spec);
   return AsChild(kube::kServices, body, "clients reach slurmrestd through it");
 }
@@ -69,7 +71,8 @@ Result<plan::Child> DeploymentObject(const api::RestApi& rest_api, const api::Co
   Metadata pod_metadata = InheritedByPod(rest_api.metadata).Add(wanted.labels, wanted.annotations);
   pod_metadata.Add(Labels(rest_api), {{std::string(kAnnotationDefaultContainer), std::string(kRestApi.app)},
                                       {std::string(kHashSlurmConfig), hashes.config}});
-  if (!hashes.slurm_key.empty()) pod_metadata.annotations.insert_or_assign(std::string(kHashSlurmKey), hashes.slurm_key);
+  if (!hashes.slurm_key.empty())
+    pod_metadata.annotations.insert_or_assign(std::string(kHashSlurmKey), hashes.slurm_key);
   Metadata metadata = Inherited(rest_api.metadata).Add(wanted.labels, wanted.annotations);
   metadata.Add(Labels(rest_api), {});
 

@@ -27,14 +27,16 @@ std::optional<Ingredients> Gather(const plan::World& world, const api::RestApi& 
   const kube::Key key{rest_api.metadata.namespace_, rest_api.spec.controller_ref.name};
   const auto* controller = world.Find<api::Controller>(key);
   if (controller == nullptr) {
-    findings.Problem("ControllerMissing", "Controller " + key.ToString() +
-                                              ", named in spec.controllerRef, does not exist; create it, or correct the name");
+    findings.Problem("ControllerMissing",
+                     "Controller " + key.ToString() +
+                         ", named in spec.controllerRef, does not exist; create it, or correct the name");
     return std::nullopt;
   }
   Ingredients ingredients{controller, {}};
   const auto& ref = controller->spec.slurm_key_ref;
   if (ref) {
-    const controller::Key slurm = controller::FindKey(world, key.ns, &*ref, "spec.slurmKeyRef of Controller " + key.name);
+    const controller::Key slurm =
+        controller::FindKey(world, key.ns, &*ref, "spec.slurmKeyRef of Controller " + key.name);
     if (!slurm.known()) {
       // Its Controller says what is wrong with it; here one only waits.
       findings.Wait("WaitingForKey", slurm.message);
@@ -52,8 +54,7 @@ std::optional<Ingredients> Gather(const plan::World& world, const api::RestApi& 
 }
 
 void Settle(const plan::World& world, const api::RestApi& rest_api, render::Findings& findings) {
-  const auto* deployment =
-      world.Find<Deployment>({rest_api.metadata.namespace_, RestApiName(rest_api.metadata.name)});
+  const auto* deployment = world.Find<Deployment>({rest_api.metadata.namespace_, RestApiName(rest_api.metadata.name)});
   if (deployment == nullptr) {
     if (findings.waits.empty() && findings.problems.empty()) findings.Wait("Creating", "slurmrestd is being created");
     return;
@@ -62,8 +63,10 @@ void Settle(const plan::World& world, const api::RestApi& rest_api, render::Find
   const int32_t wanted = rest_api.spec.replicas.value_or(1);
   const int32_t ready = deployment->status.ready_replicas;
   const std::string counted = std::to_string(ready) + " of " + std::to_string(wanted);
-  if (wanted == 0) findings.Ready("spec.replicas is 0: no slurmrestd is wanted, and the operator cannot reach Slurm");
-  else if (ready > 0) findings.Ready(wanted == 1 ? "slurmrestd is ready" : counted + " slurmrestd are ready");
+  if (wanted == 0)
+    findings.Ready("spec.replicas is 0: no slurmrestd is wanted, and the operator cannot reach Slurm");
+  else if (ready > 0)
+    findings.Ready(wanted == 1 ? "slurmrestd is ready" : counted + " slurmrestd are ready");
   if (!current || ready < wanted || deployment->status.updated_replicas < wanted) {
     findings.Wait("Starting", "slurmrestd is starting: " + counted + " ready");
   }
@@ -80,7 +83,8 @@ bool HasSettled(const plan::World& world, const api::RestApi& rest_api, const st
   return false;
 }
 
-void DecideChildren(const plan::World& world, const api::RestApi& rest_api, render::Findings& findings, plan::Plan& plan) {
+void DecideChildren(const plan::World& world, const api::RestApi& rest_api, render::Findings& findings,
+                    plan::Plan& plan) {
   if (auto service = ServiceObject(rest_api)) {
     plan.children.push_back(*std::move(service));
   } else {

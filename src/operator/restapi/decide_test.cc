@@ -11,13 +11,13 @@
 namespace capstan::op::restapi {
 namespace {
 
+using test::BodyOf;
+using test::ChildNames;
+using test::ConditionOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
-using test::BodyOf;
-using test::ChildNames;
-using test::ConditionOf;
 
 class RestApiTest : public ::testing::Test {
  protected:
@@ -133,7 +133,8 @@ TEST_F(RestApiTest, ZeroReplicasSaysWhatThatMeans) {
   EXPECT_THAT(ConditionOf(Look(), "Ready"), HasSubstr("cannot reach Slurm"));
 }
 
-// --- Kinds that come later ---------------------------------------------------------------------------------------------------
+// --- Kinds that come later
+// ---------------------------------------------------------------------------------------------------
 
 template <class T>
 plan::Plan DecideLater(plan::Plan (*decide)(const plan::World&, const kube::Key&), T object) {
@@ -144,9 +145,9 @@ plan::Plan DecideLater(plan::Plan (*decide)(const plan::World&, const kube::Key&
 }
 
 TEST(Later, SaysSoAndTouchesNothing) {
-  for (const plan::Plan& plan : {DecideLater(&later::DecideAccounting, api::Accounting()),
-                                 DecideLater(&later::DecideLoginSet, api::LoginSet()),
-                                 DecideLater(&later::DecideToken, api::Token())}) {
+  for (const plan::Plan& plan :
+       {DecideLater(&later::DecideAccounting, api::Accounting()), DecideLater(&later::DecideLoginSet, api::LoginSet()),
+        DecideLater(&later::DecideToken, api::Token())}) {
     EXPECT_THAT(plan.children, IsEmpty());
     EXPECT_THAT(plan.actions, IsEmpty());
     EXPECT_THAT(ConditionOf(plan, "Ready"), StartsWith("False NotManagedYet: this version of Capstan does not"));

@@ -32,8 +32,8 @@ void IndexByController(kube::Store<T>& store) {
 class TestWorld {
  public:
   TestWorld() {
-    AddAll<api::Controller, api::Accounting, api::LoginSet, api::Token, Pod, StatefulSet, Deployment, Service, ConfigMap,
-           PodDisruptionBudget>();
+    AddAll<api::Controller, api::Accounting, api::LoginSet, api::Token, Pod, StatefulSet, Deployment, Service,
+           ConfigMap, PodDisruptionBudget>();
     IndexByController(Add<api::NodeSet>());
     IndexByController(Add<api::RestApi>());
   }
@@ -55,7 +55,8 @@ class TestWorld {
     Answer("secret slurm/" + name, std::make_shared<const SecretDigest::Value>(Sha256Hex(content), std::move(keys)));
   }
   void Files(const std::string& name, std::vector<std::string> keys, const std::string& content = "x") {
-    Answer("configmap slurm/" + name, std::make_shared<const ConfigMapDigest::Value>(Sha256Hex(content), std::move(keys)));
+    Answer("configmap slurm/" + name,
+           std::make_shared<const ConfigMapDigest::Value>(Sha256Hex(content), std::move(keys)));
   }
   void Answer(const std::string& question, std::shared_ptr<const void> value) {
     answers_.entries()[question] = {.state = plan::AnswerState::kKnown, .value = std::move(value)};
@@ -115,7 +116,8 @@ inline std::string BodyOf(const plan::Plan& plan, std::string_view kind, const s
 // "Kind name", in the Plan's order.
 inline std::vector<std::string> ChildNames(const plan::Plan& plan) {
   std::vector<std::string> names;
-  for (const plan::Child& child : plan.children) names.push_back(std::string(child.resource->kind) + " " + child.key.name);
+  for (const plan::Child& child : plan.children)
+    names.push_back(std::string(child.resource->kind) + " " + child.key.name);
   return names;
 }
 

@@ -234,8 +234,7 @@ NodeState FakeSlurm::StateOf(const Record& record) const {
   NodeState state = record.node.state;
   if (!record.completing.empty()) state.Add(NodeFlag::kCompleting);
   if (record.jobs.empty() || state.IsDown()) return state;
-  const bool whole =
-      std::ranges::any_of(record.jobs, [this](int64_t id) { return job_specs_.at(id).whole_nodes; });
+  const bool whole = std::ranges::any_of(record.jobs, [this](int64_t id) { return job_specs_.at(id).whole_nodes; });
   state.Remove(NodeFlag::kIdle);
   state.Add(whole ? NodeFlag::kAllocated : NodeFlag::kMixed);
   return state;
@@ -270,9 +269,7 @@ Outcome FakeSlurm::CheckState(const Record& record, const std::string& state) co
 Outcome FakeSlurm::CheckFeatures(const Node& node, const Update& update) {
   const auto& all = update.features.empty() ? node.features : update.features;
   const auto& active = update.active_features.empty() ? node.active_features : update.active_features;
-  const auto is_among = [&all](const std::string& feature) {
-    return std::ranges::find(all, feature) != all.end();
-  };
+  const auto is_among = [&all](const std::string& feature) { return std::ranges::find(all, feature) != all.end(); };
   return std::ranges::all_of(active, is_among) ? Outcome() : Outcome(Refusal::kFeature);
 }
 

@@ -45,8 +45,8 @@ struct SlurmdSpec {
 class FakeSlurm {
  public:
   struct Options {
-    int return_to_service = 2;  // as in slurm.conf
-    Duration contact = 1500ms;  // until a node is heard from after UNDRAIN, RESUME or a restart of slurmctld
+    int return_to_service = 2;       // as in slurm.conf
+    Duration contact = 1500ms;       // until a node is heard from after UNDRAIN, RESUME or a restart of slurmctld
     Duration ping_interval = 100s;   // until a silent slurmd is noticed
     Duration slurmd_timeout = 300s;  // until it is DOWN for it
     Duration completing = 400ms;     // from a job's end until its nodes are free
@@ -80,10 +80,7 @@ class FakeSlurm {
   const std::vector<int64_t>& killed() const { return killed_; }
 
   // --- slurmctld
-  enum class Lose : uint8_t {
-    kNothing,
-    kNodes
-  };  // kNodes: the saved state is gone; slurmds register again one by one
+  enum class Lose : uint8_t { kNothing, kNodes };  // kNodes: the saved state is gone; slurmds register again one by one
   void StopController();
   void StartController(Lose lose = Lose::kNothing);  // a new life begins
   void RestartController(Lose lose = Lose::kNothing) {

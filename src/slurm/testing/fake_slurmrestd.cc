@@ -20,18 +20,16 @@ net::Response Text(int status, std::string_view text) {
 }
 
 std::string Problem(std::string_view description, const Refusal& refusal, std::string_view source) {
-  return "{\"description\":" + JsonQuoted(description) +
-         ",\"error_number\":" + std::to_string(refusal.number) + ",\"error\":" + JsonQuoted(refusal.text) +
-         ",\"source\":" + JsonQuoted(source) + "}";
+  return "{\"description\":" + JsonQuoted(description) + ",\"error_number\":" + std::to_string(refusal.number) +
+         ",\"error\":" + JsonQuoted(refusal.text) + ",\"source\":" + JsonQuoted(source) + "}";
 }
 
 // An answer in slurmrestd's envelope. `payload` is "" or `"nodes":[...],`.
-net::Response Envelope(int status, const std::string& payload, std::string_view release,
-                       const std::string& errors = "", const std::string& warnings = "") {
+net::Response Envelope(int status, const std::string& payload, std::string_view release, const std::string& errors = "",
+                       const std::string& warnings = "") {
   return {status,
           {{"Content-Type", "application/json"}},
-          "{" + payload +
-              "\"meta\":{\"slurm\":{\"version\":{\"major\":\"26\"},\"release\":" + JsonQuoted(release) +
+          "{" + payload + "\"meta\":{\"slurm\":{\"version\":{\"major\":\"26\"},\"release\":" + JsonQuoted(release) +
               ",\"cluster\":\"test\"}},\"errors\":[" + errors + "],\"warnings\":[" + warnings + "]}"};
 }
 
@@ -53,13 +51,11 @@ std::string NodeJson(const Node& node) {
          ",\"address\":" + JsonQuoted(node.address) + ",\"hostname\":" + JsonQuoted(node.hostname) +
          ",\"state\":" + Strings(node.state.Names()) + ",\"partitions\":" + Strings(node.partitions) +
          ",\"real_memory\":" + std::to_string(node.memory_mib) + ",\"comment\":" + JsonQuoted(node.comment) +
-         ",\"reason\":" + JsonQuoted(node.reason) +
-         ",\"reason_changed_at\":" + Number(node.reason_changed_at) +
+         ",\"reason\":" + JsonQuoted(node.reason) + ",\"reason_changed_at\":" + Number(node.reason_changed_at) +
          ",\"reason_set_by_user\":" + JsonQuoted(node.reason_set_by) +
          ",\"reservation\":" + JsonQuoted(node.reservation) +
-         ",\"slurmd_start_time\":" + Number(node.slurmd_start_time) +
-         ",\"weight\":" + std::to_string(node.weight) + ",\"topology\":" + JsonQuoted(node.topology) +
-         ",\"version\":" + JsonQuoted(node.version) + "}";
+         ",\"slurmd_start_time\":" + Number(node.slurmd_start_time) + ",\"weight\":" + std::to_string(node.weight) +
+         ",\"topology\":" + JsonQuoted(node.topology) + ",\"version\":" + JsonQuoted(node.version) + "}";
 }
 
 std::string JobJson(const Job& job) {
@@ -68,8 +64,7 @@ std::string JobJson(const Job& job) {
          ",\"nodes\":" + JsonQuoted(job.nodes) + ",\"partition\":" + JsonQuoted(job.partition) +
          ",\"start_time\":" + Number(job.start_time) + ",\"state_reason\":" + JsonQuoted(job.state_reason) +
          ",\"submit_time\":" + Number(job.submit_time) +
-         ",\"time_limit\":{\"set\":false,\"infinite\":true,\"number\":0},\"user_name\":" +
-         JsonQuoted(job.user) + "}";
+         ",\"time_limit\":{\"set\":false,\"infinite\":true,\"number\":0},\"user_name\":" + JsonQuoted(job.user) + "}";
 }
 
 template <class Record, class Render>
@@ -82,14 +77,11 @@ std::string List(std::string_view name, const std::vector<Record>& records, Rend
 // Of a client that saw everything up to `update_time`; Slurm counts in seconds and so looks one back.
 bool Unchanged(std::string_view query, Time changed) {
   for (std::string_view part : Split(query, '&'))
-    if (part.starts_with("update_time="))
-      return ParseInt(part.substr(12)).value_or(0) - 1 >= UnixSeconds(changed);
+    if (part.starts_with("update_time=")) return ParseInt(part.substr(12)).value_or(0) - 1 >= UnixSeconds(changed);
   return false;
 }
 
-bool Asks(std::string_view query, std::string_view part) {
-  return std::ranges::count(Split(query, '&'), part) > 0;
-}
+bool Asks(std::string_view query, std::string_view part) { return std::ranges::count(Split(query, '&'), part) > 0; }
 
 // MIXED is what slurmrestd makes of ALLOCATED when asked to.
 Node Shown(Node node, std::string_view query) {
@@ -127,8 +119,7 @@ class WholeBody final : public net::BodyStream {
   async::Task<Result<size_t>> Read(std::span<char> buffer, async::Deadline) override {
     const size_t end = cut_off_ ? response_.body.size() / 2 : response_.body.size();
     const size_t got = std::min({buffer.size(), piece_, end - at_});
-    if (got == 0 && cut_off_)
-      co_return Fail(Code::kUnavailable, "the connection broke in the middle of the answer");
+    if (got == 0 && cut_off_) co_return Fail(Code::kUnavailable, "the connection broke in the middle of the answer");
     std::copy_n(response_.body.data() + at_, got, buffer.data());
     at_ += got;
     co_return got;
@@ -157,8 +148,7 @@ class FakeSlurmrestd::Flight {
 
 size_t FakeSlurmrestd::RequestsFor(std::string_view target) const {
   size_t count = 0;
-  for (auto it = asked_.lower_bound(std::string(target)); it != asked_.end() && it->first.starts_with(target);
-       ++it)
+  for (auto it = asked_.lower_bound(std::string(target)); it != asked_.end() && it->first.starts_with(target); ++it)
     count += it->second;
   return count;
 }
@@ -181,8 +171,7 @@ async::Task<Result<std::unique_ptr<net::BodyStream>>> FakeSlurmrestd::Open(net::
   co_return std::make_unique<WholeBody>(*std::move(response), options_.piece, fault == Fault::kCutOff);
 }
 
-async::Task<Result<net::Response>> FakeSlurmrestd::Serve(net::Request request, Fault fault,
-                                                         async::Deadline deadline) {
+async::Task<Result<net::Response>> FakeSlurmrestd::Serve(net::Request request, Fault fault, async::Deadline deadline) {
   const Flight flight(*this);
   async::Loop& loop = slurm_.loop();
   ++asked_[request.target];
@@ -201,29 +190,24 @@ async::Task<Result<net::Response>> FakeSlurmrestd::Serve(net::Request request, F
   if (wait / 2 >= left) co_return Fail(Code::kUnknownOutcome, "no answer came in time");
   net::Response response;
   if (fault == Fault::kError500) {
-    response =
-        Envelope(500, "", slurm_.options().release, Problem("it failed", {1, "Unspecified error"}, "fake"));
+    response = Envelope(500, "", slurm_.options().release, Problem("it failed", {1, "Unspecified error"}, "fake"));
   } else if (fault == Fault::kErrorsIn200) {
-    response =
-        Envelope(200, "", slurm_.options().release, Problem("it failed", {1, "Unspecified error"}, "fake"));
+    response = Envelope(200, "", slurm_.options().release, Problem("it failed", {1, "Unspecified error"}, "fake"));
   } else {
     response = Answer(request);
   }
-  if (fault == Fault::kGarbage)
-    response = {200, {{"Content-Type", "application/json"}}, "{\"nodes\":[{\"name\":"};
+  if (fault == Fault::kGarbage) response = {200, {{"Content-Type", "application/json"}}, "{\"nodes\":[{\"name\":"};
   if (write) writes_[index].status = response.status;
   co_await async::Sleep(loop, std::min(wait / 2, deadline.Left(loop.Now())));
   if (deadline.Passed(loop.Now())) co_return Fail(Code::kUnknownOutcome, "no answer came in time");
-  if (fault == Fault::kLostAnswer)
-    co_return Fail(Code::kUnknownOutcome, "the connection broke before the answer");
+  if (fault == Fault::kLostAnswer) co_return Fail(Code::kUnknownOutcome, "the connection broke before the answer");
   co_return response;
 }
 
 bool FakeSlurmrestd::Accepts(const net::Request& request) const {
   if (key_.empty()) return true;
   const auto claims = ReadToken(Secret(std::string(net::Find(request.headers, "X-SLURM-USER-TOKEN"))), key_);
-  return claims && claims->expires_at > slurm_.loop().WallNow() &&
-         claims->issued_at <= slurm_.loop().WallNow();
+  return claims && claims->expires_at > slurm_.loop().WallNow() && claims->issued_at <= slurm_.loop().WallNow();
 }
 
 net::Response FakeSlurmrestd::Answer(const net::Request& request) {
@@ -244,13 +228,11 @@ net::Response FakeSlurmrestd::Route(const net::Request& request, std::string_vie
   if (path == "ping/") {
     const std::string up = slurm_.controller_up() ? "true" : "false";
     return Envelope(
-        200, "\"pings\":[{\"hostname\":\"ctl\",\"responding\":" + up + ",\"latency\":600,\"primary\":true}],",
-        release);
+        200, "\"pings\":[{\"hostname\":\"ctl\",\"responding\":" + up + ",\"latency\":600,\"primary\":true}],", release);
   }
   if (!slurm_.controller_up())
-    return Envelope(
-        502, "", release,
-        Problem("it failed", {1800, "Unable to contact slurm controller (connect failure)"}, "fake"));
+    return Envelope(502, "", release,
+                    Problem("it failed", {1800, "Unable to contact slurm controller (connect failure)"}, "fake"));
   if (!Accepts(request))
     return Envelope(511, "", release, Problem("it failed", {1007, "Protocol authentication error"}, "fake"));
   const bool get = request.method == "GET";
@@ -273,8 +255,7 @@ net::Response FakeSlurmrestd::ListNodes(std::string_view query) const {
   const std::string& release = slurm_.options().release;
   if (Unchanged(query, slurm_.nodes_changed())) return {304, {}, ""};
   if (query.find("update_time=") != query.npos && !RestClient::CanAskForChangedNodes(release))
-    return Envelope(500, "", release,
-                    Problem("Unable to query partitions", {1, "Unspecified error"}, "_dump_nodes"));
+    return Envelope(500, "", release, Problem("Unable to query partitions", {1, "Unspecified error"}, "_dump_nodes"));
   const auto render = [query](const Node& node) { return NodeJson(Shown(node, query)); };
   return Envelope(200, List("nodes", slurm_.Nodes(), render, slurm_.loop().WallNow()), release);
 }
@@ -283,8 +264,7 @@ net::Response FakeSlurmrestd::ListJobs(std::string_view query) const {
   const std::string& release = slurm_.options().release;
   const std::string unset = "\"last_update\":{\"set\":true,\"infinite\":false,\"number\":0},";
   if (Unchanged(query, slurm_.jobs_changed()))
-    return Envelope(200, "\"jobs\":[]," + unset, release, "",
-                    "{\"description\":\"No job changes since update_time\"}");
+    return Envelope(200, "\"jobs\":[]," + unset, release, "", "{\"description\":\"No job changes since update_time\"}");
   std::vector<Job> jobs;
   for (const auto& [id, job] : slurm_.jobs()) jobs.push_back(job);
   return Envelope(200, List("jobs", jobs, JobJson, slurm_.loop().WallNow()), release);
@@ -294,10 +274,8 @@ net::Response FakeSlurmrestd::OneNode(const std::string& name, std::string_view 
   const auto node = slurm_.NodeNamed(name);
   const std::string& release = slurm_.options().release;
   if (!node)
-    return Envelope(200, "", release,
-                    Problem("Failure to query node " + name, {0, "No error"}, "_dump_nodes"));
-  return Envelope(200, List("nodes", std::vector{Shown(*node, query)}, NodeJson, slurm_.loop().WallNow()),
-                  release);
+    return Envelope(200, "", release, Problem("Failure to query node " + name, {0, "No error"}, "_dump_nodes"));
+  return Envelope(200, List("nodes", std::vector{Shown(*node, query)}, NodeJson, slurm_.loop().WallNow()), release);
 }
 
 net::Response FakeSlurmrestd::UpdateNodes(std::vector<std::string> names, const std::string& body,
@@ -320,8 +298,7 @@ net::Response FakeSlurmrestd::UpdateNodes(std::vector<std::string> names, const 
   update.active_features = asked->features_act.value_or(std::vector<std::string>());
   if (asked->weight) update.weight = asked->weight->number;
   if (const Outcome refused = slurm_.UpdateNodes(names, update))
-    return Envelope(422, "", release,
-                    Problem("Failure to update node " + Join(names, ","), *refused, source));
+    return Envelope(422, "", release, Problem("Failure to update node " + Join(names, ","), *refused, source));
   return Envelope(200, "", release);
 }
 
@@ -333,14 +310,12 @@ net::Response FakeSlurmrestd::DeleteNode(const std::string& name) {
 }
 
 net::Response FakeSlurmrestd::Life() const {
-  const int64_t timeout =
-      std::chrono::duration_cast<std::chrono::seconds>(slurm_.options().slurmd_timeout).count();
-  return Envelope(
-      200,
-      "\"slurm_conf\":{\"SlurmdTimeout\":" + std::to_string(timeout) +
-          "},\"slurm_conf_meta\":{\"LastUpdate\":" + std::to_string(UnixSeconds(slurm_.loop().WallNow())) +
-          ",\"BOOT_TIME\":" + std::to_string(UnixSeconds(slurm_.boot_time())) + "},",
-      slurm_.options().release);
+  const int64_t timeout = std::chrono::duration_cast<std::chrono::seconds>(slurm_.options().slurmd_timeout).count();
+  return Envelope(200,
+                  "\"slurm_conf\":{\"SlurmdTimeout\":" + std::to_string(timeout) +
+                      "},\"slurm_conf_meta\":{\"LastUpdate\":" + std::to_string(UnixSeconds(slurm_.loop().WallNow())) +
+                      ",\"BOOT_TIME\":" + std::to_string(UnixSeconds(slurm_.boot_time())) + "},",
+                  slurm_.options().release);
 }
 
 net::Response FakeSlurmrestd::Statistics() const {

@@ -32,7 +32,7 @@ class FakeSlurmrestd final : public net::Transport {
  public:
   struct Options {
     Duration latency = 2ms;
-    Duration per_node = 0ns;  // added to a list's latency: 250us is what slurmrestd takes
+    Duration per_node = 0ns;                       // added to a list's latency: 250us is what slurmrestd takes
     std::vector<int> versions = {42, 43, 44, 45};  // of data parsers it has
     Duration controller_patience = 10s;            // how long a request hangs while slurmctld is away
     size_t piece = 1000;                           // bytes of one Read
@@ -69,8 +69,7 @@ class FakeSlurmrestd final : public net::Transport {
   size_t RequestsFor(std::string_view target) const;
 
   async::Task<Result<net::Response>> Send(net::Request request, async::Deadline deadline) override;
-  async::Task<Result<std::unique_ptr<net::BodyStream>>> Open(net::Request request,
-                                                             async::Deadline deadline) override;
+  async::Task<Result<std::unique_ptr<net::BodyStream>>> Open(net::Request request, async::Deadline deadline) override;
 
  private:
   class Flight;
