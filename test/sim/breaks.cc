@@ -1,0 +1,113 @@
+#include "breaks.h"
+
+#include <algorithm>
+#include <array>
+
+#include "operator/nodeset/decide.h"
+#include "operator/nodeset/scale.h"
+#include "operator/nodeset/workers.h"
+#include "operator/resources.h"
+#include "operator/service.h"
+#include "plan/kube_effects.h"
+#include "plan/slurm_effects.h"
+
+namespace capstan::sim {
+namespace {
+
+using op::nodeset::Worker;
+using plan::Plan;
+using plan::World;
+
+// What the broken versions look at besides the real Plan.
+struct Looked {
+  Looked(const World& world, const kube::Key& key) : set(world.Find<api::NodeSet>(key)) {
+    if (set == nullptr || set->metadata.deleting()) return;
+    cluster = key.ns + "/" + set->spec.controller_ref.name;
+    slurm.emplace(world.Slurm(cluster));
+    workers = op::nodeset::Workers(world, *set, *slurm);
+    scale = op::nodeset::ScaleTo(set->spec.replicas.value_or(1), workers);
+  }
+  const api::NodeSet* set;
+  std::string cluster;
+  std::optional<plan::SlurmView> slurm;
+  std::vector<Worker> workers;
+  op::nodeset::Scale scale;
+};
+
+void Delete(Plan& plan, const Worker& worker) {
+  const json::ObjectMeta& meta = worker.pod->metadata;
+  if (meta.deleting()) return;
+  plan.Add(plan::DeleteUnchanged({&kube::kPods, {meta.namespace_, meta.name}}, meta.uid, meta.resource_version, "broken"));
+}
+
+Plan WithoutProof(const World& world, const kube::Key& key) {
+  Plan plan = op::nodeset::Decide(world, key);
+  for (plan::Action& action : plan.actions) action.guards.clear();
+  return plan;
+}
+
+Plan WithoutDrain(const World& world, const kube::Key& key) {
+  Plan plan = op::nodeset::Decide(world, key);
+  const Looked looked(world, key);
+  for (const Worker* worker : looked.scale.condemned) Delete(plan, *worker);
+  return plan;
+}
+
+Plan WithoutOwner(const World& world, const kube::Key& key) {
+  Plan plan = op::nodeset::Decide(world, key);
+  const Looked looked(world, key);
+  for (const Worker* worker : looked.scale.kept) {
+    if (worker->node == nullptr || !worker->node->state.IsDraining()) continue;
+    plan.Add({.effect = plan::UpdateNode("undrain", looked.cluster,
+                                         {.names = {worker->host}, .action = slurm::NodeAction::kUndrain}),
+              .reason = "broken", .guards = {}, .after = {}, .event = {}});
+  }
+  return plan;
+}
+
+Plan UnknownIsDrained(const World& world, const kube::Key& key) {
+  Plan plan = op::nodeset::Decide(world, key);
+  const Looked looked(world, key);
+  if (!looked.slurm || looked.slurm->heard()) return plan;
+  for (const Worker* worker : looked.scale.condemned) Delete(plan, *worker);
+  return plan;
+}
+
+Plan AnyRecord(const World& world, const kube::Key& key) {
+  Plan plan = op::nodeset::Decide(world, key);
+  const Looked looked(world, key);
+  if (!looked.slurm || !looked.slurm->heard()) return plan;
+  for (const slurm::Node& node : looked.slurm->All()) {
+    const bool out = node.state.IsDraining() || node.state.IsDown();
+    if (!out || std::ranges::find(looked.workers, node.name, &Worker::host) != looked.workers.end()) continue;
+    plan.Add({.effect = plan::DeleteNode(looked.cluster, node.name), .reason = "broken", .guards = {}, .after = {}, .event = {}});
+  }
+  return plan;
+}
+
+constexpr auto kBreaks = std::to_array<Break>({
+    {"proof", "nothing is proven before it is done", &WithoutProof},
+    {"drain", "workers that are too many are deleted without a drain", &WithoutDrain},
+    {"owner", "every drain is lifted, whosever it is", &WithoutOwner},
+    {"unknown", "while Slurm is not heard, workers count as drained", &UnknownIsDrained},
+    {"record", "records are removed, whoever drained them", &AnyRecord},
+});
+
+}  // namespace
+
+std::span<const Break> Breaks() { return kBreaks; }
+
+const Break* FindBreak(std::string_view name) {
+  const auto found = std::ranges::find(kBreaks, name, &Break::name);
+  return found == kBreaks.end() ? nullptr : &*found;
+}
+
+std::vector<plan::Reconciler> ReconcilersWith(const Break* broken) {
+  std::vector<plan::Reconciler> reconcilers = op::Reconcilers();
+  for (plan::Reconciler& reconciler : reconcilers) {
+    if (broken != nullptr && reconciler.kind == "nodeset") reconciler.decide = broken->decide;
+  }
+  return reconcilers;
+}
+
+}  // namespace capstan::sim

@@ -1,0 +1,363 @@
+#include "cluster.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "operator/names.h"
+#include "operator/resources.h"
+#include "slurm/hostlist.h"
+
+namespace capstan::sim {
+
+using json::FindText;
+using json::Value;
+using slurm::testing::Fault;
+
+void Story::Add(const std::string& line) {
+  const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(loop_.Now().time_since_epoch()).count();
+  char time[32];
+  std::snprintf(time, sizeof(time), "%8.3f  ", double(millis) / 1000);
+  lines_.push_back(time + line);
+  if (echo_) std::fprintf(stderr, "%s\n", lines_.back().c_str());
+}
+
+// --- The operator's wire to slurmrestd -----------------------------------------------------------------------------------
+
+void Cluster::SlurmWire::Note(const net::Request& request) {
+  if (request.method == "GET" || !cluster_.on_slurm_write) return;
+  cluster_.on_slurm_write(request);
+}
+
+async::Task<Result<net::Response>> Cluster::SlurmWire::Send(net::Request request, async::Deadline deadline) {
+  if (!cluster_.connected) co_return Fail(Code::kUnavailable, "this process has ended");
+  Note(request);
+  co_return co_await cluster_.rest.Send(std::move(request), deadline);
+}
+
+async::Task<Result<std::unique_ptr<net::BodyStream>>> Cluster::SlurmWire::Open(net::Request request,
+                                                                               async::Deadline deadline) {
+  if (!cluster_.connected) co_return Fail(Code::kUnavailable, "this process has ended");
+  Note(request);
+  co_return co_await cluster_.rest.Open(std::move(request), deadline);
+}
+
+Cluster::Cluster(uint64_t seed, Options given, bool echo)
+    : story(loop, echo),
+      random(seed),
+      options(given),
+      api(loop, random.Next()),
+      slurm(loop),
+      rest(slurm),
+      slurm_wire_(*this) {
+  for (const auto* kind : {&op::kControllers, &op::kAccountings, &op::kRestApis, &op::kLoginSets, &op::kNodeSets, &op::kTokens}) {
+    api.objects().Serve(*kind);
+  }
+  slurm.StopController();  // until its pod runs
+  api.objects().pod_stops_after = [this](const Value& pod) { return Stop(pod); };
+  api.on_write = [this](const kube::testing::ApiWrite& write) { Written(write); };
+  api.deny = [this](auto, const auto&, const auto&) -> std::optional<kube::testing::Refusal> {
+    if (connected) return std::nullopt;
+    return kube::testing::Refusal{503, "ServiceUnavailable", "this process has ended"};
+  };
+  rest.SetFate([this](const net::Request&) {
+    if (!slurmrestd_runs) return Fault::kRefused;
+    return random.Percent(slurm_fault.percent) ? slurm_fault.kind : Fault::kNone;
+  });
+}
+
+void Cluster::Written(const kube::testing::ApiWrite& write) {
+  if (on_api_write) on_api_write(write);
+  if (write.status >= 300) return;
+  if (write.resource == kube::kPods && write.verb == "create") {
+    const Value* pod = api.Find(kube::kPods, write.key);
+    After(Between(200ms, 2s), [this, key = write.key, uid = std::string(FindText(*pod, {"metadata", "uid"}))] { Place(key, uid); });
+  }
+  if (write.resource == kube::kPods && write.verb == "delete") {
+    const auto body = json::Parse(write.body);
+    if (body) deleted_by_operator_.emplace(FindText(*body, {"preconditions", "uid"}));
+  }
+  if (!write.changed || write.verb != "apply") return;
+  if (write.resource == kube::kStatefulSets) After(Between(200ms, 2s), [this] { SyncSlurmctld(); });
+  if (write.resource == kube::kDeployments) After(Between(200ms, 2s), [this] { SyncSlurmrestd(); });
+}
+
+// --- Users and administrators --------------------------------------------------------------------------------------------
+
+void Cluster::Install(int replicas) {
+  api.Put(kube::kNamespaces, R"({"metadata":{"name":"slurm"}})");
+  api.Put(op::kControllers,
+          R"({"metadata":{"namespace":"slurm","name":"main","annotations":{"slinky.slurm.net/generate-keys":"true"}},
+              "spec":{"slurmKeyRef":{"name":"main-auth-slurm","key":"slurm.key"},
+                      "jwtKeyRef":{"name":"main-auth-jwt","key":"jwt.key"}}})");
+  After(UpTo(3s), [this] {
+    api.Put(op::kRestApis, R"({"metadata":{"namespace":"slurm","name":"main"},"spec":{"controllerRef":{"name":"main"}}})");
+  });
+  After(UpTo(3s), [this, replicas] {
+    api.Put(op::kNodeSets, R"({"metadata":{"namespace":"slurm","name":"w"},"spec":{"controllerRef":{"name":"main"},"replicas":)" +
+                               std::to_string(replicas) + R"(,"oversubscribeNode":)" +
+                               (options.share_machines ? "true" : "false") + "}}");
+  });
+}
+
+void Cluster::Scale(int replicas) {
+  story.Add("user: scale to " + std::to_string(replicas));
+  api.Edit(op::kNodeSets, kSet, "", [&](Value& set) { set.as_object()["spec"].as_object()["replicas"] = replicas; });
+}
+
+int Cluster::replicas() const {
+  const Value* set = api.Find(op::kNodeSets, kSet);
+  const Value* replicas = set != nullptr ? json::Find(*set, {"spec", "replicas"}) : nullptr;
+  return replicas != nullptr ? int(replicas->as_int64()) : 0;
+}
+
+void Cluster::DeletePod(const std::string& name) {
+  story.Add("user: delete pod " + name);
+  api.Remove(kube::kPods, {kSet.ns, name});
+}
+
+void Cluster::FailPod(const std::string& name) {
+  const Value* pod = api.Find(kube::kPods, {kSet.ns, name});
+  if (pod == nullptr || FindText(*pod, {"spec", "nodeName"}).empty()) return;
+  story.Add("kubelet: worker " + name + " fails");
+  const std::string uid(FindText(*pod, {"metadata", "uid"}));
+  Forgive(std::string(FindText(*pod, {"spec", "hostname"})));
+  EndSlurmd(std::string(FindText(*pod, {"spec", "hostname"})), uid);
+  api.Edit(kube::kPods, {kSet.ns, name}, "status", [](Value& failed) {
+    json::MakeObject(failed, {"status"}) = {{"phase", "Failed"}, {"reason", "Evicted"}};
+  });
+}
+
+void Cluster::Submit(Duration runs_for, std::string node) {
+  story.Add("user: submit a job of " + FormatDuration(runs_for) + (node.empty() ? "" : " for " + node));
+  queue_.push_back({runs_for, std::move(node)});
+  Schedule();
+}
+
+void Cluster::UpdateNode(const std::string& node, const std::string& state, const std::string& reason) {
+  if (!slurm.controller_up() || !slurm.NodeNamed(node)) return;
+  story.Add("person: scontrol update " + node + " state=" + state + (reason.empty() ? "" : " reason=\"" + reason + "\""));
+  if (state == "DOWN") Forgive(node);
+  (void)slurm.UpdateNodes({node}, {.state = state, .reason = reason, .user = "alice"});
+}
+
+void Cluster::RestartSlurmctld(Duration away, bool forgets) {
+  if (!slurm.controller_up()) return;
+  story.Add("slurmctld goes away for " + FormatDuration(away) + (forgets ? " and forgets its nodes" : ""));
+  slurm.StopController();
+  Report(kube::kStatefulSets, "main-controller", 0);
+  After(away, [this, forgets] {
+    if (forgets) {
+      for (const auto& [id, job] : slurm.jobs()) {
+        if (job.state.Has(slurm::JobFlag::kRunning)) forgiven_.insert(id), slurm.CancelJob(id);
+      }
+    }
+    slurm.StartController(forgets ? slurm::testing::FakeSlurm::Lose::kNodes : slurm::testing::FakeSlurm::Lose::kNothing);
+    Report(kube::kStatefulSets, "main-controller", 1);
+    story.Add("slurmctld is back");
+    Schedule();
+  });
+}
+
+// --- What there is -------------------------------------------------------------------------------------------------------
+
+std::vector<std::string> Cluster::Workers() const {
+  std::vector<std::string> names;
+  for (const auto& [key, pod] : const_cast<Cluster*>(this)->api.objects().Table(kube::kPods).objects) {
+    if (FindText(pod, {"metadata", "labels", op::kLabelComponent}) == op::kWorker.component) names.push_back(key.name);
+  }
+  return names;
+}
+
+std::vector<std::string> Cluster::PodTexts() const {
+  std::vector<std::string> texts;
+  for (const auto& [key, pod] : const_cast<Cluster*>(this)->api.objects().Table(kube::kPods).objects) {
+    texts.push_back(json::Serialize(pod));
+  }
+  return texts;
+}
+
+std::vector<int64_t> Cluster::JobsOn(const std::string& node) const {
+  std::vector<int64_t> ids;
+  for (const auto& [id, job] : slurm.jobs()) {
+    if (!job.state.Has(slurm::JobFlag::kRunning)) continue;
+    const auto nodes = slurm::ExpandHostlist(job.nodes);
+    if (nodes && std::ranges::find(*nodes, node) != nodes->end()) ids.push_back(id);
+  }
+  return ids;
+}
+
+bool Cluster::AnyRuns() const {
+  return std::ranges::any_of(slurm.jobs(), [](const auto& job) { return job.second.state.HoldsNodes(); });
+}
+
+std::vector<int64_t> Cluster::LostJobs() const {
+  std::vector<int64_t> lost;
+  for (const int64_t id : slurm.killed()) {
+    if (!forgiven_.contains(id)) lost.push_back(id);
+  }
+  return lost;
+}
+
+void Cluster::Forgive(const std::string& node) {
+  for (const int64_t id : JobsOn(node)) forgiven_.insert(id);
+}
+
+// --- Scheduler and kubelets ----------------------------------------------------------------------------------------------
+
+const Value* Cluster::Living(const kube::Key& key, const std::string& uid) const {
+  const Value* pod = api.Find(kube::kPods, key);
+  if (pod == nullptr || FindText(*pod, {"metadata", "uid"}) != uid) return nullptr;
+  if (FindText(*pod, {"status", "phase"}) == "Failed") return nullptr;
+  return FindText(*pod, {"metadata", "deletionTimestamp"}).empty() ? pod : nullptr;
+}
+
+// A machine without a worker, or any; "" when there is none.
+std::string Cluster::FreeMachine() {
+  const int first = int(random.Below(uint64_t(options.machines)));
+  for (int i = 0; i < options.machines; ++i) {
+    const std::string machine = "k" + std::to_string((first + i) % options.machines);
+    const auto& pods = api.objects().Table(kube::kPods).objects;
+    const bool taken = std::ranges::any_of(pods, [&](const auto& pod) {
+      return FindText(pod.second, {"spec", "nodeName"}) == machine && FindText(pod.second, {"status", "phase"}) != "Failed";
+    });
+    if (options.share_machines || !taken) return machine;
+  }
+  return {};
+}
+
+void Cluster::Place(const kube::Key& key, const std::string& uid) {
+  if (Living(key, uid) == nullptr) return;
+  const std::string machine = FreeMachine();
+  if (machine.empty()) {
+    unplaced_.push_back(key);
+    api.Edit(kube::kPods, key, "status", [](Value& pod) {
+      boost::json::object condition{{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"},
+                                    {"message", "no machine is free"}};
+      json::MakeObject(pod, {"status"}) = {{"phase", "Pending"}, {"conditions", boost::json::array{std::move(condition)}}};
+    });
+    return;
+  }
+  api.Edit(kube::kPods, key, "", [&](Value& pod) { json::MakeObject(pod, {"spec"})["nodeName"] = machine; });
+  api.Edit(kube::kPods, key, "status", [](Value& pod) { json::MakeObject(pod, {"status"}) = {{"phase", "Pending"}}; });
+  // Images are pulled, sometimes for long.
+  After(random.Percent(5) ? Between(30s, 3min) : Between(500ms, 5s), [this, key, uid] { Start(key, uid); });
+}
+
+// slurmd registers at once; the API server hears later that the pod runs.
+void Cluster::Start(const kube::Key& key, const std::string& uid) {
+  const Value* pod = Living(key, uid);
+  if (pod == nullptr) return;
+  const std::string host(FindText(*pod, {"spec", "hostname"}));
+  slurmd_of_[host] = uid;
+  slurm.StartSlurmd({.name = host, .address = "10.0.0.1", .features = {kSet.name}, .topology = ""});
+  Schedule();
+  After(Between(100ms, 3s), [this, key, uid] {
+    if (Living(key, uid) == nullptr) return;
+    api.Edit(kube::kPods, key, "status", [](Value& running) { json::MakeObject(running, {"status"}) = {{"phase", "Running"}}; });
+    After(Between(500ms, 2s), [this, key, uid] { BecomeReady(key, uid); });
+  });
+}
+
+void Cluster::BecomeReady(const kube::Key& key, const std::string& uid) {
+  const Value* pod = Living(key, uid);
+  if (pod == nullptr) return;
+  const std::string host(FindText(*pod, {"spec", "hostname"}));
+  if (!slurm.controller_up() || !slurm.NodeNamed(host)) {
+    return After(2s, [this, key, uid] { BecomeReady(key, uid); });
+  }
+  api.Edit(kube::kPods, key, "status", [this](Value& ready) {
+    boost::json::object condition{{"type", "Ready"}, {"status", "True"}, {"lastTransitionTime", FormatRfc3339(loop.WallNow())}};
+    json::MakeObject(ready, {"status"})["conditions"] = boost::json::array{std::move(condition)};
+  });
+}
+
+// When a terminating pod will be gone.
+std::optional<Duration> Cluster::Stop(const Value& pod) {
+  const std::string uid(FindText(pod, {"metadata", "uid"})), host(FindText(pod, {"spec", "hostname"}));
+  const auto running = slurmd_of_.find(host);
+  const bool runs = running != slurmd_of_.end() && running->second == uid;
+  const Duration whole = runs ? (random.Percent(10) ? 28s : Between(500ms, 5s)) : Duration(200ms);
+  if (runs) {
+    After(100ms, [this, host, uid] { RunStopHook(host, uid); });
+    After(whole - 50ms, [this, host, uid] { EndSlurmd(host, uid); });
+  }
+  After(whole + 10ms, [this] {
+    for (const kube::Key& key : std::exchange(unplaced_, {})) {
+      if (const Value* waits = api.Find(kube::kPods, key)) Place(key, std::string(FindText(*waits, {"metadata", "uid"})));
+    }
+  });
+  return whole;
+}
+
+// What the worker's preStop hook does.
+void Cluster::RunStopHook(const std::string& host, const std::string& uid) {
+  if (!deleted_by_operator_.contains(uid)) Forgive(host);
+  if (!slurm.controller_up() || !slurm.NodeNamed(host)) return;
+  (void)slurm.UpdateNodes({host}, {.state = "DOWN", .reason = std::string(op::kReasonTerminating), .user = "root"});
+}
+
+void Cluster::EndSlurmd(const std::string& host, const std::string& uid) {
+  const auto running = slurmd_of_.find(host);
+  if (running == slurmd_of_.end() || running->second != uid) return;
+  if (!deleted_by_operator_.contains(uid)) Forgive(host);
+  slurmd_of_.erase(running);
+  slurm.StopSlurmd(host);
+}
+
+// --- Workload controllers ------------------------------------------------------------------------------------------------
+
+void Cluster::Report(const kube::Resource& resource, const std::string& name, int ready) {
+  api.Edit(resource, {kMain.ns, name}, "status", [&](Value& set) {
+    const Value* generation = json::Find(set, {"metadata", "generation"});
+    json::MakeObject(set, {"status"}) = {{"observedGeneration", *generation}, {"replicas", 1},
+                                         {"readyReplicas", ready}, {"updatedReplicas", 1}};
+  });
+}
+
+void Cluster::SyncSlurmctld() {
+  Report(kube::kStatefulSets, "main-controller", 0);
+  if (slurm.controller_up()) slurm.StopController();
+  After(Between(1s, 5s), [this] {
+    if (!slurm.controller_up()) slurm.StartController();
+    Report(kube::kStatefulSets, "main-controller", 1);
+    Schedule();
+  });
+}
+
+void Cluster::SyncSlurmrestd() {
+  Report(kube::kDeployments, "main-restapi", 0);
+  After(Between(1s, 4s), [this] {
+    slurmrestd_runs = true;
+    Report(kube::kDeployments, "main-restapi", 1);
+    const Value* secret = api.Find(kube::kSecrets, {kMain.ns, "main-auth-jwt"});
+    const auto key = secret != nullptr ? FromBase64(std::string(FindText(*secret, {"data", "jwt.key"}))) : std::nullopt;
+    if (key) rest.SetKey(Secret(*key));
+  });
+}
+
+// --- Slurm's scheduler ---------------------------------------------------------------------------------------------------
+
+void Cluster::Schedule() {
+  if (scheduling_ || queue_.empty()) return;
+  scheduling_ = true;
+  After(700ms, [this] {
+    scheduling_ = false;
+    if (!slurm.controller_up()) return;
+    std::vector<Waiting> waiting;
+    for (Waiting& job : queue_) {
+      std::optional<int64_t> id;
+      for (const slurm::Node& node : slurm.Nodes()) {
+        if (id || !node.state.IsUsable() || (!job.node.empty() && job.node != node.name)) continue;
+        id = slurm.StartJob({.nodes = {node.name}, .whole_nodes = random.Percent(50), .runs_for = job.runs_for});
+        if (id) story.Add("slurm: job " + std::to_string(*id) + " starts on " + node.name);
+      }
+      if (!id) waiting.push_back(std::move(job));
+    }
+    queue_ = std::move(waiting);
+    Schedule();
+  });
+}
+
+}  // namespace capstan::sim

@@ -1,0 +1,139 @@
+// The world of one run: a modelled Kubernetes and Slurm, everybody who acts in them besides the operator, and the wires
+// by which the operator reaches them. All of it in one loop's virtual time and drawn from one seed.
+//
+// The operator is the only user of the wires. `connected` is its process: once false, nothing that it sends takes effect
+// any more.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "async/loop.h"
+#include "base/random.h"
+#include "kube/testing/fake_api_server.h"
+#include "slurm/testing/fake_slurm.h"
+#include "slurm/testing/fake_slurmrestd.h"
+
+namespace capstan::sim {
+
+inline const kube::Key kSet{"slurm", "w"};
+inline const kube::Key kMain{"slurm", "main"};
+
+// What happened, line by line, with virtual times. Printed when a run fails.
+class Story {
+ public:
+  Story(const async::Loop& loop, bool echo) : loop_(loop), echo_(echo) {}
+  void Add(const std::string& line);
+  const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  const async::Loop& loop_;
+  bool echo_;
+  std::vector<std::string> lines_;
+};
+
+// How many percent of the operator's requests to slurmrestd go wrong, and how.
+struct SlurmFault {
+  slurm::testing::Fault kind = slurm::testing::Fault::kNone;
+  unsigned percent = 0;
+};
+
+class Cluster {
+ public:
+  struct Options {
+    int machines = 3;            // Kubernetes nodes
+    bool share_machines = true;  // several workers on one
+  };
+  Cluster(uint64_t seed, Options options, bool echo);
+
+  async::VirtualLoop loop;
+  Story story;
+  Random random;
+  Options options;
+  kube::testing::FakeApiServer api;
+  slurm::testing::FakeSlurm slurm;
+  slurm::testing::FakeSlurmrestd rest;
+
+  // --- The operator's side
+  bool connected = false;
+  SlurmFault slurm_fault;
+  bool slurmrestd_runs = false;
+  net::Transport& slurm_wire() { return slurm_wire_; }
+  // Called for each request of the operator that changes something: as it has taken effect on the API server, and as it
+  // is sent to slurmrestd.
+  std::function<void(const kube::testing::ApiWrite&)> on_api_write;
+  std::function<void(const net::Request&)> on_slurm_write;
+
+  // --- What users and administrators do
+  void Install(int replicas);
+  void Scale(int replicas);
+  int replicas() const;
+  void DeletePod(const std::string& name);
+  void FailPod(const std::string& name);  // evicted by its kubelet
+  void Submit(Duration runs_for, std::string node = {});
+  void UpdateNode(const std::string& node, const std::string& state, const std::string& reason);
+  void RestartSlurmctld(Duration away, bool forgets);
+  void CancelQueue() { queue_.clear(); }  // jobs that have not started
+
+  // --- What there is
+  std::vector<std::string> Workers() const;       // names of the set's pods, by name
+  std::vector<std::string> PodTexts() const;      // all pods of the namespace as JSON
+  std::vector<int64_t> JobsOn(const std::string& node) const;
+  bool JobsLeft() const { return !queue_.empty() || AnyRuns(); }
+  // Jobs that ended otherwise than by themselves and for which no person and no fault of the story is to blame.
+  std::vector<int64_t> LostJobs() const;
+  Duration UpTo(Duration most) { return Duration(int64_t(random.Below(uint64_t(most.count()) + 1))); }
+  Duration Between(Duration least, Duration most) { return least + UpTo(most - least); }
+  void After(Duration wait, std::function<void()> work) { loop.Schedule(loop.Now() + wait, std::move(work)); }
+
+ private:
+  // slurmrestd as the operator reaches it.
+  class SlurmWire final : public net::Transport {
+   public:
+    explicit SlurmWire(Cluster& cluster) : cluster_(cluster) {}
+    async::Task<Result<net::Response>> Send(net::Request request, async::Deadline deadline) override;
+    async::Task<Result<std::unique_ptr<net::BodyStream>>> Open(net::Request request, async::Deadline deadline) override;
+
+   private:
+    void Note(const net::Request& request);
+    Cluster& cluster_;
+  };
+
+  void Written(const kube::testing::ApiWrite& write);
+  bool AnyRuns() const;
+
+  // Pods, as scheduler and kubelets have them.
+  void Place(const kube::Key& key, const std::string& uid);
+  std::string FreeMachine();
+  void Start(const kube::Key& key, const std::string& uid);
+  void BecomeReady(const kube::Key& key, const std::string& uid);
+  std::optional<Duration> Stop(const json::Value& pod);
+  void RunStopHook(const std::string& host, const std::string& uid);
+  void EndSlurmd(const std::string& host, const std::string& uid);
+  const json::Value* Living(const kube::Key& key, const std::string& uid) const;
+
+  // StatefulSet and Deployment, as their controllers have them.
+  void SyncSlurmctld();
+  void SyncSlurmrestd();
+  void Report(const kube::Resource& resource, const std::string& name, int ready);
+
+  void Schedule();  // Slurm's scheduler
+  void Forgive(const std::string& node);
+
+  struct Waiting {
+    Duration runs_for;
+    std::string node;  // "" any
+  };
+
+  SlurmWire slurm_wire_;
+  std::vector<kube::Key> unplaced_;
+  std::map<std::string, std::string> slurmd_of_;  // Slurm node -> uid of the pod whose slurmd runs
+  std::set<std::string> deleted_by_operator_;     // uids
+  std::set<int64_t> forgiven_;
+  std::vector<Waiting> queue_;
+  bool scheduling_ = false;
+};
+
+}  // namespace capstan::sim

@@ -1,0 +1,35 @@
+// One life of the operator: its real client, engine and reconcilers, on the wires of a Cluster.
+#pragma once
+
+#include <memory>
+
+#include "async/task_group.h"
+#include "cluster.h"
+#include "kube/client.h"
+#include "operator/render/settings.h"
+#include "plan/engine.h"
+
+namespace capstan::sim {
+
+class Operator {
+ public:
+  // Begins to run, with the cluster connected. Equal seeds give equal lives.
+  Operator(Cluster& cluster, std::vector<plan::Reconciler> reconcilers, uint64_t seed);
+  // Ends as if killed: what was under way has happened or not. Takes no virtual time.
+  ~Operator();
+
+  bool Idle() const { return engine_.Idle(); }
+
+ private:
+  Result<plan::SlurmClusters::Link> Connect(const plan::SlurmConnection& how, plan::SlurmClusters::SignToken sign);
+  Secret Entropy(size_t bytes);
+
+  Cluster& cluster_;
+  Random random_;
+  op::render::Settings settings_;
+  kube::Client client_;
+  plan::Engine engine_;
+  async::TaskGroup group_;
+};
+
+}  // namespace capstan::sim

@@ -1,0 +1,44 @@
+// What must never happen, checked at every write of the operator and after every moment of a run.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "cluster.h"
+
+namespace capstan::sim {
+
+class Rules {
+ public:
+  // Listens to the cluster's writes. REQUIRES: the cluster outlives it.
+  explicit Rules(Cluster& cluster);
+
+  // Called for each write, after it has been judged.
+  std::function<void()> on_write;
+
+  // What was broken first; nullopt: nothing.
+  const std::optional<std::string>& broken() const { return broken_; }
+  // Looks at what shows only afterwards.
+  void Look();
+  // How many writes the operator has made.
+  int writes() const { return writes_; }
+  // Everything is as users want it, or the first thing that is not.
+  std::optional<std::string> Unmatched() const;
+
+ private:
+  void OnApiWrite(const kube::testing::ApiWrite& write);
+  void OnSlurmWrite(const net::Request& request);
+  std::optional<std::string> ApiBreach(const kube::testing::ApiWrite& write) const;
+  void Created(const std::string& pod);
+  void Break(std::string what);
+
+  Cluster& cluster_;
+  std::optional<std::string> broken_;
+  std::map<std::string, std::string> hosts_;  // pod -> Slurm node, of pods that are or were
+  int writes_ = 0;
+  int most_wanted_ = 0;
+};
+
+}  // namespace capstan::sim

@@ -1,0 +1,287 @@
+#include "run.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cluster.h"
+#include "operator.h"
+#include "rules.h"
+
+namespace capstan::sim {
+namespace {
+
+using slurm::testing::Fault;
+
+constexpr Duration kPatience = 20min;  // until everything must be as wanted, once nothing disturbs any more
+constexpr Duration kRest = 10min;      // in which then nothing may be written
+constexpr Duration kLook = 2s;
+constexpr auto kPersonsReason = "person: look at the disk";
+
+class Run {
+ public:
+  explicit Run(const RunOptions& options)
+      : options_(options),
+        random_(options.seed * 0x9e3779b97f4a7c15 + 1),
+        cluster_(random_.Next(), {.machines = 2 + int(random_.Below(4)), .share_machines = random_.Percent(50)}, options.echo),
+        rules_(cluster_) {
+    rules_.on_write = [this] { AfterWrite(); };
+  }
+
+  Outcome Go() {
+    cluster_.Install(1 + int(random_.Below(uint64_t(cluster_.options.machines))));
+    StartOperator();
+    Pass(Between(5s, 40s));
+    const int steps = 3 + int(random_.Below(5));
+    for (int i = 0; i < steps && !Over(); ++i) Step();
+    Settle();
+    BeQuiet();
+    operator_.reset();
+    return {failure_, rules_.writes(), cluster_.story.lines()};
+  }
+
+ private:
+  Duration Between(Duration least, Duration most) {
+    return least + Duration(int64_t(random_.Below(uint64_t((most - least).count()) + 1)));
+  }
+  bool Over() const { return failure_.has_value(); }
+  void Fail(const std::string& what) {
+    if (failure_) return;
+    failure_ = what;
+    cluster_.story.Add("FAILED: " + what);
+  }
+
+  // --- The operator's lives ----------------------------------------------------------------------------------------------
+
+  void StartOperator() {
+    cluster_.story.Add("the operator starts");
+    operator_ = std::make_unique<Operator>(cluster_, ReconcilersWith(options_.broken), random_.Next());
+  }
+
+  void AfterWrite() {
+    if (rules_.writes() != options_.crash_after) return;
+    if (options_.before_answer) {
+      crash_ = true;
+      cluster_.connected = false;
+    } else {
+      cluster_.After(20ms, [this] { crash_ = true; });
+    }
+  }
+
+  void Crash() {
+    crash_ = false;
+    cluster_.story.Add("the operator crashes");
+    operator_.reset();
+    cluster_.After(Between(0s, 20s), [this] { StartOperator(); });
+  }
+
+  // --- Time --------------------------------------------------------------------------------------------------------------
+
+  void Pass(Duration duration) {
+    const Tick end = cluster_.loop.Now() + duration;
+    while (cluster_.loop.Now() < end && !Over()) {
+      cluster_.loop.RunUntil([this] { return crash_ || rules_.broken(); }, std::min(kLook, Duration(end - cluster_.loop.Now())));
+      if (crash_) {
+        Crash();
+      } else if (!rules_.broken()) {
+        cluster_.loop.Advance(std::min(Duration(end - cluster_.loop.Now()), Duration(1ms)));
+      }
+      rules_.Look();
+      if (rules_.broken()) Fail(*rules_.broken());
+    }
+  }
+
+  // Until `done`, looking now and then; false when `limit` has passed.
+  bool PassUntil(const std::function<bool()>& done, Duration limit) {
+    const Tick end = cluster_.loop.Now() + limit;
+    while (!Over() && !done()) {
+      if (cluster_.loop.Now() >= end) return false;
+      Pass(kLook);
+    }
+    return true;
+  }
+
+  // --- The story ---------------------------------------------------------------------------------------------------------
+
+  void Step() {
+    struct Kind {
+      unsigned weight;
+      void (Run::*tell)();
+    };
+    constexpr auto kKinds = std::to_array<Kind>({{24, &Run::ScaleSet}, {18, &Run::SubmitJobs}, {8, &Run::DeleteWorker},
+                                                 {5, &Run::FailWorker}, {12, &Run::PersonActs}, {10, &Run::SlurmFails},
+                                                 {5, &Run::SlurmctldRestarts}, {8, &Run::ApiFails}, {3, &Run::ClockJumps},
+                                                 {10, &Run::RushIn}});
+    unsigned all = 0;
+    for (const Kind& kind : kKinds) all += kind.weight;
+    unsigned drawn = unsigned(random_.Below(all));
+    for (const Kind& kind : kKinds) {
+      if (drawn < kind.weight) {
+        (this->*kind.tell)();
+        break;
+      }
+      drawn -= kind.weight;
+    }
+    Pass(random_.Percent(30) ? Between(0s, 2s) : Between(1s, 45s));
+  }
+
+  std::string AnyWorker() {
+    const std::vector<std::string> workers = cluster_.Workers();
+    return workers.empty() ? "" : workers[random_.Below(workers.size())];
+  }
+
+  void ScaleSet() { cluster_.Scale(int(random_.Below(uint64_t(cluster_.options.machines + 2)))); }
+
+  void SubmitJobs() {
+    for (uint64_t left = 1 + random_.Below(4); left > 0; --left) cluster_.Submit(Between(5s, 150s));
+    if (random_.Percent(60)) Pass(Between(1s, 4s)), ScaleSet();
+  }
+
+  void DeleteWorker() {
+    if (const std::string worker = AnyWorker(); !worker.empty()) cluster_.DeletePod(worker);
+  }
+
+  void FailWorker() {
+    if (const std::string worker = AnyWorker(); !worker.empty()) cluster_.FailPod(worker);
+  }
+
+  void PersonActs() {
+    const std::string node = AnyWorker();
+    if (node.empty()) return;
+    switch (random_.Below(5)) {
+      case 0: return cluster_.UpdateNode(node, "RESUME", "");
+      case 1: return cluster_.UpdateNode(node, "DOWN", kPersonsReason);
+      case 2:
+        cluster_.UpdateNode(node, "DRAIN", kPersonsReason);
+        Pass(Between(1s, 20s));
+        return cluster_.Scale(int(random_.Below(uint64_t(std::max(1, cluster_.replicas())))));
+      default: return cluster_.UpdateNode(node, "DRAIN", kPersonsReason);
+    }
+  }
+
+  // A person gives a worker back, a job gets there, and scale-in comes while slurmrestd tells old stories.
+  void RushIn() {
+    const std::vector<std::string> workers = cluster_.Workers();
+    if (workers.empty()) return;
+    cluster_.UpdateNode(workers.back(), "DRAIN", kPersonsReason);
+    Pass(Between(16s, 30s));
+    if (random_.Percent(60)) BeginSlurmFault(random_.Percent(50) ? Fault::kHang : Fault::kRefused, 100, Between(10s, 40s));
+    cluster_.UpdateNode(workers.back(), "RESUME", "");
+    cluster_.Submit(Between(40s, 90s), workers.back());
+    Pass(Between(1s, 6s));
+    cluster_.Scale(int(random_.Below(uint64_t(std::max(1, cluster_.replicas())))));
+  }
+
+  void BeginSlurmFault(Fault kind, unsigned percent, Duration lasts) {
+    cluster_.story.Add("slurmrestd: fault " + std::to_string(int(kind)) + " for " + std::to_string(percent) + "% of requests");
+    cluster_.slurm_fault = {kind, percent};
+    cluster_.After(lasts, [this] { cluster_.slurm_fault = {}; });
+  }
+
+  void SlurmFails() {
+    constexpr auto kFaults = std::to_array<Fault>({Fault::kRefused, Fault::kError500, Fault::kErrorsIn200, Fault::kHang,
+                                                   Fault::kLostAnswer, Fault::kCutOff, Fault::kGarbage});
+    if (random_.Percent(20)) {
+      const Duration latency = Between(100ms, 4s);
+      cluster_.story.Add("slurmrestd: slow");
+      cluster_.rest.SetLatency(latency);
+      cluster_.After(Between(10s, 60s), [this] { cluster_.rest.SetLatency(2ms); });
+      if (random_.Percent(50)) ScaleSet();
+      return;
+    }
+    BeginSlurmFault(kFaults[random_.Below(kFaults.size())], random_.Percent(50) ? 100 : 40, Between(5s, 60s));
+    if (random_.Percent(50)) ScaleSet();
+  }
+
+  void SlurmctldRestarts() { cluster_.RestartSlurmctld(Between(1s, 40s), random_.Percent(30)); }
+
+  void ApiFails() {
+    auto& faults = cluster_.api.faults;
+    cluster_.story.Add("API server: faults");
+    const std::array<unsigned*, 9> all = {&faults.refused, &faults.throttled, &faults.unavailable, &faults.slow,
+                                          &faults.lost_answer, &faults.cut_watch, &faults.mute_watch, &faults.lag_watch,
+                                          &faults.lost_history};
+    for (uint64_t left = 1 + random_.Below(3); left > 0; --left) *all[random_.Below(all.size())] = 5 + unsigned(random_.Below(30));
+    if (random_.Percent(20)) cluster_.api.CutWatches(random_.Percent(50));
+    cluster_.After(Between(5s, 90s), [this] { cluster_.api.faults = {}; });
+    if (random_.Percent(60)) ScaleSet();
+  }
+
+  void ClockJumps() {
+    const auto jump = random_.Percent(50) ? Between(1s, 2h) : -Between(1s, 2h);
+    cluster_.story.Add("the wall clock jumps by " + std::to_string(jump / 1s) + " s");
+    cluster_.loop.JumpWallClock(jump);
+  }
+
+  // --- The end -----------------------------------------------------------------------------------------------------------
+
+  void Settle() {
+    if (Over()) return;
+    cluster_.story.Add("nothing disturbs any more");
+    cluster_.api.faults = {};
+    cluster_.slurm_fault = {};
+    cluster_.rest.SetLatency(2ms);
+    cluster_.CancelQueue();
+    cluster_.Scale(1 + int(random_.Below(uint64_t(cluster_.options.machines))));
+    if (random_.Percent(50)) {
+      for (const std::string& node : cluster_.Workers()) {
+        if (cluster_.slurm.NodeNamed(node)) cluster_.UpdateNode(node, "RESUME", "");
+      }
+    }
+    std::optional<std::string> wrong;
+    const auto settled = [&] {
+      wrong = cluster_.JobsLeft() ? "jobs still run" : rules_.Unmatched();
+      return !wrong;
+    };
+    if (!PassUntil(settled, kPatience)) Fail("not as wanted after " + FormatDuration(kPatience) + ": " + *wrong);
+  }
+
+  void BeQuiet() {
+    if (Over()) return;
+    cluster_.story.Add("everything is as wanted");
+    Pass(5s);
+    const int before = rules_.writes();
+    Pass(kRest);
+    if (Over()) return;
+    if (rules_.writes() != before) Fail(std::to_string(rules_.writes() - before) + " writes although nothing happens any more");
+    if (const auto wrong = rules_.Unmatched()) Fail("it did not stay as wanted: " + *wrong);
+  }
+
+  const RunOptions options_;
+  Random random_;
+  Cluster cluster_;
+  Rules rules_;
+  std::unique_ptr<Operator> operator_;
+  std::optional<std::string> failure_;
+  bool crash_ = false;
+};
+
+}  // namespace
+
+Outcome RunStory(const RunOptions& options) { return Run(options).Go(); }
+
+Outcome RunSeed(const RunOptions& options, bool everywhere, int& runs) {
+  Outcome outcome = RunStory(options);
+  ++runs;
+  if (outcome.failure || outcome.writes == 0) return outcome;
+  RunOptions crash = options;
+  const int writes = outcome.writes;
+  Random random(options.seed);
+  std::vector<std::pair<int, bool>> places{{1 + int(random.Below(uint64_t(writes))), random.Percent(50)}};
+  if (everywhere) {
+    places.clear();
+    for (int i = 1; i <= writes; ++i) places.emplace_back(i, true), places.emplace_back(i, false);
+  }
+  for (const auto& [after, before] : places) {
+    crash.crash_after = after;
+    crash.before_answer = before;
+    outcome = RunStory(crash);
+    ++runs;
+    if (!outcome.failure) continue;
+    outcome.failure = "with a crash " + std::string(before ? "before" : "after") + " the answer to write " +
+                      std::to_string(after) + ": " + *outcome.failure;
+    break;
+  }
+  return outcome;
+}
+
+}  // namespace capstan::sim
