@@ -13,7 +13,6 @@ using boost::json::object;
 using json::FindText;
 
 constexpr std::string_view kForeground = "foregroundDeletion";
-constexpr size_t kHistory = 20'000;  // records a kind
 
 std::string TableName(std::string_view group, std::string_view version, std::string_view plural) {
   return std::string(group) + "/" + std::string(version) + "/" + std::string(plural);
@@ -288,13 +287,6 @@ Answered<json::Value> FakeObjects::Commit(FakeTable& table, const Key& key, json
   return Write(table, key, std::move(after));
 }
 
-void FakeObjects::Remember(FakeTable& table, HistoryRecord record) {
-  table.history.push_back(std::move(record));
-  if (table.history.size() <= kHistory) return;
-  table.compacted = table.history.front().version;
-  table.history.pop_front();
-}
-
 json::Value FakeObjects::Write(FakeTable& table, const Key& key, json::Value after) {
   Meta(after)["resourceVersion"] = std::to_string(++version_);
   const auto at = table.objects.find(key);
@@ -500,33 +492,6 @@ bool FakeObjects::EmptyNamespaces() {
     if (left == 0) Remove(namespaces, key);
   }
   return changed;
-}
-
-// --- History
-// -----------------------------------------------------------------------------------------------------------
-
-void FakeObjects::CompactHistory() {
-  for (auto& [name, table] : tables_) {
-    table.history.clear();
-    table.compacted = version_ + 1;
-  }
-  ++version_;  // so that a watch from the present version finds it gone, too
-}
-
-FakeObjects::Backup FakeObjects::MakeBackup() const {
-  Backup backup{version_, {}};
-  for (const auto& [name, table] : tables_) backup.objects[name] = table.objects;
-  return backup;
-}
-
-void FakeObjects::Restore(const Backup& backup) {
-  version_ = backup.version;
-  for (auto& [name, table] : tables_) {
-    const auto at = backup.objects.find(name);
-    table.objects = at == backup.objects.end() ? std::map<Key, json::Value>() : at->second;
-    table.history.clear();
-    table.compacted = version_;
-  }
 }
 
 }  // namespace capstan::kube::testing
