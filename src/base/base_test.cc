@@ -25,6 +25,12 @@ TEST(Time, Rfc3339RoundTripsAndRejectsWhatIsNotATime) {
   }
 }
 
+TEST(Time, ClampsYearsThatItCannotHold) {
+  EXPECT_EQ(FormatRfc3339(ParseRfc3339("9999-12-31T23:59:59Z").value()), "2261-12-31T00:00:00Z");
+  EXPECT_EQ(FormatRfc3339(ParseRfc3339("0001-01-01T00:00:00Z").value()), "1678-01-01T00:00:00Z");
+  EXPECT_EQ(FormatRfc3339(ParseRfc3339("2261-12-31T23:59:59-23:59").value()), "2262-01-01T23:58:59Z");
+}
+
 TEST(Time, DurationsReadLargestUnitFirst) {
   EXPECT_EQ(FormatDuration(250ms), "250ms");
   EXPECT_EQ(FormatDuration(90s), "1m30s");

@@ -88,6 +88,9 @@ std::optional<Time> ParseRfc3339(std::string_view text) {
   const auto offset = TakeOffset(text);
   const std::chrono::year_month_day date(std::chrono::year{*year}, std::chrono::month(*month), std::chrono::day(*day));
   if (!offset || !text.empty() || !date.ok() || *hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
+  // 64 bits of nanoseconds reach from 1677 to 2262.
+  if (*year < 1678) return Time(std::chrono::sys_days(std::chrono::year(1678) / 1 / 1));
+  if (*year > 2261) return Time(std::chrono::sys_days(std::chrono::year(2261) / 12 / 31));
   return Time(std::chrono::sys_days(date)) + std::chrono::hours(*hour) + std::chrono::minutes(*minute) +
          std::chrono::seconds(*second) + *fraction - *offset;
 }

@@ -26,6 +26,7 @@ std::string FormatRfc3339(Time time);
 std::string FormatRfc3339Micro(Time time);
 
 // Reads RFC 3339 with any number of fraction digits and `Z` or a numeric offset; nullopt for anything else.
+// Years before 1678 and after 2261, which Time cannot hold, give its nearest day.
 std::optional<Time> ParseRfc3339(std::string_view text);
 
 // Seconds since 1970, rounded down.

@@ -26,16 +26,13 @@ void Cut(std::string& text, size_t bytes) {
   text.resize(bytes);
 }
 
-std::string Member(std::string_view name, std::string_view value) {
-  return JsonQuoted(name) + ":" + JsonQuoted(value);
-}
+std::string Member(std::string_view name, std::string_view value) { return JsonQuoted(name) + ":" + JsonQuoted(value); }
 
 // Events of objects without a namespace live in this one.
 std::string HomeOf(const ObjectRef& object) { return object.key.ns.empty() ? "default" : object.key.ns; }
 
 std::string SeriesJson(int64_t count, Time last) {
-  return R"({"count":)" + std::to_string(count) + "," + Member("lastObservedTime", FormatRfc3339Micro(last)) +
-         "}";
+  return R"({"count":)" + std::to_string(count) + "," + Member("lastObservedTime", FormatRfc3339Micro(last)) + "}";
 }
 
 }  // namespace
@@ -65,13 +62,10 @@ void Recorder::Record(EventRecord event) {
     ++counts_.dropped_flood;
     return;
   }
-  Series series{.regarding = event.regarding,
-                .name = {},
-                .first = loop_.WallNow(),
-                .last = loop_.WallNow(),
-                .last_tick = now};
-  const std::string content = event.regarding.uid + "\n" + event.reason + "\n" + event.action + "\n" +
-                              event.note + "\n" + FormatRfc3339Micro(series.first);
+  Series series{
+      .regarding = event.regarding, .name = {}, .first = loop_.WallNow(), .last = loop_.WallNow(), .last_tick = now};
+  const std::string content = event.regarding.uid + "\n" + event.reason + "\n" + event.action + "\n" + event.note +
+                              "\n" + FormatRfc3339Micro(series.first);
   series.name = event.regarding.key.name;
   Cut(series.name, kNameBytes);
   series.name += "." + Sha256Hex(content).substr(0, 16);
@@ -104,8 +98,7 @@ void Recorder::Forget(Tick now) {
   forget_at_ = now + 1min;
   std::erase_if(series_, [&](const auto& entry) { return Over(entry.second, now); });
   // A bucket that has had time to fill up is like a new one.
-  std::erase_if(buckets_,
-                [&](const auto& entry) { return now - entry.second.at > options_.refill * options_.burst; });
+  std::erase_if(buckets_, [&](const auto& entry) { return now - entry.second.at > options_.refill * options_.burst; });
 }
 
 async::Task<void> Recorder::Run() {
@@ -149,8 +142,8 @@ async::Task<void> Recorder::Send(Place place) {
       break;
     }
     const Code code = sent.error().code();
-    const bool passes = code == Code::kUnavailable || code == Code::kUnknownOutcome ||
-                        code == Code::kDeadline || code == Code::kThrottled;
+    const bool passes = code == Code::kUnavailable || code == Code::kUnknownOutcome || code == Code::kDeadline ||
+                        code == Code::kThrottled;
     if (!passes || tries == kTries) {
       ++counts_.dropped_failed;
       log::Debug("event dropped", {{"reason", place->first.reason},
@@ -171,11 +164,9 @@ async::Task<Result<void>> Recorder::SendOnce(EventRecord event, Series series) {
   const auto deadline = loop_.After(kPatience);
   if (series.sent_count > 0) {
     std::string patch = R"({"series":)" + SeriesJson(series.count, series.last) + "}";
-    const auto patched =
-        co_await client_.Patch(kEvents, key, PatchType::kMerge, std::move(patch), {}, deadline);
+    const auto patched = co_await client_.Patch(kEvents, key, PatchType::kMerge, std::move(patch), {}, deadline);
     if (patched) co_return Result<void>();
-    if (patched.error().code() != Code::kNotFound)
-      co_return Fail(patched.error());  // else it has aged out of etcd
+    if (patched.error().code() != Code::kNotFound) co_return Fail(patched.error());  // else it has aged out of etcd
   }
   const auto created = co_await client_.Create(kEvents, key, EventJson(event, series), {}, deadline);
   if (created || created.error().code() == Code::kAlreadyExists) co_return Result<void>();
@@ -186,12 +177,12 @@ std::string Recorder::EventJson(const EventRecord& event, const Series& series) 
   const ObjectRef& object = event.regarding;
   std::string json =
       R"({"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{)" + Member("name", series.name) + "," +
-      Member("namespace", HomeOf(object)) + "}," + Member("eventTime", FormatRfc3339Micro(series.first)) +
-      "," + Member("reportingController", options_.controller) + "," +
-      Member("reportingInstance", options_.instance) + "," + Member("action", event.action) + "," +
-      Member("reason", event.reason) + "," + Member("type", event.warning ? "Warning" : "Normal") + "," +
-      Member("note", event.note) + R"(,"regarding":{)" + Member("apiVersion", object.api_version) + "," +
-      Member("kind", object.kind) + "," + Member("name", object.key.name) + "," + Member("uid", object.uid);
+      Member("namespace", HomeOf(object)) + "}," + Member("eventTime", FormatRfc3339Micro(series.first)) + "," +
+      Member("reportingController", options_.controller) + "," + Member("reportingInstance", options_.instance) + "," +
+      Member("action", event.action) + "," + Member("reason", event.reason) + "," +
+      Member("type", event.warning ? "Warning" : "Normal") + "," + Member("note", event.note) + R"(,"regarding":{)" +
+      Member("apiVersion", object.api_version) + "," + Member("kind", object.kind) + "," +
+      Member("name", object.key.name) + "," + Member("uid", object.uid);
   if (!object.key.ns.empty()) json += "," + Member("namespace", object.key.ns);
   json += "}";
   if (series.count > 1) json += R"(,"series":)" + SeriesJson(series.count, series.last);

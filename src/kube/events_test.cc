@@ -137,8 +137,7 @@ TEST_F(EventsTest, ShortTroubleDelaysAndLongTroubleDrops) {
 
 TEST_F(EventsTest, RefusedEventsHoldNothingUp) {
   server.deny = [](std::string_view, const Resource&, const Key& key) -> std::optional<testing::Refusal> {
-    return key.ns == "ending" ? std::optional(testing::Refusal{403, "Forbidden", "being terminated"})
-                              : std::nullopt;
+    return key.ns == "ending" ? std::optional(testing::Refusal{403, "Forbidden", "being terminated"}) : std::nullopt;
   };
   EventRecord ending = Event("a", "x");
   ending.regarding.key.ns = "ending";

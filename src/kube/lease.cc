@@ -65,17 +65,16 @@ async::Task<void> Lease::Run(std::function<void()> acquired, std::function<void(
   acquired();
 
   while (true) {
-    const auto next =
-        loop_.After(random_.Jittered(options_.retry, 0.1)).Earlier(async::Deadline(good_until_));
+    const auto next = loop_.After(random_.Jittered(options_.retry, 0.1)).Earlier(async::Deadline(good_until_));
     if (co_await releasing_.Wait(next)) co_return;
     // Asked before the next try, not after it: a process that was frozen must not find itself renewed.
     const bool late = loop_.Now() >= good_until_;
     const Renewal renewal = late ? Renewal::kAgain : co_await Renew();
     if (renewal == Renewal::kTaken || (renewal == Renewal::kAgain && loop_.Now() >= good_until_)) {
       held_ = false;
-      const std::string why = renewal == Renewal::kTaken ? "the lease is held by \"" + holder_ + "\""
-                                                         : "the lease could not be renewed for " +
-                                                               FormatDuration(options_.renew_deadline);
+      const std::string why = renewal == Renewal::kTaken
+                                  ? "the lease is held by \"" + holder_ + "\""
+                                  : "the lease could not be renewed for " + FormatDuration(options_.renew_deadline);
       log::Error("lease lost", {{"lease", options_.key.ToString()}, {"reason", why}});
       lost(why);
       co_return;
@@ -112,8 +111,7 @@ bool Lease::MayTake(const LeaseRecord& record) {
   }
   if (record.spec.holder.empty() || record.spec.holder == options_.identity) return true;
   const int64_t seconds = record.spec.duration_seconds;
-  const Duration duration =
-      seconds > 0 ? std::min<Duration>(std::chrono::seconds(seconds), 1h) : options_.duration;
+  const Duration duration = seconds > 0 ? std::min<Duration>(std::chrono::seconds(seconds), 1h) : options_.duration;
   return loop_.Now() - seen_since_ >= duration;
 }
 
@@ -137,8 +135,7 @@ async::Task<Lease::Renewal> Lease::Renew() {
 async::Task<Result<void>> Lease::Release(async::Deadline deadline) {
   const bool was_held = std::exchange(held_, false);
   releasing_.Set();
-  if (running_ && !co_await ended_.Wait(deadline))
-    co_return Fail(Code::kDeadline, "a renewal did not end in time");
+  if (running_ && !co_await ended_.Wait(deadline)) co_return Fail(Code::kDeadline, "a renewal did not end in time");
   held_ = false;
   while (was_held) {
     if (!known_) {
@@ -166,9 +163,9 @@ async::Task<Result<LeaseRecord>> Lease::Write(std::optional<LeaseRecord> before,
                                               async::Deadline deadline) {
   known_.reset();
   std::string body = RecordJson(before, give_up);
-  auto answer = before ? client_.Patch<LeaseRecord>(kLeases, options_.key, PatchType::kMerge, std::move(body),
-                                                    {}, deadline)
-                       : client_.Create<LeaseRecord>(kLeases, options_.key, std::move(body), {}, deadline);
+  auto answer =
+      before ? client_.Patch<LeaseRecord>(kLeases, options_.key, PatchType::kMerge, std::move(body), {}, deadline)
+             : client_.Create<LeaseRecord>(kLeases, options_.key, std::move(body), {}, deadline);
   Result<LeaseRecord> record = co_await std::move(answer);
   if (record) {
     known_ = *record;
@@ -189,8 +186,7 @@ std::string Lease::RecordJson(const std::optional<LeaseRecord>& before, bool giv
     json += "," + Quoted("uid", before->metadata.uid);
     json += "," + Quoted("resourceVersion", std::to_string(before->metadata.resource_version));
   }
-  json += R"(},"spec":{)" + Quoted("holderIdentity", give_up ? "" : options_.identity) + "," +
-          Quoted("renewTime", now);
+  json += R"(},"spec":{)" + Quoted("holderIdentity", give_up ? "" : options_.identity) + "," + Quoted("renewTime", now);
   if (!ours || before->spec.acquire_time.empty()) json += "," + Quoted("acquireTime", now);
   json += R"(,"leaseDurationSeconds":)" + std::to_string(seconds);
   json += R"(,"leaseTransitions":)" + std::to_string(transitions) + "}}";

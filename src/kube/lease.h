@@ -84,8 +84,7 @@ class Lease {
   async::Task<bool> TryAcquire();
   async::Task<Renewal> Renew();
   async::Task<Result<LeaseRecord>> Read(async::Deadline deadline);
-  async::Task<Result<LeaseRecord>> Write(std::optional<LeaseRecord> before, bool give_up,
-                                         async::Deadline deadline);
+  async::Task<Result<LeaseRecord>> Write(std::optional<LeaseRecord> before, bool give_up, async::Deadline deadline);
   bool MayTake(const LeaseRecord& record);
   std::string RecordJson(const std::optional<LeaseRecord>& before, bool give_up) const;
   void Note(const Error* error);

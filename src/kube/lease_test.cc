@@ -26,8 +26,7 @@ class Wire final : public net::Transport {
     }
     co_return co_await server_.Send(std::move(request), deadline);
   }
-  async::Task<Result<std::unique_ptr<net::BodyStream>>> Open(net::Request request,
-                                                             async::Deadline deadline) override {
+  async::Task<Result<std::unique_ptr<net::BodyStream>>> Open(net::Request request, async::Deadline deadline) override {
     return server_.Open(std::move(request), deadline);
   }
 
@@ -47,8 +46,8 @@ struct Process {
         client(loop, wire, {}),
         lease(loop, client, {.key = {"ns", "operator"}, .identity = name, .seed = seed}),
         group(loop) {
-    group.Spawn(name, lease.Run([this] { acquired = this->loop.Now(); },
-                                [this](std::string why) { lost = std::move(why); }));
+    group.Spawn(name,
+                lease.Run([this] { acquired = this->loop.Now(); }, [this](std::string why) { lost = std::move(why); }));
   }
   bool leads() const { return lease.MayWrite(loop.Now()); }
 
@@ -140,8 +139,7 @@ TEST_F(LeaseTest, AReleasedLeaseIsTakenWithinASecond) {
   EXPECT_FALSE(a.lost) << "given up, not lost";
   ASSERT_TRUE(b.acquired);
   EXPECT_LE(*b.acquired - asked, 1100ms);
-  EXPECT_EQ(json::Find(*server.Find(kLeases, {"ns", "operator"}), {"spec", "leaseTransitions"})->get_int64(),
-            1);
+  EXPECT_EQ(json::Find(*server.Find(kLeases, {"ns", "operator"}), {"spec", "leaseTransitions"})->get_int64(), 1);
 }
 
 TEST_F(LeaseTest, ACrashedHoldersLeaseIsTakenAfterItsDuration) {
@@ -256,8 +254,7 @@ TEST_F(LeaseTest, NeverTwoLeadersWhateverHappens) {
     own_server.faults = {.refused = 5, .unavailable = 5, .slow = 20, .slow_by = 4s, .lost_answer = 10};
     for (int i = 0; i < 3000; ++i) {
       if (all.size() < 3)
-        all.push_back(std::make_unique<Process>(own_loop, own_server, "p" + std::to_string(next), next)),
-            ++next;
+        all.push_back(std::make_unique<Process>(own_loop, own_server, "p" + std::to_string(next), next)), ++next;
       if (random.Percent(1)) all[random.Below(all.size())]->wire.cut ^= true;
       own_loop.Advance(Duration(random.Below(uint64_t(400ms / 1ns))));
       int leaders = 0;
@@ -273,8 +270,8 @@ TEST_F(LeaseTest, NeverTwoLeadersWhateverHappens) {
     }
     own_server.faults = {};
     for (auto& process : all) process->wire.cut = false;
-    own_loop.RunUntil(
-        [&] { return std::ranges::any_of(all, [](const auto& process) { return process->leads(); }); }, 2min);
+    own_loop.RunUntil([&] { return std::ranges::any_of(all, [](const auto& process) { return process->leads(); }); },
+                      2min);
     EXPECT_TRUE(std::ranges::any_of(all, [](const auto& process) { return process->leads(); }));
     for (auto& process : all) process->group.Cancel();
     own_loop.Advance(Duration(0));

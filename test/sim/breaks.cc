@@ -37,7 +37,8 @@ struct Looked {
 void Delete(Plan& plan, const Worker& worker) {
   const json::ObjectMeta& meta = worker.pod->metadata;
   if (meta.deleting()) return;
-  plan.Add(plan::DeleteUnchanged({&kube::kPods, {meta.namespace_, meta.name}}, meta.uid, meta.resource_version, "broken"));
+  plan.Add(
+      plan::DeleteUnchanged({&kube::kPods, {meta.namespace_, meta.name}}, meta.uid, meta.resource_version, "broken"));
 }
 
 Plan WithoutProof(const World& world, const kube::Key& key) {
@@ -60,7 +61,10 @@ Plan WithoutOwner(const World& world, const kube::Key& key) {
     if (worker->node == nullptr || !worker->node->state.IsDraining()) continue;
     plan.Add({.effect = plan::UpdateNode("undrain", looked.cluster,
                                          {.names = {worker->host}, .action = slurm::NodeAction::kUndrain}),
-              .reason = "broken", .guards = {}, .after = {}, .event = {}});
+              .reason = "broken",
+              .guards = {},
+              .after = {},
+              .event = {}});
   }
   return plan;
 }
@@ -80,7 +84,11 @@ Plan AnyRecord(const World& world, const kube::Key& key) {
   for (const slurm::Node& node : looked.slurm->All()) {
     const bool out = node.state.IsDraining() || node.state.IsDown();
     if (!out || std::ranges::find(looked.workers, node.name, &Worker::host) != looked.workers.end()) continue;
-    plan.Add({.effect = plan::DeleteNode(looked.cluster, node.name), .reason = "broken", .guards = {}, .after = {}, .event = {}});
+    plan.Add({.effect = plan::DeleteNode(looked.cluster, node.name),
+              .reason = "broken",
+              .guards = {},
+              .after = {},
+              .event = {}});
   }
   return plan;
 }

@@ -23,7 +23,8 @@ void Story::Add(const std::string& line) {
   if (echo_) std::fprintf(stderr, "%s\n", lines_.back().c_str());
 }
 
-// --- The operator's wire to slurmrestd -----------------------------------------------------------------------------------
+// --- The operator's wire to slurmrestd
+// -----------------------------------------------------------------------------------
 
 void Cluster::SlurmWire::Note(const net::Request& request) {
   if (request.method == "GET" || !cluster_.on_slurm_write) return;
@@ -51,7 +52,8 @@ Cluster::Cluster(uint64_t seed, Options given, bool echo)
       slurm(loop),
       rest(slurm),
       slurm_wire_(*this) {
-  for (const auto* kind : {&op::kControllers, &op::kAccountings, &op::kRestApis, &op::kLoginSets, &op::kNodeSets, &op::kTokens}) {
+  for (const auto* kind :
+       {&op::kControllers, &op::kAccountings, &op::kRestApis, &op::kLoginSets, &op::kNodeSets, &op::kTokens}) {
     api.objects().Serve(*kind);
   }
   slurm.StopController();  // until its pod runs
@@ -72,7 +74,8 @@ void Cluster::Written(const kube::testing::ApiWrite& write) {
   if (write.status >= 300) return;
   if (write.resource == kube::kPods && write.verb == "create") {
     const Value* pod = api.Find(kube::kPods, write.key);
-    After(Between(200ms, 2s), [this, key = write.key, uid = std::string(FindText(*pod, {"metadata", "uid"}))] { Place(key, uid); });
+    After(Between(200ms, 2s),
+          [this, key = write.key, uid = std::string(FindText(*pod, {"metadata", "uid"}))] { Place(key, uid); });
   }
   if (write.resource == kube::kPods && write.verb == "delete") {
     const auto body = json::Parse(write.body);
@@ -83,7 +86,8 @@ void Cluster::Written(const kube::testing::ApiWrite& write) {
   if (write.resource == kube::kDeployments) After(Between(200ms, 2s), [this] { SyncSlurmrestd(); });
 }
 
-// --- Users and administrators --------------------------------------------------------------------------------------------
+// --- Users and administrators
+// --------------------------------------------------------------------------------------------
 
 void Cluster::Install(int replicas) {
   api.Put(kube::kNamespaces, R"({"metadata":{"name":"slurm"}})");
@@ -92,12 +96,14 @@ void Cluster::Install(int replicas) {
               "spec":{"slurmKeyRef":{"name":"main-auth-slurm","key":"slurm.key"},
                       "jwtKeyRef":{"name":"main-auth-jwt","key":"jwt.key"}}})");
   After(UpTo(3s), [this] {
-    api.Put(op::kRestApis, R"({"metadata":{"namespace":"slurm","name":"main"},"spec":{"controllerRef":{"name":"main"}}})");
+    api.Put(op::kRestApis,
+            R"({"metadata":{"namespace":"slurm","name":"main"},"spec":{"controllerRef":{"name":"main"}}})");
   });
   After(UpTo(3s), [this, replicas] {
-    api.Put(op::kNodeSets, R"({"metadata":{"namespace":"slurm","name":"w"},"spec":{"controllerRef":{"name":"main"},"replicas":)" +
-                               std::to_string(replicas) + R"(,"oversubscribeNode":)" +
-                               (options.share_machines ? "true" : "false") + "}}");
+    api.Put(op::kNodeSets,
+            R"({"metadata":{"namespace":"slurm","name":"w"},"spec":{"controllerRef":{"name":"main"},"replicas":)" +
+                std::to_string(replicas) + R"(,"oversubscribeNode":)" + (options.share_machines ? "true" : "false") +
+                "}}");
   });
 }
 
@@ -124,9 +130,8 @@ void Cluster::FailPod(const std::string& name) {
   const std::string uid(FindText(*pod, {"metadata", "uid"}));
   Forgive(std::string(FindText(*pod, {"spec", "hostname"})));
   EndSlurmd(std::string(FindText(*pod, {"spec", "hostname"})), uid);
-  api.Edit(kube::kPods, {kSet.ns, name}, "status", [](Value& failed) {
-    json::MakeObject(failed, {"status"}) = {{"phase", "Failed"}, {"reason", "Evicted"}};
-  });
+  api.Edit(kube::kPods, {kSet.ns, name}, "status",
+           [](Value& failed) { json::MakeObject(failed, {"status"}) = {{"phase", "Failed"}, {"reason", "Evicted"}}; });
 }
 
 void Cluster::Submit(Duration runs_for, std::string node) {
@@ -137,7 +142,8 @@ void Cluster::Submit(Duration runs_for, std::string node) {
 
 void Cluster::UpdateNode(const std::string& node, const std::string& state, const std::string& reason) {
   if (!slurm.controller_up() || !slurm.NodeNamed(node)) return;
-  story.Add("person: scontrol update " + node + " state=" + state + (reason.empty() ? "" : " reason=\"" + reason + "\""));
+  story.Add("person: scontrol update " + node + " state=" + state +
+            (reason.empty() ? "" : " reason=\"" + reason + "\""));
   if (state == "DOWN") Forgive(node);
   (void)slurm.UpdateNodes({node}, {.state = state, .reason = reason, .user = "alice"});
 }
@@ -153,14 +159,16 @@ void Cluster::RestartSlurmctld(Duration away, bool forgets) {
         if (job.state.Has(slurm::JobFlag::kRunning)) forgiven_.insert(id), slurm.CancelJob(id);
       }
     }
-    slurm.StartController(forgets ? slurm::testing::FakeSlurm::Lose::kNodes : slurm::testing::FakeSlurm::Lose::kNothing);
+    slurm.StartController(forgets ? slurm::testing::FakeSlurm::Lose::kNodes
+                                  : slurm::testing::FakeSlurm::Lose::kNothing);
     Report(kube::kStatefulSets, "main-controller", 1);
     story.Add("slurmctld is back");
     Schedule();
   });
 }
 
-// --- What there is -------------------------------------------------------------------------------------------------------
+// --- What there is
+// -------------------------------------------------------------------------------------------------------
 
 std::vector<std::string> Cluster::Workers() const {
   std::vector<std::string> names;
@@ -204,7 +212,8 @@ void Cluster::Forgive(const std::string& node) {
   for (const int64_t id : JobsOn(node)) forgiven_.insert(id);
 }
 
-// --- Scheduler and kubelets ----------------------------------------------------------------------------------------------
+// --- Scheduler and kubelets
+// ----------------------------------------------------------------------------------------------
 
 const Value* Cluster::Living(const kube::Key& key, const std::string& uid) const {
   const Value* pod = api.Find(kube::kPods, key);
@@ -220,7 +229,8 @@ std::string Cluster::FreeMachine() {
     const std::string machine = "k" + std::to_string((first + i) % options.machines);
     const auto& pods = api.objects().Table(kube::kPods).objects;
     const bool taken = std::ranges::any_of(pods, [&](const auto& pod) {
-      return FindText(pod.second, {"spec", "nodeName"}) == machine && FindText(pod.second, {"status", "phase"}) != "Failed";
+      return FindText(pod.second, {"spec", "nodeName"}) == machine &&
+             FindText(pod.second, {"status", "phase"}) != "Failed";
     });
     if (options.share_machines || !taken) return machine;
   }
@@ -233,9 +243,12 @@ void Cluster::Place(const kube::Key& key, const std::string& uid) {
   if (machine.empty()) {
     unplaced_.push_back(key);
     api.Edit(kube::kPods, key, "status", [](Value& pod) {
-      boost::json::object condition{{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"},
+      boost::json::object condition{{"type", "PodScheduled"},
+                                    {"status", "False"},
+                                    {"reason", "Unschedulable"},
                                     {"message", "no machine is free"}};
-      json::MakeObject(pod, {"status"}) = {{"phase", "Pending"}, {"conditions", boost::json::array{std::move(condition)}}};
+      json::MakeObject(pod, {"status"}) = {{"phase", "Pending"},
+                                           {"conditions", boost::json::array{std::move(condition)}}};
     });
     return;
   }
@@ -255,7 +268,8 @@ void Cluster::Start(const kube::Key& key, const std::string& uid) {
   Schedule();
   After(Between(100ms, 3s), [this, key, uid] {
     if (Living(key, uid) == nullptr) return;
-    api.Edit(kube::kPods, key, "status", [](Value& running) { json::MakeObject(running, {"status"}) = {{"phase", "Running"}}; });
+    api.Edit(kube::kPods, key, "status",
+             [](Value& running) { json::MakeObject(running, {"status"}) = {{"phase", "Running"}}; });
     After(Between(500ms, 2s), [this, key, uid] { BecomeReady(key, uid); });
   });
 }
@@ -268,7 +282,8 @@ void Cluster::BecomeReady(const kube::Key& key, const std::string& uid) {
     return After(2s, [this, key, uid] { BecomeReady(key, uid); });
   }
   api.Edit(kube::kPods, key, "status", [this](Value& ready) {
-    boost::json::object condition{{"type", "Ready"}, {"status", "True"}, {"lastTransitionTime", FormatRfc3339(loop.WallNow())}};
+    boost::json::object condition{
+        {"type", "Ready"}, {"status", "True"}, {"lastTransitionTime", FormatRfc3339(loop.WallNow())}};
     json::MakeObject(ready, {"status"})["conditions"] = boost::json::array{std::move(condition)};
   });
 }
@@ -285,7 +300,8 @@ std::optional<Duration> Cluster::Stop(const Value& pod) {
   }
   After(whole + 10ms, [this] {
     for (const kube::Key& key : std::exchange(unplaced_, {})) {
-      if (const Value* waits = api.Find(kube::kPods, key)) Place(key, std::string(FindText(*waits, {"metadata", "uid"})));
+      if (const Value* waits = api.Find(kube::kPods, key))
+        Place(key, std::string(FindText(*waits, {"metadata", "uid"})));
     }
   });
   return whole;
@@ -306,13 +322,14 @@ void Cluster::EndSlurmd(const std::string& host, const std::string& uid) {
   slurm.StopSlurmd(host);
 }
 
-// --- Workload controllers ------------------------------------------------------------------------------------------------
+// --- Workload controllers
+// ------------------------------------------------------------------------------------------------
 
 void Cluster::Report(const kube::Resource& resource, const std::string& name, int ready) {
   api.Edit(resource, {kMain.ns, name}, "status", [&](Value& set) {
     const Value* generation = json::Find(set, {"metadata", "generation"});
-    json::MakeObject(set, {"status"}) = {{"observedGeneration", *generation}, {"replicas", 1},
-                                         {"readyReplicas", ready}, {"updatedReplicas", 1}};
+    json::MakeObject(set, {"status"}) = {
+        {"observedGeneration", *generation}, {"replicas", 1}, {"readyReplicas", ready}, {"updatedReplicas", 1}};
   });
 }
 
@@ -337,7 +354,8 @@ void Cluster::SyncSlurmrestd() {
   });
 }
 
-// --- Slurm's scheduler ---------------------------------------------------------------------------------------------------
+// --- Slurm's scheduler
+// ---------------------------------------------------------------------------------------------------
 
 void Cluster::Schedule() {
   if (scheduling_ || queue_.empty()) return;

@@ -1,8 +1,8 @@
 // The world of one run: a modelled Kubernetes and Slurm, everybody who acts in them besides the operator, and the wires
 // by which the operator reaches them. All of it in one loop's virtual time and drawn from one seed.
 //
-// The operator is the only user of the wires. `connected` is its process: once false, nothing that it sends takes effect
-// any more.
+// The operator is the only user of the wires. `connected` is its process: once false, nothing that it sends takes
+// effect any more.
 #pragma once
 
 #include <functional>
@@ -78,8 +78,8 @@ class Cluster {
   void CancelQueue() { queue_.clear(); }  // jobs that have not started
 
   // --- What there is
-  std::vector<std::string> Workers() const;       // names of the set's pods, by name
-  std::vector<std::string> PodTexts() const;      // all pods of the namespace as JSON
+  std::vector<std::string> Workers() const;   // names of the set's pods, by name
+  std::vector<std::string> PodTexts() const;  // all pods of the namespace as JSON
   std::vector<int64_t> JobsOn(const std::string& node) const;
   bool JobsLeft() const { return !queue_.empty() || AnyRuns(); }
   // Jobs that ended otherwise than by themselves and for which no person and no fault of the story is to blame.

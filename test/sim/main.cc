@@ -24,9 +24,12 @@ struct Flags {
 };
 
 [[noreturn]] void Usage(const std::string& why) {
-  std::fprintf(stderr, "sim: %s\nusage: sim --seeds N --first-seed S [--break GUARD] [--crash-everywhere] [--threads N] [--verbose]\n",
-               why.c_str());
-  for (const Break& one : Breaks()) std::fprintf(stderr, "  %-8s %s\n", std::string(one.name).c_str(), std::string(one.what).c_str());
+  std::fprintf(
+      stderr,
+      "sim: %s\nusage: sim --seeds N --first-seed S [--break GUARD] [--crash-everywhere] [--threads N] [--verbose]\n",
+      why.c_str());
+  for (const Break& one : Breaks())
+    std::fprintf(stderr, "  %-8s %s\n", std::string(one.name).c_str(), std::string(one.what).c_str());
   std::exit(2);
 }
 
@@ -34,19 +37,26 @@ Flags Parse(int count, char** words) {
   Flags flags;
   for (int i = 1; i < count; ++i) {
     const std::string word = words[i];
-    if (word == "--verbose") flags.verbose = true;
-    else if (word == "--crash-everywhere") flags.everywhere = true;
-    else if (i + 1 == count) Usage(word + " is unknown, or needs a value");
+    if (word == "--verbose")
+      flags.verbose = true;
+    else if (word == "--crash-everywhere")
+      flags.everywhere = true;
+    else if (i + 1 == count)
+      Usage(word + " is unknown, or needs a value");
     else if (const std::string value = words[++i]; word == "--break") {
       flags.broken = FindBreak(value);
       if (flags.broken == nullptr) Usage("there is no guard \"" + value + "\"");
     } else {
       const auto number = ParseInt(value);
       if (!number || *number < 0) Usage(word + " is \"" + value + "\", must be a number");
-      if (word == "--seeds") flags.seeds = uint64_t(*number);
-      else if (word == "--first-seed") flags.first_seed = uint64_t(*number);
-      else if (word == "--threads") flags.threads = unsigned(*number);
-      else Usage(word + " is unknown");
+      if (word == "--seeds")
+        flags.seeds = uint64_t(*number);
+      else if (word == "--first-seed")
+        flags.first_seed = uint64_t(*number);
+      else if (word == "--threads")
+        flags.threads = unsigned(*number);
+      else
+        Usage(word + " is unknown");
     }
   }
   if (flags.verbose || flags.threads == 0) flags.threads = 1;
@@ -81,7 +91,8 @@ class Seeds {
  private:
   void Tell(uint64_t seed, const Outcome& outcome) {
     if (flags_.broken != nullptr) {
-      std::printf("%s is noticed at seed %lu: %s\n", std::string(flags_.broken->name).c_str(), seed, outcome.failure->c_str());
+      std::printf("%s is noticed at seed %lu: %s\n", std::string(flags_.broken->name).c_str(), seed,
+                  outcome.failure->c_str());
       return;
     }
     std::printf("seed %lu: %s\n", seed, outcome.failure->c_str());

@@ -16,9 +16,8 @@ Operator::Operator(Cluster& cluster, std::vector<plan::Reconciler> reconcilers, 
               {.field_manager = std::string(op::kFieldManager),
                .seed = random_.Next(),
                .entropy = [this](size_t bytes) { return Entropy(bytes); },
-               .slurm = [this](const plan::SlurmConnection& how, plan::SlurmClusters::SignToken sign) {
-                 return Connect(how, std::move(sign));
-               },
+               .slurm = [this](const plan::SlurmConnection& how,
+                               plan::SlurmClusters::SignToken sign) { return Connect(how, std::move(sign)); },
                .settings = &settings_,
                .namespaces = {},
                .tell = {}}),
@@ -37,8 +36,9 @@ Operator::~Operator() {
 }
 
 Result<plan::SlurmClusters::Link> Operator::Connect(const plan::SlurmConnection&, plan::SlurmClusters::SignToken sign) {
-  const auto source = std::make_shared<slurm::RestSource>(cluster_.loop, cluster_.slurm_wire(), std::move(sign),
-                                                          slurm::RestSource::Options{.seed = random_.Next(), .client = {}});
+  const auto source =
+      std::make_shared<slurm::RestSource>(cluster_.loop, cluster_.slurm_wire(), std::move(sign),
+                                          slurm::RestSource::Options{.seed = random_.Next(), .client = {}});
   return plan::SlurmClusters::Link{source, [source = source.get()] { return source->Run(); }};
 }
 

@@ -48,12 +48,15 @@ void Rules::Break(std::string what) {
   broken_ = std::move(what);
 }
 
-// --- Kubernetes ----------------------------------------------------------------------------------------------------------
+// --- Kubernetes
+// ----------------------------------------------------------------------------------------------------------
 
 std::optional<std::string> Rules::ApiBreach(const kube::testing::ApiWrite& write) const {
-  if (write.manager != op::kFieldManager && write.verb != "delete") return "it is not said that the operator writes this";
+  if (write.manager != op::kFieldManager && write.verb != "delete")
+    return "it is not said that the operator writes this";
   if (IsOfRestApi(write)) return std::nullopt;
-  const op::controller::Call call{write.verb, std::string(write.resource.kind), write.key, write.subresource, write.body};
+  const op::controller::Call call{write.verb, std::string(write.resource.kind), write.key, write.subresource,
+                                  write.body};
   const auto main = Decoded<api::Controller>(cluster_.api.Find(op::kControllers, kMain));
   if (!op::controller::Breach(main, call)) return std::nullopt;
   const auto set = Decoded<api::NodeSet>(cluster_.api.Find(op::kNodeSets, kSet));
@@ -76,7 +79,8 @@ void Rules::Created(const std::string& pod) {
   const std::string host(FindText(*object, {"spec", "hostname"}));
   for (const std::string& other : cluster_.Workers()) {
     const auto found = hosts_.find(other);
-    if (other != pod && found != hosts_.end() && found->second == host) Break(other + " and " + pod + " are both " + host);
+    if (other != pod && found != hosts_.end() && found->second == host)
+      Break(other + " and " + pod + " are both " + host);
   }
   hosts_[pod] = host;
   const std::vector<std::string> present = cluster_.Workers();
@@ -87,15 +91,18 @@ void Rules::Created(const std::string& pod) {
   for (int64_t lower = 0; lower < ordinal; ++lower) {
     free += std::ranges::find(present, kSet.name + "-" + std::to_string(lower)) == present.end();
   }
-  if (free > std::max<int64_t>(0, most_wanted_ - int64_t(present.size()))) Break(pod + " is created although lower ordinals are free");
+  if (free > std::max<int64_t>(0, most_wanted_ - int64_t(present.size())))
+    Break(pod + " is created although lower ordinals are free");
   if (int(present.size()) > most_wanted_) Break(pod + " is one worker more than was ever wanted");
 }
 
-// --- Slurm ---------------------------------------------------------------------------------------------------------------
+// --- Slurm
+// ---------------------------------------------------------------------------------------------------------------
 
 void Rules::OnSlurmWrite(const net::Request& request) {
   ++writes_;
-  op::nodeset::SlurmCall call{.verb = request.method == "DELETE" ? "delete" : "update", .node = "", .state = "", .reason = ""};
+  op::nodeset::SlurmCall call{
+      .verb = request.method == "DELETE" ? "delete" : "update", .node = "", .state = "", .reason = ""};
   const size_t node = request.target.find("/node/");
   if (node == std::string::npos) return Break("a write to Slurm that names no node: " + request.target);
   call.node = request.target.substr(node + 6);
@@ -112,7 +119,8 @@ void Rules::OnSlurmWrite(const net::Request& request) {
 }
 
 void Rules::Look() {
-  for (const int64_t id : cluster_.LostJobs()) Break("job " + std::to_string(id) + " was lost, and nobody asked for it");
+  for (const int64_t id : cluster_.LostJobs())
+    Break("job " + std::to_string(id) + " was lost, and nobody asked for it");
 }
 
 std::optional<std::string> Rules::Unmatched() const {
@@ -127,7 +135,10 @@ std::optional<std::string> Rules::Unmatched() const {
   };
   const Value* set = cluster_.api.Find(op::kNodeSets, kSet);
   const Value* main = cluster_.api.Find(op::kControllers, kMain);
-  if (set == nullptr || main == nullptr) return "a custom resource is missing";
+  const Value* rest = cluster_.api.Find(op::kRestApis, kMain);
+  if (set == nullptr || main == nullptr || rest == nullptr) return "a custom resource is missing";
+  if (api::ConditionStatus(Decoded<api::RestApi>(rest).status.conditions, api::kReady) != "True")
+    return "the RestApi is not ready";
   if (auto wrong = op::controller::Unmatched(json::Serialize(*main), find)) return wrong;
   return op::nodeset::Unmatched(json::Serialize(*set), cluster_.PodTexts(), cluster_.slurm.Nodes());
 }

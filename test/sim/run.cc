@@ -13,6 +13,7 @@ namespace {
 using slurm::testing::Fault;
 
 constexpr Duration kPatience = 20min;  // until everything must be as wanted, once nothing disturbs any more
+constexpr Duration kHealing = 200s;    // until a watch that has gone mute is noticed, and read anew
 constexpr Duration kRest = 10min;      // in which then nothing may be written
 constexpr Duration kLook = 2s;
 constexpr auto kPersonsReason = "person: look at the disk";
@@ -22,7 +23,8 @@ class Run {
   explicit Run(const RunOptions& options)
       : options_(options),
         random_(options.seed * 0x9e3779b97f4a7c15 + 1),
-        cluster_(random_.Next(), {.machines = 2 + int(random_.Below(4)), .share_machines = random_.Percent(50)}, options.echo),
+        cluster_(random_.Next(), {.machines = 2 + int(random_.Below(4)), .share_machines = random_.Percent(50)},
+                 options.echo),
         rules_(cluster_) {
     rules_.on_write = [this] { AfterWrite(); };
   }
@@ -50,7 +52,8 @@ class Run {
     cluster_.story.Add("FAILED: " + what);
   }
 
-  // --- The operator's lives ----------------------------------------------------------------------------------------------
+  // --- The operator's lives
+  // ----------------------------------------------------------------------------------------------
 
   void StartOperator() {
     cluster_.story.Add("the operator starts");
@@ -74,12 +77,14 @@ class Run {
     cluster_.After(Between(0s, 20s), [this] { StartOperator(); });
   }
 
-  // --- Time --------------------------------------------------------------------------------------------------------------
+  // --- Time
+  // --------------------------------------------------------------------------------------------------------------
 
   void Pass(Duration duration) {
     const Tick end = cluster_.loop.Now() + duration;
     while (cluster_.loop.Now() < end && !Over()) {
-      cluster_.loop.RunUntil([this] { return crash_ || rules_.broken(); }, std::min(kLook, Duration(end - cluster_.loop.Now())));
+      cluster_.loop.RunUntil([this] { return crash_ || rules_.broken(); },
+                             std::min(kLook, Duration(end - cluster_.loop.Now())));
       if (crash_) {
         Crash();
       } else if (!rules_.broken()) {
@@ -100,16 +105,23 @@ class Run {
     return true;
   }
 
-  // --- The story ---------------------------------------------------------------------------------------------------------
+  // --- The story
+  // ---------------------------------------------------------------------------------------------------------
 
   void Step() {
     struct Kind {
       unsigned weight;
       void (Run::*tell)();
     };
-    constexpr auto kKinds = std::to_array<Kind>({{24, &Run::ScaleSet}, {18, &Run::SubmitJobs}, {8, &Run::DeleteWorker},
-                                                 {5, &Run::FailWorker}, {12, &Run::PersonActs}, {10, &Run::SlurmFails},
-                                                 {5, &Run::SlurmctldRestarts}, {8, &Run::ApiFails}, {3, &Run::ClockJumps},
+    constexpr auto kKinds = std::to_array<Kind>({{24, &Run::ScaleSet},
+                                                 {18, &Run::SubmitJobs},
+                                                 {8, &Run::DeleteWorker},
+                                                 {5, &Run::FailWorker},
+                                                 {12, &Run::PersonActs},
+                                                 {10, &Run::SlurmFails},
+                                                 {5, &Run::SlurmctldRestarts},
+                                                 {8, &Run::ApiFails},
+                                                 {3, &Run::ClockJumps},
                                                  {10, &Run::RushIn}});
     unsigned all = 0;
     for (const Kind& kind : kKinds) all += kind.weight;
@@ -148,13 +160,16 @@ class Run {
     const std::string node = AnyWorker();
     if (node.empty()) return;
     switch (random_.Below(5)) {
-      case 0: return cluster_.UpdateNode(node, "RESUME", "");
-      case 1: return cluster_.UpdateNode(node, "DOWN", kPersonsReason);
+      case 0:
+        return cluster_.UpdateNode(node, "RESUME", "");
+      case 1:
+        return cluster_.UpdateNode(node, "DOWN", kPersonsReason);
       case 2:
         cluster_.UpdateNode(node, "DRAIN", kPersonsReason);
         Pass(Between(1s, 20s));
         return cluster_.Scale(int(random_.Below(uint64_t(std::max(1, cluster_.replicas())))));
-      default: return cluster_.UpdateNode(node, "DRAIN", kPersonsReason);
+      default:
+        return cluster_.UpdateNode(node, "DRAIN", kPersonsReason);
     }
   }
 
@@ -164,7 +179,8 @@ class Run {
     if (workers.empty()) return;
     cluster_.UpdateNode(workers.back(), "DRAIN", kPersonsReason);
     Pass(Between(16s, 30s));
-    if (random_.Percent(60)) BeginSlurmFault(random_.Percent(50) ? Fault::kHang : Fault::kRefused, 100, Between(10s, 40s));
+    if (random_.Percent(60))
+      BeginSlurmFault(random_.Percent(50) ? Fault::kHang : Fault::kRefused, 100, Between(10s, 40s));
     cluster_.UpdateNode(workers.back(), "RESUME", "");
     cluster_.Submit(Between(40s, 90s), workers.back());
     Pass(Between(1s, 6s));
@@ -172,7 +188,8 @@ class Run {
   }
 
   void BeginSlurmFault(Fault kind, unsigned percent, Duration lasts) {
-    cluster_.story.Add("slurmrestd: fault " + std::to_string(int(kind)) + " for " + std::to_string(percent) + "% of requests");
+    cluster_.story.Add("slurmrestd: fault " + std::to_string(int(kind)) + " for " + std::to_string(percent) +
+                       "% of requests");
     cluster_.slurm_fault = {kind, percent};
     cluster_.After(lasts, [this] { cluster_.slurm_fault = {}; });
   }
@@ -197,10 +214,11 @@ class Run {
   void ApiFails() {
     auto& faults = cluster_.api.faults;
     cluster_.story.Add("API server: faults");
-    const std::array<unsigned*, 9> all = {&faults.refused, &faults.throttled, &faults.unavailable, &faults.slow,
-                                          &faults.lost_answer, &faults.cut_watch, &faults.mute_watch, &faults.lag_watch,
-                                          &faults.lost_history};
-    for (uint64_t left = 1 + random_.Below(3); left > 0; --left) *all[random_.Below(all.size())] = 5 + unsigned(random_.Below(30));
+    const std::array<unsigned*, 9> all = {&faults.refused,    &faults.throttled,   &faults.unavailable,
+                                          &faults.slow,       &faults.lost_answer, &faults.cut_watch,
+                                          &faults.mute_watch, &faults.lag_watch,   &faults.lost_history};
+    for (uint64_t left = 1 + random_.Below(3); left > 0; --left)
+      *all[random_.Below(all.size())] = 5 + unsigned(random_.Below(30));
     if (random_.Percent(20)) cluster_.api.CutWatches(random_.Percent(50));
     cluster_.After(Between(5s, 90s), [this] { cluster_.api.faults = {}; });
     if (random_.Percent(60)) ScaleSet();
@@ -212,7 +230,8 @@ class Run {
     cluster_.loop.JumpWallClock(jump);
   }
 
-  // --- The end -----------------------------------------------------------------------------------------------------------
+  // --- The end
+  // -----------------------------------------------------------------------------------------------------------
 
   void Settle() {
     if (Over()) return;
@@ -232,6 +251,7 @@ class Run {
       wrong = cluster_.JobsLeft() ? "jobs still run" : rules_.Unmatched();
       return !wrong;
     };
+    Pass(kHealing);
     if (!PassUntil(settled, kPatience)) Fail("not as wanted after " + FormatDuration(kPatience) + ": " + *wrong);
   }
 
@@ -242,7 +262,8 @@ class Run {
     const int before = rules_.writes();
     Pass(kRest);
     if (Over()) return;
-    if (rules_.writes() != before) Fail(std::to_string(rules_.writes() - before) + " writes although nothing happens any more");
+    if (rules_.writes() != before)
+      Fail(std::to_string(rules_.writes() - before) + " writes although nothing happens any more");
     if (const auto wrong = rules_.Unmatched()) Fail("it did not stay as wanted: " + *wrong);
   }
 

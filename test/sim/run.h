@@ -29,8 +29,8 @@ struct Outcome {
 // Equal options give equal outcomes. Any thread; several at once.
 Outcome RunStory(const RunOptions& options);
 
-// The story undisturbed, and once more with a crash at a write drawn from the seed; with `everywhere`, with a crash after
-// every write of it, before and after its answer. The first failure, or the last outcome; `runs` counts them.
+// The story undisturbed, and once more with a crash at a write drawn from the seed; with `everywhere`, with a crash
+// after every write of it, before and after its answer. The first failure, or the last outcome; `runs` counts them.
 Outcome RunSeed(const RunOptions& options, bool everywhere, int& runs);
 
 }  // namespace capstan::sim

@@ -247,7 +247,8 @@ class Deciding {
   // --- Records without a worker
   // --------------------------------------------------------------------------------------------------
 
-  // Only what we took out of service goes, and only while no pod, present or about to be, bears the name.
+  // Only what we took out of service, or nobody hears of, goes; and only while no pod, present or about to be, bears
+  // the name.
   void RemoveRecords() {
     if (!slurm_.heard()) return;
     for (const slurm::Node& node : slurm_.All()) {
@@ -255,11 +256,13 @@ class Deciding {
       const bool worker = std::ranges::any_of(workers_, [&](const Worker& w) { return w.host == node.name; });
       const bool soon = std::ranges::find(created_hosts_, node.name) != created_hosts_.end();
       if (worker || soon || node.state.IsBusy()) continue;
-      if (!IsOurDrain(node) && !IsOurDown(node)) continue;
+      // Its slurmd went without a word, and slurmctld itself has given it up.
+      const bool lost = node.state.IsDown() && node.state.IsNotResponding() && node.reason == kNotResponding;
+      if (!lost && !IsOurDrain(node) && !IsOurDown(node)) continue;
       plan_.slurm_expects.push_back(node.name);
       plan_.Add({.effect = plan::DeleteNode(cluster_, node.name),
                  .reason = "its worker is gone",
-                 .guards = {plan::NodeIsOurs(cluster_, node.name, std::string(kReasonPrefix))},
+                 .guards = {plan::NodeIsOurs(cluster_, node.name, std::string(lost ? kNotResponding : kReasonPrefix))},
                  .event = {{.reason = "SlurmNodeRemoved", .action = "Delete"}}});
     }
   }

@@ -306,6 +306,14 @@ TEST_F(NodeSetTest, RemovesTheRecordOfAWorkerThatWentBeforeItWasNoted) {
   EXPECT_THAT(Acts(Look(0)), ElementsAre("remove record Slurm node slurm/main/w-0"));
 }
 
+// Found by the simulator: a worker that went while slurmctld was away, so that its hook could tell nobody.
+TEST_F(NodeSetTest, RemovesTheRecordOfAWorkerThatWentWithoutAWord) {
+  nodes.push_back(MakeNode(0, {NodeFlag::kDown, NodeFlag::kNotResponding}, "Not responding"));
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("remove record Slurm node slurm/main/w-0"));
+  nodes[0].reason = "burnt";
+  EXPECT_THAT(Acts(Look(0)), IsEmpty()) << "a person has said what is wrong with it";
+}
+
 TEST_F(NodeSetTest, RecordsOfOthersAreNotTouched) {
   slurm::Node other = MakeNode(0, {NodeFlag::kDown, NodeFlag::kDrain}, kOurDrain);
   other.comment = R"({"namespace":"slurm","podName":"x-0","node":"k0","nodeSetName":"x","nodeSetUID":"another"})";
