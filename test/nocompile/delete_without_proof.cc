@@ -1,0 +1,14 @@
+// layer: operator
+// expect: no matching function for call to 'Delete'
+// There is no deletion without a guard.
+#include "plan/kube_effects.h"
+#include "plan/slurm_effects.h"
+
+capstan::plan::Action Remove(capstan::plan::ObjectRef ref) {
+  using namespace capstan::plan;
+#ifdef OFFENCE
+  return Delete(ref, "uid", {}, "because");
+#else
+  return Delete(ref, "uid", Proven(NodeIsDrained("slurm/main", "w-0", false)), "because");
+#endif
+}
