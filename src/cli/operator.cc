@@ -99,7 +99,8 @@ class Operator {
                  .settings = &settings_,
                  .namespaces = flags.namespaces,
                  .tell = [this](const kube::Resource& resource, const kube::Key& key, const std::string& uid,
-                                plan::Notice notice) { Tell(resource, key, uid, std::move(notice)); }}),
+                                plan::Notice notice) { Tell(resource, key, uid, std::move(notice)); },
+                 .metrics = &metrics_}),
         events_(loop_, client_, {.controller = std::string(op::kFieldManager), .instance = HostName()}),
         group_(loop_) {
     if (flags.leader_elect) {
@@ -113,6 +114,8 @@ class Operator {
     metrics_.AddProcessFigures();
     metrics_.AddGauge("capstan_ready", "1 while every watched kind has been listed",
                       [this] { return ready_ ? 1.0 : 0.0; });
+    leader_ = &metrics_.AddGauge("leader_election_master_status", "1 while this process holds the lease",
+                                 {{"name", std::string(kLeaseName)}});
   }
 
   Result<void> Serve(const OperatorFlags& flags) {
@@ -180,6 +183,7 @@ class Operator {
 
   void Begin() {
     began_ = true;
+    leader_->Set(1);
     group_.Spawn("engine", engine_.Run());
   }
 
@@ -217,6 +221,7 @@ class Operator {
   plan::Engine engine_;
   kube::Recorder events_;
   async::TaskGroup group_;
+  net::Gauge* leader_ = nullptr;
   bool began_ = false;
   int status_ = 0;
   std::atomic<bool> ready_ = false;

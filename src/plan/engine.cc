@@ -39,9 +39,32 @@ Engine::Engine(async::Loop& loop, kube::Client& client, Options options)
 
 Engine::~Engine() = default;
 
-void Engine::Add(Reconciler reconciler) { reconcilers_.push_back(std::move(reconciler)); }
+void Engine::Add(Reconciler reconciler) {
+  if (net::Metrics* metrics = options_.metrics) {
+    const net::Labels labels{{"controller", reconciler.kind}};
+    instruments_[reconciler.kind] = {
+        .reconciles = &metrics->AddCounter("controller_runtime_reconcile_total", "Decides", labels),
+        .errors =
+            &metrics->AddCounter("controller_runtime_reconcile_errors_total", "Actions that did not work out", labels),
+        .seconds = &metrics->AddHistogram("controller_runtime_reconcile_time_seconds", "What a Decide took",
+                                          {0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 1}, labels)};
+  }
+  reconcilers_.push_back(std::move(reconciler));
+}
+
+void Engine::AddQueueMetrics() {
+  net::Metrics* metrics = options_.metrics;
+  if (metrics == nullptr) return;
+  const net::Labels labels{{"name", "capstan"}};
+  depth_ = &metrics->AddGauge("workqueue_depth", "Keys ready to be decided", labels);
+  adds_ = &metrics->AddCounter("workqueue_adds_total", "Looks wanted so far", labels);
+  oldest_ =
+      &metrics->AddGauge("workqueue_longest_waiting_key_seconds", "How long the first ready key has waited", labels);
+  in_flight_ = &metrics->AddGauge("capstan_actions_in_flight", "Calls under way", labels);
+}
 
 Task<void> Engine::Run() {
+  AddQueueMetrics();
   for (const Stores::Entry& entry : stores_.all()) entry.store->SetListener(this);
   watches_.Start(options_.namespaces);
   group_.Spawn("decide", DecideLoop());
@@ -105,6 +128,9 @@ void Engine::SlurmChanged(const std::string& cluster, const std::vector<std::str
 
 void Engine::ActionEnded(const Key& key, const Action& action) {
   if (const std::string question = action.effect->outdates(); !question.empty()) asker_.Outdate(question);
+  if (options_.metrics != nullptr && !executor_.ledger(key).Done(action.id(), loop_.Now())) {
+    instruments_.at(key.kind).errors->Add();
+  }
   WakeKey(key, kube::Priority::kUrgent);
 }
 
@@ -126,8 +152,20 @@ Task<void> Engine::DecideLoop() {
     DecideOne(*key);
     const Tick now = loop_.Now();
     queue_.Done(*key, now, std::max(Duration(20ms), 10 * Duration(now - began)));
+    Measure(*key, now - began);
     co_await async::Sleep(loop_, Duration(0));  // others' turn
   }
+}
+
+void Engine::Measure(const Key& key, Duration took) {
+  if (options_.metrics == nullptr) return;
+  const Instruments& instruments = instruments_.at(key.kind);
+  instruments.reconciles->Add();
+  instruments.seconds->Observe(took);
+  depth_->Set(double(queue_.ready()));
+  adds_->Add(double(queue_.adds()) - adds_->value());
+  oldest_->Set(std::chrono::duration<double>(queue_.OldestReady(loop_.Now())).count());
+  in_flight_->Set(double(executor_.in_flight()));
 }
 
 const Reconciler& Engine::ReconcilerOf(const Key& key) const {

@@ -26,6 +26,7 @@
 #include "base/random.h"
 #include "kube/client.h"
 #include "kube/queue.h"
+#include "net/metrics.h"
 #include "plan/asker.h"
 #include "plan/executor.h"
 #include "plan/plan.h"
@@ -61,6 +62,7 @@ class Engine final : private kube::StoreListener {
     // What users are told: to become an Event on the object, whose uid is given.
     std::function<void(const kube::Resource& resource, const kube::Key& key, const std::string& uid, Notice notice)>
         tell;
+    net::Metrics* metrics = nullptr;  // workqueue_* and controller_runtime_reconcile_*, by reconciler
     Duration look_every = 5min;
   };
 
@@ -100,6 +102,8 @@ class Engine final : private kube::StoreListener {
   void SlurmChanged(const std::string& cluster, const std::vector<std::string>& nodes);
   void ActionEnded(const Key& key, const Action& action);
 
+  void AddQueueMetrics();
+  void Measure(const Key& key, Duration took);
   async::Task<void> DecideLoop();
   void DecideOne(const Key& key);
   World::Parts PartsFor(const State& state) const;
@@ -129,6 +133,18 @@ class Engine final : private kube::StoreListener {
   async::Timer idle_;
   async::TaskGroup group_;
   uint64_t decides_ = 0;
+
+  // Of one reconciler, under the names that users of controller-runtime chart.
+  struct Instruments {
+    net::Counter* reconciles;
+    net::Counter* errors;
+    net::Histogram* seconds;
+  };
+  std::map<std::string, Instruments> instruments_;
+  net::Gauge* depth_ = nullptr;
+  net::Counter* adds_ = nullptr;
+  net::Gauge* oldest_ = nullptr;
+  net::Gauge* in_flight_ = nullptr;
 };
 
 }  // namespace capstan::plan
