@@ -15,6 +15,10 @@ using json::FindText;
 using json::Value;
 using slurm::testing::Fault;
 
+namespace {
+constexpr Duration kReaction = 200ms;  // from an answer of Slurm to the last act on what was known before
+}
+
 void Story::Add(const std::string& line) {
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(loop_.Now().time_since_epoch()).count();
   char time[32];
@@ -34,14 +38,35 @@ void Cluster::SlurmWire::Note(const net::Request& request) {
 async::Task<Result<net::Response>> Cluster::SlurmWire::Send(net::Request request, async::Deadline deadline) {
   if (!cluster_.connected) co_return Fail(Code::kUnavailable, "this process has ended");
   Note(request);
-  co_return co_await cluster_.rest.Send(std::move(request), deadline);
+  const net::Request asked = request;
+  const Tick began = cluster_.loop.Now();
+  auto response = co_await cluster_.rest.Send(std::move(request), deadline);
+  if (response) Answered(asked, response->status, began);
+  co_return response;
 }
 
 async::Task<Result<std::unique_ptr<net::BodyStream>>> Cluster::SlurmWire::Open(net::Request request,
                                                                                async::Deadline deadline) {
   if (!cluster_.connected) co_return Fail(Code::kUnavailable, "this process has ended");
   Note(request);
-  co_return co_await cluster_.rest.Open(std::move(request), deadline);
+  const net::Request asked = request;
+  const Tick began = cluster_.loop.Now();
+  auto stream = co_await cluster_.rest.Open(std::move(request), deadline);
+  if (stream) Answered(asked, (*stream)->status(), began);
+  co_return stream;
+}
+
+void Cluster::SlurmWire::Answered(const net::Request& request, int status, Tick asked) {
+  const bool nodes = request.method == "GET" && request.target.find("/node") != std::string::npos;
+  if (!nodes || status != 200 || cluster_.slurm_fault.percent > 0) return;
+  cluster_.reads_.push_back({asked, cluster_.loop.Now()});
+}
+
+bool Cluster::KnowsOfPerson(const std::string& node) const {
+  const auto acted = person_acted_.find(node);
+  return acted == person_acted_.end() || std::ranges::any_of(reads_, [&](const Read& read) {
+           return read.asked > acted->second && read.answered + kReaction < loop.Now();
+         });
 }
 
 Cluster::Cluster(uint64_t seed, Options given, bool echo)
@@ -142,6 +167,10 @@ void Cluster::Submit(Duration runs_for, std::string node) {
 
 void Cluster::UpdateNode(const std::string& node, const std::string& state, const std::string& reason) {
   if (!slurm.controller_up() || !slurm.NodeNamed(node)) return;
+  // Nobody gives jobs to a worker that is going.
+  const Value* pod = api.Find(kube::kPods, {kSet.ns, node});
+  if (state == "RESUME" && (pod == nullptr || json::Find(*pod, {"metadata", "deletionTimestamp"}) != nullptr)) return;
+  person_acted_[node] = loop.Now();
   story.Add("person: scontrol update " + node + " state=" + state +
             (reason.empty() ? "" : " reason=\"" + reason + "\""));
   if (state == "DOWN") Forgive(node);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -66,6 +67,10 @@ class Cluster {
   std::function<void(const kube::testing::ApiWrite&)> on_api_write;
   std::function<void(const net::Request&)> on_slurm_write;
 
+  // Whether the operator has had time to act on an answer of Slurm to a question that it asked after a person's last
+  // change to that node. Two who write to Slurm at the same moment cannot be told apart.
+  bool KnowsOfPerson(const std::string& node) const;
+
   // --- What users and administrators do
   void Install(int replicas);
   void Scale(int replicas);
@@ -98,7 +103,12 @@ class Cluster {
 
    private:
     void Note(const net::Request& request);
+    void Answered(const net::Request& request, int status, Tick asked);
     Cluster& cluster_;
+  };
+
+  struct Read {
+    Tick asked, answered;
   };
 
   void Written(const kube::testing::ApiWrite& write);
@@ -132,6 +142,8 @@ class Cluster {
   std::map<std::string, std::string> slurmd_of_;  // Slurm node -> uid of the pod whose slurmd runs
   std::set<std::string> deleted_by_operator_;     // uids
   std::set<int64_t> forgiven_;
+  std::vector<Read> reads_;                    // of nodes, by the operator
+  std::map<std::string, Tick> person_acted_;  // by node
   std::vector<Waiting> queue_;
   bool scheduling_ = false;
 };

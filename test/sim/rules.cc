@@ -114,7 +114,8 @@ void Rules::OnSlurmWrite(const net::Request& request) {
   const auto before = cluster_.slurm.NodeNamed(call.node);
   cluster_.story.Add("  operator: Slurm " + call.verb + " " + call.node + " " + call.state + " " + call.reason +
                      (before ? "  [" + before->state.ToString() + " " + before->reason + "]" : "  [no record]"));
-  if (const auto breach = op::nodeset::Breach(call, before)) Break(*breach);
+  const bool race = before && op::nodeset::IsHeldByPerson(*before) && !cluster_.KnowsOfPerson(call.node);
+  if (const auto breach = op::nodeset::Breach(call, before); breach && !race) Break(*breach);
   if (on_write) on_write();
 }
 

@@ -1,0 +1,96 @@
+#include "operator/nodeset/contract.h"
+
+#include <gtest/gtest.h>
+
+namespace capstan::op::nodeset {
+namespace {
+
+using slurm::NodeFlag;
+
+const std::string kOwned = R"({"metadata":{"ownerReferences":[{"uid":"u","controller":true}]}})";
+const std::string kByUid = R"({"preconditions":{"uid":"p"}})";
+const std::string kPersons = "bad disk";
+const std::string kOurs = "slurm-operator: Pod is terminating";
+
+api::NodeSet Set() {
+  api::NodeSet set;
+  set.metadata = {.name = "w", .namespace_ = "slurm", .uid = "u"};
+  return set;
+}
+
+struct KubeCase {
+  const char* name;
+  Call call;
+  bool busy;
+  bool allowed;
+};
+
+class NodeSetContract : public ::testing::TestWithParam<KubeCase> {};
+
+TEST_P(NodeSetContract, HoldsForEveryCall) {
+  const auto breach = Breach(Set(), GetParam().call, GetParam().busy);
+  EXPECT_EQ(!breach.has_value(), GetParam().allowed) << breach.value_or("allowed");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, NodeSetContract,
+    ::testing::Values(
+        KubeCase{"OwnStatus", {"apply", "NodeSet", {"slurm", "w"}, "status", "{}"}, false, true},
+        KubeCase{"OwnSpec", {"apply", "NodeSet", {"slurm", "w"}, "", "{}"}, false, false},
+        KubeCase{"OwnWorker", {"create", "Pod", {"slurm", "w-3"}, "", kOwned}, false, true},
+        KubeCase{"WorkerWithoutOwner", {"create", "Pod", {"slurm", "w-3"}, "", "{}"}, false, false},
+        KubeCase{"SomePod", {"create", "Pod", {"slurm", "x-3"}, "", kOwned}, false, false},
+        KubeCase{"OtherNamespace", {"create", "Pod", {"default", "w-3"}, "", kOwned}, false, false},
+        KubeCase{"IdleWorkerGoes", {"delete", "Pod", {"slurm", "w-3"}, "", kByUid}, false, true},
+        KubeCase{"BusyWorkerGoes", {"delete", "Pod", {"slurm", "w-3"}, "", kByUid}, true, false},
+        KubeCase{"WhateverHasTheNameGoes", {"delete", "Pod", {"slurm", "w-3"}, "", "{}"}, false, false},
+        KubeCase{"Forced", {"delete", "Pod", {"slurm", "w-3"}, "", R"({"preconditions":{"uid":"p"},"gracePeriodSeconds":0})"},
+                 false, false},
+        KubeCase{"Cordon", {"patch", "Pod", {"slurm", "w-3"}, "",
+                            R"({"metadata":{"uid":"p","annotations":{"nodeset.slinky.slurm.net/scale-in":"true"}}})"},
+                 false, true},
+        KubeCase{"PersonsCordon", {"patch", "Pod", {"slurm", "w-3"}, "",
+                                   R"({"metadata":{"uid":"p","annotations":{"nodeset.slinky.slurm.net/pod-cordon":null}}})"},
+                 false, false},
+        KubeCase{"Spec", {"patch", "Pod", {"slurm", "w-3"}, "", R"({"metadata":{"uid":"p"},"spec":{}})"}, false, false},
+        KubeCase{"Claim", {"delete", "PersistentVolumeClaim", {"slurm", "data-w-3"}, "", kByUid}, false, false}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+struct SlurmCase {
+  const char* name;
+  SlurmCall call;
+  std::vector<NodeFlag> flags;
+  std::string reason;
+  bool allowed;
+};
+
+class SlurmContract : public ::testing::TestWithParam<SlurmCase> {};
+
+TEST_P(SlurmContract, HoldsForEveryCall) {
+  slurm::Node node{.name = "w-0", .reason = GetParam().reason};
+  for (const NodeFlag flag : GetParam().flags) node.state.Add(flag);
+  const auto breach = Breach(GetParam().call, node);
+  EXPECT_EQ(!breach.has_value(), GetParam().allowed) << breach.value_or("allowed");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, SlurmContract,
+    ::testing::Values(
+        SlurmCase{"OurDrain", {"update", "w-0", "DRAIN", "slurm-operator: x"}, {NodeFlag::kIdle}, "", true},
+        SlurmCase{"AnonymousDrain", {"update", "w-0", "DRAIN", "because"}, {NodeFlag::kIdle}, "", false},
+        SlurmCase{"LiftsOurs", {"update", "w-0", "UNDRAIN", ""}, {NodeFlag::kIdle, NodeFlag::kDrain}, kOurs, true},
+        SlurmCase{"LiftsAPersons", {"update", "w-0", "UNDRAIN", ""}, {NodeFlag::kIdle, NodeFlag::kDrain}, kPersons, false},
+        SlurmCase{"ResumesAPersonsDown", {"update", "w-0", "RESUME", ""}, {NodeFlag::kDown}, kPersons, false},
+        SlurmCase{"ReplacesAPersonsReason", {"update", "w-0", "DRAIN", "slurm-operator: x"}, {NodeFlag::kDown}, kPersons, false},
+        SlurmCase{"KeepsAPersonsReason", {"update", "w-0", "DRAIN", kPersons}, {NodeFlag::kDown}, kPersons, true},
+        SlurmCase{"Idle", {"update", "w-0", "IDLE", ""}, {NodeFlag::kIdle}, "", false},
+        SlurmCase{"Down", {"update", "w-0", "DOWN", "slurm-operator: x"}, {NodeFlag::kIdle}, "", false},
+        SlurmCase{"Comment", {"update", "w-0", "", ""}, {NodeFlag::kAllocated}, "", true},
+        SlurmCase{"RemovesOurs", {"delete", "w-0", "", ""}, {NodeFlag::kDown}, kOurs, true},
+        SlurmCase{"RemovesTheLost", {"delete", "w-0", "", ""}, {NodeFlag::kDown}, "Not responding", true},
+        SlurmCase{"RemovesAPersons", {"delete", "w-0", "", ""}, {NodeFlag::kDown}, kPersons, false},
+        SlurmCase{"RemovesTheBusy", {"delete", "w-0", "", ""}, {NodeFlag::kAllocated}, "", false}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace capstan::op::nodeset
