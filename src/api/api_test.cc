@@ -25,8 +25,7 @@ std::string ReadSource(const std::string& path) {
   return text.str();
 }
 
-// --- Generated files
-// -----------------------------------------------------------------------------------------------------
+// --- Generated files -------------------------------------------------------------------------------------------------
 
 TEST(GeneratedFiles, DefinitionsAreThoseOfTheTables) {
   for (const KindInfo& kind : Kinds()) {
@@ -58,8 +57,7 @@ TEST(GeneratedFiles, JsonSaysTheSameAsYaml) {
   }
 }
 
-// --- Defaults
-// ------------------------------------------------------------------------------------------------------------
+// --- Defaults --------------------------------------------------------------------------------------------------------
 
 TEST(Defaults, NodeSetWithNothingGivenIsComplete) {
   const NodeSetSpec spec = WithDefaults(NodeSetSpec());
@@ -122,8 +120,7 @@ TEST(Defaults, HighAvailabilityCountsTheFirst) {
   EXPECT_EQ(WithDefaults(external).Replicas(), 1);
 }
 
-// --- Structs
-// -------------------------------------------------------------------------------------------------------------
+// --- Structs ---------------------------------------------------------------------------------------------------------
 
 TEST(Controller, IsNamedByItsSpecOrItself) {
   const Result<Controller> derived = json::Decode<Controller>(R"({"metadata":{"name":"slurm","namespace":"hpc"}})");
@@ -179,8 +176,7 @@ TEST(Duration, ReadsWhatGoWrites) {
   }
 }
 
-// --- Conditions
-// ----------------------------------------------------------------------------------------------------------
+// --- Conditions ------------------------------------------------------------------------------------------------------
 
 constexpr Time kNoon{std::chrono::hours(12)};
 constexpr Time kLater{std::chrono::hours(13)};

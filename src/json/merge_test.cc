@@ -18,6 +18,8 @@ TEST(Canonical, GivesOneTextForOneMeaning) {
   EXPECT_EQ(*Canonical(R"( {"b": [3, 1.0, 1e2, 0.50], "a": {"y": null, "x": "\u00e9\/"}, "a": {"z": -0} } )"),
             R"({"a":{"z":0},"b":[3,1,100,0.5]})");
   EXPECT_EQ(*Canonical("18446744073709551615"), "18446744073709551615");
+  EXPECT_EQ(*Canonical("[3e660,-3e660,0e400]"), "[1e999,-1e999,0]");
+  EXPECT_EQ(*Canonical("[105e66,1.05e68]"), "[1.05e+68,1.05e+68]");
   EXPECT_FALSE(Canonical("{"));
   EXPECT_FALSE(Canonical("{} {}"));
   EXPECT_FALSE(Canonical(std::string(129, '[') + std::string(129, ']')));
@@ -84,8 +86,7 @@ TEST(JsonPatch, EscapesPointersAndText) {
                           R"({"op":"add","path":"/x/-","value":{}}])");
 }
 
-// --- Strategic merge
-// -------------------------------------------------------------------------------------------------
+// --- Strategic merge -------------------------------------------------------------------------------------------------
 
 constexpr MergeKey kByName[] = {{"name", ""}};
 constexpr MergeKey kByPort[] = {{"port", ""}, {"protocol", "TCP"}};

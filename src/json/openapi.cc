@@ -149,8 +149,7 @@ object OfObject(const Schema& table) {
   return schema;
 }
 
-// --- Reference
-// -----------------------------------------------------------------------------------------------------------
+// --- Reference -------------------------------------------------------------------------------------------------------
 
 std::string TypeWords(const Type& type, bool plural) {
   const auto word = [&](std::string_view one, std::string_view many) { return std::string(plural ? many : one); };

@@ -14,11 +14,18 @@ namespace {
 
 void AppendNumber(std::string& out, double number) {
   char buffer[32];
-  constexpr double kExact = 9007199254740992.0;
-  if (number == std::trunc(number) && std::abs(number) < kExact) {
+  // Boost reads 105e66 and 1.05e68 as neighbours; 15 digits are what both agree in.
+  constexpr int kDigits = 15;
+  constexpr double kExact = 1e15;
+  if (std::isnan(number)) {
+    out += '0';  // what Boost makes of 0e400
+  } else if (std::isinf(number)) {
+    // The text had more than a double holds. Still a number, still too large, for whoever reads it next.
+    out += number < 0 ? "-1e999" : "1e999";
+  } else if (number == std::trunc(number) && std::abs(number) < kExact) {
     out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, int64_t(number)).ptr);
   } else {
-    out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, number).ptr);
+    out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::general, kDigits).ptr);
   }
 }
 

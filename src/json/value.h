@@ -26,7 +26,7 @@ Result<Value> Parse(std::string_view text);
 // `raw` as a tree; absent (empty) gives an empty object.
 Result<Value> ParseObject(const Raw& raw, std::string_view what);
 
-// As text without white space. Keys in the order they have.
+// As text without white space. Keys in the order they have. Numbers with a fraction keep 15 digits.
 std::string Serialize(const Value& value);
 
 // As text in which equal values are equal: keys sorted by bytes, numbers written one way.

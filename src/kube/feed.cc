@@ -37,8 +37,7 @@ struct MetadataOnly {
 
 }  // namespace
 
-// --- Hearing
-// -----------------------------------------------------------------------------------------------------------
+// --- Hearing ---------------------------------------------------------------------------------------------------------
 
 Result<WatchEvent> Feed::Take(std::string_view line, size_t readable, Tick now) {
   auto decoded = store_.DecodeEvent(line, readable);
@@ -153,8 +152,7 @@ void Feed::Drop(const json::ObjectMeta& gone) {
   });
 }
 
-// --- The frontier
-// ------------------------------------------------------------------------------------------------------
+// --- The frontier ----------------------------------------------------------------------------------------------------
 
 void Feed::Advance(uint64_t version) {
   if (version <= frontier_) return;
@@ -185,8 +183,7 @@ std::optional<Tick> Feed::RelistDue() const {
   return oldest ? std::optional(*oldest + kUnconfirmed) : std::nullopt;
 }
 
-// --- Lists
-// -------------------------------------------------------------------------------------------------------------
+// --- Lists -----------------------------------------------------------------------------------------------------------
 
 void Feed::BeginList() {
   ++list_;
@@ -272,8 +269,7 @@ std::vector<Key> Feed::KeysInScope(bool unlisted_only) const {
   return keys;
 }
 
-// --- Own writes
-// --------------------------------------------------------------------------------------------------------
+// --- Own writes ------------------------------------------------------------------------------------------------------
 
 bool Feed::Answered(std::unique_ptr<AnyObject> object, Tick now) {
   const json::ObjectMeta& meta = object->meta();

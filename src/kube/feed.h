@@ -25,8 +25,7 @@ class Feed {
   AnyStore& store() const { return store_; }
   const std::string& ns() const { return ns_; }  // "" when all
 
-  // --- What the Watcher hears
-  // --------------------------------------------------------------------------------------
+  // --- What the Watcher hears ----------------------------------------------------------------------------------------
 
   // One line of a watch: decodes it, puts what it says into the store and returns it. `readable` bytes from
   // line.data() on may be read (json::Decoder). An object that cannot be decoded is counted and logged, and
@@ -43,8 +42,7 @@ class Feed {
   // The server said something that proves the connection alive, or accepted a watch from the frontier on.
   void Heard(Tick now) { heard_at_ = now; }
 
-  // --- What is known
-  // -----------------------------------------------------------------------------------------------
+  // --- What is known -------------------------------------------------------------------------------------------------
 
   uint64_t frontier() const { return frontier_; }
   bool listing() const { return listing_; }

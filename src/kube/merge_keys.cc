@@ -17,8 +17,7 @@ constexpr MergeKey kPort[] = {{"port", ""}, {"protocol", "TCP"}};
 constexpr MergeKey kSpread[] = {{"topologyKey", ""}, {"whenUnsatisfiable", "DoNotSchedule"}};
 constexpr MergeKey kUid[] = {{"uid", ""}};
 
-// --- Containers
-// --------------------------------------------------------------------------------------------------------
+// --- Containers ------------------------------------------------------------------------------------------------------
 
 constexpr Name kVariableSources[] = {"value", "valueFrom"};
 constexpr Name kVariableKnown[] = {"name", "value", "valueFrom"};
@@ -90,8 +89,7 @@ constexpr Name kContainerKnown[] = {"name",
                                     "tty"};
 constexpr MergeShape kContainer{.fields = kContainerFields, .known = kContainerKnown};
 
-// --- Pods
-// --------------------------------------------------------------------------------------------------------------
+// --- Pods ------------------------------------------------------------------------------------------------------------
 
 constexpr MergeField kPodTermFields[] = {
     {.name = "requiredDuringSchedulingIgnoredDuringExecution", .append = true},
@@ -180,8 +178,7 @@ constexpr MergeField kMetadataFields[] = {{.name = "finalizers", .append = true}
                                           {.name = "ownerReferences", .keys = kUid}};
 constexpr MergeShape kMetadata{.fields = kMetadataFields};
 
-// --- Others
-// ------------------------------------------------------------------------------------------------------------
+// --- Others ----------------------------------------------------------------------------------------------------------
 
 constexpr Name kServicePortKnown[] = {"name", "protocol", "appProtocol", "port", "targetPort", "nodePort"};
 constexpr MergeShape kServicePort{.fields = {}, .known = kServicePortKnown};

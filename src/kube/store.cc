@@ -42,8 +42,7 @@ AnyStore::AnyStore(std::string name) : name_(std::move(name)) {
 }
 AnyStore::~AnyStore() = default;
 
-// --- Feeds
-// -------------------------------------------------------------------------------------------------------------
+// --- Feeds -----------------------------------------------------------------------------------------------------------
 
 Feed& AnyStore::AddFeed(std::string_view ns) {
   for (const auto& feed : feeds_) {
@@ -94,8 +93,7 @@ void AnyStore::AskRelist() {
   for (const auto& feed : feeds_) feed->AskRelist();
 }
 
-// --- Own writes
-// --------------------------------------------------------------------------------------------------------
+// --- Own writes ------------------------------------------------------------------------------------------------------
 
 Result<bool> AnyStore::Answered(std::string_view object_json, Tick now) {
   CAPSTAN_TRY(std::unique_ptr<AnyObject> object, DecodeObject(object_json));
@@ -112,8 +110,7 @@ void AnyStore::Deleted(const Key& key, std::string_view uid, Tick now) {
   if (Feed* feed = FeedFor(key.ns)) feed->Deleted(key, uid, now);
 }
 
-// --- Reading
-// -----------------------------------------------------------------------------------------------------------
+// --- Reading ---------------------------------------------------------------------------------------------------------
 
 const AnyObject* AnyStore::FindAny(std::string_view ns, std::string_view name) const {
   const size_t at = Place(ns, name);
@@ -156,8 +153,7 @@ AnyStore::Counts AnyStore::counts() const {
   return counts;
 }
 
-// --- Changing
-// ----------------------------------------------------------------------------------------------------------
+// --- Changing --------------------------------------------------------------------------------------------------------
 
 size_t AnyStore::Place(std::string_view ns, std::string_view name) const {
   const auto key = [](const Entry& entry) { return KeyView(entry.meta()); };

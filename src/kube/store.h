@@ -69,8 +69,7 @@ class AnyStore {
   // At most one; it outlives the store or is removed with nullptr.
   void SetListener(StoreListener* listener) { listener_ = listener; }
 
-  // --- What is watched
-  // ---------------------------------------------------------------------------------------------
+  // --- What is watched -----------------------------------------------------------------------------------------------
 
   // A place that one Watcher writes to: the objects of namespace `ns`, or all with "". The store owns it.
   // REQUIRES: scopes do not overlap. Asking again for the same scope returns the same feed.
@@ -97,8 +96,7 @@ class AnyStore {
   // Asks every feed for a complete list, soon. While one is under way, a further one follows.
   void AskRelist();
 
-  // --- What we did ourselves
-  // ---------------------------------------------------------------------------------------
+  // --- What we did ourselves -----------------------------------------------------------------------------------------
 
   // The object as the answer to our write had it. True when it now shows; false when what is known is as new,
   // when its UID was deleted by us, or when its namespace is not watched. kInvalid: not an object of this
@@ -109,8 +107,7 @@ class AnyStore {
   // now.
   void Deleted(const Key& key, std::string_view uid, Tick now);
 
-  // --- Figures
-  // -----------------------------------------------------------------------------------------------------
+  // --- Figures -------------------------------------------------------------------------------------------------------
   struct Counts {
     size_t objects = 0;
     size_t provisional = 0;    // own answers that the watch has not confirmed yet

@@ -115,8 +115,7 @@ TEST_F(StoreTest, ANamesakeIsAnotherObject) {
   EXPECT_EQ(store.Find({"ns", "a"})->metadata.uid, "a2");
 }
 
-// --- Own answers
-// -------------------------------------------------------------------------------------------------------
+// --- Own answers -----------------------------------------------------------------------------------------------------
 
 TEST_F(StoreTest, OwnWritesShowAtOnce) {
   Listed({Make("a", 5)}, 9);
@@ -229,8 +228,7 @@ TEST_F(StoreTest, AnAnswerThatIsNoObjectIsRefused) {
   EXPECT_EQ(store.Answered("{", now).error().code(), Code::kInvalid);
 }
 
-// --- Own deletes
-// -------------------------------------------------------------------------------------------------------
+// --- Own deletes -----------------------------------------------------------------------------------------------------
 
 TEST_F(StoreTest, OwnDeletesShowAtOnceAndStay) {
   Listed({Make("a", 5), Make("b", 6)}, 9);
@@ -287,8 +285,7 @@ TEST_F(StoreTest, AnUnconfirmedDeleteAsksForAList) {
   EXPECT_EQ(feed.RelistDue(), std::nullopt);
 }
 
-// --- Lists
-// -------------------------------------------------------------------------------------------------------------
+// --- Lists -----------------------------------------------------------------------------------------------------------
 
 TEST_F(StoreTest, ADeleteLostAcrossARelistIsFound) {
   Listed({Make("a", 5), Make("b", 6)}, 9);
@@ -427,8 +424,7 @@ TEST_F(StoreTest, ErrorEventsCarryTheirStatus) {
   EXPECT_EQ(event->error->code(), Code::kGone);
 }
 
-// --- Reading
-// -----------------------------------------------------------------------------------------------------------
+// --- Reading ---------------------------------------------------------------------------------------------------------
 
 TEST_F(StoreTest, IteratesByNamespaceThenName) {
   Thing other = Make("a", 3);

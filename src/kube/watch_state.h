@@ -72,8 +72,7 @@ class WatchState {
   Tick not_before() const { return not_before_; }
   Step Next();
 
-  // --- What came of the step
-  // -----------------------------------------------------------------------------------------
+  // --- What came of the step -----------------------------------------------------------------------------------------
 
   void Opened(Tick now);
   // A line was taken. False: the stream is of no more use, close it.

@@ -37,7 +37,7 @@ std::vector<plan::Reconciler> Reconcilers() {
        .resource = &kRestApis,
        .decide = &restapi::Decide,
        .prunes = {&kube::kDeployments, &kube::kServices}},
-      {.kind = "nodeset", .resource = &kNodeSets, .decide = &nodeset::Decide, .prunes = {}},
+      {.kind = "nodeset", .resource = &kNodeSets, .decide = &nodeset::Decide, .prunes = {&kube::kConfigMaps}},
       {.kind = "accounting", .resource = &kAccountings, .decide = &later::DecideAccounting, .prunes = {}},
       {.kind = "loginset", .resource = &kLoginSets, .decide = &later::DecideLoginSet, .prunes = {}},
       {.kind = "token", .resource = &kTokens, .decide = &later::DecideToken, .prunes = {}},

@@ -80,8 +80,7 @@ Task<void> Engine::Stop() {
   co_await group_.Join();
 }
 
-// --- What wakes keys
-// -----------------------------------------------------------------------------------------------------
+// --- What wakes keys -------------------------------------------------------------------------------------------------
 
 Engine::State& Engine::StateOf(const Key& key) {
   auto& state = states_[key];
@@ -134,8 +133,7 @@ void Engine::ActionEnded(const Key& key, const Action& action) {
   WakeKey(key, kube::Priority::kUrgent);
 }
 
-// --- Deciding
-// ------------------------------------------------------------------------------------------------------------
+// --- Deciding --------------------------------------------------------------------------------------------------------
 
 Task<void> Engine::DecideLoop() {
   while (true) {

@@ -65,8 +65,7 @@ std::unexpected<Error> NameConflict(const ObjectRef& ref) {
                                         " exists and belongs to something else; rename or remove one of the two");
 }
 
-// --- Apply
-// -------------------------------------------------------------------------------------------------------------
+// --- Apply -----------------------------------------------------------------------------------------------------------
 
 class ApplyEffect final : public Effect {
  public:
@@ -137,8 +136,7 @@ class ApplyEffect final : public Effect {
   Ownership owner_;
 };
 
-// --- Create
-// ------------------------------------------------------------------------------------------------------------
+// --- Create ----------------------------------------------------------------------------------------------------------
 
 class CreateEffect final : public Effect {
  public:
@@ -175,8 +173,7 @@ class CreateEffect final : public Effect {
   std::string owner_uid_;
 };
 
-// --- MergePatch
-// --------------------------------------------------------------------------------------------------------
+// --- MergePatch ------------------------------------------------------------------------------------------------------
 
 class MergePatchEffect final : public Effect {
  public:
@@ -208,8 +205,7 @@ class MergePatchEffect final : public Effect {
   std::string patch_;
 };
 
-// --- Delete
-// ------------------------------------------------------------------------------------------------------------
+// --- Delete ----------------------------------------------------------------------------------------------------------
 
 class DeleteEffect final : public Effect {
  public:
@@ -255,8 +251,7 @@ class DeleteEffect final : public Effect {
   std::string resource_version_;
 };
 
-// --- Keys
-// --------------------------------------------------------------------------------------------------------------
+// --- Keys ------------------------------------------------------------------------------------------------------------
 
 class CreateKeySecretEffect final : public Effect {
  public:

@@ -109,8 +109,7 @@ void SlurmClusters::ExpectChange(const std::string& cluster, const std::vector<s
   if (const auto source = Find(cluster)) source->ExpectChange(nodes, loop_.Now() + kExpectFor);
 }
 
-// --- Token
-// ---------------------------------------------------------------------------------------------------------------
+// --- Token -----------------------------------------------------------------------------------------------------------
 
 Task<void> SlurmClusters::Begin(std::string cluster) {
   const Entry* begun = entries_.at(cluster).get();
@@ -181,8 +180,7 @@ Result<Secret> SlurmClusters::Sign(const std::string& cluster, Duration lifetime
   return slurm::SignToken(claims, entry.key);
 }
 
-// --- Reads
-// ---------------------------------------------------------------------------------------------------------------
+// --- Reads -----------------------------------------------------------------------------------------------------------
 
 void SlurmClusters::Heard(const std::string& cluster) {
   const auto found = entries_.find(cluster);

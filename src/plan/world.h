@@ -123,8 +123,7 @@ class World {
 
   SlurmView Slurm(const std::string& cluster) const;
 
-  // --- What is asked, and what happened
-  // --------------------------------------------------------------------------------
+  // --- What is asked, and what happened ------------------------------------------------------------------------------
 
   // The answer to a question, at most `max_age` old if it could be had; see question.h.
   template <class Q>

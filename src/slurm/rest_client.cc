@@ -180,8 +180,7 @@ async::Task<Result<void>> RestClient::Negotiate(async::Deadline deadline) {
                  "slurmrestd offers none of the API versions Capstan speaks (" + tried + "); Slurm 24.11 to 26.05 do");
 }
 
-// --- Lists
-// ----------------------------------------------------------------------------------------------------------
+// --- Lists -----------------------------------------------------------------------------------------------------------
 
 template <class Record>
 async::Task<Result<RestClient::List<Record>>> RestClient::ReadListOnce(std::string path, std::string array,
@@ -259,8 +258,7 @@ async::Task<Result<RestClient::List<Job>>> RestClient::Jobs(int64_t update_time,
   co_return list;
 }
 
-// --- Single calls
-// ---------------------------------------------------------------------------------------------------
+// --- Single calls ----------------------------------------------------------------------------------------------------
 
 async::Task<Result<std::optional<Node>>> RestClient::NodeNamed(std::string name, async::Deadline deadline) {
   CAPSTAN_CO_CHECK_OK(CheckName(name));

@@ -85,8 +85,7 @@ void RestSource::ExpectChange(std::span<const std::string> nodes, Tick until) {
   poked_.Set();
 }
 
-// --- Polling
-// --------------------------------------------------------------------------------------------------------
+// --- Polling ---------------------------------------------------------------------------------------------------------
 
 async::Task<void> RestSource::Run() {
   while (true) {
@@ -218,8 +217,7 @@ async::Task<Result<Incarnation>> RestSource::ReadIncarnation(async::Deadline dea
   co_return incarnation_;
 }
 
-// --- Publishing
-// -----------------------------------------------------------------------------------------------------
+// --- Publishing ------------------------------------------------------------------------------------------------------
 
 // Publishes list_, which was read or confirmed by the read of that number. Single reads that began before it
 // are forgotten, later ones stay in front of it.
@@ -300,8 +298,7 @@ void RestSource::Notify() {
   for (Entry* entry : std::vector<Entry*>(subscribers_.begin(), subscribers_.end())) entry->changed();
 }
 
-// --- Fresh reads and writes
-// -----------------------------------------------------------------------------------------
+// --- Fresh reads and writes ------------------------------------------------------------------------------------------
 
 async::Task<Result<FreshNodes>> RestSource::ReadNodes(std::vector<std::string> names, async::Deadline deadline) {
   std::ranges::sort(names);

@@ -154,8 +154,7 @@ UpdateBody ToBody(const NodeUpdate& update) {
   return body;
 }
 
-// --- Tables
-// ---------------------------------------------------------------------------------------------------------
+// --- Tables ----------------------------------------------------------------------------------------------------------
 
 const json::Schema& Number::Schema() {
   static const json::Schema schema = json::Object<Number>({

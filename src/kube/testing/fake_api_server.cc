@@ -122,8 +122,7 @@ void FakeApiServer::Schedule(Duration wait, std::function<void()> call) {
   timers_.insert(*place);
 }
 
-// --- The wire
-// ----------------------------------------------------------------------------------------------------------
+// --- The wire --------------------------------------------------------------------------------------------------------
 
 std::optional<net::Response> FakeApiServer::DrawRefusal() {
   if (Draw(faults.throttled))
@@ -192,8 +191,7 @@ async::Task<Result<std::unique_ptr<net::BodyStream>>> FakeApiServer::Open(net::R
   co_return std::make_unique<FixedBody>(std::move(*refusal));
 }
 
-// --- Reads
-// -------------------------------------------------------------------------------------------------------------
+// --- Reads -----------------------------------------------------------------------------------------------------------
 
 Answered<FakeTarget> FakeApiServer::Resolve(const net::Request& request) {
   auto target = FakeTarget::Parse(request.target, objects_);
@@ -293,8 +291,7 @@ std::unique_ptr<net::BodyStream> FakeApiServer::Watch(const FakeTarget& target, 
   return std::make_unique<FakeWatch>(*this, std::move(watch));
 }
 
-// --- Writes
-// ------------------------------------------------------------------------------------------------------------
+// --- Writes ----------------------------------------------------------------------------------------------------------
 
 net::Response FakeApiServer::Write(const FakeTarget& target, const net::Request& request) {
   const uint64_t before = objects_.version();
@@ -424,8 +421,7 @@ Answered<json::Value> FakeApiServer::Evict(const FakeTarget& target, json::Value
   return SuccessStatus("");
 }
 
-// --- The rest of the world
-// ---------------------------------------------------------------------------------------------
+// --- The rest of the world -------------------------------------------------------------------------------------------
 
 json::Value FakeApiServer::Put(const Resource& resource, std::string_view text, std::string_view subresource,
                                std::string_view manager) {

@@ -73,8 +73,7 @@ class FakeApiServer final : public net::Transport {
   Duration bookmark_interval = 60s;
   bool streaming_lists = true;  // false: answers sendInitialEvents with 422, as older servers do
 
-  // --- What was asked
-  // ------------------------------------------------------------------------------------------------
+  // --- What was asked ------------------------------------------------------------------------------------------------
   const std::vector<ApiWrite>& writes() const { return writes_; }
   void ForgetWrites() { writes_.clear(); }
   uint64_t reads() const { return reads_; }
@@ -89,8 +88,7 @@ class FakeApiServer final : public net::Transport {
   // Asked before each eviction; false: a budget says not now (429).
   std::function<bool(const json::Value& pod)> may_evict;
 
-  // --- The rest of the world, without faults and latency
-  // ---------------------------------------------------------------
+  // --- The rest of the world, without faults and latency -------------------------------------------------------------
 
   // Creates the object, or replaces it but for its status; with `subresource` "status" the status alone.
   // `manager` is who did it. REQUIRES: valid JSON, an accepted write. Returns it as it is.
@@ -107,8 +105,7 @@ class FakeApiServer final : public net::Transport {
   // Puts etcd back to a backup, which cuts all watches.
   void Restore(const FakeObjects::Backup& backup);
 
-  // --- net::Transport
-  // --------------------------------------------------------------------------------------------------
+  // --- net::Transport ------------------------------------------------------------------------------------------------
   async::Task<Result<net::Response>> Send(net::Request request, async::Deadline deadline) override;
   async::Task<Result<std::unique_ptr<net::BodyStream>>> Open(net::Request request, async::Deadline deadline) override;
 

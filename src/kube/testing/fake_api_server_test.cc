@@ -259,8 +259,7 @@ TEST_F(FakeApiServerTest, ScalesEvictsAndBinds) {
   EXPECT_TRUE(Wait(loop, client.Evict(a, {}, loop.After(1min))));
 }
 
-// --- Watches
-// -----------------------------------------------------------------------------------------------------------
+// --- Watches ---------------------------------------------------------------------------------------------------------
 
 class FakeWatchTest : public FakeApiServerTest {
  protected:
@@ -415,8 +414,7 @@ TEST_F(FakeWatchTest, WhateverBefallsTheWireTheStoreAgreesInTheEnd) {
   }
 }
 
-// --- Faults
-// ------------------------------------------------------------------------------------------------------------
+// --- Faults ----------------------------------------------------------------------------------------------------------
 
 TEST_F(FakeApiServerTest, ALostAnswerLeavesTheEffect) {
   server.faults.lost_answer = 100;

@@ -153,8 +153,7 @@ std::string FakeObjects::NewUid() {
          hex.substr(20, 12);
 }
 
-// --- Writes
-// ------------------------------------------------------------------------------------------------------------
+// --- Writes ----------------------------------------------------------------------------------------------------------
 
 Answered<json::Value> FakeObjects::Create(FakeTable& table, std::string_view ns, json::Value value,
                                           const FieldManager& manager) {
@@ -310,8 +309,7 @@ void FakeObjects::Remove(FakeTable& table, const Key& key) {
   CollectLater();
 }
 
-// --- Deleting
-// ----------------------------------------------------------------------------------------------------------
+// --- Deleting --------------------------------------------------------------------------------------------------------
 
 Answered<std::optional<json::Value>> FakeObjects::Delete(FakeTable& table, const Key& key, const Deletion& deletion) {
   const auto at = table.objects.find(key);
@@ -391,8 +389,7 @@ void FakeObjects::Orphan(const std::string& owner_uid) {
   }
 }
 
-// --- Collecting
-// --------------------------------------------------------------------------------------------------------
+// --- Collecting ------------------------------------------------------------------------------------------------------
 
 void FakeObjects::CollectLater() {
   if (std::exchange(collecting_, true)) return;

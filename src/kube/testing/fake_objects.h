@@ -76,8 +76,7 @@ class FakeObjects {
   const json::Value* Find(const Resource& resource, const Key& key) const;
   uint64_t version() const { return version_; }
 
-  // --- Writes
-  // ------------------------------------------------------------------------------------------------------
+  // --- Writes --------------------------------------------------------------------------------------------------------
   // All return the object as it is afterwards. A write that changes nothing keeps its resourceVersion.
 
   Answered<json::Value> Create(FakeTable& table, std::string_view ns, json::Value object, const FieldManager& manager);
@@ -92,8 +91,7 @@ class FakeObjects {
   // The object while it ends; nullopt when it is gone at once.
   Answered<std::optional<json::Value>> Delete(FakeTable& table, const Key& key, const Deletion& deletion);
 
-  // --- The rest of the world
-  // -------------------------------------------------------------------------------------------
+  // --- The rest of the world -----------------------------------------------------------------------------------------
 
   // How long after its deletion began a pod is gone, as its kubelet has it; nullopt: never, its node is away.
   // Without it a second, at most the grace period.

@@ -112,8 +112,7 @@ bool IsIdentity(const FieldPath& path) {
   return path[0] == "f:metadata" && (path.size() < 2 || std::ranges::find(kMetadata, path[1]) != kMetadata.end());
 }
 
-// --- Merging
-// -----------------------------------------------------------------------------------------------------------
+// --- Merging ---------------------------------------------------------------------------------------------------------
 
 void Merge(json::Value& live, const json::Value& config, std::string_view field);
 

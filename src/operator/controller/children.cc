@@ -38,8 +38,7 @@ bool IsPersistent(const api::ControllerSpec& spec) {
   return !spec.persistence || spec.persistence->enabled.value_or(true);
 }
 
-// --- Pod
-// ---------------------------------------------------------------------------------------------------------------
+// --- Pod -------------------------------------------------------------------------------------------------------------
 
 JsonObject ConfigVolume(const api::Controller& controller) {
   const api::ControllerSpec& spec = controller.spec;
@@ -123,8 +122,7 @@ Metadata PodMetadata(const api::Controller& controller, const PodHashes& hashes)
   return metadata;
 }
 
-// --- State
-// -------------------------------------------------------------------------------------------------------------
+// --- State -----------------------------------------------------------------------------------------------------------
 
 // Kubernetes takes no claim without a size and a mode, so those who say nothing get a small one.
 Result<JsonObject> StateClaim(const api::Persistence& persistence) {

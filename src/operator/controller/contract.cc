@@ -81,8 +81,7 @@ std::optional<std::string> Breach(const api::Controller& controller, const Call&
   return "a Controller never sends " + call.verb + " " + call.kind + " " + call.key.name;
 }
 
-// --- What done means
-// -----------------------------------------------------------------------------------------------------
+// --- What done means -------------------------------------------------------------------------------------------------
 
 namespace {
 

@@ -65,8 +65,7 @@ class Deciding {
   // Something wanted cannot be told now; what is there stays as it is.
   void KeepWhatIsThere() { plan_.children_complete = false; }
 
-  // --- The way to Slurm
-  // ------------------------------------------------------------------------------------------------
+  // --- The way to Slurm ----------------------------------------------------------------------------------------------
 
   // Through the oldest RestApi: of several, one that comes later must not turn everybody around.
   void ConnectSlurm() {
@@ -82,8 +81,7 @@ class Deciding {
         .server = render::RestApiUrl(*oldest), .token_secret = {ns_, key->name}, .token_key = key->key};
   }
 
-  // --- Configuration
-  // -----------------------------------------------------------------------------------------------------
+  // --- Configuration -------------------------------------------------------------------------------------------------
 
   // The configuration that is to be there: the new one, or, when there cannot be a new one, that published last.
   std::optional<PublishedConfig> Publish(const ConfigInputs& inputs) {
@@ -111,8 +109,7 @@ class Deciding {
     return published->data;
   }
 
-  // --- slurmctld
-  // ---------------------------------------------------------------------------------------------------------
+  // --- slurmctld -----------------------------------------------------------------------------------------------------
 
   void Services() {
     plan_.children.push_back(InternalService(controller_));
@@ -215,8 +212,7 @@ class Deciding {
     return true;
   }
 
-  // --- Who is in charge
-  // ----------------------------------------------------------------------------------------------------
+  // --- Who is in charge ----------------------------------------------------------------------------------------------
 
   // With several slurmctld, the Service leads to the one in charge; without an answer from Slurm, to the first.
   void LabelActive() {
@@ -252,8 +248,7 @@ class Deciding {
                .event = {}});
   }
 
-  // --- What is said about it
-  // -------------------------------------------------------------------------------------------------
+  // --- What is said about it -----------------------------------------------------------------------------------------
 
   const StatefulSet* Set() const { return world_.Find<StatefulSet>({ns_, ControllerName(name_)}); }
 

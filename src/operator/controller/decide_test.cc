@@ -389,8 +389,7 @@ TEST_F(ControllerTest, UnchangedWorldGivesTheSameStatusLater) {
   EXPECT_EQ(Look().status, first.status);
 }
 
-// --- High availability
-// -----------------------------------------------------------------------------------------------------
+// --- High availability -----------------------------------------------------------------------------------------------
 
 class HaTest : public ControllerTest {
  protected:

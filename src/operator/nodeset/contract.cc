@@ -112,8 +112,7 @@ std::optional<std::string> Breach(const SlurmCall& call, const std::optional<slu
   return std::nullopt;
 }
 
-// --- What done means
-// -----------------------------------------------------------------------------------------------------
+// --- What done means -------------------------------------------------------------------------------------------------
 
 namespace {
 

@@ -54,6 +54,7 @@ class Deciding {
     }
     for (const Worker* worker : scale_.kept) Keep(*worker);
     for (const Worker& worker : workers_) Label(worker);
+    if (spec_.ssh && *spec_.ssh->enabled) plan_.children.push_back(render::SshConfig(set_));
     CreateMissing();
     RemoveRecords();
     plan_.status = StatusOf({world_, set_, spec_, controller_, slurm_, workers_, scale_, revision_, render_error_});
@@ -79,8 +80,7 @@ class Deciding {
     return plan_.Add({.effect = plan::UpdateNode(verb, cluster_, std::move(update)), .reason = std::move(reason)});
   }
 
-  // --- Pods that are over
-  // ------------------------------------------------------------------------------------------------
+  // --- Pods that are over --------------------------------------------------------------------------------------------
 
   // Nothing of it runs, so nothing can be lost; the exact version that was seen is the proof.
   void RemoveEnded(const Worker& worker) {
@@ -94,8 +94,7 @@ class Deciding {
     plan_.Add(std::move(remove));
   }
 
-  // --- Scale-in
-  // ------------------------------------------------------------------------------------------------------------
+  // --- Scale-in ------------------------------------------------------------------------------------------------------
 
   // Who goes depends on who is busy: a new choice is made on what Slurm said after it became necessary, so that a
   // worker that has just got a job is not drained for nothing. Not for ever: a drain costs no job.
@@ -182,8 +181,7 @@ class Deciding {
     plan_.Add(std::move(remove));
   }
 
-  // --- Workers that stay
-  // -----------------------------------------------------------------------------------------------------
+  // --- Workers that stay ---------------------------------------------------------------------------------------------
 
   void Keep(const Worker& worker) {
     if (worker.condemned()) Annotate("uncordon", worker, "null", "the worker is wanted again");
@@ -218,8 +216,7 @@ class Deciding {
                .reason = protect ? "jobs run here" : "no job runs here any more"});
   }
 
-  // --- Scale-out
-  // -------------------------------------------------------------------------------------------------------------
+  // --- Scale-out -----------------------------------------------------------------------------------------------------
 
   void CreateMissing() {
     if (controller_ == nullptr || controller_->metadata.deleting() || !render_error_.empty()) return;
@@ -244,8 +241,7 @@ class Deciding {
     }
   }
 
-  // --- Records without a worker
-  // --------------------------------------------------------------------------------------------------
+  // --- Records without a worker --------------------------------------------------------------------------------------
 
   // Only what we took out of service, or nobody hears of, goes; and only while no pod, present or about to be, bears
   // the name.

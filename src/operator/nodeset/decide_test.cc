@@ -343,6 +343,14 @@ TEST_F(NodeSetTest, WritesWhoStandsBehindARecord) {
   EXPECT_THAT(Acts(Look(1)), ElementsAre("note Slurm node slurm/main/w-0"));
 }
 
+TEST_F(NodeSetTest, WorkersWithSshGetTheirConfig) {
+  EXPECT_THAT(Look(0).children, IsEmpty());
+  set.spec.ssh = api::NodeSetSsh{.enabled = true, .sssd_conf_ref = {.name = "sssd", .key = "sssd.conf"}};
+  const plan::Plan plan = Look(0);
+  ASSERT_EQ(plan.children.size(), 1u);
+  EXPECT_EQ(plan.children[0].key.name, "w-ssh-config");
+}
+
 TEST_F(NodeSetTest, ADeletedNodeSetIsLeftToTheGarbageCollector) {
   Worker_(0, {NodeFlag::kIdle});
   set.metadata.deletion_timestamp = Time(900s);

@@ -43,8 +43,7 @@ void CountNodes(const Seen& seen, api::NodeSetStatus& status) {
   }
 }
 
-// --- Words
-// ---------------------------------------------------------------------------------------------------------------
+// --- Words -----------------------------------------------------------------------------------------------------------
 
 // Why a worker is not in service although its pod runs, for a person; empty when it is, or will be by itself.
 std::string NodeTrouble(const Worker& worker) {

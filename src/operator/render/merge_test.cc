@@ -77,8 +77,7 @@ TEST(MergeService, RefusesPortsThatCollide) {
             "spec.service.spec.ports: the number 6817 is taken by another port of this Service");
 }
 
-// --- Metadata
-// --------------------------------------------------------------------------------------------------------------
+// --- Metadata --------------------------------------------------------------------------------------------------------
 
 TEST(Metadata, ClientsBookkeepingIsNotInherited) {
   json::ObjectMeta meta;
@@ -99,8 +98,7 @@ TEST(Metadata, WhatIsAddedLaterWins) {
   EXPECT_EQ(metadata, (Metadata{{{"a", "2"}}, {{"b", "3"}}}));
 }
 
-// --- Conditions
-// --------------------------------------------------------------------------------------------------------------
+// --- Conditions ------------------------------------------------------------------------------------------------------
 
 TEST(Conditions, KeepTheirTimeWhileTheyStand) {
   const Time start = *ParseRfc3339("2026-11-21T08:00:00Z");

@@ -12,15 +12,13 @@ namespace capstan::op::render {
 inline constexpr int kSlurmUser = 401;  // user and group that Slurm runs as in the images
 inline constexpr int kNobodyUser = 65534;
 
-// --- Probes: what the kubelet asks; the numbers are those of all of Slurm's daemons
-// --------------------------------------
+// --- Probes: what the kubelet asks; the numbers are those of all of Slurm's daemons ----------------------------------
 JsonObject HttpProbe(std::string_view path, std::string_view port);
 JsonObject TcpProbe(int port);
 // The same probe as one that kills: six failures, ten seconds apart.
 JsonObject Patient(JsonObject probe);
 
-// --- Volumes
-// -------------------------------------------------------------------------------------------------------------
+// --- Volumes ---------------------------------------------------------------------------------------------------------
 JsonObject EmptyDir(std::string_view name);
 JsonObject MemoryDir(std::string_view name);
 JsonObject ClaimVolume(std::string_view name, std::string_view claim);
@@ -33,8 +31,7 @@ JsonObject WholeConfigMap(std::string_view config_map);
 JsonObject Mount(std::string_view volume, std::string_view path, bool read_only = false);
 JsonObject FileMount(std::string_view volume, std::string_view path, std::string_view file);  // read only
 
-// --- Containers
-// ----------------------------------------------------------------------------------------------------------
+// --- Containers ------------------------------------------------------------------------------------------------------
 JsonObject Variable(std::string_view name, std::string_view value);
 JsonObject ContainerPort(std::string_view name, int number);
 

@@ -39,8 +39,7 @@ std::string SshdText(const api::NodeSet& set) {
          set.spec.ssh->extra_sshd_config + "\n";
 }
 
-// --- How much of the machine the pod may use
-// ---------------------------------------------------------------------------
+// --- How much of the machine the pod may use -------------------------------------------------------------------------
 
 // The limit of `resource`: the container's, or else the pod's; null when there is none.
 const Json* LimitOf(const Json& container, const Json& pod_spec, std::string_view resource) {
@@ -75,8 +74,7 @@ Result<JsonArray> Environment(const api::NodeSet& set) {
   return JsonArray{std::move(topology), Variable("POD_CPUS", cpus), Variable("POD_MEMORY", memory)};
 }
 
-// --- Containers and volumes
-// --------------------------------------------------------------------------------------------
+// --- Containers and volumes ------------------------------------------------------------------------------------------
 
 JsonArray Mounts(const api::NodeSet& set) {
   JsonArray mounts{Mount("slurm-etc", "/etc/slurm", true), Mount("slurm-logfile", "/var/log/slurm")};
@@ -143,8 +141,7 @@ Result<JsonObject> BaseSpec(const api::NodeSet& set, const api::Controller& cont
   return spec;
 }
 
-// --- The pod
-// -------------------------------------------------------------------------------------------------------------
+// --- The pod ---------------------------------------------------------------------------------------------------------
 
 // At most one worker on a Kubernetes node: two slurmd would both offer all of it.
 void KeepApart(Json& spec) {

@@ -115,8 +115,7 @@ TEST_F(WorkerPodTest, BadInputSaysWhere) {
   EXPECT_THAT(WorkerPod(set, controller, 0).error().message(), HasSubstr("resources.limits.cpu"));
 }
 
-// --- Revision
-// ------------------------------------------------------------------------------------------------------------
+// --- Revision --------------------------------------------------------------------------------------------------------
 
 TEST(Revision, EqualWishesAreEqualHoweverTheyAreWritten) {
   api::NodeSet one, other;

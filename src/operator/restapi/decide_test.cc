@@ -133,8 +133,7 @@ TEST_F(RestApiTest, ZeroReplicasSaysWhatThatMeans) {
   EXPECT_THAT(ConditionOf(Look(), "Ready"), HasSubstr("cannot reach Slurm"));
 }
 
-// --- Kinds that come later
-// ---------------------------------------------------------------------------------------------------
+// --- Kinds that come later -------------------------------------------------------------------------------------------
 
 template <class T>
 plan::Plan DecideLater(plan::Plan (*decide)(const plan::World&, const kube::Key&), T object) {

@@ -39,8 +39,7 @@ void FakeSlurm::Later(Duration wait, std::function<void()> work) {
   timers_.insert(*self);
 }
 
-// --- slurmd
-// ---------------------------------------------------------------------------------------------------------
+// --- slurmd ----------------------------------------------------------------------------------------------------------
 
 void FakeSlurm::StartSlurmd(SlurmdSpec spec) {
   const std::string name = spec.name;
@@ -125,8 +124,7 @@ void FakeSlurm::AwaitContact(const std::string& name) {
   });
 }
 
-// --- Jobs
-// -----------------------------------------------------------------------------------------------------------
+// --- Jobs ------------------------------------------------------------------------------------------------------------
 
 std::optional<int64_t> FakeSlurm::StartJob(JobSpec spec) {
   for (const std::string& name : spec.nodes) {
@@ -190,8 +188,7 @@ void FakeSlurm::KillJobsOn(const std::string& name) {
   }
 }
 
-// --- slurmctld
-// ------------------------------------------------------------------------------------------------------
+// --- slurmctld -------------------------------------------------------------------------------------------------------
 
 void FakeSlurm::StopController() { controller_up_ = false; }
 
