@@ -27,8 +27,7 @@ void Story::Add(const std::string& line) {
   if (echo_) std::fprintf(stderr, "%s\n", lines_.back().c_str());
 }
 
-// --- The operator's wire to slurmrestd
-// -----------------------------------------------------------------------------------
+// --- The operator's wire to slurmrestd -------------------------------------------------------------------------------
 
 void Cluster::SlurmWire::Note(const net::Request& request) {
   if (request.method == "GET" || !cluster_.on_slurm_write) return;
@@ -111,8 +110,7 @@ void Cluster::Written(const kube::testing::ApiWrite& write) {
   if (write.resource == kube::kDeployments) After(Between(200ms, 2s), [this] { SyncSlurmrestd(); });
 }
 
-// --- Users and administrators
-// --------------------------------------------------------------------------------------------
+// --- Users and administrators ----------------------------------------------------------------------------------------
 
 void Cluster::Install(int replicas) {
   api.Put(kube::kNamespaces, R"({"metadata":{"name":"slurm"}})");
@@ -196,8 +194,7 @@ void Cluster::RestartSlurmctld(Duration away, bool forgets) {
   });
 }
 
-// --- What there is
-// -------------------------------------------------------------------------------------------------------
+// --- What there is ---------------------------------------------------------------------------------------------------
 
 std::vector<std::string> Cluster::Workers() const {
   std::vector<std::string> names;
@@ -241,8 +238,7 @@ void Cluster::Forgive(const std::string& node) {
   for (const int64_t id : JobsOn(node)) forgiven_.insert(id);
 }
 
-// --- Scheduler and kubelets
-// ----------------------------------------------------------------------------------------------
+// --- Scheduler and kubelets ------------------------------------------------------------------------------------------
 
 const Value* Cluster::Living(const kube::Key& key, const std::string& uid) const {
   const Value* pod = api.Find(kube::kPods, key);
@@ -351,8 +347,7 @@ void Cluster::EndSlurmd(const std::string& host, const std::string& uid) {
   slurm.StopSlurmd(host);
 }
 
-// --- Workload controllers
-// ------------------------------------------------------------------------------------------------
+// --- Workload controllers --------------------------------------------------------------------------------------------
 
 void Cluster::Report(const kube::Resource& resource, const std::string& name, int ready) {
   api.Edit(resource, {kMain.ns, name}, "status", [&](Value& set) {
@@ -383,8 +378,7 @@ void Cluster::SyncSlurmrestd() {
   });
 }
 
-// --- Slurm's scheduler
-// ---------------------------------------------------------------------------------------------------
+// --- Slurm's scheduler -----------------------------------------------------------------------------------------------
 
 void Cluster::Schedule() {
   if (scheduling_ || queue_.empty()) return;

@@ -48,15 +48,17 @@ void Rules::Break(std::string what) {
   broken_ = std::move(what);
 }
 
-// --- Kubernetes
-// ----------------------------------------------------------------------------------------------------------
+// --- Kubernetes ------------------------------------------------------------------------------------------------------
 
 std::optional<std::string> Rules::ApiBreach(const kube::testing::ApiWrite& write) const {
   if (write.manager != op::kFieldManager && write.verb != "delete")
     return "it is not said that the operator writes this";
   if (IsOfRestApi(write)) return std::nullopt;
-  const op::controller::Call call{write.verb, std::string(write.resource.kind), write.key, write.subresource,
-                                  write.body};
+  op::controller::Call call{write.verb, std::string(write.resource.kind), write.key, write.subresource, write.body};
+  // A refused creation does not say of what.
+  if (const auto body = json::Parse(write.body); call.key.name.empty() && body) {
+    call.key.name = std::string(FindText(*body, {"metadata", "name"}));
+  }
   const auto main = Decoded<api::Controller>(cluster_.api.Find(op::kControllers, kMain));
   if (!op::controller::Breach(main, call)) return std::nullopt;
   const auto set = Decoded<api::NodeSet>(cluster_.api.Find(op::kNodeSets, kSet));
@@ -96,8 +98,7 @@ void Rules::Created(const std::string& pod) {
   if (int(present.size()) > most_wanted_) Break(pod + " is one worker more than was ever wanted");
 }
 
-// --- Slurm
-// ---------------------------------------------------------------------------------------------------------------
+// --- Slurm -----------------------------------------------------------------------------------------------------------
 
 void Rules::OnSlurmWrite(const net::Request& request) {
   ++writes_;

@@ -17,6 +17,7 @@ constexpr Duration kHealing = 200s;    // until a watch that has gone mute is no
 constexpr Duration kWholeList = 330s;  // until Slurm's nodes are read whole, whatever its clock says
 constexpr Duration kRest = 10min;      // in which then nothing may be written
 constexpr Duration kLook = 2s;
+constexpr uint64_t kUsualWrites = 50;  // of the operator in one story
 constexpr auto kPersonsReason = "person: look at the disk";
 
 class Run {
@@ -53,8 +54,7 @@ class Run {
     cluster_.story.Add("FAILED: " + what);
   }
 
-  // --- The operator's lives
-  // ----------------------------------------------------------------------------------------------
+  // --- The operator's lives ------------------------------------------------------------------------------------------
 
   void StartOperator() {
     cluster_.story.Add("the operator starts");
@@ -78,8 +78,7 @@ class Run {
     cluster_.After(Between(0s, 20s), [this] { StartOperator(); });
   }
 
-  // --- Time
-  // --------------------------------------------------------------------------------------------------------------
+  // --- Time ----------------------------------------------------------------------------------------------------------
 
   void Pass(Duration duration) {
     const Tick end = cluster_.loop.Now() + duration;
@@ -106,8 +105,7 @@ class Run {
     return true;
   }
 
-  // --- The story
-  // ---------------------------------------------------------------------------------------------------------
+  // --- The story -----------------------------------------------------------------------------------------------------
 
   void Step() {
     struct Kind {
@@ -232,8 +230,7 @@ class Run {
     clock_jumped_ = true;
   }
 
-  // --- The end
-  // -----------------------------------------------------------------------------------------------------------
+  // --- The end -------------------------------------------------------------------------------------------------------
 
   void Settle() {
     if (Over()) return;
@@ -284,26 +281,23 @@ class Run {
 Outcome RunStory(const RunOptions& options) { return Run(options).Go(); }
 
 Outcome RunSeed(const RunOptions& options, bool everywhere, int& runs) {
-  Outcome outcome = RunStory(options);
-  ++runs;
-  if (outcome.failure || outcome.writes == 0) return outcome;
   RunOptions crash = options;
-  const int writes = outcome.writes;
   Random random(options.seed);
-  std::vector<std::pair<int, bool>> places{{1 + int(random.Below(uint64_t(writes))), random.Percent(50)}};
-  if (everywhere) {
-    places.clear();
-    for (int i = 1; i <= writes; ++i) places.emplace_back(i, true), places.emplace_back(i, false);
+  if (!everywhere && options.seed % 2 == 1) {
+    crash.crash_after = 1 + int(random.Below(kUsualWrites));
+    crash.before_answer = random.Percent(50);
   }
-  for (const auto& [after, before] : places) {
-    crash.crash_after = after;
-    crash.before_answer = before;
+  ++runs;
+  Outcome outcome = RunStory(crash);
+  const int writes = everywhere ? outcome.writes : 0;
+  for (int place = 0; place < 2 * writes && !outcome.failure; ++place, ++runs) {
+    crash.crash_after = 1 + place / 2;
+    crash.before_answer = place % 2 == 0;
     outcome = RunStory(crash);
-    ++runs;
-    if (!outcome.failure) continue;
-    outcome.failure = "with a crash " + std::string(before ? "before" : "after") + " the answer to write " +
-                      std::to_string(after) + ": " + *outcome.failure;
-    break;
+  }
+  if (outcome.failure && crash.crash_after > 0) {
+    outcome.failure = "with a crash " + std::string(crash.before_answer ? "before" : "after") +
+                      " the answer to write " + std::to_string(crash.crash_after) + ": " + *outcome.failure;
   }
   return outcome;
 }

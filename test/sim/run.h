@@ -29,8 +29,9 @@ struct Outcome {
 // Equal options give equal outcomes. Any thread; several at once.
 Outcome RunStory(const RunOptions& options);
 
-// The story undisturbed, and once more with a crash at a write drawn from the seed; with `everywhere`, with a crash
-// after every write of it, before and after its answer. The first failure, or the last outcome; `runs` counts them.
+// The story of an even seed undisturbed, that of an odd one with a crash after a write drawn from it. With `everywhere`,
+// of any seed: undisturbed, then once with a crash after every write of it, before and after its answer. The first
+// failure, or the last outcome. Adds to `runs` how many there were.
 Outcome RunSeed(const RunOptions& options, bool everywhere, int& runs);
 
 }  // namespace capstan::sim
