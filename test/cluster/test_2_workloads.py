@@ -1,5 +1,6 @@
 """What users do with pods: exec, logs, volumes, cordon, drain."""
 import json
+import time
 import pathlib
 
 from conftest import NODES, PROBE_IMAGE, eventually
@@ -77,7 +78,7 @@ def test_aggregated_apis_could_authenticate_callers(cluster):
 
 
 def test_audit_log_tells_who_wrote_what(cluster, probes):
-    name = "audited"
+    name = f"audited-{time.time_ns()}"  # the log outlives a run
     probes.kubectl("create", "configmap", name).ok()
 
     def written():
