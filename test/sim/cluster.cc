@@ -58,13 +58,15 @@ async::Task<Result<std::unique_ptr<net::BodyStream>>> Cluster::SlurmWire::Open(n
 void Cluster::SlurmWire::Answered(const net::Request& request, int status, Tick asked) {
   const bool nodes = request.method == "GET" && request.target.find("/node") != std::string::npos;
   if (!nodes || status != 200 || cluster_.slurm_fault.percent > 0) return;
-  cluster_.reads_.push_back({asked, cluster_.loop.Now()});
+  cluster_.reads_.push_back({request.target, asked, cluster_.loop.Now()});
 }
 
 bool Cluster::KnowsOfPerson(const std::string& node) const {
   const auto acted = person_acted_.find(node);
   return acted == person_acted_.end() || std::ranges::any_of(reads_, [&](const Read& read) {
-           return read.asked > acted->second && read.answered + kReaction < loop.Now();
+           const bool of_node = read.target.find("/nodes/") != std::string::npos ||
+                                read.target.find("/node/" + node + "?") != std::string::npos;
+           return of_node && read.asked > acted->second && read.answered + kReaction < loop.Now();
          });
 }
 

@@ -108,6 +108,7 @@ class Cluster {
   };
 
   struct Read {
+    std::string target;
     Tick asked, answered;
   };
 

@@ -62,8 +62,10 @@ std::optional<std::string> Rules::ApiBreach(const kube::testing::ApiWrite& write
   const auto main = Decoded<api::Controller>(cluster_.api.Find(op::kControllers, kMain));
   if (!op::controller::Breach(main, call)) return std::nullopt;
   const auto set = Decoded<api::NodeSet>(cluster_.api.Find(op::kNodeSets, kSet));
+  // A deletion that was refused, since the pod had changed since it was seen, has done no harm.
   const auto host = hosts_.find(write.key.name);
-  return op::nodeset::Breach(set, call, host != hosts_.end() && !cluster_.JobsOn(host->second).empty());
+  const bool busy = write.status < 300 && host != hosts_.end() && !cluster_.JobsOn(host->second).empty();
+  return op::nodeset::Breach(set, call, busy);
 }
 
 void Rules::OnApiWrite(const kube::testing::ApiWrite& write) {
