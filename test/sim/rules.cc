@@ -64,7 +64,9 @@ std::optional<std::string> Rules::ApiBreach(const kube::testing::ApiWrite& write
   const auto set = Decoded<api::NodeSet>(cluster_.api.Find(op::kNodeSets, kSet));
   // A deletion that was refused, since the pod had changed since it was seen, has done no harm.
   const auto host = hosts_.find(write.key.name);
-  const bool busy = write.status < 300 && host != hosts_.end() && !cluster_.JobsOn(host->second).empty();
+  // Nor is a job lost that Slurm has sent to a slurmd which was dead before.
+  const bool busy = write.status < 300 && host != hosts_.end() && cluster_.slurm.SlurmdRuns(host->second) &&
+                    !cluster_.JobsOn(host->second).empty();
   return op::nodeset::Breach(set, call, busy);
 }
 
