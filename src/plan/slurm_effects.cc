@@ -87,6 +87,30 @@ class NodeIsDrainedGuard final : public Guard {
   bool absent_is_enough_;
 };
 
+class NodeIsNotHeldGuard final : public Guard {
+ public:
+  NodeIsNotHeldGuard(std::string cluster, std::string node, std::string reason_prefix)
+      : cluster_(std::move(cluster)), node_(std::move(node)), reason_prefix_(std::move(reason_prefix)) {}
+
+  std::string text() const override { return "Slurm node " + node_ + " was not taken out of service by somebody else"; }
+
+  Task<Proof> Prove(Services& services, Deadline deadline) const override {
+    const auto fresh = co_await services.slurm.Fresh(cluster_, node_, deadline);
+    if (!fresh) co_return Proof::kUnknown;
+    if (!fresh->node) co_return Proof::kNo;
+    const slurm::Node& node = *fresh->node;
+    if (!node.state.IsDraining() && !node.state.IsDown()) co_return Proof::kYes;
+    const bool held =
+        !node.reason.empty() && !node.reason.starts_with(reason_prefix_) && node.reason != "Not responding";
+    co_return held ? Proof::kNo : Proof::kYes;
+  }
+
+ private:
+  std::string cluster_;
+  std::string node_;
+  std::string reason_prefix_;
+};
+
 class NodeIsOursGuard final : public Guard {
  public:
   NodeIsOursGuard(std::string cluster, std::string node, std::string reason_prefix)
@@ -123,6 +147,10 @@ std::shared_ptr<const Effect> DeleteNode(std::string cluster, std::string node) 
 
 std::shared_ptr<const Guard> NodeIsDrained(std::string cluster, std::string node, bool absent_is_enough) {
   return std::make_shared<NodeIsDrainedGuard>(std::move(cluster), std::move(node), absent_is_enough);
+}
+
+std::shared_ptr<const Guard> NodeIsNotHeld(std::string cluster, std::string node, std::string reason_prefix) {
+  return std::make_shared<NodeIsNotHeldGuard>(std::move(cluster), std::move(node), std::move(reason_prefix));
 }
 
 std::shared_ptr<const Guard> NodeIsOurs(std::string cluster, std::string node, std::string reason_prefix) {

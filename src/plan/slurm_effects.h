@@ -24,6 +24,10 @@ std::shared_ptr<const Effect> DeleteNode(std::string cluster, std::string node);
 // are not ready, whose slurmd could not be running a job.
 std::shared_ptr<const Guard> NodeIsDrained(std::string cluster, std::string node, bool absent_is_enough);
 
+// Slurm says, asked just now: nobody else has taken the node out of service. It is neither drained nor DOWN, or the
+// reason begins with `reason_prefix`, or is slurmctld's own ("Not responding"). Before anything is written over a reason.
+std::shared_ptr<const Guard> NodeIsNotHeld(std::string cluster, std::string node, std::string reason_prefix);
+
 // Slurm says, asked just now: nothing runs on the node, and what is wrong with it (DRAIN or DOWN) bears a reason that
 // begins with `reason_prefix`. For removing its record.
 std::shared_ptr<const Guard> NodeIsOurs(std::string cluster, std::string node, std::string reason_prefix);

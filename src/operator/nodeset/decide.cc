@@ -80,6 +80,11 @@ class Deciding {
     return plan_.Add({.effect = plan::UpdateNode(verb, cluster_, std::move(update)), .reason = std::move(reason)});
   }
 
+  // A person may have spoken since the snapshot was read: their reason is neither written over nor lifted.
+  std::shared_ptr<const plan::Guard> NotHeld(const Worker& worker) const {
+    return plan::NodeIsNotHeld(cluster_, worker.host, std::string(kReasonPrefix));
+  }
+
   // --- Pods that are over --------------------------------------------------------------------------------------------
 
   // Nothing of it runs, so nothing can be lost; the exact version that was seen is the proof.
@@ -168,6 +173,7 @@ class Deciding {
                       !present.starts_with(kReasonPrefix);
     slurm::NodeUpdate update{.action = NodeAction::kDrain, .reason = keep ? present : ScaleInReason(PodKey(worker))};
     Update("drain", worker, std::move(update), "scale-in to " + Wanted());
+    if (!keep) plan_.actions.back().guards = {NotHeld(worker)};
     plan_.actions.back().after = cordoned;
     plan_.actions.back().event = {.reason = "ScalingDown", .action = "ScaleDown"};
   }
@@ -191,9 +197,11 @@ class Deciding {
       // Its own preStop hook set it DOWN, in an earlier life; only a worker that is back can be resumed.
       if (worker.pod->Ready()) {
         Update("resume", worker, {.action = NodeAction::kResume}, "the worker is back");
+        plan_.actions.back().guards = {NotHeld(worker)};
       }
     } else if (IsOurDrain(node) && !worker.cordoned()) {
       Update("undrain", worker, {.action = NodeAction::kUndrain}, "the worker is wanted again");
+      plan_.actions.back().guards = {NotHeld(worker)};
     }
   }
 

@@ -264,6 +264,22 @@ TEST_F(NodeSetTest, APersonsDrainIsNeverLifted) {
   EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("bad disk"));
 }
 
+// Found by the simulator: a drain set by a person since the last read was written over.
+TEST_F(NodeSetTest, NoReasonIsWrittenOverOrLiftedWithoutLookingAgain) {
+  Worker_(0, {NodeFlag::kIdle});
+  const plan::Plan drained = Look(0);
+  ASSERT_THAT(Acts(drained), ElementsAre("cordon Pod slurm/w-0", "drain Slurm node slurm/main/w-0"));
+  EXPECT_EQ(drained.actions[1].guards.size(), 1u);
+  nodes = {MakeNode(0, {NodeFlag::kIdle, NodeFlag::kDrain}, kOurDrain)};
+  const plan::Plan lifted = Look(1);
+  ASSERT_THAT(Acts(lifted), ElementsAre("undrain Slurm node slurm/main/w-0"));
+  EXPECT_EQ(lifted.actions[0].guards.size(), 1u);
+  nodes = {MakeNode(0, {NodeFlag::kDown}, std::string(kReasonTerminating))};
+  const plan::Plan resumed = Look(1);
+  ASSERT_THAT(Acts(resumed), ElementsAre("resume Slurm node slurm/main/w-0"));
+  EXPECT_EQ(resumed.actions[0].guards.size(), 1u);
+}
+
 TEST_F(NodeSetTest, ScaleInTakesAnIdleWorkerThatAPersonDrainedButKeepsTheDrain) {
   Worker_(0, {NodeFlag::kIdle, NodeFlag::kDrain}, "bad disk");
   EXPECT_THAT(Acts(Look(0)), ElementsAre("cordon Pod slurm/w-0", "delete Pod slurm/w-0")) << "no new reason is written";
