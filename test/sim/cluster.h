@@ -143,7 +143,7 @@ class Cluster {
   std::map<std::string, std::string> slurmd_of_;  // Slurm node -> uid of the pod whose slurmd runs
   std::set<std::string> deleted_by_operator_;     // uids
   std::set<int64_t> forgiven_;
-  std::vector<Read> reads_;                    // of nodes, by the operator
+  std::vector<Read> reads_;                   // of nodes, by the operator
   std::map<std::string, Tick> person_acted_;  // by node
   std::vector<Waiting> queue_;
   bool scheduling_ = false;
