@@ -180,6 +180,7 @@ World::Parts Engine::PartsFor(const State& state) const {
           .stores = &stores_,
           .slurm = [this](const std::string& cluster) { return clusters_.Look(cluster); },
           .answers = &asker_.answers(),
+          .in_flight = executor_.TargetsInFlight(state.key),
           .failures = executor_.ledger(state.key).Failures(),
           .held_since = state.held_since,
           .settings = options_.settings};

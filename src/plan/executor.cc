@@ -21,6 +21,11 @@ const Ledger& Executor::ledger(const Key& key) const {
   return found == records_.end() ? kNothing : found->second.ledger;
 }
 
+std::set<std::string> Executor::TargetsInFlight(const Key& key) const {
+  const auto found = records_.find(key);
+  return found == records_.end() ? std::set<std::string>() : found->second.targets;
+}
+
 void Executor::Forget(const Key& key) {
   const auto found = records_.find(key);
   if (found != records_.end() && found->second.ledger.in_flight() == 0) records_.erase(found);

@@ -52,6 +52,9 @@ class Executor {
   // again for something that no event will tell (a back-off's end, the status's patience); nullopt: never.
   std::optional<Tick> Submit(const Key& key, std::vector<Action> actions, std::optional<Action> status);
 
+  // Targets of the key's actions that have started and not ended.
+  std::set<std::string> TargetsInFlight(const Key& key) const;
+
   // What became of the key's actions.
   const Ledger& ledger(const Key& key) const;
   // Forgets a key whose object is gone. What is in flight ends by itself.

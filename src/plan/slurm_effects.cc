@@ -19,7 +19,7 @@ class UpdateNodeEffect final : public Effect {
       : verb_(verb), cluster_(std::move(cluster)), update_(std::move(update)) {}
 
   std::string_view verb() const override { return verb_; }
-  std::string target() const override { return "Slurm node " + cluster_ + "/" + update_.names.front(); }
+  std::string target() const override { return NodeTarget(cluster_, update_.names.front()); }
   Lane lane() const override { return cluster_; }
   uint64_t content() const override {
     uint64_t hash = Fnv64(update_.reason.value_or(""), update_.action ? uint64_t(*update_.action) + 1 : 0);
@@ -49,7 +49,7 @@ class DeleteNodeEffect final : public Effect {
   DeleteNodeEffect(std::string cluster, std::string node) : cluster_(std::move(cluster)), node_(std::move(node)) {}
 
   std::string_view verb() const override { return "remove record"; }
-  std::string target() const override { return "Slurm node " + cluster_ + "/" + node_; }
+  std::string target() const override { return NodeTarget(cluster_, node_); }
   Lane lane() const override { return cluster_; }
   uint64_t content() const override { return 0; }
   bool destructive() const override { return true; }
@@ -136,6 +136,10 @@ class NodeIsOursGuard final : public Guard {
 };
 
 }  // namespace
+
+std::string NodeTarget(std::string_view cluster, std::string_view node) {
+  return "Slurm node " + std::string(cluster) + "/" + std::string(node);
+}
 
 std::shared_ptr<const Effect> UpdateNode(std::string_view verb, std::string cluster, slurm::NodeUpdate update) {
   return std::make_shared<UpdateNodeEffect>(verb, std::move(cluster), std::move(update));

@@ -12,6 +12,9 @@
 
 namespace capstan::plan {
 
+// What an action on this node calls its target.
+std::string NodeTarget(std::string_view cluster, std::string_view node);
+
 // What is done to one node, under a verb for people: "drain", "undrain", "resume", "comment". A node that slurmctld
 // does not know (any more) is kNotFound.
 std::shared_ptr<const Effect> UpdateNode(std::string_view verb, std::string cluster, slurm::NodeUpdate update);

@@ -75,6 +75,7 @@ class World {
     const Stores* stores = nullptr;
     std::function<SlurmLook(const std::string& cluster)> slurm;
     const Answers* answers = nullptr;
+    std::set<std::string> in_flight;         // targets of this key's actions that have started and not ended
     std::vector<Failure> failures;           // of this key's actions
     std::map<std::string, Tick> held_since;  // facts that this key's last Decide stated
     const void* settings = nullptr;          // what the service was started with; of its own type
@@ -133,6 +134,9 @@ class World {
 
   // The actions of this key that did not work out, by target.
   std::span<const Failure> failures() const { return parts_.failures; }
+
+  // An action of this key on `target` is under way: what it will have done cannot be seen yet. Its end wakes the key.
+  bool InFlight(const std::string& target) const { return parts_.in_flight.contains(target); }
 
   // How long `fact` has held without interruption, as far as this process knows: since the first of the consecutive
   // Decides that called this with it. Losing the memory (a restart) starts the wait anew and never shortens it.

@@ -115,6 +115,7 @@ void Cluster::Written(const kube::testing::ApiWrite& write) {
 // --- Users and administrators ----------------------------------------------------------------------------------------
 
 void Cluster::Install(int replicas) {
+  most_replicas_ = std::max(most_replicas_, replicas);
   api.Put(kube::kNamespaces, R"({"metadata":{"name":"slurm"}})");
   api.Put(op::kControllers,
           R"({"metadata":{"namespace":"slurm","name":"main","annotations":{"slinky.slurm.net/generate-keys":"true"}},
@@ -133,6 +134,7 @@ void Cluster::Install(int replicas) {
 }
 
 void Cluster::Scale(int replicas) {
+  most_replicas_ = std::max(most_replicas_, replicas);
   story.Add("user: scale to " + std::to_string(replicas));
   api.Edit(op::kNodeSets, kSet, "", [&](Value& set) { set.as_object()["spec"].as_object()["replicas"] = replicas; });
 }

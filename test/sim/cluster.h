@@ -75,6 +75,7 @@ class Cluster {
   void Install(int replicas);
   void Scale(int replicas);
   int replicas() const;
+  int most_replicas() const { return most_replicas_; }  // ever asked for
   void DeletePod(const std::string& name);
   void FailPod(const std::string& name);  // evicted by its kubelet
   void Submit(Duration runs_for, std::string node = {});
@@ -94,6 +95,7 @@ class Cluster {
   void After(Duration wait, std::function<void()> work) { loop.Schedule(loop.Now() + wait, std::move(work)); }
 
  private:
+  int most_replicas_ = 0;
   // slurmrestd as the operator reaches it.
   class SlurmWire final : public net::Transport {
    public:

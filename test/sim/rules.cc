@@ -90,16 +90,16 @@ void Rules::Created(const std::string& pod) {
   }
   hosts_[pod] = host;
   const std::vector<std::string> present = cluster_.Workers();
-  most_wanted_ = std::max(most_wanted_, cluster_.replicas());
+  const int most_wanted = cluster_.most_replicas();
   // Waves are created side by side, so some of the lower ones may still be on their way.
   const auto ordinal = ParseInt(pod.substr(pod.rfind('-') + 1)).value_or(0);
   int64_t free = 0;
   for (int64_t lower = 0; lower < ordinal; ++lower) {
     free += std::ranges::find(present, kSet.name + "-" + std::to_string(lower)) == present.end();
   }
-  if (free > std::max<int64_t>(0, most_wanted_ - int64_t(present.size())))
+  if (free > std::max<int64_t>(0, most_wanted - int64_t(present.size())))
     Break(pod + " is created although lower ordinals are free");
-  if (int(present.size()) > most_wanted_) Break(pod + " is one worker more than was ever wanted");
+  if (int(present.size()) > most_wanted) Break(pod + " is one worker more than was ever wanted");
 }
 
 // --- Slurm -----------------------------------------------------------------------------------------------------------

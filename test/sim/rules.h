@@ -38,7 +38,6 @@ class Rules {
   std::optional<std::string> broken_;
   std::map<std::string, std::string> hosts_;  // pod -> Slurm node, of pods that are or were
   int writes_ = 0;
-  int most_wanted_ = 0;
 };
 
 }  // namespace capstan::sim

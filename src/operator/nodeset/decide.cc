@@ -191,6 +191,7 @@ class Deciding {
 
   void Keep(const Worker& worker) {
     if (worker.condemned()) Annotate("uncordon", worker, "null", "the worker is wanted again");
+    if (worker.stage == Stage::kUnregistered) Replace(worker);
     if (worker.node == nullptr) return;
     const slurm::Node& node = *worker.node;
     if (IsOurDown(node)) {
@@ -203,6 +204,21 @@ class Deciding {
       Update("undrain", worker, {.action = NodeAction::kUndrain}, "the worker is wanted again");
       plan_.actions.back().guards = {NotHeld(worker)};
     }
+  }
+
+  // slurmd registers when it starts and never again: a worker whose record was lost stays outside until it is replaced.
+  // No job can be on a node that slurmctld does not know.
+  void Replace(const Worker& worker) {
+    if (worker.pod->status.phase != "Running" || worker.pod->Ready() || !slurm_.absence_counts()) return;
+    if (world_.HeldFor("unregistered " + worker.pod->metadata.uid) < kRegistrationTime) {
+      plan_.LookAgainIn(kRegistrationTime / 4);
+      return;
+    }
+    Action remove = plan::Delete(PodRef(worker), worker.pod->metadata.uid,
+                                 plan::Proven(plan::NodeIsDrained(cluster_, worker.host, true)),
+                                 "Slurm has no record of the worker; a new one will register");
+    remove.event = {.reason = "SlurmNodeNotRegistered", .action = "Delete", .warning = true};
+    plan_.Add(std::move(remove));
   }
 
   // What Slurm's record and the pod's labels say about each other; for every worker that runs, going or not.
@@ -235,6 +251,8 @@ class Deciding {
         render_error_ = pod.error().message();
         return;
       }
+      // A record that is being removed must not be that of the worker which registers next.
+      if (world_.InFlight(plan::NodeTarget(cluster_, pod->host))) continue;
       std::vector<plan::ActionId> claimed;
       for (const render::Claim& claim : pod->claims) {
         const plan::ObjectRef ref{&kube::kPersistentVolumeClaims, {set_.metadata.namespace_, claim.name}};
