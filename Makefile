@@ -17,7 +17,7 @@ build: ## the release build
 test: ## every tier, cheapest first; ONLY="unit kube" for some
 	@dev/bootstrap && dev/test $(ONLY)
 
-test-long: ## the long runs: clang-tidy, long fuzzing, many seeds
+test-long: ## the long runs: ten minutes a fuzzer, 100,000 seeds
 	@dev/bootstrap && dev/test --long $(ONLY)
 
 check: ## format, layers, generated files

@@ -78,7 +78,7 @@ class RealLoop final : public Loop {
   Time WallNow() const override;
   void Run() override;
 
-  // How long the longest uninterrupted turn took since the last call; turns over 5 ms are also logged.
+  // How long the longest uninterrupted turn took since the last call.
   Duration TakeLongestTurn();
 
  private:
