@@ -69,13 +69,12 @@ std::unexpected<Error> NameConflict(const ObjectRef& ref) {
 
 class ApplyEffect final : public Effect {
  public:
-  // What must be true of an object that is there already for it to be ours.
-  struct Ownership {
-    std::string controller_uid;  // its controller is this
-    std::string marker_label;    // or: it carries this label
-  };
-  ApplyEffect(ObjectRef ref, std::string subresource, std::string body, Ownership owner)
-      : ref_(std::move(ref)), subresource_(std::move(subresource)), body_(std::move(body)), owner_(std::move(owner)) {}
+  // `owner_uid`: of the controller that an object there already must have; empty for the status of the key's own.
+  ApplyEffect(ObjectRef ref, std::string subresource, std::string body, std::string owner_uid)
+      : ref_(std::move(ref)),
+        subresource_(std::move(subresource)),
+        body_(std::move(body)),
+        owner_uid_(std::move(owner_uid)) {}
 
   std::string_view verb() const override { return subresource_.empty() ? "apply" : "apply status"; }
   std::string target() const override {
@@ -114,9 +113,8 @@ class ApplyEffect final : public Effect {
   }
 
   bool Ours(const json::ObjectMeta& meta) const {
-    if (!owner_.marker_label.empty()) return meta.labels.contains(owner_.marker_label);
     const json::OwnerReference* controller = meta.ControllerOwner();
-    return controller != nullptr && controller->uid == owner_.controller_uid;
+    return controller != nullptr && controller->uid == owner_uid_;
   }
 
   // The object there is now: from the store, or, when it shows none, from a fresh read, since a store that sees only
@@ -133,7 +131,7 @@ class ApplyEffect final : public Effect {
   ObjectRef ref_;
   std::string subresource_;
   std::string body_;
-  Ownership owner_;
+  std::string owner_uid_;
 };
 
 // --- Create ----------------------------------------------------------------------------------------------------------
@@ -288,20 +286,14 @@ class CreateKeySecretEffect final : public Effect {
 }  // namespace
 
 std::shared_ptr<const Effect> Apply(ObjectRef ref, std::string body, std::string owner_uid) {
-  return std::make_shared<ApplyEffect>(std::move(ref), "", std::move(body),
-                                       ApplyEffect::Ownership{.controller_uid = std::move(owner_uid)});
-}
-
-std::shared_ptr<const Effect> ApplyShared(ObjectRef ref, std::string body, std::string marker_label) {
-  return std::make_shared<ApplyEffect>(std::move(ref), "", std::move(body),
-                                       ApplyEffect::Ownership{.marker_label = std::move(marker_label)});
+  return std::make_shared<ApplyEffect>(std::move(ref), "", std::move(body), std::move(owner_uid));
 }
 
 std::shared_ptr<const Effect> ApplyStatus(ObjectRef ref, std::string uid, std::string status) {
   bj::object body{{"apiVersion", ref.resource->ApiVersion()}, {"kind", ref.resource->kind}};
   body["metadata"] = bj::object{{"name", ref.key.name}, {"namespace", ref.key.ns}, {"uid", uid}};
   body["status"] = bj::parse(status);
-  return std::make_shared<ApplyEffect>(std::move(ref), "status", bj::serialize(body), ApplyEffect::Ownership{});
+  return std::make_shared<ApplyEffect>(std::move(ref), "status", bj::serialize(body), "");
 }
 
 std::shared_ptr<const Effect> Create(ObjectRef ref, std::string body, std::string owner_uid) {

@@ -24,9 +24,6 @@ struct ObjectRef {
 // is refused with kAlreadyExists: what is not ours is never taken over.
 std::shared_ptr<const Effect> Apply(ObjectRef ref, std::string body, std::string owner_uid);
 
-// Server-side apply of an object that several owners share and no controller owns (the workers' Service).
-std::shared_ptr<const Effect> ApplyShared(ObjectRef ref, std::string body, std::string marker_label);
-
 // Server-side apply of the status of the key's own object, whose uid is `uid`, under the memo. `status` is the value of
 // the field "status", as JSON.
 std::shared_ptr<const Effect> ApplyStatus(ObjectRef ref, std::string uid, std::string status);
