@@ -96,6 +96,7 @@ Result<void> MessageParser::Feed(std::string& bytes) {
     used += took;
     if (error && error != http::error::need_more) {
       const bool large = error == http::error::header_limit || error == http::error::body_limit;
+      if (large) refusal_ = error == http::error::body_limit ? 413 : 431;
       return Fail(Code::kInvalid,
                   (large ? "the message is larger than is allowed here: " : "not HTTP: ") + error.message());
     }

@@ -32,6 +32,10 @@ class MessageParser {
   // the parser is of no further use.
   Result<void> Feed(std::string& bytes);
 
+  // After Feed failed: the status with which a server says so. 413 (the body is too large), 431 (the header
+  // is) or 400.
+  int refusal() const { return refusal_; }
+
   // The peer has ended the connection. kUnavailable when the message was not complete.
   Result<void> End();
 
@@ -52,6 +56,7 @@ class MessageParser {
   template <bool is_request>
   class MachineOf;
   std::unique_ptr<Machine> machine_;
+  int refusal_ = 400;
 };
 
 // The request as it is sent, with Host, User-Agent, Content-Length, and Authorization when there is a token.

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -27,6 +28,9 @@ namespace capstan::net {
 namespace {
 
 constexpr Duration kStopLimit = 2s;
+constexpr Duration kDiscardLimit = 1s;
+constexpr Duration kBetweenWarnings = 1min;
+constexpr std::string_view kOtherPath = "other";
 
 Result<int> Listen(const HttpServer::Options& options) {
   sockaddr_storage storage{};
@@ -62,16 +66,18 @@ uint16_t PortOf(int fd) {
                                             : reinterpret_cast<sockaddr_in6&>(storage).sin6_port);
 }
 
-Response Refusal(int status, std::string text) {
-  Response response = TextResponse(std::move(text));
-  response.status = status;
-  return response;
-}
+std::string_view PathOf(std::string_view target) { return target.substr(0, target.find('?')); }
 
 }  // namespace
 
 Response TextResponse(std::string body, std::string_view content_type) {
   return {200, {{"Content-Type", std::string(content_type)}, {"X-Content-Type-Options", "nosniff"}}, std::move(body)};
+}
+
+Response Refusal(int status, std::string sentence) {
+  Response response = TextResponse(std::move(sentence) + "\n");
+  response.status = status;
+  return response;
 }
 
 struct HttpServer::Service {
@@ -81,16 +87,25 @@ struct HttpServer::Service {
         port(PortOf(fd)),
         listener(loop.context(), fd),
         group(loop),
-        changed(loop) {}
+        changed(loop) {
+    if (!options.metrics) return;
+    connections = &options.metrics->AddGauge("capstan_http_connections", "Open connections to our own servers.");
+    failed_handshakes = &options.metrics->AddCounter("capstan_http_failed_handshakes_total",
+                                                     "TLS handshakes with our own servers that failed.");
+  }
 
   void Stop();
   async::Task<void> Accept();
   async::Task<void> Serve(int fd);
+  async::Task<bool> Handshake(Socket& socket);
   async::Task<void> ServeRequests(Socket& socket, bool& busy);
+  async::Task<void> Refuse(Socket& socket, Response refusal);
   async::Task<Result<void>> ReadRequest(Socket& socket, MessageParser& parser, std::string& received, bool& busy);
   async::Task<bool> Answer(Socket& socket, MessageParser& parser, async::Deadline deadline);
   async::Task<void> Drain();
-  Response Handle(MessageParser& parser) const;
+  Response Handle(MessageParser& parser, std::string_view path) const;
+  void NoteHandshake(const Error& error);
+  void Note(std::string_view path, int status, Duration took) const;
 
   // One that is being served; while `busy` is false it waits for a request and may be closed.
   struct Live {
@@ -107,6 +122,10 @@ struct HttpServer::Service {
   async::Event changed;  // a connection ended, or the server is to stop
   std::list<Live> live;
   bool stopping = false;
+  Tick warned{};
+  Gauge* connections = nullptr;  // these two: null without metrics
+  Counter* failed_handshakes = nullptr;
+  std::atomic<bool> retiring{false};  // this one is any thread's
   std::thread thread;
 };
 
@@ -160,10 +179,31 @@ async::Task<void> HttpServer::Service::Serve(int fd) {
     std::list<Live>::iterator place;
     ~Listed() {
       service.live.erase(place);
+      if (service.connections) service.connections->Add(-1);
       service.changed.Set();
     }
   } listed{*this, place};
+  if (connections) connections->Add(1);
+  if (options.identity && !co_await Handshake(socket)) co_return;
   co_await ServeRequests(socket, place->busy);
+}
+
+async::Task<bool> HttpServer::Service::Handshake(Socket& socket) {
+  const std::shared_ptr<const TlsContext> context = options.identity->context();
+  if (!context) co_return false;
+  const Result<void> done = co_await socket.AcceptTls(context, loop.After(options.request_limit));
+  if (!done) NoteHandshake(done.error());
+  co_return bool(done);
+}
+
+// Whoever only tries the port fails here too; a refused certificate is a site that does not work.
+void HttpServer::Service::NoteHandshake(const Error& error) {
+  if (failed_handshakes) failed_handshakes->Add();
+  if (error.code() != Code::kUnauthenticated) return log::Debug("TLS handshake", {{"error", error.message()}});
+  if (warned != Tick() && loop.Now() - warned < kBetweenWarnings) return;
+  warned = loop.Now();
+  log::Warn("a client does not accept our certificate; has its CA bundle our CA?",
+            {{"port", port}, {"error", error.message()}});
 }
 
 async::Task<void> HttpServer::Service::ServeRequests(Socket& socket, bool& busy) {
@@ -173,14 +213,28 @@ async::Task<void> HttpServer::Service::ServeRequests(Socket& socket, bool& busy)
     const Result<void> read = co_await ReadRequest(socket, parser, received, busy);
     const async::Deadline deadline = loop.After(options.request_limit);
     if (!read) {
-      if (read.error().code() != Code::kInvalid) co_return;
-      const std::string refusal = Serialized(Refusal(400, read.error().message() + "\n"), false, false);
-      co_await socket.Write(refusal, deadline);
+      if (read.error().code() == Code::kInvalid)
+        co_await Refuse(socket, Refusal(parser.refusal(), read.error().message()));
       co_return;
     }
     const bool keep = co_await Answer(socket, parser, deadline);
     busy = false;
     if (!keep) co_return;
+  }
+}
+
+// Reads on for a moment: a client that is still sending when we close would not see the answer.
+async::Task<void> HttpServer::Service::Refuse(Socket& socket, Response refusal) {
+  Note(kOtherPath, refusal.status, Duration(0));
+  const std::string bytes = Serialized(refusal, false, false);
+  const async::Deadline deadline = loop.After(kDiscardLimit);
+  if (!co_await socket.Write(bytes, deadline)) co_return;
+  socket.EndWriting();
+  std::string discarded;
+  while (true) {
+    discarded.clear();
+    const Result<size_t> got = co_await socket.Read(discarded, deadline);
+    if (!got || *got == 0) co_return;
   }
 }
 
@@ -201,18 +255,33 @@ async::Task<Result<void>> HttpServer::Service::ReadRequest(Socket& socket, Messa
 }
 
 async::Task<bool> HttpServer::Service::Answer(Socket& socket, MessageParser& parser, async::Deadline deadline) {
-  const bool keep = parser.keep_alive() && !stopping;
-  const std::string bytes = Serialized(Handle(parser), keep, parser.method() == "HEAD");
+  const bool keep = parser.keep_alive() && !stopping && !retiring;
+  const Tick begun = loop.Now();
+  const std::string path(PathOf(parser.target()));
+  const Response response = Handle(parser, path);
+  const std::string bytes = Serialized(response, keep, parser.method() == "HEAD");
   const Result<void> written = co_await socket.Write(bytes, deadline);
+  Note(handlers.contains(path) ? path : kOtherPath, response.status, loop.Now() - begun);
   co_return written&& keep;
 }
 
-Response HttpServer::Service::Handle(MessageParser& parser) const {
-  const std::string_view path = std::string_view(parser.target()).substr(0, parser.target().find('?'));
+void HttpServer::Service::Note(std::string_view path, int status, Duration took) const {
+  if (!options.metrics) return;
+  options.metrics
+      ->AddCounter("capstan_http_requests_total", "Requests to our own servers.",
+                   {{"path", std::string(path)}, {"code", std::to_string(status)}})
+      .Add();
+  options.metrics
+      ->AddHistogram("capstan_http_request_duration_seconds", "From a whole request to the last byte of its answer.",
+                     Metrics::LatencyBounds(), {{"path", std::string(path)}})
+      .Observe(took);
+}
+
+Response HttpServer::Service::Handle(MessageParser& parser, std::string_view path) const {
   const auto handler = handlers.find(path);
-  if (handler == handlers.end()) return Refusal(404, "nothing is served at this path\n");
+  if (handler == handlers.end()) return Refusal(404, "nothing is served at this path");
   if (parser.method() != "GET" && parser.method() != "HEAD" && parser.method() != "POST") {
-    Response response = Refusal(405, "only GET, HEAD and POST are served\n");
+    Response response = Refusal(405, "only GET, HEAD and POST are served");
     response.headers.emplace_back("Allow", "GET, HEAD, POST");
     return response;
   }
@@ -232,6 +301,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Start(Options options,
 }
 
 HttpServer::HttpServer(std::unique_ptr<Service> service) : service_(std::move(service)) {}
+
+void HttpServer::Retire() { service_->retiring = true; }
 
 HttpServer::~HttpServer() {
   service_->Stop();

@@ -1,7 +1,18 @@
-// A small HTTP/1.1 server on a thread of its own: health, readiness, metrics.
+// A small HTTP/1.1 server on a thread of its own: health, readiness, metrics, webhooks.
 //
 // Handlers run on the server's thread and read only what is immutable or atomic, so that a busy main loop
 // still answers its probes. Everything is bounded: connections, header, body, time for each request.
+//
+// With an identity it speaks TLS 1.2 or newer and nothing else; clients that offer HTTP/2 settle for HTTP/1.1.
+// What is refused before a handler sees it: 400 not HTTP, 404 unknown path, 405 method, 413 body and 431
+// header too large. A client that does not accept our certificate is logged, at most once a minute.
+//
+// Metrics, when there are any: capstan_http_requests_total{path,code} and
+// capstan_http_request_duration_seconds{path} (path is "other" for what is not served),
+// capstan_http_connections, capstan_http_failed_handshakes_total.
+//
+// To go away without losing a request: let readiness fail, Retire(), wait until clients have noticed (for a
+// Service some seconds), then destroy.
 #pragma once
 
 #include <functional>
@@ -11,6 +22,8 @@
 
 #include "base/result.h"
 #include "net/http.h"
+#include "net/metrics.h"
+#include "net/serving.h"
 
 namespace capstan::net {
 
@@ -25,14 +38,21 @@ class HttpServer {
     size_t max_connections = 64;      // more wait in the kernel's queue
     size_t max_header_bytes = 16 << 10;
     size_t max_body_bytes = 64 << 10;
-    Duration request_limit = 10s;  // from a request's first byte to the end of its answer
-    Duration idle_limit = 60s;     // between two requests of a connection
+    Duration request_limit = 10s;  // for a handshake; and from a request's first byte to the end of its answer
+    // Between two requests of a connection. Longer than clients keep theirs (API server: 90 s): a client does
+    // not repeat a POST that meets our close on its way.
+    Duration idle_limit = 2min;
+    std::shared_ptr<const ServingIdentity> identity = {};  // null: plain HTTP
+    Metrics* metrics = nullptr;                            // outlives the server
   };
 
-  // Listens and serves `handlers`, by exact path (the query is the handler's). An unknown path is answered
-  // 404, anything but GET, HEAD and POST 405. kUnavailable when the address cannot be had.
+  // Listens and serves `handlers`, by exact path (the query is the handler's). kUnavailable when the address
+  // cannot be had.
   static Result<std::unique_ptr<HttpServer>> Start(Options options,
                                                    std::map<std::string, Handler, std::less<>> handlers);
+
+  // From now on each answer is the last of its connection. New connections are still served. Any thread.
+  void Retire();
 
   // Stops listening, lets requests that have begun finish for up to 2 s, and joins the thread.
   ~HttpServer();
@@ -49,5 +69,8 @@ class HttpServer {
 
 // 200 with text.
 Response TextResponse(std::string body, std::string_view content_type = "text/plain; charset=utf-8");
+
+// A status of 400 or more, with one sentence.
+Response Refusal(int status, std::string sentence);
 
 }  // namespace capstan::net

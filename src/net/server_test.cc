@@ -90,12 +90,17 @@ TEST(HttpServer, KeepsConnectionsAndReadsPipelinedRequests) {
 TEST(HttpServer, RefusesWhatIsTooLargeOrNotHttp) {
   const auto server = Started({.max_header_bytes = 1000, .max_body_bytes = 100},
                               {{"/", [](const Request&) { return TextResponse("ok"); }}});
-  for (const std::string& bytes :
-       {"GET / HTTP/1.1\r\nX: " + std::string(2000, 'x') + "\r\n\r\n",
-        std::string("POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n"), std::string("hello\r\n\r\n")}) {
+  const std::string chunk = "50\r\n" + std::string(0x50, 'x') + "\r\n";
+  const std::pair<std::string, std::string> cases[] = {
+      {"GET / HTTP/1.1\r\nX: " + std::string(2000, 'x') + "\r\n\r\n", "431"},
+      {"POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n", "413"},
+      {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + chunk, "413"},
+      {"hello\r\n\r\n", "400"},
+  };
+  for (const auto& [bytes, status] : cases) {
     Raw raw(server->port());
     raw.Say(bytes);
-    EXPECT_THAT(raw.Hear(), ::testing::StartsWith("HTTP/1.1 400 ")) << bytes.substr(0, 40);
+    EXPECT_THAT(raw.HearSome(), ::testing::StartsWith("HTTP/1.1 " + status + " ")) << bytes.substr(0, 40);
   }
 }
 

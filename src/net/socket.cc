@@ -120,6 +120,16 @@ async::Task<Result<void>> Socket::StartTls(std::shared_ptr<const TlsContext> con
                                            async::Deadline deadline) {
   context_ = std::move(context);
   ssl_ = context_->NewClient(descriptor_.native_handle(), server_name);
+  co_return co_await Handshake(deadline);
+}
+
+async::Task<Result<void>> Socket::AcceptTls(std::shared_ptr<const TlsContext> context, async::Deadline deadline) {
+  context_ = std::move(context);
+  ssl_ = context_->NewServer(descriptor_.native_handle());
+  co_return co_await Handshake(deadline);
+}
+
+async::Task<Result<void>> Socket::Handshake(async::Deadline deadline) {
   while (true) {
     const Attempt attempt = TryHandshake();
     if (attempt.state == Attempt::State::kDone) co_return Result<void>();
@@ -163,6 +173,14 @@ bool Socket::Quiet() {
   std::string unasked;
   const Attempt attempt = TryRead(unasked);  // takes TLS session tickets and the like along
   return attempt.state == Attempt::State::kWantsRead;
+}
+
+void Socket::EndWriting() {
+  if (ssl_) {
+    SSL_shutdown(ssl_);  // close_notify, if it fits into the socket's buffer
+    ERR_clear_error();
+  }
+  shutdown(descriptor_.native_handle(), SHUT_WR);
 }
 
 void Socket::Shut() {
@@ -247,7 +265,7 @@ Socket::Attempt Socket::AfterTls(int returned) {
 
 // Where bytes must still flow, the peer's orderly end is a failure, too.
 Socket::Attempt Socket::NotEnded(Attempt attempt) {
-  return attempt.state == Attempt::State::kDone ? Broken("the server closed the connection") : attempt;
+  return attempt.state == Attempt::State::kDone ? Broken(Peer() + " closed the connection") : attempt;
 }
 
 Socket::Attempt Socket::Broken(std::string why) {
@@ -256,8 +274,10 @@ Socket::Attempt Socket::Broken(std::string why) {
 }
 
 Error Socket::Failure() const {
-  if (refused_) return Error(Code::kUnauthenticated, "the server refused our certificate (" + failure_ + ")");
+  if (refused_) return Error(Code::kUnauthenticated, Peer() + " refused our certificate (" + failure_ + ")");
   return Error(Code::kUnavailable, failure_);
 }
+
+std::string Socket::Peer() const { return ssl_ && SSL_is_server(ssl_) ? "the client" : "the server"; }
 
 }  // namespace capstan::net

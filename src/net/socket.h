@@ -42,6 +42,8 @@ class Socket {
   // The client's handshake, with all checks. After an error the socket is of no use.
   async::Task<Result<void>> StartTls(std::shared_ptr<const TlsContext> context, std::string server_name,
                                      async::Deadline deadline);
+  // The server's. kUnauthenticated: the client does not accept our certificate.
+  async::Task<Result<void>> AcceptTls(std::shared_ptr<const TlsContext> context, async::Deadline deadline);
 
   // Waits for bytes and appends up to 16 KiB of them to `into`; 0 is the peer's orderly end.
   async::Task<Result<size_t>> Read(std::string& into, async::Deadline deadline);
@@ -49,6 +51,9 @@ class Socket {
   // Writes all of `bytes`, which must stay where they are. After an error an unknown part of them has left,
   // never all.
   async::Task<Result<void>> Write(std::string_view bytes, async::Deadline deadline);
+
+  // Tells the peer that nothing more will be written; reading goes on.
+  void EndWriting();
 
   // False when the peer has closed the connection, or has sent something that nobody asked for.
   bool Quiet();
@@ -68,11 +73,13 @@ class Socket {
   async::Task<void> Yield();
   Attempt TryRead(std::string& into);
   Attempt TryWrite(std::string_view bytes);
+  async::Task<Result<void>> Handshake(async::Deadline deadline);
   Attempt TryHandshake();
   Attempt AfterTls(int returned);
   Attempt NotEnded(Attempt attempt);
   Attempt Broken(std::string why);
   Error Failure() const;
+  std::string Peer() const;  // "the server", as clients say
 
   async::Loop& loop_;
   boost::asio::posix::stream_descriptor descriptor_;

@@ -89,66 +89,97 @@ Result<void> Trust(SSL_CTX* context, const std::string& ca_pem) {
   return {};
 }
 
-Result<void> Present(SSL_CTX* context, const TlsMaterial& material) {
-  if (material.certificate_pem.empty()) return {};
-  const Owned<BIO> reader = Reader(material.certificate_pem);
+// `whose` is "client" or "server".
+Result<void> Present(SSL_CTX* context, const std::string& whose, std::string_view certificate_pem,
+                     const Secret& key_pem) {
+  const Owned<BIO> reader = Reader(certificate_pem);
   const Owned<X509> own(PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr));
   if (!own || SSL_CTX_use_certificate(context, own.get()) != 1) {
     ERR_clear_error();
-    return Fail(Code::kInvalid, "the client certificate is not a certificate in PEM form");
+    return Fail(Code::kInvalid, "the " + whose + " certificate is not a certificate in PEM form");
   }
   while (const Owned<X509> issuer{PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr)}) {
     SSL_CTX_add1_chain_cert(context, issuer.get());
   }
   ERR_clear_error();
-  const Owned<BIO> key_reader = Reader(material.key_pem.Reveal());
+  const Owned<BIO> key_reader = Reader(key_pem.Reveal());
   const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(key_reader.get(), nullptr, NoPassword, nullptr));
   ERR_clear_error();
-  if (!key) return Fail(Code::kInvalid, "the client key is not an unencrypted private key in PEM form");
+  if (!key) return Fail(Code::kInvalid, "the " + whose + " key is not an unencrypted private key in PEM form");
   const bool fits = SSL_CTX_use_PrivateKey(context, key.get()) == 1 && SSL_CTX_check_private_key(context) == 1;
   ERR_clear_error();
-  if (!fits) return Fail(Code::kInvalid, "the client key does not belong to the client certificate");
+  if (!fits) return Fail(Code::kInvalid, "the " + whose + " key does not belong to the " + whose + " certificate");
   return {};
 }
 
-std::string CertificateFault(long result) {
+std::string CertificateFault(const std::string& peer, long result) {
+  const std::string certificate = "the " + peer + "'s certificate";
   switch (result) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
-      return "the server's certificate is for another name";
+      return certificate + " is for another name";
     case X509_V_ERR_CERT_HAS_EXPIRED:
-      return "the server's certificate has expired";
+      return certificate + " has expired";
     case X509_V_ERR_CERT_NOT_YET_VALID:
-      return "the server's certificate is not valid yet; is the clock right?";
+      return certificate + " is not valid yet; is the clock right?";
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
     case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-      return "the server's certificate is signed by none of the CAs we trust";
+      return certificate + " is signed by none of the CAs we trust";
     default:
-      return std::string("the server's certificate: ") + X509_verify_cert_error_string(result);
+      return certificate + ": " + X509_verify_cert_error_string(result);
   }
+}
+
+// What clients and servers have in common.
+Owned<SSL_CTX> NewContext(const SSL_METHOD* method) {
+  Owned<SSL_CTX> context(SSL_CTX_new(method));
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  SSL_CTX_set_mode(context.get(),
+                   SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  // A bundle may name an intermediate or the peer's own certificate as the one to trust, as others allow.
+  X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context.get()), X509_V_FLAG_PARTIAL_CHAIN);
+  return context;
+}
+
+constexpr unsigned char kHttp1[] = "\x08http/1.1";
+constexpr unsigned kHttp1Size = sizeof kHttp1 - 1;
+
+// Of what a client offers (HTTP/2 first, as a rule) we speak HTTP/1.1 only.
+int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
+                   unsigned offered_size, void*) {
+  const int found =
+      SSL_select_next_proto(const_cast<unsigned char**>(chosen), size, kHttp1, kHttp1Size, offered, offered_size);
+  return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::ForClient(const TlsMaterial& material) {
-  Owned<SSL_CTX> context(SSL_CTX_new(TLS_client_method()));
-  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  Owned<SSL_CTX> context = NewContext(TLS_client_method());
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-  SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  SSL_CTX_set_mode(context.get(),
-                   SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
-  // A bundle may name an intermediate or the server's own certificate as the one to trust, as other clients
-  // allow.
-  X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context.get()), X509_V_FLAG_PARTIAL_CHAIN);
-  constexpr unsigned char kHttp1[] = "\x08http/1.1";
-  SSL_CTX_set_alpn_protos(context.get(), kHttp1, sizeof kHttp1 - 1);
+  SSL_CTX_set_alpn_protos(context.get(), kHttp1, kHttp1Size);
   CAPSTAN_CHECK_OK(Trust(context.get(), material.ca_pem));
-  CAPSTAN_CHECK_OK(Present(context.get(), material));
+  if (!material.certificate_pem.empty())
+    CAPSTAN_CHECK_OK(Present(context.get(), "client", material.certificate_pem, material.key_pem));
+  return std::shared_ptr<const TlsContext>(new TlsContext(context.release()));
+}
+
+Result<std::shared_ptr<const TlsContext>> TlsContext::ForServer(const ServingMaterial& material) {
+  Owned<SSL_CTX> context = NewContext(TLS_server_method());
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_set_num_tickets(context.get(), 0);
+  SSL_CTX_set_alpn_select_cb(context.get(), ChooseProtocol, nullptr);
+  CAPSTAN_CHECK_OK(Present(context.get(), "server", material.certificate_pem, material.key_pem));
+  if (!material.client_ca_pem.empty()) {
+    CAPSTAN_CHECK_OK(Trust(context.get(), material.client_ca_pem), "clients");
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  }
   return std::shared_ptr<const TlsContext>(new TlsContext(context.release()));
 }
 
@@ -170,17 +201,28 @@ SSL* TlsContext::NewClient(int fd, const std::string& server_name) const {
   return ssl;
 }
 
+SSL* TlsContext::NewServer(int fd) const {
+  SSL* const ssl = SSL_new(context_);
+  BIO* const bio = NewSocketBio(fd);
+  SSL_set_bio(ssl, bio, bio);
+  SSL_set_accept_state(ssl);
+  return ssl;
+}
+
 std::string TlsFailure(SSL* ssl, int system_error) {
+  const std::string peer = SSL_is_server(ssl) ? "client" : "server";
   const unsigned long code = ERR_peek_error();
   ERR_clear_error();
-  if (const long verified = SSL_get_verify_result(ssl); verified != X509_V_OK) return CertificateFault(verified);
-  if (code && ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING) return "the server closed the connection";
-  if (code && ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER) return "the server does not speak TLS on this port";
+  if (const long verified = SSL_get_verify_result(ssl); verified != X509_V_OK) return CertificateFault(peer, verified);
+  if (code && ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
+    return "the " + peer + " closed the connection";
+  if (code && ERR_GET_REASON(code) == SSL_R_WRONG_VERSION_NUMBER)
+    return "the " + peer + " does not speak TLS on this port";
   if (code) {
     const char* const reason = ERR_reason_error_string(code);
     return std::string("TLS: ") + (reason ? reason : "unknown error");
   }
-  return system_error ? std::strerror(system_error) : "the server closed the connection";
+  return system_error ? std::strerror(system_error) : "the " + peer + " closed the connection";
 }
 
 bool PeerRefusedOurCertificate() {

@@ -1,4 +1,4 @@
-// What all TLS connections made with one TlsMaterial share. Internal to net/.
+// What all TLS connections made with one TlsMaterial or ServingMaterial share. Internal to net/.
 #pragma once
 
 #include <memory>
@@ -6,18 +6,21 @@
 
 #include "base/result.h"
 #include "net/credentials.h"
+#include "net/serving.h"
 
 typedef struct ssl_ctx_st SSL_CTX;
 typedef struct ssl_st SSL;
 
 namespace capstan::net {
 
-// An OpenSSL context: TLS 1.2 or newer, peers always verified, one copy of the trusted certificates however
-// many connections there are. Immutable after it is made.
+// An OpenSSL context: TLS 1.2 or newer, one copy of the trusted certificates however many connections there
+// are. Clients always verify the server; servers verify clients when they were given a CA for it. Immutable
+// after it is made.
 class TlsContext {
  public:
   // kInvalid says which part of the material cannot be used and why; it never quotes it.
   static Result<std::shared_ptr<const TlsContext>> ForClient(const TlsMaterial& material);
+  static Result<std::shared_ptr<const TlsContext>> ForServer(const ServingMaterial& material);
 
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;
@@ -26,6 +29,8 @@ class TlsContext {
   // A connection's own state on the non-blocking socket `fd`, ready for the client's handshake with
   // `server_name` (a host name or an address). The caller frees it with SSL_free, before it closes fd.
   SSL* NewClient(int fd, const std::string& server_name) const;
+  // The same for the server's handshake.
+  SSL* NewServer(int fd) const;
 
  private:
   explicit TlsContext(SSL_CTX* context) : context_(context) {}
