@@ -235,7 +235,7 @@ class Reader {
     std::string_view text;
     if (const error_code error = value.get_string().get(text)) return NotJson(error, frame);
     if (type.kind == Kind::kString) {
-      static_cast<std::string*>(out)->assign(text);
+      type.assign(out, text);
     } else if (type.kind == Kind::kSecret) {
       *static_cast<Secret*>(out) = Secret(std::string(text));
     } else {

@@ -113,7 +113,7 @@ bool IsUnset(const Type& type, const void* value) {
     case Kind::kNumber:
       return *static_cast<const double*>(value) == 0;
     case Kind::kString:
-      return static_cast<const std::string*>(value)->empty();
+      return type.view(value).empty();
     case Kind::kTime:
       return *static_cast<const Time*>(value) == Time();
     case Kind::kSecret:
@@ -151,7 +151,7 @@ void EncodeValue(const Type& type, const void* value, std::string& out) {
       return;
     }
     case Kind::kString:
-      return AppendQuoted(out, *static_cast<const std::string*>(value));
+      return AppendQuoted(out, type.view(value));
     case Kind::kTime:
       return AppendQuoted(out, FormatRfc3339(*static_cast<const Time*>(value)));
     case Kind::kSecret:

@@ -15,7 +15,7 @@
 //     return schema;
 //   }
 //
-// Member types: bool, integers, double, std::string, capstan::Time (RFC 3339), capstan::Secret, json::Raw,
+// Member types: bool, integers, double, std::string, json::Text, json::SharedText, capstan::Time (RFC 3339), capstan::Secret, json::Raw,
 // json::IntOrString, json::Digest, any struct with Schema(), and std::optional, std::vector and
 // std::map<std::string, ...> of these. A table may name members of its own struct only; a mistake in a table
 // (a member of another struct, a name twice, a default on a member that is not optional) ends the process at
@@ -38,6 +38,7 @@
 
 #include "base/secret.h"
 #include "base/time.h"
+#include "json/text.h"
 #include "json/types.h"
 
 namespace capstan::json {
@@ -67,13 +68,16 @@ struct Type {
   using Visit = void (*)(void* context, std::string_view key, const void* element);
 
   Kind kind;
-  uint8_t bytes = 0;                                  // integers: 1, 2, 4, 8
+  uint8_t bytes = 0;                                  // integers: 1, 2, 4, 8; kString: of the text object itself
   bool is_signed = false;                             // integers
   const Type* element = nullptr;                      // kOptional, kList, kMap
   const Schema& (*schema)() = nullptr;                // kObject
   void (*reset)(void*) = nullptr;                     // back to what a default-made value is
   void* (*add)(void*, std::string_view) = nullptr;    // kOptional, kList, kMap: a fresh element; its address
   void (*each)(const void*, Visit, void*) = nullptr;  // kOptional, kList, kMap: all elements in order
+  void (*assign)(void*, std::string_view) = nullptr;  // kString
+  std::string_view (*view)(const void*) = nullptr;    // kString
+  size_t (*heap)(const void*) = nullptr;              // kString: bytes that this one alone holds on the heap
 };
 
 // --- A table's row ---------------------------------------------------------------------------------------------------
@@ -253,9 +257,31 @@ template <>
 struct TypeTraits<double> {
   static constexpr Type kValue = ScalarType<double>::Make(Kind::kNumber);
 };
-template <>
-struct TypeTraits<std::string> {
-  static constexpr Type kValue = ScalarType<std::string>::Make(Kind::kString);
+inline size_t HeapBytesOf(const std::string& text) {
+  constexpr size_t kInside = sizeof(std::string) / 2 - 1;
+  return text.capacity() > kInside ? text.capacity() + 1 : 0;
+}
+inline size_t HeapBytesOf(const Text& text) { return text.heap_bytes(); }
+inline size_t HeapBytesOf(const SharedText&) { return 0; }
+
+template <class T>
+concept TextType = std::same_as<T, std::string> || std::same_as<T, Text> || std::same_as<T, SharedText>;
+
+template <TextType T>
+struct TypeTraits<T> {
+  static constexpr Type kValue = {
+      .kind = Kind::kString,
+      .bytes = sizeof(T),
+      .reset = &ResetValue<T>,
+      .assign =
+          [](void* value, std::string_view text) {
+            if constexpr (std::same_as<T, std::string>)
+              static_cast<T*>(value)->assign(text);
+            else
+              *static_cast<T*>(value) = T(text);
+          },
+      .view = [](const void* value) { return std::string_view(*static_cast<const T*>(value)); },
+      .heap = [](const void* value) { return HeapBytesOf(*static_cast<const T*>(value)); }};
 };
 template <>
 struct TypeTraits<Time> {

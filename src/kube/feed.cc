@@ -35,6 +35,10 @@ struct MetadataOnly {
   }
 };
 
+Identity IdentityOf(const json::ObjectMeta& meta) {
+  return {meta.namespace_, meta.name, meta.uid, meta.resource_version};
+}
+
 }  // namespace
 
 // --- Hearing ---------------------------------------------------------------------------------------------------------
@@ -44,7 +48,20 @@ Result<WatchEvent> Feed::Take(std::string_view line, size_t readable, Tick now) 
   if (!decoded) return TakeUnread(line, decoded.error(), now);
   const auto type = ParseType(decoded->type);
   if (!type || *type == Type::kError) return TakeUnread(line, Error(Code::kInvalid, "unknown type"), now);
+  if (*type == Type::kBookmark) return TakeBookmark(line, now);
   return Heed(*type, std::move(decoded->object), now);
+}
+
+// The store's struct need not hold the annotation that ends a list; bookmarks are few.
+Result<WatchEvent> Feed::TakeBookmark(std::string_view line, Tick now) {
+  CAPSTAN_TRY(const auto bookmark, json::Decode<WatchLine<MetadataOnly>>(line));
+  const json::ObjectMeta& meta = bookmark.object.metadata;
+  WatchEvent event{.type = Type::kBookmark, .version = meta.resource_version};
+  heard_at_ = now;
+  event.list_complete = meta.Annotation(std::string(kInitialEventsEnd)) == "true";
+  if (event.list_complete && listing_) EndList(event.version, now);
+  if (!listing_) Advance(event.version);
+  return event;
 }
 
 // ERROR events carry a Status, whose fields have other types than the object's; hence this second look at the
@@ -56,23 +73,20 @@ Result<WatchEvent> Feed::TakeUnread(std::string_view line, const Error& why, Tic
   if (*type == Type::kError) return WatchEvent{.type = *type, .error = ErrorFromStatus(event.object.text)};
   CAPSTAN_TRY(const MetadataOnly object, json::Decode<MetadataOnly>(event.object.text));
   heard_at_ = now;
+  const Identity id = IdentityOf(object.metadata);
   if (*type == Type::kDeleted)
-    Drop(object.metadata);
+    Drop(id);
   else
-    NoteUnread(object.metadata, why);
-  if (!listing_) Advance(object.metadata.resource_version);
-  return WatchEvent{.type = *type, .version = object.metadata.resource_version};
+    NoteUnread(id, why);
+  if (!listing_) Advance(id.version);
+  return WatchEvent{.type = *type, .version = id.version};
 }
 
 WatchEvent Feed::Heed(Type type, std::unique_ptr<AnyObject> object, Tick now) {
-  const json::ObjectMeta& meta = object->meta();
-  WatchEvent event{.type = type, .version = meta.resource_version};
+  const WatchEvent event{.type = type, .version = object->id().version};
   heard_at_ = now;
-  if (type == Type::kBookmark) {
-    event.list_complete = meta.Annotation(std::string(kInitialEventsEnd)) == "true";
-    if (event.list_complete && listing_) EndList(event.version, now);
-  } else if (type == Type::kDeleted) {
-    Drop(meta);
+  if (type == Type::kDeleted) {
+    Drop(object->id());
   } else if (listing_) {
     PutListed(std::move(object));
   } else {
@@ -83,68 +97,66 @@ WatchEvent Feed::Heed(Type type, std::unique_ptr<AnyObject> object, Tick now) {
   return event;
 }
 
-void Feed::NoteUnread(const json::ObjectMeta& meta, const Error& why) {
+void Feed::NoteUnread(const Identity& id, const Error& why) {
   if (std::has_single_bit(++store_.undecodable_)) {
     log::Error("object cannot be read, its last good content is kept", {{"store", store_.name()},
-                                                                        {"namespace", meta.namespace_},
-                                                                        {"name", meta.name},
+                                                                        {"namespace", id.ns},
+                                                                        {"name", id.name},
                                                                         {"error", why.message()},
                                                                         {"so_far", store_.undecodable_}});
   }
-  if (AnyStore::Entry* entry = store_.FindEntry(meta.namespace_, meta.name)) entry->listed = list_;
+  if (AnyStore::Entry* entry = store_.FindEntry(id.ns, id.name)) entry->listed = list_;
 }
 
 void Feed::Put(std::unique_ptr<AnyObject> object) {
-  const json::ObjectMeta& meta = object->meta();
-  const AnyStore::Entry* entry = store_.FindEntry(meta.namespace_, meta.name);
-  if (entry && entry->heard && meta.resource_version <= entry->heard->meta().resource_version) return;
+  const Identity id = object->id();
+  const AnyStore::Entry* entry = store_.FindEntry(id.ns, id.name);
+  if (entry && entry->heard && id.version <= entry->heard->id().version) return;
   Hear(std::move(object));
 }
 
 void Feed::PutListed(std::unique_ptr<AnyObject> object) {
-  const json::ObjectMeta& meta = object->meta();
-  AnyStore::Entry* entry = store_.FindEntry(meta.namespace_, meta.name);
+  const Identity id = object->id();
+  AnyStore::Entry* entry = store_.FindEntry(id.ns, id.name);
   const AnyObject* heard = entry ? entry->heard.get() : nullptr;
-  ForgetAside(meta.namespace_, meta.name);
-  if (heard && heard->meta().resource_version == meta.resource_version && heard->SameAs(*object)) {
+  ForgetAside(id.ns, id.name);
+  if (heard && heard->id().version == id.version && heard->SameAs(*object)) {
     entry->listed = list_;
     return;
   }
   // Up to the frontier everything has been heard. What is older than that and not known, or known newer, is a
   // server that lags, and will say more before the list ends, or another history.
-  const uint64_t known = heard ? heard->meta().resource_version : frontier_;
-  if (synced_ && meta.resource_version <= known)
+  const uint64_t known = heard ? heard->id().version : frontier_;
+  if (synced_ && id.version <= known)
     aside_.push_back(std::move(object));
   else
     Hear(std::move(object));
 }
 
 void Feed::Hear(std::unique_ptr<AnyObject> object) {
-  const AnyObject& now_heard = *object;
-  const json::ObjectMeta& meta = now_heard.meta();
-  store_.Edit(meta.namespace_, meta.name, [&](AnyStore::Entry& entry) {
+  const Identity id = object->id();
+  store_.Edit(id.ns, id.name, [&](AnyStore::Entry& entry) {
     store_.Retire(std::move(entry.heard));
     entry.heard = std::move(object);
     entry.listed = list_;
-    entry.hidden = Buried(meta.uid);
-    if (entry.own && entry.own->meta().resource_version <= meta.resource_version) store_.Retire(std::move(entry.own));
+    entry.hidden = Buried(id.uid);
+    if (entry.own && entry.own->id().version <= id.version) store_.Retire(std::move(entry.own));
   });
   std::erase_if(provisional_, [&](const Provisional& own) {
-    return own.version <= meta.resource_version && own.key.name == meta.name && own.key.ns == meta.namespace_;
+    return own.version <= id.version && own.key.name == id.name && own.key.ns == id.ns;
   });
 }
 
-void Feed::Drop(const json::ObjectMeta& gone) {
-  ForgetAside(gone.namespace_, gone.name);
+void Feed::Drop(const Identity& gone) {
+  ForgetAside(gone.ns, gone.name);
   const bool ours = std::erase_if(tombstones_, [&](const Tombstone& t) { return t.uid == gone.uid; }) > 0;
-  const AnyStore::Entry* entry = store_.FindEntry(gone.namespace_, gone.name);
+  const AnyStore::Entry* entry = store_.FindEntry(gone.ns, gone.name);
   if (!entry) return;
   // A selector that no longer matches says DELETED too; an answer newer than that may match again.
   const auto ends = [&](const std::unique_ptr<AnyObject>& object) {
-    return object && object->meta().uid == gone.uid &&
-           (ours || object->meta().resource_version <= gone.resource_version);
+    return object && object->id().uid == gone.uid && (ours || object->id().version <= gone.version);
   };
-  store_.Edit(gone.namespace_, gone.name, [&](AnyStore::Entry& entry) {
+  store_.Edit(gone.ns, gone.name, [&](AnyStore::Entry& entry) {
     if (ends(entry.own)) store_.Retire(std::move(entry.own));
     if (!ends(entry.heard)) return;
     store_.Retire(std::move(entry.heard));
@@ -206,7 +218,7 @@ Result<PageInfo> Feed::TakePage(std::string_view text) {
       continue;
     }
     CAPSTAN_TRY(const MetadataOnly unread, json::Decode<MetadataOnly>(item.text));
-    NoteUnread(unread.metadata, object.error());
+    NoteUnread(IdentityOf(unread.metadata), object.error());
   }
   return std::move(page.metadata);
 }
@@ -216,6 +228,8 @@ void Feed::EndList(uint64_t version, Tick now) {
   for (auto& object : std::exchange(aside_, {})) Hear(std::move(object));
   Sweep();
   RetireTombstones();
+  store_.entries_.shrink_to_fit();
+  store_.visible_.shrink_to_fit();
   // What was answered before the list began is in it, unless history was rewritten: then it is in neither.
   Uncover([&](const Provisional& own) { return own.list < list_ || rewritten; });
   listing_ = false;
@@ -251,20 +265,21 @@ void Feed::RetireTombstones() {
   for (const Tombstone& own : leaving) {
     if (store_.FindEntry(own.key.ns, own.key.name) == nullptr) continue;
     store_.Edit(own.key.ns, own.key.name,
-                [&](AnyStore::Entry& entry) { entry.hidden = entry.heard && Buried(entry.heard->meta().uid); });
+                [&](AnyStore::Entry& entry) { entry.hidden = entry.heard && Buried(entry.heard->id().uid); });
   }
 }
 
 void Feed::ForgetAside(std::string_view ns, std::string_view name) {
-  std::erase_if(aside_, [&](const auto& object) { return KeyView(object->meta()) == KeyView(ns, name); });
+  std::erase_if(aside_, [&](const auto& object) { return KeyView(object->id()) == KeyView(ns, name); });
 }
 
 std::vector<Key> Feed::KeysInScope(bool unlisted_only) const {
   std::vector<Key> keys;
   for (const AnyStore::Entry& entry : store_.entries_) {
-    const json::ObjectMeta& meta = entry.meta();
-    if (!ns_.empty() && meta.namespace_ != ns_) continue;
-    if (!unlisted_only || (entry.heard && entry.listed != list_)) keys.push_back({meta.namespace_, meta.name});
+    const Identity id = entry.id();
+    if (!ns_.empty() && id.ns != ns_) continue;
+    if (!unlisted_only || (entry.heard && entry.listed != list_))
+      keys.push_back({std::string(id.ns), std::string(id.name)});
   }
   return keys;
 }
@@ -272,15 +287,15 @@ std::vector<Key> Feed::KeysInScope(bool unlisted_only) const {
 // --- Own writes ------------------------------------------------------------------------------------------------------
 
 bool Feed::Answered(std::unique_ptr<AnyObject> object, Tick now) {
-  const json::ObjectMeta& meta = object->meta();
-  if (meta.resource_version <= frontier_ || Buried(meta.uid)) return false;
-  if (const AnyStore::Entry* entry = store_.FindEntry(meta.namespace_, meta.name)) {
-    if (entry->heard && entry->heard->meta().resource_version >= meta.resource_version) return false;
-    if (entry->own && entry->own->meta().resource_version >= meta.resource_version) return false;
+  const Identity id = object->id();
+  if (id.version <= frontier_ || Buried(id.uid)) return false;
+  if (const AnyStore::Entry* entry = store_.FindEntry(id.ns, id.name)) {
+    if (entry->heard && entry->heard->id().version >= id.version) return false;
+    if (entry->own && entry->own->id().version >= id.version) return false;
   }
-  const Key key{meta.namespace_, meta.name};
+  const Key key{std::string(id.ns), std::string(id.name)};
   std::erase_if(provisional_, [&](const Provisional& own) { return own.key == key; });
-  provisional_.push_back({meta.resource_version, now, list_, key});
+  provisional_.push_back({id.version, now, list_, key});
   store_.Edit(key.ns, key.name, [&](AnyStore::Entry& entry) {
     store_.Retire(std::move(entry.own));
     entry.own = std::move(object);
@@ -293,11 +308,11 @@ void Feed::Deleted(const Key& key, std::string_view uid, Tick now) {
   tombstones_.push_back({std::string(uid), now, list_, key});
   if (store_.FindEntry(key.ns, key.name) == nullptr) return;
   store_.Edit(key.ns, key.name, [&](AnyStore::Entry& entry) {
-    if (entry.own && entry.own->meta().uid == uid) {
+    if (entry.own && entry.own->id().uid == uid) {
       store_.Retire(std::move(entry.own));
       std::erase_if(provisional_, [&](const Provisional& own) { return own.key == key; });
     }
-    entry.hidden = entry.heard && entry.heard->meta().uid == uid;
+    entry.hidden = entry.heard && entry.heard->id().uid == uid;
   });
 }
 

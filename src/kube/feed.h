@@ -79,12 +79,13 @@ class Feed {
   void Deleted(const Key& key, std::string_view uid, Tick now);
 
   Result<WatchEvent> TakeUnread(std::string_view line, const Error& why, Tick now);
+  Result<WatchEvent> TakeBookmark(std::string_view line, Tick now);
   WatchEvent Heed(WatchEvent::Type type, std::unique_ptr<AnyObject> object, Tick now);
   void Put(std::unique_ptr<AnyObject> object);
   void PutListed(std::unique_ptr<AnyObject> object);
   void Hear(std::unique_ptr<AnyObject> object);
-  void Drop(const json::ObjectMeta& gone);
-  void NoteUnread(const json::ObjectMeta& meta, const Error& why);
+  void Drop(const Identity& gone);
+  void NoteUnread(const Identity& id, const Error& why);
   void Advance(uint64_t version);
   void ForgetAside(std::string_view ns, std::string_view name);
   void Sweep();

@@ -6,14 +6,12 @@ namespace {
 // What libstdc++ and glibc spend besides the payload.
 constexpr size_t kAllocation = 16;
 constexpr size_t kTreeNode = 32 + kAllocation;
-constexpr size_t kInlineText = 15;
 
-size_t TextBytes(const std::string& text) {
-  return text.capacity() > kInlineText ? text.capacity() + 1 + kAllocation : 0;
-}
+// `bytes` of one text on the heap.
+size_t TextBytes(size_t bytes) { return bytes > 0 ? bytes + kAllocation : 0; }
 
 size_t ElementBytes(const json::Type& type) {
-  if (type.kind == json::Kind::kString) return sizeof(std::string);
+  if (type.kind == json::Kind::kString) return type.bytes;
   if (type.kind != json::Kind::kObject) return sizeof(void*);
   size_t bytes = 0;
   for (const json::Member& member : type.schema().members()) bytes += ElementBytes(member.type());
@@ -31,7 +29,7 @@ struct Walk {
     if (walk.container == json::Kind::kOptional) return;
     walk.bytes += ElementBytes(walk.element);
     if (walk.container == json::Kind::kMap) {
-      walk.bytes += kTreeNode + sizeof(std::string) + (key.size() > kInlineText ? key.size() + 1 + kAllocation : 0);
+      walk.bytes += kTreeNode + sizeof(std::string) + TextBytes(json::HeapBytesOf(std::string(key)));
     }
   }
 };
@@ -41,9 +39,9 @@ struct Walk {
 size_t HeapBytes(const json::Type& type, const void* value) {
   switch (type.kind) {
     case json::Kind::kString:
-      return TextBytes(*static_cast<const std::string*>(value));
+      return TextBytes(type.heap(value));
     case json::Kind::kRaw:
-      return TextBytes(static_cast<const json::Raw*>(value)->text);
+      return TextBytes(json::HeapBytesOf(static_cast<const json::Raw*>(value)->text));
     case json::Kind::kObject: {
       size_t bytes = 0;
       for (const json::Member& member : type.schema().members()) bytes += HeapBytes(member.type(), member.at(value));

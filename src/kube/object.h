@@ -1,6 +1,7 @@
 // What stores of all kinds have in common: objects without their type, and the changes they tell of.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -13,11 +14,31 @@ namespace capstan::kube {
 // Bytes on the heap behind a value, by its field table; an estimate.
 size_t HeapBytes(const json::Type& type, const void* value);
 
+// What tells one object, in one of its versions, from all others of its kind.
+struct Identity {
+  std::string_view ns;
+  std::string_view name;
+  std::string_view uid;
+  uint64_t version;
+};
+
+// The least that `metadata` of a stored struct holds. Kinds of which there are thousands keep this much and what
+// they use, in json::Text and json::SharedText; all others a json::ObjectMeta.
+template <class T>
+concept Metadata = requires(const T& metadata) {
+  { metadata.namespace_ } -> std::convertible_to<std::string_view>;
+  { metadata.name } -> std::convertible_to<std::string_view>;
+  { metadata.uid } -> std::convertible_to<std::string_view>;
+  { metadata.resource_version } -> std::convertible_to<uint64_t>;
+};
+
 // An object whose kind only its Store knows.
 class AnyObject {
  public:
   virtual ~AnyObject() = default;
-  virtual const json::ObjectMeta& meta() const = 0;
+  virtual Identity id() const = 0;
+  // nullptr: its kind keeps less.
+  virtual const json::ObjectMeta* meta() const = 0;
   // Nothing that the store keeps of the two differs. resourceVersion does not count: it changes when anything
   // does. REQUIRES: both are of one store.
   virtual bool SameAs(const AnyObject& other) const = 0;
@@ -26,10 +47,20 @@ class AnyObject {
 };
 
 template <class T>
+  requires Metadata<decltype(T::metadata)>
 class ObjectOf final : public AnyObject {
  public:
   explicit ObjectOf(T object) : value(std::move(object)) {}
-  const json::ObjectMeta& meta() const override { return value.metadata; }
+  Identity id() const override {
+    const auto& m = value.metadata;
+    return {m.namespace_, m.name, m.uid, m.resource_version};
+  }
+  const json::ObjectMeta* meta() const override {
+    if constexpr (std::same_as<decltype(T::metadata), json::ObjectMeta>)
+      return &value.metadata;
+    else
+      return nullptr;
+  }
   bool SameAs(const AnyObject& other) const override { return value == static_cast<const ObjectOf&>(other).value; }
   size_t bytes() const override { return sizeof(*this) + HeapBytes(json::kType<T>, &value); }
 

@@ -13,15 +13,14 @@ constexpr std::string_view kByOwner = "owner";
 constexpr std::string_view kByNamespace = "namespace";
 
 std::vector<std::string> OwnerUid(const AnyObject& object) {
-  const json::OwnerReference* owner = object.meta().ControllerOwner();
+  const json::OwnerReference* owner = object.meta() ? object.meta()->ControllerOwner() : nullptr;
   return owner ? std::vector{owner->uid} : std::vector<std::string>();
 }
 
 // Puts `after` where `before` was, or would be; either may be null.
 void Exchange(std::vector<const AnyObject*>& list, const AnyObject* before, const AnyObject* after) {
-  const json::ObjectMeta& meta = (after ? after : before)->meta();
-  const auto at =
-      std::ranges::lower_bound(list, KeyView(meta), {}, [](const AnyObject* o) { return KeyView(o->meta()); });
+  const KeyView key((after ? after : before)->id());
+  const auto at = std::ranges::lower_bound(list, key, {}, [](const AnyObject* o) { return KeyView(o->id()); });
   if (!before)
     list.insert(at, after);
   else if (after)
@@ -101,8 +100,8 @@ Result<bool> AnyStore::Answered(std::string_view object_json, Tick now) {
 }
 
 Result<bool> AnyStore::AnsweredAny(std::unique_ptr<AnyObject> object, Tick now) {
-  if (object->meta().name.empty()) return Fail(Code::kInvalid, "metadata.name is empty, the answer holds no object");
-  Feed* feed = FeedFor(object->meta().namespace_);
+  if (object->id().name.empty()) return Fail(Code::kInvalid, "metadata.name is empty, the answer holds no object");
+  Feed* feed = FeedFor(object->id().ns);
   return feed != nullptr && feed->Answered(std::move(object), now);
 }
 
@@ -114,13 +113,12 @@ void AnyStore::Deleted(const Key& key, std::string_view uid, Tick now) {
 
 const AnyObject* AnyStore::FindAny(std::string_view ns, std::string_view name) const {
   const size_t at = Place(ns, name);
-  const bool there = at < entries_.size() && KeyView(entries_[at].meta()) == KeyView(ns, name);
+  const bool there = at < entries_.size() && KeyView(entries_[at].id()) == KeyView(ns, name);
   return there ? entries_[at].visible() : nullptr;
 }
 
 std::span<const AnyObject* const> AnyStore::InNamespaceAny(std::string_view ns) const {
-  return std::ranges::equal_range(visible_, ns, {},
-                                  [](const AnyObject* o) { return std::string_view(o->meta().namespace_); });
+  return std::ranges::equal_range(visible_, ns, {}, [](const AnyObject* o) { return o->id().ns; });
 }
 
 std::span<const AnyObject* const> AnyStore::ByIndexAny(std::string_view index, std::string_view value) const {
@@ -156,13 +154,13 @@ AnyStore::Counts AnyStore::counts() const {
 // --- Changing --------------------------------------------------------------------------------------------------------
 
 size_t AnyStore::Place(std::string_view ns, std::string_view name) const {
-  const auto key = [](const Entry& entry) { return KeyView(entry.meta()); };
+  const auto key = [](const Entry& entry) { return KeyView(entry.id()); };
   return size_t(std::ranges::lower_bound(entries_, KeyView(ns, name), {}, key) - entries_.begin());
 }
 
 AnyStore::Entry* AnyStore::FindEntry(std::string_view ns, std::string_view name) {
   const size_t at = Place(ns, name);
-  return at < entries_.size() && KeyView(entries_[at].meta()) == KeyView(ns, name) ? &entries_[at] : nullptr;
+  return at < entries_.size() && KeyView(entries_[at].id()) == KeyView(ns, name) ? &entries_[at] : nullptr;
 }
 
 void AnyStore::Settle(const AnyObject* before, const AnyObject* after) {
@@ -190,8 +188,8 @@ void AnyStore::Reindex(Index& index, const AnyObject* before, const AnyObject* a
 }
 
 void AnyStore::Tell(const AnyObject* before, const AnyObject* after) {
-  const json::ObjectMeta& meta = (after ? after : before)->meta();
-  std::vector<IndexEntry> touched{{kByNamespace, meta.namespace_}};
+  const Identity id = (after ? after : before)->id();
+  std::vector<IndexEntry> touched{{kByNamespace, id.ns}};
   for (const Index& index : indexes_) {
     for (const std::string& value : index.before) touched.push_back({index.name, value});
     for (const std::string& value : index.after) {
@@ -202,10 +200,10 @@ void AnyStore::Tell(const AnyObject* before, const AnyObject* after) {
   listener_->OnChange(*this, {.what = !before ? What::kAdded
                                       : after ? What::kChanged
                                               : What::kRemoved,
-                              .ns = meta.namespace_,
-                              .name = meta.name,
-                              .uid = meta.uid,
-                              .old_uid = before ? std::string_view(before->meta().uid) : std::string_view(),
+                              .ns = id.ns,
+                              .name = id.name,
+                              .uid = id.uid,
+                              .old_uid = before ? before->id().uid : std::string_view(),
                               .touched = touched});
 }
 

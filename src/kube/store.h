@@ -6,8 +6,9 @@
 //   Watcher watcher(client, kPods, pods.AddFeed("slurm"), ...);           // watch.h
 //   for (const Pod& pod : pods.OwnedBy(uid)) ...
 //
-// T: a struct with `json::ObjectMeta metadata` and the fields in use, `static const json::Schema& Schema()`
-// and ==.
+// T: a struct with `metadata` and the fields in use, `static const json::Schema& Schema()` and == (which leaves out
+// metadata.resource_version). metadata is a json::ObjectMeta or, for kinds of which there are thousands, a struct of
+// fewer fields (object.h, Metadata); those have no owners in the index, and are not for the engine to write.
 //
 // Thread:  the loop's, no locks. Pointers and lists are good until the next non-const call; none is kept over
 // a co_await. Order:   everywhere by namespace, then name, so that equal worlds give equal plans. Never back:
@@ -121,15 +122,15 @@ class AnyStore {
 
   // --- For code that knows no types (the engine) -------------------------------------------------------------------
 
-  // nullptr: not there, as far as we know.
+  // nullptr: not there, as far as we know. REQUIRES: the kind keeps a json::ObjectMeta.
   const json::ObjectMeta* MetaOf(const Key& key) const {
     const AnyObject* object = FindAny(key.ns, key.name);
-    return object != nullptr ? &object->meta() : nullptr;
+    return object != nullptr ? object->meta() : nullptr;
   }
   // Calls `visit` with the metadata of everything whose controller is `uid`.
   template <class Visit>
   void ForEachOwnedBy(std::string_view uid, Visit visit) const {
-    for (const AnyObject* object : ByIndexAny("owner", uid)) visit(object->meta());
+    for (const AnyObject* object : ByIndexAny("owner", uid)) visit(*object->meta());
   }
 
  protected:
@@ -167,7 +168,7 @@ class AnyStore {
     bool hidden = false;               // `heard` was deleted by us
 
     const AnyObject* visible() const { return own ? own.get() : hidden ? nullptr : heard.get(); }
-    const json::ObjectMeta& meta() const { return own ? own->meta() : heard->meta(); }
+    Identity id() const { return own ? own->id() : heard->id(); }
   };
   struct Index {
     std::string name;

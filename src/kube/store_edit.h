@@ -13,14 +13,14 @@ struct KeyView {
   std::string_view name;
 
   KeyView(std::string_view ns, std::string_view name) : ns(ns), name(name) {}
-  explicit KeyView(const json::ObjectMeta& meta) : ns(meta.namespace_), name(meta.name) {}
+  explicit KeyView(const Identity& id) : ns(id.ns), name(id.name) {}
   friend auto operator<=>(const KeyView&, const KeyView&) = default;
 };
 
 template <class Change>
 void AnyStore::Edit(std::string_view ns, std::string_view name, Change change) {
   const size_t at = Place(ns, name);
-  const bool there = at < entries_.size() && KeyView(entries_[at].meta()) == KeyView(ns, name);
+  const bool there = at < entries_.size() && KeyView(entries_[at].id()) == KeyView(ns, name);
   if (!there) entries_.emplace(entries_.begin() + ptrdiff_t(at));
   Entry& entry = entries_[at];
   const AnyObject* before = entry.visible();

@@ -518,5 +518,71 @@ TEST_F(StoreTest, CountsWhatItHolds) {
   EXPECT_LT(counts.bytes, 1000 * (sizeof(Thing) + 250));
 }
 
+// A kind of which there are thousands.
+struct Small {
+  struct Metadata {
+    json::SharedText namespace_;
+    json::Text name;
+    json::Text uid;
+    uint64_t resource_version = 0;
+    static const json::Schema& Schema() {
+      static const json::Schema schema = json::Object<Metadata>({
+          json::Field<&Metadata::namespace_>("namespace"),
+          json::Field<&Metadata::name>("name"),
+          json::Field<&Metadata::uid>("uid"),
+          json::Field<&Metadata::resource_version>("resourceVersion").AsText(),
+      });
+      return schema;
+    }
+  };
+  Metadata metadata;
+  json::SharedText phase;
+
+  friend bool operator==(const Small& a, const Small& b) {
+    return a.metadata.uid == b.metadata.uid && a.phase == b.phase;
+  }
+  static const json::Schema& Schema() {
+    static const json::Schema schema = json::Object<Small>({
+        json::Field<&Small::metadata>("metadata"),
+        json::Field<&Small::phase>("phase"),
+    });
+    return schema;
+  }
+};
+
+TEST(SmallStore, LivesWithLittleMetadata) {
+  Store<Small> store("smalls");
+  Feed& feed = store.AddFeed("");
+  feed.BeginList();
+  for (const Thing& thing : {Make("b", 6), Make("a", 5)}) ASSERT_TRUE(feed.Take(Line("ADDED", thing), 0, Tick()));
+  EXPECT_FALSE(store.Synced());
+  const auto end = feed.Take(Bookmark(9, true), 0, Tick());
+  ASSERT_TRUE(end) << end.error().message();
+  EXPECT_TRUE(end->list_complete) << "the struct has no annotations, the bookmark has";
+  EXPECT_TRUE(store.Synced());
+  ASSERT_TRUE(feed.Take(Line("MODIFIED", Make("a", 10, "Ready")), 0, Tick()));
+  ASSERT_TRUE(feed.Take(Line("DELETED", Make("b", 11)), 0, Tick()));
+  ASSERT_EQ(store.size(), 1u);
+  const Small* a = store.Find({"ns", "a"});
+  ASSERT_NE(a, nullptr);
+  EXPECT_EQ(a->phase.view(), "Ready");
+  EXPECT_EQ(a->metadata.resource_version, 10u);
+  EXPECT_EQ(store.MetaOf({"ns", "a"}), nullptr) << "there is none to show";
+  EXPECT_TRUE(store.OwnedBy("a").empty());
+}
+
+TEST(SmallStore, IsSmall) {
+  Store<Small> store("smalls");
+  Feed& feed = store.AddFeed("");
+  feed.BeginList();
+  for (uint64_t i = 1; i <= 1000; ++i) {
+    const Thing thing =
+        Make("training-6d4cf56db6-" + std::to_string(i), i, "Running", "3f2504e0-4f89-41d3-9a0c-0305e82c3301");
+    ASSERT_TRUE(feed.Take(Line("ADDED", thing), 0, Tick()));
+  }
+  feed.EndList(2000, Tick());
+  EXPECT_LT(store.counts().bytes, 1000 * 250u);
+}
+
 }  // namespace
 }  // namespace capstan::kube
