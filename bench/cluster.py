@@ -1,0 +1,157 @@
+"""Figures of the operator on the local cluster: what installing takes, and what it costs at rest.
+
+Nothing leaves this machine: the API server is reached on loopback.
+"""
+import base64
+import concurrent.futures
+import http.client
+import json
+import pathlib
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "test" / "e2e"))
+
+import lab  # noqa: E402
+import yaml  # noqa: E402
+
+NOISE = "bench-noise"
+IMAGES = ("slurmctld", "slurmd", "slurmrestd", "capstan")
+ACCOUNT = f"system:serviceaccount:{lab.OPERATOR}:slurm-operator"
+
+
+# --- The API server, without kubectl's own throttle ------------------------------------------------------------------------
+
+class Api:
+    """Many small requests over one kept-alive connection each thread."""
+
+    def __init__(self):
+        config = yaml.safe_load(pathlib.Path(lab.KUBECONFIG).read_text())
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        self.host = cluster["server"].removeprefix("https://")
+        assert self.host.startswith("127.0.0.1:"), "load is for this machine's own API server only"
+        self.tls = ssl.create_default_context(cadata=self.text(cluster, "certificate-authority").decode())
+        with tempfile.NamedTemporaryFile() as pem:
+            pem.write(self.text(user, "client-certificate") + b"\n" + self.text(user, "client-key"))
+            pem.flush()
+            self.tls.load_cert_chain(pem.name)
+
+    @staticmethod
+    def text(where, name):
+        inline = where.get(name + "-data")
+        return base64.b64decode(inline) if inline else pathlib.Path(where[name]).read_bytes()
+
+    def create(self, path, objects):
+        connection = http.client.HTTPSConnection(self.host, context=self.tls, timeout=60)
+        for item in objects:
+            connection.request("POST", path, json.dumps(item), {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read()
+            assert answer.status in (201, 409), text[:300]
+        connection.close()
+
+
+def fill(count):
+    """Foreign pods that nobody schedules, and foreign Secrets of 1 KiB."""
+    lab.kubectl("create", "namespace", NOISE, check=False)
+    api = Api()
+    pods = [{"metadata": {"name": f"p-{i:05}", "labels": {"app": "foreign"}},
+             "spec": {"schedulerName": "nobody", "containers": [{"name": "c", "image": "example/foreign:1"}]}}
+            for i in range(count)]
+    data = base64.b64encode(b"x" * 1024).decode()
+    secrets = [{"metadata": {"name": f"s-{i:05}"}, "data": {"blob": data}} for i in range(count)]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        jobs = [pool.submit(api.create, f"/api/v1/namespaces/{NOISE}/{kind}", objects[part::2])
+                for kind, objects in (("pods", pods), ("secrets", secrets)) for part in range(2)]
+        for job in jobs:
+            job.result()
+
+
+# --- The operator ------------------------------------------------------------------------------------------------------------
+
+def operator_rss_mib():
+    pids = lab.processes("capstan", "operator")
+    assert len(pids) == 1, pids
+    status = pathlib.Path(f"/proc/{pids[0]}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
+
+
+def restart_operator():
+    lab.kubectl("-n", lab.OPERATOR, "rollout", "restart", "deployment/slurm-operator")
+    lab.kubectl("-n", lab.OPERATOR, "rollout", "status", "deployment/slurm-operator", "--timeout=90s", timeout=100)
+    lab.wait_for("one operator", lambda: len(lab.processes("capstan", "operator")) == 1, within=60)
+
+
+def writes_in_audit_log(since, until):
+    """Successful or not: every request of the operator's account that could change something, besides the lease."""
+    count = 0
+    for log in sorted(pathlib.Path("/var/lib/capstan-dev/audit").glob("*.log")):
+        for line in log.open():
+            if ACCOUNT not in line:
+                continue
+            event = json.loads(line)
+            if event["stage"] != "ResponseComplete" or event["user"]["username"] != ACCOUNT:
+                continue
+            if event["verb"] in ("get", "list", "watch") or event["objectRef"].get("resource") == "leases":
+                continue
+            count += since <= event["requestReceivedTimestamp"] <= until
+    return count
+
+
+def utc(moment):
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment))
+
+
+def fresh():
+    lab.erase()
+    lab.install_operator()
+    lab.kubectl("-n", lab.OPERATOR, "rollout", "status", "deployment/slurm-operator", "--timeout=90s", timeout=100)
+
+
+# --- The groups ----------------------------------------------------------------------------------------------------------------
+
+def measure_install(figures):
+    runs = []
+    for _ in range(3):
+        fresh()
+        began = time.monotonic()
+        lab.install_slurm()
+        lab.wait_for_idle(3, within=120)
+        runs.append(time.monotonic() - began)
+    figures.add("install_to_idle_s", runs, "s", "<= 25", "install")
+    lab.erase()
+
+
+def measure_rest(figures):
+    fresh()
+    lab.install_slurm()
+    lab.wait_for_idle(3, within=120)
+    time.sleep(60)
+    figures.add("operator_rss_mib_idle", [operator_rss_mib()], "MiB", "<= 12", "rest", peer=71)
+    began = time.time()
+    time.sleep(300)
+    figures.add("writes_at_rest", [writes_in_audit_log(utc(began), utc(began + 300))], "in 5 min", "0", "rest", peer=39)
+    fill(5000)
+    restart_operator()
+    time.sleep(60)
+    figures.add("operator_rss_mib_noise", [operator_rss_mib()], "MiB", "<= 14", "rest", peer=143)
+    lab.kubectl("delete", "namespace", NOISE, "--wait=false")
+    lab.erase()
+
+
+def measure_image(figures):
+    line = subprocess.run(["dev/images", "--sizes", "capstan"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    figures.add("image_mib", [float(line.split()[1])], "MiB", "<= 10", "image", peer=18)
+
+
+def prepare():
+    for command in ("dev/tools", "dev/build release capstan capstan-entry", "dev/images", "dev/cluster up",
+                    "dev/cluster routes", "dev/cluster load " + " ".join(f"build/images/{name}.tar" for name in IMAGES)):
+        subprocess.run(command.split(), cwd=ROOT, check=True)
+
+
+GROUPS = {"image": measure_image, "install": measure_install, "rest": measure_rest}
