@@ -237,11 +237,11 @@ def measure_writes(figures):
         figures.add_both("event_to_write_ms_p50", column(ours, "p50"), column(go, "p50"), "ms", "<= 8", "writes")
         figures.add_both("event_to_write_ms_p99", column(ours, "p99"), column(go, "p99"), "ms", "<= 25", "writes")
         latencies = []
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             with Program(running, OURS, "--latency", f"--expect={SOURCES}") as program:
                 program.wait_for(f"wrote {SOURCES}")
                 time.sleep(SETTLE_SECONDS)
-                change("latency")
+                change(f"latency-{number}")
                 lines = program.stop().split("\n")
             took = [float(line.split()[1]) for line in lines if line.startswith("latency ")]
             assert len(took) > 0.99 * CHANGES, f"{len(took)} of {CHANGES} changes were followed"
