@@ -4,6 +4,7 @@
 // - Names are resolved anew for each connection; every address is tried in turn.
 // - Connections are kept alive and reused. One that the server closed meanwhile is replaced unnoticed when
 //   nothing of the request can have reached the server, or the request is repeatable.
+// - A server behind a proxy is reached through the proxy (proxy.h); its TLS and its checks stay as they are.
 // - Half-open connections are found: every read has a deadline, and the kernel probes idle peers.
 // - An idle connection holds no buffers.
 //
@@ -20,7 +21,9 @@
 
 namespace capstan::net {
 
-// Where a server listens.
+struct Proxy;  // proxy.h
+
+// Where a server listens, and by which way it is reached.
 struct Endpoint {
   enum class Scheme : uint8_t { kHttp, kHttps, kUnix };
 
@@ -29,6 +32,7 @@ struct Endpoint {
   uint16_t port = 443;    // not for kUnix
   // Put before every request's target: "" or "/k8s/clusters/c-1", never ending in "/".
   std::string base_path = {};
+  std::shared_ptr<const Proxy> proxy = {};  // nullptr: directly. REQUIRES: kHttps when there is one
 
   // Reads "https://host[:port][/path]", "http://..." and "unix:///run/x.sock". kInvalid says what is wrong.
   static Result<Endpoint> Parse(std::string_view url);

@@ -401,15 +401,17 @@ TEST_F(ClientTest, AnUnknownNameIsUnavailable) {
 
 class TestCredentials final : public Credentials {
  public:
-  async::Task<Result<Secret>> BearerToken(async::Deadline) override { co_return Secret(token); }
+  async::Task<Result<Secret>> BearerToken(async::Loop&, async::Deadline) override { co_return Secret(token); }
   Result<std::shared_ptr<const TlsMaterial>> Tls() override { return tls; }
-  bool Rejected() override {
+  bool Rejected(const Secret&, const TlsMaterial*) override {
     token = next_token;
-    return std::exchange(next_token, "") != "";
+    if (!next_tls) return std::exchange(next_token, "") != "";
+    tls = std::exchange(next_tls, nullptr);
+    return true;
   }
 
   std::string token, next_token;
-  std::shared_ptr<const TlsMaterial> tls = std::make_shared<TlsMaterial>();
+  std::shared_ptr<const TlsMaterial> tls = std::make_shared<TlsMaterial>(), next_tls;
 };
 
 class TlsTest : public ClientTest {
@@ -528,6 +530,43 @@ TEST_F(TlsTest, NewMaterialMeansNewConnections) {
   credentials->tls = std::make_shared<TlsMaterial>(*credentials->tls);
   ASSERT_TRUE(Get(client, "/"));
   EXPECT_EQ(server.connections(), 2u);
+}
+
+// It was once taken for one made with the new material, and went on under the old CA.
+TEST_F(TlsTest, WhatWasDialledWhileTheMaterialChangedIsNotReused) {
+  ScriptedServer server(Serving({}));
+  server.Always("*", Text("ok"));
+  auto credentials = Trusting(authority_);
+  HttpClient client(loop_, {.server = server.endpoint(), .credentials = credentials});
+  server.Freeze(true);
+  std::vector<Result<Response>> out;
+  async::TaskGroup group(loop_);
+  group.Spawn("before", SendInto(client, {"GET", "/"}, loop_.After(5s), out));
+  loop_.context().poll();  // now it waits for the server's handshake
+  credentials->tls = std::make_shared<TlsMaterial>(*credentials->tls);
+  group.Spawn("after", SendInto(client, {"GET", "/"}, loop_.After(5s), out));
+  loop_.context().poll();
+  server.Freeze(false);
+  auto join = [](async::TaskGroup& g) -> async::Task<bool> {
+    co_await g.Join();
+    co_return true;
+  };
+  RunTask(loop_, join(group));
+  ASSERT_EQ(out.size(), 2u);
+  for (const auto& response : out) EXPECT_TRUE(response) << response.error().message();
+  EXPECT_EQ(client.dialled(), 2u);
+  EXPECT_EQ(client.idle(), 1u);
+}
+
+TEST_F(TlsTest, ARefusedCertificateIsTriedOnceMoreWithTheNextOne) {
+  ScriptedServer server(Serving({}, &authority_));
+  server.Always("*", Text("ok"));
+  auto credentials = Trusting(authority_);
+  credentials->next_tls = Trusting(authority_, authority_.Issue({.common_name = "me"}))->tls;
+  HttpClient client(loop_, {.server = server.endpoint(), .credentials = credentials});
+  const Result<Response> response = Post(client, "/");
+  ASSERT_TRUE(response) << response.error().message();
+  EXPECT_EQ(server.requests().size(), 1u);
 }
 
 TEST_F(TlsTest, MaterialThatDoesNotFitLeavesTheOldInForce) {

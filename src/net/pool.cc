@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "net/tunnel.h"
 
 namespace capstan::net {
 namespace {
@@ -90,19 +91,24 @@ Result<Slot> HttpClient::Pool::AcquireStream() {
 async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::Perform(Request request, size_t body_limit,
                                                                           async::Deadline deadline) {
   request.target = options_.server.base_path + request.target;
-  Result<Exchange> exchange = co_await PerformOnce(request, body_limit, deadline);
-  if (exchange && exchange->parser->status() == 401 && options_.credentials->Rejected()) {
-    exchange = co_await PerformOnce(request, body_limit, deadline);  // a refused request had no effect
+  std::ranges::move(options_.credentials->Impersonation(), std::back_inserter(request.headers));
+  for (bool again = false;; again = true) {
+    const Result<Secret> token = co_await options_.credentials->BearerToken(loop_, deadline);
+    if (!token) co_return Fail(token.error());
+    CAPSTAN_CO_CHECK_OK(RefreshTls());
+    const std::shared_ptr<const TlsMaterial> material = tls_.material;
+    Result<Exchange> exchange = co_await PerformOnce(request, *token, body_limit, deadline);
+    // A refused request had no effect, so that it may be sent again whatever it asks for.
+    const bool refused =
+        exchange ? exchange->parser->status() == 401 : exchange.error().code() == Code::kUnauthenticated;
+    if (!refused || again || !options_.credentials->Rejected(*token, material.get())) co_return exchange;
   }
-  co_return exchange;
 }
 
-async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(const Request& request, size_t body_limit,
+async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(const Request& request,
+                                                                              const Secret& token, size_t body_limit,
                                                                               async::Deadline deadline) {
-  CAPSTAN_CO_CHECK_OK(RefreshTls());
-  Result<Secret> token = co_await options_.credentials->BearerToken(deadline);
-  if (!token) co_return Fail(std::move(token).error());
-  Result<std::string> serialized = Serialized(request, host_header_, UserAgent(), *token);
+  Result<std::string> serialized = Serialized(request, host_header_, UserAgent(), token);
   if (!serialized) co_return Fail(std::move(serialized).error());
   const Wiped bytes{*std::move(serialized)};
 
@@ -168,7 +174,7 @@ void HttpClient::Pool::Finish(Exchange exchange) {
   if (!exchange.reusable || !exchange.parser->done() || !exchange.parser->keep_alive()) return;
   // Bytes behind the answer mean that we and the server do not agree where it ended.
   if (!exchange.connection->received.empty()) return;
-  if (exchange.connection->material != material_ || idle_.size() >= options_.max_idle) return;
+  if (exchange.connection->material != tls_.material || idle_.size() >= options_.max_idle) return;
   exchange.connection->idle_since = loop_.Now();
   idle_.push_front(std::move(exchange.connection));
   ArmSweep();
@@ -179,21 +185,29 @@ void HttpClient::Pool::Finish(Exchange exchange) {
 Result<void> HttpClient::Pool::RefreshTls() {
   if (options_.server.scheme != Endpoint::Scheme::kHttps) return {};
   CAPSTAN_TRY(std::shared_ptr<const TlsMaterial> material, options_.credentials->Tls());
-  if (context_ && (material == material_ || material == unusable_)) return {};
-  Result<std::shared_ptr<const TlsContext>> context = TlsContext::ForClient(*material);
-  if (!context && context_) {
+  if (tls_.context && (material == tls_.material || material == unusable_)) return {};
+  Result<Tls> tls = MakeTls(material);
+  if (!tls && tls_.context) {
     // Files seen in the middle of their replacement, such as a new certificate beside the old key: what
     // worked so far serves until they fit again.
-    log::Warn("new TLS files cannot be used",
-              {{"server", options_.server.ToString()}, {"why", context.error().message()}});
+    log::Warn("new TLS files cannot be used", {{"server", options_.server.ToString()}, {"why", tls.error().message()}});
     unusable_ = std::move(material);
     return {};
   }
-  if (!context) return Fail(std::move(context).error());
-  context_ = *std::move(context);
-  material_ = std::move(material);
+  if (!tls) return Fail(std::move(tls).error());
+  tls_ = *std::move(tls);
   CloseIdle();
   return {};
+}
+
+Result<HttpClient::Pool::Tls> HttpClient::Pool::MakeTls(std::shared_ptr<const TlsMaterial> material) const {
+  Tls tls;
+  CAPSTAN_TRY(tls.context, TlsContext::ForClient(*material));
+  if (options_.server.proxy) {
+    CAPSTAN_TRY(tls.proxy_context, TlsContext::ForClient({.ca_pem = material->ca_pem}));
+  }
+  tls.material = std::move(material);
+  return tls;
 }
 
 std::unique_ptr<Connection> HttpClient::Pool::TakeIdle() {
@@ -207,7 +221,10 @@ std::unique_ptr<Connection> HttpClient::Pool::TakeIdle() {
 
 async::Task<Result<std::unique_ptr<Connection>>> HttpClient::Pool::Dial(async::Deadline deadline) {
   const async::Deadline dial_deadline = deadline.Earlier(loop_.After(options_.dial_limit));
-  const std::string where = "connecting to " + options_.server.ToString();
+  const Proxy* const proxy = options_.server.proxy.get();
+  const std::string where =
+      "connecting to " + options_.server.ToString() + (proxy ? " through " + proxy->ToString() : "");
+  const Tls tls = tls_;  // may be replaced while we dial
   Result<std::vector<Address>> addresses = co_await Addresses(dial_deadline);
   Error error(Code::kUnavailable, "no address");
   if (!addresses) error = addresses.error();
@@ -216,10 +233,10 @@ async::Task<Result<std::unique_ptr<Connection>>> HttpClient::Pool::Dial(async::D
     // it.
     const Duration left = dial_deadline.Left(loop_.Now());
     const async::Deadline share = loop_.After(left / int64_t(addresses->size() - i));
-    Result<std::unique_ptr<Socket>> socket = co_await Connect((*addresses)[i], share);
+    Result<std::unique_ptr<Socket>> socket = co_await Connect((*addresses)[i], tls, share);
     if (socket) {
       ++dialled_;
-      co_return std::make_unique<Connection>(*std::move(socket), std::string(), material_, loop_.Now());
+      co_return std::make_unique<Connection>(*std::move(socket), std::string(), tls.material, loop_.Now());
     }
     error = std::move(socket).error().WithContext((*addresses)[i].ToString());
   }
@@ -234,15 +251,28 @@ async::Task<Result<std::vector<Address>>> HttpClient::Pool::Addresses(async::Dea
   if (options_.server.scheme == Endpoint::Scheme::kUnix) {
     co_return std::vector<Address>{Address::Unix(options_.server.host)};
   }
-  co_return co_await resolver_.Resolve(options_.server.host, options_.server.port, deadline);
+  const Endpoint& next = options_.server.proxy ? options_.server.proxy->at : options_.server;
+  co_return co_await resolver_.Resolve(next.host, next.port, deadline);
 }
 
-async::Task<Result<std::unique_ptr<Socket>>> HttpClient::Pool::Connect(Address address, async::Deadline deadline) {
+async::Task<Result<std::unique_ptr<Socket>>> HttpClient::Pool::Connect(Address address, const Tls& tls,
+                                                                       async::Deadline deadline) {
   Result<std::unique_ptr<Socket>> socket = co_await Socket::Connect(loop_, address, deadline);
   if (!socket || options_.server.scheme != Endpoint::Scheme::kHttps) co_return socket;
-  const std::string& name = material_->server_name.empty() ? options_.server.host : material_->server_name;
-  CAPSTAN_CO_CHECK_OK(co_await (*socket)->StartTls(context_, name, deadline));
+  if (options_.server.proxy) {
+    CAPSTAN_CO_CHECK_OK(co_await PassProxy(**socket, tls, deadline));
+  }
+  const std::string& name = tls.material->server_name.empty() ? options_.server.host : tls.material->server_name;
+  CAPSTAN_CO_CHECK_OK(co_await (*socket)->StartTls(tls.context, name, deadline));
   co_return socket;
+}
+
+async::Task<Result<void>> HttpClient::Pool::PassProxy(Socket& socket, const Tls& tls, async::Deadline deadline) {
+  const Proxy& proxy = *options_.server.proxy;
+  if (proxy.at.scheme == Endpoint::Scheme::kHttps) {
+    CAPSTAN_CO_CHECK_OK(co_await socket.StartTls(tls.proxy_context, proxy.at.host, deadline), "TLS with the proxy");
+  }
+  co_return co_await OpenTunnel(socket, proxy, options_.server, deadline);
 }
 
 void HttpClient::Pool::CloseIdle() { idle_.clear(); }

@@ -81,15 +81,25 @@ class HttpClient::Pool : public std::enable_shared_from_this<HttpClient::Pool> {
     bool granted = false;
   };
 
-  async::Task<Result<Exchange>> PerformOnce(const Request& request, size_t body_limit, async::Deadline deadline);
+  // What connections are dialled with; made whole by RefreshTls.
+  struct Tls {
+    std::shared_ptr<const TlsMaterial> material;
+    std::shared_ptr<const TlsContext> context;
+    std::shared_ptr<const TlsContext> proxy_context;  // for a proxy that is reached by TLS
+  };
+
+  async::Task<Result<Exchange>> PerformOnce(const Request& request, const Secret& token, size_t body_limit,
+                                            async::Deadline deadline);
   async::Task<Result<void>> Transact(Exchange& exchange, std::string_view bytes, Progress& progress,
                                      async::Deadline deadline);
   async::Task<Result<void>> ReadHeader(Exchange& exchange, Progress& progress, async::Deadline deadline);
   Result<void> RefreshTls();
+  Result<Tls> MakeTls(std::shared_ptr<const TlsMaterial> material) const;
   std::unique_ptr<Connection> TakeIdle();
   async::Task<Result<std::unique_ptr<Connection>>> Dial(async::Deadline deadline);
   async::Task<Result<std::vector<Address>>> Addresses(async::Deadline deadline);
-  async::Task<Result<std::unique_ptr<Socket>>> Connect(Address address, async::Deadline deadline);
+  async::Task<Result<std::unique_ptr<Socket>>> Connect(Address address, const Tls& tls, async::Deadline deadline);
+  async::Task<Result<void>> PassProxy(Socket& socket, const Tls& tls, async::Deadline deadline);
   void ReleaseRequest();
   void ArmSweep();
   void Sweep();
@@ -98,9 +108,8 @@ class HttpClient::Pool : public std::enable_shared_from_this<HttpClient::Pool> {
   Options options_;
   std::string host_header_;
   Resolver resolver_;
-  std::shared_ptr<const TlsMaterial> material_;
-  std::shared_ptr<const TlsMaterial> unusable_;  // newer, but no context could be made with it
-  std::shared_ptr<const TlsContext> context_;    // made with material_
+  Tls tls_;
+  std::shared_ptr<const TlsMaterial> unusable_;  // newer than tls_, but no context could be made with it
   std::list<std::unique_ptr<Connection>> idle_;  // the one used last in front
   std::optional<async::Loop::TimerId> sweep_;
   size_t requests_ = 0;

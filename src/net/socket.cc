@@ -98,6 +98,7 @@ Socket::~Socket() {
   // Our close_notify, if it fits into the socket's buffer; nobody waits for the peer's.
   if (failure_.empty() && SSL_is_init_finished(ssl_)) SSL_shutdown(ssl_);
   SSL_free(ssl_);
+  SSL_free(outer_ssl_);
   ERR_clear_error();
 }
 
@@ -118,14 +119,14 @@ async::Task<Result<std::unique_ptr<Socket>>> Socket::Connect(async::Loop& loop, 
 
 async::Task<Result<void>> Socket::StartTls(std::shared_ptr<const TlsContext> context, std::string server_name,
                                            async::Deadline deadline) {
-  context_ = std::move(context);
-  ssl_ = context_->NewClient(descriptor_.native_handle(), server_name);
+  outer_ssl_ = std::exchange(ssl_, nullptr);
+  ssl_ = outer_ssl_ ? context->NewClientInside(outer_ssl_, server_name)
+                    : context->NewClient(descriptor_.native_handle(), server_name);
   co_return co_await Handshake(deadline);
 }
 
 async::Task<Result<void>> Socket::AcceptTls(std::shared_ptr<const TlsContext> context, async::Deadline deadline) {
-  context_ = std::move(context);
-  ssl_ = context_->NewServer(descriptor_.native_handle());
+  ssl_ = context->NewServer(descriptor_.native_handle());
   co_return co_await Handshake(deadline);
 }
 

@@ -39,7 +39,8 @@ class Socket {
   static async::Task<Result<std::unique_ptr<Socket>>> Connect(async::Loop& loop, Address address,
                                                               async::Deadline deadline);
 
-  // The client's handshake, with all checks. After an error the socket is of no use.
+  // The client's handshake, with all checks. A second one runs inside the first: TLS to a proxy, then TLS to
+  // the server behind it. After an error the socket is of no use.
   async::Task<Result<void>> StartTls(std::shared_ptr<const TlsContext> context, std::string server_name,
                                      async::Deadline deadline);
   // The server's. kUnauthenticated: the client does not accept our certificate.
@@ -83,8 +84,8 @@ class Socket {
 
   async::Loop& loop_;
   boost::asio::posix::stream_descriptor descriptor_;
-  std::shared_ptr<const TlsContext> context_;
-  SSL* ssl_ = nullptr;
+  SSL* ssl_ = nullptr;        // what we read and write through
+  SSL* outer_ssl_ = nullptr;  // the proxy's, around ssl_
   std::string failure_;
   bool refused_ = false;
   bool shut_ = false;

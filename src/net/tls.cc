@@ -186,8 +186,17 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::ForServer(const ServingMat
 TlsContext::~TlsContext() { SSL_CTX_free(context_); }
 
 SSL* TlsContext::NewClient(int fd, const std::string& server_name) const {
+  return NewClientOn(NewSocketBio(fd), server_name);
+}
+
+SSL* TlsContext::NewClientInside(SSL* outer, const std::string& server_name) const {
+  BIO* const bio = BIO_new(BIO_f_ssl());
+  BIO_set_ssl(bio, outer, BIO_NOCLOSE);
+  return NewClientOn(bio, server_name);
+}
+
+SSL* TlsContext::NewClientOn(BIO* bio, const std::string& server_name) const {
   SSL* const ssl = SSL_new(context_);
-  BIO* const bio = NewSocketBio(fd);
   SSL_set_bio(ssl, bio, bio);
   SSL_set_connect_state(ssl);
   X509_VERIFY_PARAM* const param = SSL_get0_param(ssl);

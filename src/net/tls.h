@@ -10,6 +10,7 @@
 
 typedef struct ssl_ctx_st SSL_CTX;
 typedef struct ssl_st SSL;
+typedef struct bio_st BIO;
 
 namespace capstan::net {
 
@@ -31,9 +32,12 @@ class TlsContext {
   SSL* NewClient(int fd, const std::string& server_name) const;
   // The same for the server's handshake.
   SSL* NewServer(int fd) const;
+  // The same inside the TLS connection `outer`, which must live until the result is freed.
+  SSL* NewClientInside(SSL* outer, const std::string& server_name) const;
 
  private:
   explicit TlsContext(SSL_CTX* context) : context_(context) {}
+  SSL* NewClientOn(BIO* bio, const std::string& server_name) const;
   SSL_CTX* context_;
 };
 
