@@ -3,12 +3,14 @@
 #include <openssl/crypto.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
+#include "kube/exec_credentials.h"
 
 namespace capstan::kube {
 namespace {
@@ -19,13 +21,12 @@ class SourceCredentials final : public net::Credentials {
  public:
   explicit SourceCredentials(CredentialSources sources) : sources_(std::move(sources)) {}
 
-  async::Task<Result<Secret>> BearerToken(async::Deadline) override { co_return Token(); }
+  async::Task<Result<Secret>> BearerToken(async::Loop&, async::Deadline) override { co_return Token(); }
 
   Result<Secret> Token() {
     if (!sources_.token.given()) return Secret();
     const Result<const Secret*> token = sources_.token.Read();
     if (!token) return Fail(Code::kUnauthenticated, token.error().message());
-    sent_ = sources_.token.generation();
     const std::string_view word = Trim((*token)->Reveal());
     if (word.empty()) return Fail(Code::kUnauthenticated, sources_.token.field() + ": the token is empty");
     return Secret(std::string(word));
@@ -48,15 +49,18 @@ class SourceCredentials final : public net::Credentials {
     return tls_;
   }
 
+  net::Headers Impersonation() const override { return sources_.impersonation; }
+
   // Only a file that has changed since the refused request can give something new.
-  bool Rejected() override {
-    if (!sources_.token.given() || !sources_.token.Read()) return false;
-    return sources_.token.generation() != sent_;
+  bool Rejected(const Secret& refused, const net::TlsMaterial* material) override {
+    const Result<Secret> token = Token();
+    if (token && *token != refused) return true;
+    const Result<std::shared_ptr<const net::TlsMaterial>> tls = Tls();
+    return material && tls && tls->get() != material;
   }
 
  private:
   CredentialSources sources_;
-  uint64_t sent_ = 0;  // the generation of the token that was last handed out
   uint64_t tls_generation_ = 0;
   std::shared_ptr<const net::TlsMaterial> tls_;
 };
@@ -103,6 +107,7 @@ Result<void> Source::ReadFile(Stamp stamp) {
   if (file.bad()) return Fail(Code::kInvalid, "it cannot be read");
   Secret read(text.substr(0, size_t(file.gcount())));
   OPENSSL_cleanse(text.data(), size_t(file.gcount()));
+  if (Trim(read.Reveal()).empty()) return Fail(Code::kInvalid, "the file is empty");
   stamp_ = stamp;
   if (read == text_) return {};
   if (generation_++ > 0) log::Info("credentials changed", {{"field", field_}, {"file", path_}});
@@ -111,6 +116,13 @@ Result<void> Source::ReadFile(Stamp stamp) {
 }
 
 Result<std::shared_ptr<net::Credentials>> MakeCredentials(CredentialSources sources) {
+  if (sources.exec) {
+    const char* const search_path = std::getenv("PATH");
+    const Result<std::string> program = FindExecPlugin(*sources.exec, search_path ? search_path : "");
+    if (!program) return Fail(Code::kInvalid, sources.exec->field + ".command: " + program.error().message());
+    CAPSTAN_CHECK_OK(sources.ca.Read());
+    return std::make_shared<ExecCredentials>(std::move(sources), ExecCredentials::Options());
+  }
   auto credentials = std::make_shared<SourceCredentials>(std::move(sources));
   if (const Result<Secret> token = credentials->Token(); !token) return Fail(Code::kInvalid, token.error().message());
   CAPSTAN_CHECK_OK(credentials->Tls());

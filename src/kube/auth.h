@@ -1,5 +1,10 @@
-// Credentials out of files that may be replaced at any time: a service account's projected token, a CA
-// bundle, a client certificate that is renewed.
+// Who we are and whom we believe, from texts, from files that may be replaced at any time (a service account's
+// projected token, a CA bundle, a client certificate that is renewed), and from exec plugins.
+//
+// Files are looked at before each request and read when they have changed. From then on new requests carry the
+// new token, and connections made under an old CA or certificate are not used for new requests; a watch that
+// runs on one lasts until its end. While new files do not fit together, such as a new certificate beside the
+// old key, what worked so far stays in force.
 #pragma once
 
 #include <sys/stat.h>
@@ -10,14 +15,16 @@
 
 #include "base/result.h"
 #include "base/secret.h"
+#include "kube/exec_plugin.h"
 #include "net/credentials.h"
 
 namespace capstan::kube {
 
 // A text that was given outright, or that stands in a file. A file is read anew when it has been replaced or
 // changed (looked up by name each time, so that symlinks that swap whole folders are followed). Once it was
-// read, a file that vanishes or becomes unreadable leaves the old text in force: rotation may take a moment,
-// and an expired credential is refused by the server anyway.
+// read, a file that vanishes, becomes unreadable or is empty leaves the old text in force: rotation may take a
+// moment, an expired credential is refused by the server anyway, and an empty CA bundle must not come to mean
+// everybody whom the machine trusts.
 //
 // `field` is what the text is called in error messages: "users[admin].user.token".
 class Source {
@@ -29,7 +36,7 @@ class Source {
   bool given() const { return !field_.empty(); }
   const std::string& field() const { return field_; }
 
-  // The text as it is now. kInvalid when the file never could be read, or is larger than a MiB.
+  // The text as it is now. kInvalid when the file never could be read, or was empty or larger than a MiB then.
   Result<const Secret*> Read();
 
   // Counts how often the text changed.
@@ -61,9 +68,12 @@ struct CredentialSources {
   Source certificate = {};
   Source key = {};
   std::string server_name = {};
+  std::optional<ExecPlugin> exec = {};  // instead of token and certificate
+  net::Headers impersonation = {};
 };
 
-// Reads everything once, so that what is missing is said at start and not at the first request.
+// Reads everything once, so that what is missing is said at start and not at the first request. An exec
+// plugin must be there, and is run at the first request.
 Result<std::shared_ptr<net::Credentials>> MakeCredentials(CredentialSources sources);
 
 }  // namespace capstan::kube

@@ -1,4 +1,15 @@
 // How to reach an API server, and as whom: a kubeconfig file, or what a pod is given.
+//
+//   auto config = kube::LoadConfig();
+//   net::HttpClient http(loop, {.server = config->server, .credentials = config->credentials});
+//
+// What it supports, field by field, and where it differs from kubectl, stands in
+//   kubeconfig.h        what is read, merged and refused
+//   auth.h              tokens, certificates and CAs in files that rotate
+//   exec_credentials.h  exec plugins: when they run, how long their answer is kept
+//   net/proxy.h         proxies: proxy-url, else $HTTPS_PROXY and $NO_PROXY as Go programs read them
+//
+// Environment and kubeconfig are read once; the files that the kubeconfig names are followed.
 #pragma once
 
 #include <memory>
@@ -12,8 +23,8 @@
 namespace capstan::kube {
 
 struct Config {
-  net::Endpoint server = {};
-  std::shared_ptr<net::Credentials> credentials = {};  // re-reads its files when they change
+  net::Endpoint server = {};  // with the proxy on the way to it
+  std::shared_ptr<net::Credentials> credentials = {};
   std::string ns = {};      // the context's or the pod's own namespace; "default" when none is named
   std::string source = {};  // for messages: "context demo of ~/.kube/config", "the pod's service account"
 };
@@ -24,12 +35,13 @@ struct ConfigOptions {
 };
 
 // The first of these that exists, as other Kubernetes programs choose: options.kubeconfig; the files in
-// $KUBECONFIG; the service account, when $KUBERNETES_SERVICE_HOST is set; ~/.kube/config.
+// $KUBECONFIG; the service account, when $KUBERNETES_SERVICE_HOST is set; ~/.kube/config. Of the files in
+// $KUBECONFIG those that do not exist are passed over; when none does that is an error, and nobody's other
+// cluster is taken instead.
 //
 // kInvalid names file and field: `~/.kube/config: users[admin].user.client-key-data: not base64`.
 // kNotFound when there is no configuration anywhere, with the places that were tried. TLS checks cannot be
-// switched off: insecure-skip-tls-verify: true is refused. Exec plugins, auth-provider and passwords are
-// refused by name.
+// switched off.
 Result<Config> LoadConfig(const ConfigOptions& options = {});
 
 // From kubeconfig files; of two entries with one name the one in the earlier file counts. Relative paths in a

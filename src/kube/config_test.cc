@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "kube/auth.h"
+#include "net/proxy.h"
 #include "net/testing/certificates.h"
 #include "net/testing/run.h"
 
@@ -41,7 +42,7 @@ class ConfigTest : public ::testing::Test {
   }
   Result<Config> Load(const std::string& text) { return ConfigFromFiles({Write("config", text)}); }
   Result<std::string> Token(const Config& config) {
-    const Result<Secret> token = net::testing::RunTask(loop_, config.credentials->BearerToken(loop_.After(1s)));
+    const Result<Secret> token = net::testing::RunTask(loop_, config.credentials->BearerToken(loop_, loop_.After(10s)));
     if (!token) return Fail(token.error());
     return std::string(token->Reveal());
   }
@@ -98,10 +99,11 @@ TEST_F(ConfigTest, RotatedFilesAreReadAnew) {
   ASSERT_TRUE(config) << config.error().message();
   const auto before = *config->credentials->Tls();
   EXPECT_EQ(Token(*config), "old");
-  EXPECT_FALSE(config->credentials->Rejected()) << "nothing new to offer";
+  EXPECT_FALSE(config->credentials->Rejected(Secret("old"), before.get())) << "nothing new to offer";
+  EXPECT_TRUE(config->credentials->Rejected(Secret("older"), before.get())) << "another request's time has passed";
   Replace("ca.crt", "new CA");
   Replace("token", "new\n");
-  EXPECT_TRUE(config->credentials->Rejected());
+  EXPECT_TRUE(config->credentials->Rejected(Secret("old"), before.get()));
   EXPECT_EQ(Token(*config), "new");
   EXPECT_EQ(before->ca_pem, "old CA");
   EXPECT_EQ((*config->credentials->Tls())->ca_pem, "new CA");
@@ -117,38 +119,16 @@ TEST_F(ConfigTest, AFileThatVanishesLeavesTheOldTextInForce) {
   EXPECT_EQ(Token(*config), "back");
 }
 
-TEST_F(ConfigTest, ErrorsNameFileAndField) {
-  const std::string good = "server: https://h";
+TEST_F(ConfigTest, FilesThatCannotBeReadAreNamedWithTheirField) {
   const struct {
     std::string text, expected;
   } cases[] = {
       {"a: [", "config: not YAML: line "},
-      {"[]", "config: is not a kubeconfig"},
-      {"", "the file is empty"},
-      {"{}", "config: current-context: is missing"},
-      {"current-context: nope", "config: contexts: has no entry named \"nope\""},
-      {"{current-context: a, contexts: 3}", "config: contexts: must be a list"},
-      {"{current-context: a, contexts: [{name: a}]}", "config: contexts[a].context: is missing"},
-      {"{current-context: a, contexts: [{name: a, context: {user: u}}]}",
-       "config: contexts[a].context.cluster: is missing"},
-      {Kubeconfig("x: y", ""), "config: clusters[c].cluster.server: is missing"},
-      {Kubeconfig("server: [1]", ""), "config: clusters[c].cluster.server: must be text"},
-      {Kubeconfig("server: 'h:6443'", ""),
-       "config: clusters[c].cluster.server: the address \"h:6443\": must begin with"},
-      {Kubeconfig(good + ", insecure-skip-tls-verify: true", ""),
-       "config: clusters[c].cluster.insecure-skip-tls-verify: "},
-      {Kubeconfig(good + ", proxy-url: 'http://p'", ""),
-       "config: clusters[c].cluster.proxy-url: proxies are not supported yet"},
-      {Kubeconfig(good + ", certificate-authority-data: '!'", ""),
-       "config: clusters[c].cluster.certificate-authority-data: not base64"},
-      {Kubeconfig(good + ", certificate-authority: nope.crt", ""),
-       "certificate-authority: reading " + folder_ + "/nope.crt: No such file"},
-      {Kubeconfig(good, "exec: {command: aws}"), "config: users[u].user.exec: exec plugins are not supported yet"},
-      {Kubeconfig(good, "username: admin"), "config: users[u].user.username: passwords are not supported"},
-      {Kubeconfig(good, "as: admin"), "config: users[u].user.as: impersonation is not supported yet"},
-      {Kubeconfig(good, "client-certificate-data: QQ=="), "config: users[u].user.client-key: is missing"},
-      {Kubeconfig(good, "client-key-data: QQ=="), "config: users[u].user.client-certificate: is missing"},
-      {Kubeconfig(good, "tokenFile: nope"), "config: users[u].user.tokenFile: reading " + folder_ + "/nope"},
+      {"", "config: the file is empty"},
+      {Kubeconfig("server: https://h, certificate-authority: nope.crt", ""),
+       "config: clusters[c].cluster.certificate-authority: reading " + folder_ + "/nope.crt: No such file"},
+      {Kubeconfig("server: https://h", "tokenFile: nope"),
+       "config: users[u].user.tokenFile: reading " + folder_ + "/nope: No such file"},
   };
   for (const auto& c : cases) {
     const Result<Config> config = Load(c.text);
@@ -156,13 +136,39 @@ TEST_F(ConfigTest, ErrorsNameFileAndField) {
     EXPECT_EQ(config.error().code(), Code::kInvalid);
     EXPECT_THAT(config.error().message(), HasSubstr(c.expected)) << c.text;
   }
+  EXPECT_THAT(ConfigFromFiles({folder_ + "/nowhere"}).error().message(), HasSubstr("/nowhere: No such file"));
 }
 
-TEST_F(ConfigTest, ErrorsDoNotQuoteSecrets) {
+TEST_F(ConfigTest, AnEmptyFileIsNotAnAnonymousUserOrATrustInEverybody) {
+  const struct {
+    std::string cluster, user, field;
+  } cases[] = {
+      {"certificate-authority: empty", "", "clusters[c].cluster.certificate-authority"},
+      {"", "tokenFile: empty", "users[u].user.tokenFile"},
+      {"", "client-certificate: empty, client-key: empty", "users[u].user.client-certificate"},
+  };
+  Write("empty", " \n");
+  for (const auto& c : cases) {
+    const Result<Config> config = Load(Kubeconfig("server: https://h, " + c.cluster, c.user));
+    ASSERT_FALSE(config) << c.field;
+    EXPECT_THAT(config.error().message(), HasSubstr(c.field + ": reading " + folder_ + "/empty: the file is empty"));
+  }
+}
+
+// A CA bundle that is being rewritten is empty for a moment; that once meant the machine's own trust store.
+TEST_F(ConfigTest, AFileThatIsEmptyForAMomentLeavesTheOldTextInForce) {
+  Write("ca.crt", "CA");
+  Write("token", "tok");
   const Result<Config> config =
-      Load(Kubeconfig("server: https://h", "client-key-data: '!hunter2!', client-certificate-data: QQ=="));
-  ASSERT_FALSE(config);
-  EXPECT_EQ(config.error().message().find("hunter2"), std::string::npos);
+      Load(Kubeconfig("server: https://h, certificate-authority: ca.crt", "tokenFile: token"));
+  ASSERT_TRUE(config) << config.error().message();
+  const auto before = *config->credentials->Tls();
+  Write("ca.crt", "");
+  Write("token", "\n");
+  EXPECT_EQ(*config->credentials->Tls(), before);
+  EXPECT_EQ(Token(*config), "tok");
+  Write("ca.crt", "new CA");
+  EXPECT_EQ((*config->credentials->Tls())->ca_pem, "new CA");
 }
 
 TEST_F(ConfigTest, TheFirstOfSeveralFilesCounts) {
@@ -192,13 +198,6 @@ TEST_F(ConfigTest, AServiceAccountIsWhatAPodIsGiven) {
   EXPECT_THAT(without.error().message(), HasSubstr("the service account's token: reading " + folder_ + "/sa/token"));
 }
 
-TEST_F(ConfigTest, AnEmptyTokenIsNotAnAnonymousUser) {
-  Write("token", "\n");
-  const Result<Config> config = Load(Kubeconfig("server: https://h", "tokenFile: token"));
-  ASSERT_FALSE(config);
-  EXPECT_THAT(config.error().message(), HasSubstr("the token is empty"));
-}
-
 // Sets an environment variable for as long as it lives.
 class Variable {
  public:
@@ -226,10 +225,63 @@ TEST_F(ConfigTest, LooksWhereOtherProgramsLook) {
   }
   const Variable kubeconfig("KUBECONFIG", "");
   EXPECT_EQ(LoadConfig()->server.host, "from-home");
+  {
+    const Variable mistyped("KUBECONFIG", folder_ + "/missing:");
+    const Result<Config> other = LoadConfig();
+    ASSERT_FALSE(other) << "not the cluster that stands in ~/.kube/config";
+    EXPECT_EQ(other.error().code(), Code::kNotFound);
+    EXPECT_THAT(other.error().message(), HasSubstr("$KUBECONFIG is \"" + folder_ + "/missing:\""));
+  }
   const Variable nowhere("HOME", folder_ + "/nowhere");
   const Result<Config> none = LoadConfig();
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code(), Code::kNotFound);
+}
+
+TEST_F(ConfigTest, AProxyIsTheKubeconfigsElseTheEnvironments) {
+  const Variable proxy("HTTPS_PROXY", "from-environment:3128"), exceptions("NO_PROXY", "10.96.0.0/16");
+  const Result<Config> own = Load(Kubeconfig("server: https://api, proxy-url: 'http://own:8080'", ""));
+  ASSERT_TRUE(own) << own.error().message();
+  EXPECT_EQ(own->server.proxy->ToString(), "http://own:8080");
+  EXPECT_EQ(Load(Kubeconfig("server: https://api", ""))->server.proxy->ToString(), "http://from-environment:3128");
+  EXPECT_EQ(Load(Kubeconfig("server: https://10.96.0.1", ""))->server.proxy, nullptr);
+
+  Write("sa/token", "tok");
+  Write("sa/ca.crt", "CA");
+  EXPECT_EQ(ConfigFromServiceAccount("10.96.0.1", "443", folder_ + "/sa")->server.proxy, nullptr);
+  EXPECT_NE(ConfigFromServiceAccount("10.97.0.1", "443", folder_ + "/sa")->server.proxy, nullptr);
+
+  const Variable wrong("HTTPS_PROXY", "socks5://me:hunter2@from-environment");
+  const Result<Config> refused = Load(Kubeconfig("server: https://api", ""));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), HasSubstr("$HTTPS_PROXY: SOCKS"));
+}
+
+TEST_F(ConfigTest, AnExecPluginMustBeThereFromTheStart) {
+  const std::string exec = "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: ";
+  const Result<Config> nowhere =
+      Load(Kubeconfig("server: https://h", exec + "no-such-plugin-anywhere, installHint: Ask your administrator.}"));
+  ASSERT_FALSE(nowhere);
+  EXPECT_EQ(nowhere.error().code(), Code::kInvalid);
+  EXPECT_THAT(nowhere.error().message(), HasSubstr("config: users[u].user.exec.command: there is no program "
+                                                   "\"no-such-plugin-anywhere\" in $PATH. Ask your administrator."));
+}
+
+TEST_F(ConfigTest, AnExecPluginBesideTheKubeconfigIsFoundAndAsked) {
+  const std::string plugin = Write("bin/plugin",
+                                   "#!/bin/sh\nprintf '{\"kind\":\"ExecCredential\",\"apiVersion\":"
+                                   "\"client.authentication.k8s.io/v1\",\"status\":{\"token\":\"%s-%s-%s\"}}' "
+                                   "\"$1\" \"$GIVEN\" \"$INHERITED\"\n");
+  chmod(plugin.c_str(), 0700);
+  const Variable inherited("INHERITED", "inherited");
+  const Result<Config> config = Load(Kubeconfig(
+      "server: https://h",
+      "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: IfAvailable, command: bin/plugin, "
+      "args: [argument], env: [{name: GIVEN, value: given}]}"));
+  ASSERT_TRUE(config) << config.error().message();
+  const Result<std::string> token = Token(*config);
+  ASSERT_TRUE(token) << token.error().message();
+  EXPECT_EQ(*token, "argument-given-inherited");
 }
 
 }  // namespace
