@@ -1,0 +1,89 @@
+// Whatever is posted to a webhook: no crash, an answer that the API server can read with the review's own uid, and a
+// patch that does what it says. A text of two lines is also an object before and after.
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "base/hash.h"
+#include "json/patch_diff.h"
+#include "kube/admission.h"
+#include "kube/conversion.h"
+#include "kube/testing/json_patch.h"
+#include "kube/webhook_trust.h"
+
+using namespace capstan;  // NOLINT: a program of few functions
+
+namespace {
+
+Result<kube::AdmissionAnswer> Relabel(const kube::AdmissionRequest& request) {
+  if (request.operation == "DELETE") return kube::Deny(request.name);
+  return kube::AllowChanged(request, [](json::Value& object) {
+    json::MakeObject(object, {"metadata", "labels"})["seen"] = "yes";
+    object.get_object().erase("status");
+  });
+}
+
+Result<json::Value> Convert(json::Value object, std::string_view) {
+  object.get_object()["spec"] = nullptr;
+  return object;
+}
+
+json::Value ResponseIn(const net::Response& response, std::string_view uid) {
+  const auto review = json::Parse(response.body);
+  if (!review || json::FindText(*review, {"response", "uid"}) != uid) abort();
+  return *json::Find(*review, {"response"});
+}
+
+void CheckAdmission(const net::Request& http) {
+  static const auto serve = kube::ServeAdmission("fuzz", Relabel, nullptr);
+  const net::Response response = serve(http);
+  const auto request = kube::ReadAdmissionReview(http.body);
+  if (!request) {
+    if (response.status != 400) abort();
+    return;
+  }
+  if (response.status != 200) return;  // an object that is none
+  const json::Value answer = ResponseIn(response, request->uid);
+  const json::Value* const patch = json::Find(answer, {"patch"});
+  if (!patch) return;
+  const auto operations = json::Parse(*FromBase64(patch->get_string()));
+  const auto patched = kube::testing::ApplyJsonPatch(*json::Parse(request->object.text), *operations);
+  if (!patched || json::FindText(*patched, {"metadata", "labels", "seen"}) != "yes") abort();
+}
+
+void CheckConversion(const net::Request& http) {
+  static const auto serve = kube::ServeConversion("fuzz", Convert, nullptr);
+  const net::Response response = serve(http);
+  if (const auto request = kube::ReadConversionReview(http.body)) {
+    const json::Value answer = ResponseIn(response, request->uid);
+    const json::Value* const converted = json::Find(answer, {"convertedObjects"});
+    if (json::FindText(answer, {"result", "status"}) == "Success" &&
+        converted->get_array().size() != request->objects.size())
+      abort();
+  }
+}
+
+void CheckDifference(std::string_view first, std::string_view second) {
+  const auto from = json::Parse(first), to = json::Parse(second);
+  if (!from || !to || !from->is_object() || !to->is_object()) return;
+  const auto operations = json::Parse(json::JsonPatchBetween(*from, *to).text());
+  if (!operations) abort();
+  const auto patched = kube::testing::ApplyJsonPatch(*from, *operations);
+  if (!patched || json::SerializeCanonical(*patched) != json::SerializeCanonical(*to)) abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const net::Request http{
+      .method = "POST", .target = "/", .headers = {{"Content-Type", "application/json"}}, .body = std::string(text)};
+  CheckAdmission(http);
+  CheckConversion(http);
+  for (const auto& resource : {kube::kMutatingWebhookConfigurations, kube::kCustomResourceDefinitions}) {
+    if (const auto object = kube::ReadTrust({resource, "x", {"x"}}, text)) kube::TrustPatch(*object, "bundle");
+  }
+  if (const size_t line = text.find('\n'); line != text.npos)
+    CheckDifference(text.substr(0, line), text.substr(line + 1));
+  return 0;
+}
