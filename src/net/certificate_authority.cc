@@ -120,7 +120,7 @@ std::string AddressText(std::string_view bytes) {
 bool IsDnsName(std::string_view text) {
   if (text.starts_with("*.")) text.remove_prefix(2);
   if (text.empty() || text.size() > 253 || text.front() == '.' || text.back() == '.') return false;
-  return text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.") == text.npos;
+  return text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._") == text.npos;
 }
 
 Result<void> AddNames(X509* certificate, const std::vector<std::string>& names) {
