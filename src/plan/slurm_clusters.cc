@@ -190,11 +190,13 @@ void SlurmClusters::Heard(const std::string& cluster) {
   const auto nodes = slurm::ChangedNodes(entry.last.get(), view.snapshot.get());
   const bool turned = bool(entry.last) != bool(view.snapshot) || entry.last_failed != view.error.has_value() ||
                       (entry.last && !(entry.last->incarnation == view.snapshot->incarnation));
-  if (entry.last_failed != view.error.has_value()) {
+  const bool first = !entry.last && view.snapshot;
+  if (first || entry.last_failed != view.error.has_value()) {
     if (view.error)
-      log::Warn("slurm is not heard", {{"cluster", cluster}, {"error", view.error->message()}});
+      log::Warn("slurm is not heard",
+                {{"cluster", cluster}, {"server", entry.how.server}, {"error", view.error->message()}});
     else
-      log::Info("slurm is heard", {{"cluster", cluster}});
+      log::Info("slurm is heard", {{"cluster", cluster}, {"server", entry.how.server}});
   }
   entry.last = view.snapshot;
   entry.last_failed = view.error.has_value();

@@ -9,9 +9,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import lab  # noqa: E402
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_way_out():
+    lab.run("dev/cluster", "routes")
+
+
 @pytest.fixture(scope="session")
 def operator():
-    lab.run("dev/cluster", "routes")
     lab.erase()
     lab.install_operator()
     yield

@@ -20,9 +20,9 @@ class Failed(AssertionError):
     """A command did not do what was asked of it."""
 
 
-def run(*words, check=True, timeout=60, text_in=None):
+def run(*words, check=True, timeout=60, text_in=None, env=None):
     done = subprocess.run([str(word) for word in words], cwd=ROOT, capture_output=True, text=True, timeout=timeout,
-                          input=text_in, check=False)
+                          input=text_in, env=env, check=False)
     if check and done.returncode != 0:
         raise Failed(f"{' '.join(map(str, words))}: {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout if check else done

@@ -1,4 +1,6 @@
 """What a new user does first."""
+import json
+
 import lab
 
 
@@ -24,6 +26,20 @@ def test_everything_says_that_it_is_ready(slurm):
         lab.wait_for(f"{kind}/{name} is Ready", lambda k=kind, n=name: lab.condition(k, n, "Ready")["status"] == "True",
                       within=30)
         assert lab.condition(kind, name, "Degraded")["status"] == "False"
+
+
+def test_the_operator_finds_slurmrestd_by_its_service_name(slurm):
+    """The image has no shell and no system below it; that names resolve in it is shown by the program itself."""
+    pod, = lab.items("-n", lab.OPERATOR, "pods", "-l", "app.kubernetes.io/instance=slurm-operator")
+    assert pod["spec"]["containers"][0]["image"].startswith(f"{lab.IMAGES}/capstan:")
+    service = lab.get("-n", lab.SLURM, "service", "slurm-restapi")
+
+    def heard():
+        lines = map(json.loads, lab.kubectl("-n", lab.OPERATOR, "logs", pod["metadata"]["name"]).splitlines())
+        return [line["server"] for line in lines if line["msg"] == "slurm is heard"]
+
+    servers = lab.wait_for("the operator says that it hears Slurm", heard, within=30)
+    assert set(servers) == {f"http://slurm-restapi.slurm:{service['spec']['ports'][0]['port']}"}
 
 
 def test_a_deleted_worker_comes_back_idle(slurm):

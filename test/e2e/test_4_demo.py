@@ -1,0 +1,101 @@
+"""`make demo CLUSTER=mine`: on a cluster that is known only by a kubeconfig, and that is not ours to tidy up."""
+import os
+import re
+import shutil
+
+import pytest
+
+import lab
+
+STATE = "/var/lib/capstan-dev"
+FAILURE = "dev/demo: "
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bare():
+    """The local cluster with nothing on it."""
+    lab.erase()
+    lab.wait_for("no volume is left", lambda: not lab.items("persistentvolumes"), within=60)
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """Runs make with CLUSTER=mine: given a copy of the kubeconfig, and the local cluster's folder out of sight."""
+    kubeconfig = shutil.copy(lab.KUBECONFIG, tmp_path / "config")
+
+    def make(target, *settings, kubeconfig=kubeconfig):
+        return lab.run("unshare", "--mount", "--propagation", "private", "sh", "-c",
+                       'mount -t tmpfs none "$1" && shift && exec make --no-print-directory "$@"', "-", STATE,
+                       target, "CLUSTER=mine", *settings, check=False, timeout=420,
+                       env=os.environ | {"KUBECONFIG": str(kubeconfig)})
+    return make
+
+
+def contents():
+    """The names of what a demo could leave behind, or take away."""
+    found = lab.kubectl("get", "namespaces,crd,clusterroles,clusterrolebindings,persistentvolumes", "-o", "name")
+    return sorted(found.split() + lab.kubectl("get", "pods,secrets", "--all-namespaces", "-o", "name").split())
+
+
+def refusal(done):
+    """The one sentence with which it ended."""
+    assert done.returncode != 0, done.stdout
+    sentence, = [line for line in done.stderr.splitlines() if line.startswith(FAILURE)]
+    return sentence.removeprefix(FAILURE)
+
+
+def test_refuses_images_that_the_nodes_cannot_pull(mine):
+    before = contents()
+    sentence = refusal(mine("demo", "IMAGES=nowhere.invalid/x"))
+    assert re.match(r"node node[123] cannot use the image nowhere\.invalid/x/(slurmctld|slurmd|slurmrestd|capstan):\S+ "
+                    r"\((ErrImagePull|ImagePullBackOff): .*nowhere\.invalid.*\); push .*, and say IMAGES=its prefix$", sentence)
+    assert contents() == before
+
+
+@pytest.mark.parametrize("settings, kubeconfig, says", [
+    ((), None, "CLUSTER=mine needs IMAGES=prefix"),
+    ((f"IMAGES={lab.IMAGES}",), "", "CLUSTER=mine needs KUBECONFIG"),
+    ((f"IMAGES={lab.IMAGES}",), "/nonexistent", "the cluster of /nonexistent does not answer")],
+    ids=["no-images", "no-kubeconfig", "no-cluster"])
+def test_refuses_without_being_told_what_to_use(mine, settings, kubeconfig, says):
+    given = {} if kubeconfig is None else {"kubeconfig": kubeconfig}
+    assert refusal(mine("demo", *settings, **given)).startswith(says)
+
+
+def test_refuses_with_too_few_nodes(mine):
+    lab.kubectl("cordon", "node2")
+    try:
+        assert refusal(mine("demo", f"IMAGES={lab.IMAGES}")) == "your cluster has 2 nodes that take pods; the demo needs 3"
+    finally:
+        lab.kubectl("uncordon", "node2")
+
+
+def test_neither_enters_nor_removes_what_others_made(mine):
+    lab.kubectl("create", "namespace", lab.SLURM)
+    lab.helm("upgrade", "--install", "kinds", "charts/slurm-operator-crds", "-n", "default")
+    before = contents()
+    assert refusal(mine("demo", f"IMAGES={lab.IMAGES}")).startswith("your cluster has a namespace slurm that this demo did not make")
+    assert mine("demo-down").stdout.endswith("your cluster has nothing of this demo\n")
+    assert contents() == before
+    lab.kubectl("delete", "namespace", lab.SLURM)
+    assert re.match(r"your cluster already has the kind \w+\.slinky\.slurm\.net;", refusal(mine("demo", f"IMAGES={lab.IMAGES}")))
+    lab.helm("uninstall", "kinds", "-n", "default", "--wait")
+    lab.erase()
+
+
+def test_a_kubeconfig_is_enough(mine):
+    before = contents()
+    for _ in range(2):
+        done = mine("demo", f"IMAGES={lab.IMAGES}")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert sorted(done.stdout.splitlines()[-3:]) == ["slinky-0", "slinky-1", "slinky-2"]
+    # A cluster of the user's own, run by the demo's operator: it must not go down with the demo.
+    lab.kubectl("create", "namespace", "prod")
+    lab.helm("install", "prod", "charts/slurm", "-n", "prod", "--set", f"imagePrefix={lab.IMAGES}")
+    assert re.match(r"namespace prod has the \w+ prod, which needs the operator of this demo;", refusal(mine("demo-down")))
+    assert lab.get("-n", lab.SLURM, "nodeset", lab.NODESET) and lab.get("-n", "prod", "controller", "prod")
+    lab.helm("uninstall", "prod", "-n", "prod", "--wait", "--timeout", "2m", timeout=150)
+    lab.kubectl("delete", "namespace", "prod", timeout=120)
+    done = mine("demo-down")
+    assert done.returncode == 0, done.stdout + done.stderr
+    lab.wait_for("the cluster is as it was before", lambda: contents() == before, within=60)
