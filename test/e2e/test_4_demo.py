@@ -1,4 +1,4 @@
-"""`make demo CLUSTER=mine`: on a cluster that is known only by a kubeconfig, and that is not ours to tidy up."""
+"""`make demo`, and with CLUSTER=mine: on a cluster known only by its kubeconfig, which is not ours to tidy up."""
 import os
 import re
 import shutil
@@ -9,6 +9,7 @@ import lab
 
 STATE = "/var/lib/capstan-dev"
 FAILURE = "dev/demo: "
+HOSTS = ["slinky-0", "slinky-1", "slinky-2"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -42,6 +43,11 @@ def refusal(done):
     assert done.returncode != 0, done.stdout
     sentence, = [line for line in done.stderr.splitlines() if line.startswith(FAILURE)]
     return sentence.removeprefix(FAILURE)
+
+
+def last_three_lines(done):
+    assert done.returncode == 0, done.stdout + done.stderr
+    return sorted(done.stdout.splitlines()[-3:])
 
 
 def test_refuses_images_that_the_nodes_cannot_pull(mine):
@@ -87,8 +93,7 @@ def test_a_kubeconfig_is_enough(mine):
     before = contents()
     for _ in range(2):
         done = mine("demo", f"IMAGES={lab.IMAGES}")
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert sorted(done.stdout.splitlines()[-3:]) == ["slinky-0", "slinky-1", "slinky-2"]
+        assert last_three_lines(done) == HOSTS
     # A cluster of the user's own, run by the demo's operator: it must not go down with the demo.
     lab.kubectl("create", "namespace", "prod")
     lab.helm("install", "prod", "charts/slurm", "-n", "prod", "--set", f"imagePrefix={lab.IMAGES}")
@@ -99,3 +104,8 @@ def test_a_kubeconfig_is_enough(mine):
     done = mine("demo-down")
     assert done.returncode == 0, done.stdout + done.stderr
     lab.wait_for("the cluster is as it was before", lambda: contents() == before, within=60)
+
+
+def test_without_cluster_the_local_one_is_used():
+    assert last_three_lines(lab.run("make", "demo", check=False, timeout=420)) == HOSTS
+    lab.erase()
