@@ -134,6 +134,7 @@ def test_the_capstan_image_holds_nothing_but_what_it_loads(capstan):
     assert found == libraries
     assert {path for path in rest if os.path.basename(path) not in libraries} == {
         "capstan", "capstan-entry", "etc/nsswitch.conf", "etc/passwd", "etc/group"}
+    assert b"\0.symtab\0" not in capstan.read("capstan"), "it is not stripped"
     assert capstan.config["Entrypoint"] == ["/capstan"]
     assert capstan.config["User"] == "65532:65532"
     assert b"nonroot:x:65532:65532:" in capstan.read("etc/passwd")
