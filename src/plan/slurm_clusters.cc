@@ -190,7 +190,7 @@ void SlurmClusters::Heard(const std::string& cluster) {
   const auto nodes = slurm::ChangedNodes(entry.last.get(), view.snapshot.get());
   const bool turned = bool(entry.last) != bool(view.snapshot) || entry.last_failed != view.error.has_value() ||
                       (entry.last && !(entry.last->incarnation == view.snapshot->incarnation));
-  const bool first = !entry.last && view.snapshot;
+  const bool first = !entry.last && view.snapshot && !view.error;
   if (first || entry.last_failed != view.error.has_value()) {
     if (view.error)
       log::Warn("slurm is not heard",

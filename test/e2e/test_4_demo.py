@@ -1,4 +1,5 @@
 """`make demo`, and with CLUSTER=mine: on a cluster known only by its kubeconfig, which is not ours to tidy up."""
+import contextlib
 import os
 import re
 import shutil
@@ -43,6 +44,18 @@ def refusal(done):
     assert done.returncode != 0, done.stdout
     sentence, = [line for line in done.stderr.splitlines() if line.startswith(FAILURE)]
     return sentence.removeprefix(FAILURE)
+
+
+@contextlib.contextmanager
+def another_slurm_cluster():
+    """The user's own, made while the demo was there, and run by its operator."""
+    lab.kubectl("create", "namespace", "prod")
+    try:
+        lab.helm("install", "prod", "charts/slurm", "-n", "prod", "--set", f"imagePrefix={lab.IMAGES}")
+        yield "prod", "prod-slurm"
+    finally:
+        lab.helm("uninstall", "prod", "-n", "prod", "--ignore-not-found", "--wait", "--timeout", "2m", timeout=150)
+        lab.kubectl("delete", "namespace", "prod", timeout=120)
 
 
 def last_three_lines(done):
@@ -94,13 +107,10 @@ def test_a_kubeconfig_is_enough(mine):
     for _ in range(2):
         done = mine("demo", f"IMAGES={lab.IMAGES}")
         assert last_three_lines(done) == HOSTS
-    # A cluster of the user's own, run by the demo's operator: it must not go down with the demo.
-    lab.kubectl("create", "namespace", "prod")
-    lab.helm("install", "prod", "charts/slurm", "-n", "prod", "--set", f"imagePrefix={lab.IMAGES}")
-    assert re.match(r"namespace prod has the \w+ prod, which needs the operator of this demo;", refusal(mine("demo-down")))
-    assert lab.get("-n", lab.SLURM, "nodeset", lab.NODESET) and lab.get("-n", "prod", "controller", "prod")
-    lab.helm("uninstall", "prod", "-n", "prod", "--wait", "--timeout", "2m", timeout=150)
-    lab.kubectl("delete", "namespace", "prod", timeout=120)
+    with another_slurm_cluster() as (namespace, name):
+        assert re.match(rf"namespace {namespace} has the \w+ {name}, which needs the operator of this demo;",
+                        refusal(mine("demo-down")))
+        assert lab.get("-n", lab.SLURM, "nodeset", lab.NODESET) and lab.get("-n", namespace, "controller", name)
     done = mine("demo-down")
     assert done.returncode == 0, done.stdout + done.stderr
     lab.wait_for("the cluster is as it was before", lambda: contents() == before, within=60)
