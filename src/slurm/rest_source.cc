@@ -157,9 +157,16 @@ async::Task<Result<void>> RestSource::AwaitController() {
 async::Task<Result<void>> RestSource::ReadNodeList() {
   const Tick began = loop_.Now();
   const uint64_t read = ++reads_;
-  const bool whole = nodes_update_time_ == 0 || !list_ || began >= whole_list_began_ + options_.full;
+  bool whole = nodes_update_time_ == 0 || !list_ || refreshes_done_ != refreshes_wanted_ ||
+               began >= whole_list_began_ + options_.full;
   CAPSTAN_CO_TRY(auto list, co_await client_.Nodes(whole ? 0 : nodes_update_time_, loop_.After(options_.list_limit)));
   ++counters_.lists;
+  // Unchanged, and yet a node was seen to change: slurmctld's clock was put back, so what happens now looks old to it.
+  if (list.unchanged && *MergedList() != *list_) {
+    whole = true;
+    CAPSTAN_CO_TRY(list, co_await client_.Nodes(0, loop_.After(options_.list_limit)));
+    ++counters_.lists;
+  }
   Snapshot next = view_.snapshot ? *view_.snapshot : Snapshot();
   next.nodes_read = {began, loop_.Now()};
   if (list.unchanged) {

@@ -14,7 +14,8 @@
 //
 // A fresh read of single nodes is laid over the last list until a list that began later replaces it, so a
 // snapshot never goes back in time. Every `full`, the list is read whole whatever update_time would say, so
-// that a stepped clock on slurmctld's machine hides nothing for long.
+// that a stepped clock on slurmctld's machine hides nothing for long; and at once, after a write of ours (which
+// changes the whole list anyway) and when a single read contradicts an "unchanged".
 #pragma once
 
 #include <list>

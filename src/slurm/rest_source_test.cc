@@ -206,6 +206,29 @@ TEST_F(RestSourceTest, AListThatBeganEarlierNeverUndoesAFreshRead) {
   EXPECT_EQ(changes, 40);
 }
 
+// Found by the simulator: with slurmctld's clock put back every list was "unchanged", and the operator repeated a write
+// of its own every five seconds for as long as that lasted.
+TEST_F(RestSourceTest, AClockThatWasPutBackHidesNoWrite) {
+  Start();
+  loop.Advance(20s);
+  loop.JumpWallClock(-1h);
+  const std::vector<std::string> names{"w-1"};
+  ASSERT_TRUE(Await(source->UpdateNode({.names = names, .comment = "ours"}, loop.After(30s))));
+  const auto noted = [this] { return source->Latest().snapshot->FindNode("w-1")->comment == "ours"; };
+  EXPECT_TRUE(loop.RunUntil(noted, 2s));
+}
+
+// On a large cluster, where nodes are read one by one, such a list even took back what they had shown.
+TEST_F(RestSourceTest, AListThatSaysUnchangedTakesNothingBack) {
+  Start();
+  loop.Advance(20s);
+  loop.JumpWallClock(-1h);
+  slurm.UpdateNodes({"w-1"}, {.state = "DRAIN", .reason = "disk"});
+  ASSERT_TRUE(Await(source->ReadNodes({"w-1"}, loop.After(30s))));
+  ASSERT_EQ(StateOf("w-1"), slurm.NodeNamed("w-1")->state.ToString());
+  EXPECT_FALSE(loop.RunUntil([&] { return StateOf("w-1") != slurm.NodeNamed("w-1")->state.ToString(); }, 1min));
+}
+
 TEST_F(RestSourceTest, AFreshReadThatFailsIsAnErrorAndNeverAbsence) {
   Start();
   for (const Fault fault : {Fault::kRefused, Fault::kError500, Fault::kErrorsIn200, Fault::kHang, Fault::kLostAnswer,
