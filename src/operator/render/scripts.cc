@@ -45,7 +45,15 @@ while :; do
 done
 )sh";
 
-const std::string_view kWorkerStopScript =
-    "scontrol update nodename=$(hostname) state=down reason='slurm-operator: Pod is terminating';";
+// Only a node that is out of service has a reason.
+const std::string_view kWorkerStopScript = R"sh(node=$(hostname)
+shown=$(scontrol show node "$node") || exit 1
+reason=$(printf '%s\n' "$shown" | sed -n 's/^ *Reason=//p')
+case $reason in
+  '' | 'slurm-operator: '* | 'Not responding'*) ;;
+  *) exit 0 ;;
+esac
+scontrol update nodename="$node" state=down reason='slurm-operator: Pod is terminating'
+)sh";
 
 }  // namespace capstan::op::render

@@ -17,7 +17,8 @@ extern const std::string_view kLogfileScript;
 // restarted sidecar, which cannot know what it missed. TERM ends it with 0.
 extern const std::string_view kReconfigureScript;
 
-// What a worker's preStop hook runs: sets its own node DOWN, so that Slurm does not wait for it to stop answering.
+// What a worker's preStop hook runs: sets its own node DOWN, so that Slurm does not wait for it to stop answering. What
+// somebody else has taken out of service stays as it is, with its reason and whoever gave it.
 extern const std::string_view kWorkerStopScript;
 
 }  // namespace capstan::op::render

@@ -133,12 +133,41 @@ cat "$dir/calls"
   EXPECT_EQ(ran.output, "ping\nreconfigure\n");
 }
 
+// A worker that stops while scontrol shows `reason`: the calls that changed something.
+std::string StopWith(const std::string& shell, const std::string& reason) {
+  const std::string shown = reason.empty() ? "" : "   Reason=" + reason + " [root@2026-11-21T08:00:00]\\n";
+  return RunScript(shell, kWorkerStopScript,
+                   R"sh(
+printf '#!/bin/sh\necho w-1\n' > "$dir/bin/hostname"
+cat > "$dir/bin/scontrol" <<'END'
+#!/bin/sh
+case $1 in
+  show) printf 'NodeName=w-1 Arch=x86_64\n   State=IDLE\n   Comment=Reason=none\n)sh" +
+                       shown + R"sh(\n' ;;
+  *) echo "$*" ;;
+esac
+END
+chmod +x "$dir/bin/scontrol" "$dir/bin/hostname"
+start; wait $pid; cat "$dir/out"
+)sh")
+      .output;
+}
+
+// A person's drain had lost its reason to the hook, and with it the sign that it was a person's.
+TEST_P(Scripts, AStoppingWorkerKeepsWhatAPersonSaid) {
+  const std::string down = "update nodename=w-1 state=down reason=slurm-operator: Pod is terminating\n";
+  EXPECT_EQ(StopWith(GetParam(), ""), down);
+  EXPECT_EQ(StopWith(GetParam(), "slurm-operator: Pod (slurm/w-1) is pending termination for scale-in"), down);
+  EXPECT_EQ(StopWith(GetParam(), "Not responding"), down);
+  EXPECT_EQ(StopWith(GetParam(), "bad disk"), "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Shells, Scripts, ::testing::Values("sh", "dash", "bash"),
                          [](const auto& info) { return std::string(info.param); });
 
 // Kubernetes takes $(NAME) in a command for a variable when one of that name exists, and $$ for an escaped $.
 TEST(ScriptTexts, HoldNothingThatKubernetesWouldExpand) {
-  for (const std::string_view script : {kLogfileScript, kReconfigureScript}) {
+  for (const std::string_view script : {kLogfileScript, kReconfigureScript, kWorkerStopScript}) {
     EXPECT_EQ(script.find("$$"), script.npos);
     for (const std::string_view variable : {"SOCKET", "SLURM_CONF_DIR"}) {
       EXPECT_EQ(script.find("$(" + std::string(variable) + ")"), script.npos);
