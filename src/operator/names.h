@@ -26,6 +26,10 @@ inline constexpr std::string_view kLabelRevision = "controller.kubernetes.io/has
 // --- Annotations -----------------------------------------------------------------------------------------------------
 inline constexpr std::string_view kAnnotationPodCordon = "nodeset.slinky.slurm.net/pod-cordon";  // a person's wish
 inline constexpr std::string_view kAnnotationScaleIn = "nodeset.slinky.slurm.net/scale-in";      // ours: leaving
+inline constexpr std::string_view kAnnotationForceDelete =  // of a NodeSet, a person's: gone at once, jobs and all
+    "nodeset.slinky.slurm.net/force-delete";
+inline constexpr std::string_view kAnnotationNodeCordonReason =  // of a Kubernetes node, a person's
+    "nodeset.slinky.slurm.net/node-cordon-reason";
 inline constexpr std::string_view kAnnotationDeletionCost = "nodeset.slinky.slurm.net/pod-deletion-cost";
 inline constexpr std::string_view kAnnotationDeadline = "nodeset.slinky.slurm.net/pod-deadline";
 inline constexpr std::string_view kAnnotationTopology = "topology.slinky.slurm.net/spec";
@@ -35,11 +39,19 @@ inline constexpr std::string_view kHashSlurmKey = "slinky.slurm.net/slurm-key-ha
 inline constexpr std::string_view kHashJwtKey = "slinky.slurm.net/jwt-key-hash";
 inline constexpr std::string_view kHashSlurmConfig = "slinky.slurm.net/slurm-config-hash";
 
+// --- Finalizers ------------------------------------------------------------------------------------------------------
+inline constexpr std::string_view kFinalizerDrain = "nodeset.slinky.slurm.net/drain";  // ours, of a NodeSet
+inline constexpr std::string_view kFinalizerOrphan = "orphan";                         // the garbage collector's
+inline constexpr std::string_view kFinalizerForeground = "foregroundDeletion";         // the garbage collector's
+
 // --- Slurm -----------------------------------------------------------------------------------------------------------
 // Node reasons that begin so are ours; nobody else's drain or DOWN is ever lifted.
 inline constexpr std::string_view kReasonPrefix = "slurm-operator: ";
 // What the worker's preStop hook writes when it sets its node DOWN.
 inline constexpr std::string_view kReasonTerminating = "slurm-operator: Pod is terminating";
+
+// Condition and Event of a NodeSet whose workers go without being drained.
+inline constexpr std::string_view kReasonDrainSkipped = "DrainSkipped";
 
 inline constexpr int kSlurmctldPort = 6817;
 inline constexpr int kSlurmdPort = 6818;

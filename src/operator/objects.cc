@@ -79,6 +79,11 @@ bool Pod::Ready() const {
   return ready != nullptr && ready->status == "True";
 }
 
+const json::Schema& CordonedNode::Schema() {
+  static const json::Schema schema = json::Object<CordonedNode>({Field<&CordonedNode::metadata>("metadata")});
+  return schema;
+}
+
 const json::Schema& WorkloadSpec::Schema() {
   static const json::Schema schema = json::Object<WorkloadSpec>({
       Field<&WorkloadSpec::replicas>("replicas"),

@@ -69,6 +69,16 @@ struct Pod {
   static const json::Schema& Schema();
 };
 
+// A Kubernetes node that is cordoned. Only those are watched, so that a large cluster at rest costs nothing: one that
+// is not found is not cordoned.
+struct CordonedNode {
+  static constexpr const kube::Resource& kResource = kube::kNodes;
+  static constexpr std::string_view kSelector = "spec.unschedulable=true";  // of fields
+  json::ObjectMeta metadata;
+  bool operator==(const CordonedNode&) const = default;
+  static const json::Schema& Schema();
+};
+
 // A StatefulSet or a Deployment, as far as its owner reports on it.
 struct WorkloadSpec {
   std::optional<int32_t> replicas;

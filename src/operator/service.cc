@@ -61,6 +61,7 @@ void AddReconcilers(plan::Engine& engine, std::vector<plan::Reconciler> reconcil
   stores.Add<Service>(ours);
   stores.Add<ConfigMap>(ours);
   stores.Add<PodDisruptionBudget>(ours);
+  stores.Add<CordonedNode>({}, true, std::string(CordonedNode::kSelector));
 
   for (plan::Reconciler& reconciler : reconcilers) engine.Add(std::move(reconciler));
 }

@@ -15,6 +15,7 @@ struct Engine::State {
   WakeIndex::KeyNumber number = 0;
   std::map<std::string, Tick> held_since;
   std::optional<std::string> slurm_cluster;  // the cluster whose connection this key keeps
+  std::string uid;                           // of the object that the last Decide saw; it may be gone since
 };
 
 Engine::Engine(async::Loop& loop, kube::Client& client, Options options)
@@ -199,6 +200,7 @@ void Engine::DecideOne(const Key& key) {
   asker_.Ask(world.asked());
 
   const json::ObjectMeta* object = ObjectOf(key);
+  if (object != nullptr) state.uid = object->uid;
   std::vector<Action> actions = Resolve(reconciler, object, plan);
   std::optional<Action> status;
   if (object != nullptr && plan.status) {
@@ -265,10 +267,11 @@ void Engine::FollowSlurm(State& state, const Plan& plan) {
   if (!plan.slurm_expects.empty()) clusters_.ExpectChange(plan.slurm_cluster, plan.slurm_expects);
 }
 
+// Also of an object that what is told of has ended: its last Event is not the one to be lost.
 void Engine::Tell(const Key& key, Notice notice) const {
-  const json::ObjectMeta* object = ObjectOf(key);
-  if (options_.tell && object != nullptr) {
-    options_.tell(*ReconcilerOf(key).resource, {key.ns, key.name}, object->uid, std::move(notice));
+  const auto state = states_.find(key);
+  if (options_.tell && state != states_.end() && !state->second->uid.empty()) {
+    options_.tell(*ReconcilerOf(key).resource, {key.ns, key.name}, state->second->uid, std::move(notice));
   }
 }
 

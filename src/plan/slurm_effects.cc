@@ -101,7 +101,7 @@ class NodeIsNotHeldGuard final : public Guard {
     const slurm::Node& node = *fresh->node;
     if (!node.state.IsDraining() && !node.state.IsDown()) co_return Proof::kYes;
     const bool held =
-        !node.reason.empty() && !node.reason.starts_with(reason_prefix_) && node.reason != "Not responding";
+        !node.reason.empty() && !node.reason.starts_with(reason_prefix_) && node.reason != slurm::kReasonNotResponding;
     co_return held ? Proof::kNo : Proof::kYes;
   }
 

@@ -28,17 +28,22 @@ class Stores {
   struct Entry {
     kube::Resource resource;
     std::string label_selector;  // of its watches
+    std::string field_selector;  // the same
     bool everywhere = false;     // watched in all namespaces, not only where custom resources live
     std::unique_ptr<kube::AnyStore> store;
   };
 
-  // Adds the store of T. REQUIRES: not added yet.
+  // Adds the store of T. REQUIRES: not added yet; a kind without namespaces is watched everywhere.
   template <class T>
-  kube::Store<T>& Add(std::string label_selector = {}, bool everywhere = false) {
+  kube::Store<T>& Add(std::string label_selector = {}, bool everywhere = false, std::string field_selector = {}) {
     auto store = std::make_unique<kube::Store<T>>(std::string(ResourceOf<T>::kValue.plural));
     kube::Store<T>& added = *store;
     by_type_[&internal::kTypeTag<T>] = store.get();
-    all_.push_back({ResourceOf<T>::kValue, std::move(label_selector), everywhere, std::move(store)});
+    all_.push_back({.resource = ResourceOf<T>::kValue,
+                    .label_selector = std::move(label_selector),
+                    .field_selector = std::move(field_selector),
+                    .everywhere = everywhere,
+                    .store = std::move(store)});
     return added;
   }
 

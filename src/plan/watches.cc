@@ -15,7 +15,10 @@ void Watches::Start(const std::vector<std::string>& namespaces) {
   started_ = true;
   for (const Stores::Entry& entry : stores_.all()) {
     if (!entry.everywhere) continue;
-    if (namespaces.empty()) Watch(entry, "");
+    if (namespaces.empty() || !entry.resource.namespaced) {
+      Watch(entry, "");
+      continue;
+    }
     for (const std::string& ns : namespaces) Watch(entry, ns);
   }
 }
@@ -29,7 +32,7 @@ void Watches::Follow(const std::string& ns) {
 }
 
 void Watches::Watch(const Stores::Entry& entry, const std::string& ns) {
-  kube::Watcher::Selection selection{.label_selector = entry.label_selector};
+  kube::Watcher::Selection selection{.label_selector = entry.label_selector, .field_selector = entry.field_selector};
   kube::Feed& feed = entry.store->AddFeed(ns);
   watchers_.push_back(
       std::make_unique<kube::Watcher>(loop_, client_, entry.resource, feed, std::move(selection), random_.Next()));

@@ -5,6 +5,9 @@
 
 namespace capstan::slurm {
 
+// The reason that slurmctld itself gives a node which it takes out of service, as nothing was heard from it.
+inline constexpr std::string_view kReasonNotResponding = "Not responding";
+
 // Base states first, then flags, each spelled as REST spells it (kNotResponding is "NOT_RESPONDING").
 enum class NodeFlag : uint8_t {
   // Base states: a node has one.

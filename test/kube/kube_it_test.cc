@@ -220,6 +220,27 @@ TEST_F(ApiTest, EveryPatchTypeDoesWhatItSays) {
   ExpectCode(patch(PatchType::kMerge, R"({"metadata":{"uid":"another"}})"), Code::kConflict);
 }
 
+// As the operator holds a NodeSet, and lets go of it.
+TEST_F(ApiTest, AFinalizerHoldsAnObjectUntilItsVersionIsLetGo) {
+  const auto finalizers = [this](const ConfigMap& seen, const std::string& list) {
+    const std::string patch = R"({"metadata":{"uid":")" + seen.metadata.uid + R"(","resourceVersion":")" +
+                              seen.metadata.resource_version + R"(","finalizers":)" + list + "}}";
+    return Run(client().Patch<ConfigMap>(kConfigMaps, KeyOf("a"), PatchType::kMerge, patch, {}, Soon()));
+  };
+  const ConfigMap created = Created("a");
+  ASSERT_TRUE(finalizers(created, R"(["example.com/drain"])"));
+  ExpectCode(finalizers(created, "[]"), Code::kConflict);
+  ASSERT_TRUE(Run(client().Delete(kConfigMaps, KeyOf("a"), {.propagation = Propagation::kOrphan}, Soon())));
+  const auto deleting = Run(client().Get(kConfigMaps, KeyOf("a"), {}, Soon()));
+  ASSERT_TRUE(deleting);
+  EXPECT_THAT(*deleting, HasSubstr(R"("finalizers":["example.com/drain","orphan"])"));
+  const auto seen = Get("a");
+  ASSERT_TRUE(seen);
+  EXPECT_NE(seen->metadata.deletion_timestamp, "");
+  ASSERT_TRUE(finalizers(*seen, "[]"));
+  ExpectCode(Get("a"), Code::kNotFound);
+}
+
 TEST_F(ApiTest, ApplyOwnsExactlyWhatItNames) {
   const Result<ConfigMap> first = Apply("a", R"({"k":"1","mine":"x"})", {.field_manager = "one"});
   ASSERT_TRUE(first) << first.error().message();
@@ -345,6 +366,30 @@ TEST_F(WatchTest, MetadataOnlyEventsCarryNoData) {
   const std::string first = Line(**stream);
   EXPECT_THAT(first, HasSubstr("PartialObjectMetadata"));
   EXPECT_EQ(first.find("secret"), std::string::npos);
+}
+
+// Cordoned nodes are all that the operator watches of nodes: one that is uncordoned leaves the selection.
+TEST_F(WatchTest, CordonedNodesAreSelectedByTheirField) {
+  const auto create = [this](const std::string& name, bool cordoned) {
+    const std::string spec = cordoned ? R"(,"spec":{"unschedulable":true})" : "";
+    const std::string node = R"({"apiVersion":"v1","kind":"Node","metadata":{"name":")" + name + R"("})" + spec + "}";
+    ASSERT_TRUE(Run(client().Create(kNodes, {}, node, {}, Soon())));
+  };
+  const auto cordon = [this](const std::string& name, const std::string& value) {
+    const std::string patch = R"({"spec":{"unschedulable":)" + value + "}}";
+    ASSERT_TRUE(Run(client().Patch(kNodes, {"", name}, PatchType::kMerge, patch, {}, Soon())));
+  };
+  create("plain", false);
+  create("cordoned", true);
+  auto stream = Run(
+      client().OpenWatch(kNodes, {.field_selector = "spec.unschedulable=true", .send_initial_events = true}, Soon()));
+  ASSERT_TRUE(stream) << stream.error().message();
+  EXPECT_THAT(Line(**stream), HasSubstr(R"("name":"cordoned")"));
+  EXPECT_THAT(Line(**stream), StartsWith(R"({"type":"BOOKMARK")"));
+  cordon("plain", "true");
+  EXPECT_THAT(Line(**stream), StartsWith(R"({"type":"ADDED")"));
+  cordon("cordoned", "null");
+  EXPECT_THAT(Line(**stream), StartsWith(R"({"type":"DELETED")"));
 }
 
 TEST_F(WatchTest, TheServersTimeoutIsAnOrderlyEnd) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "operator/nodeset/decide.h"
+#include "operator/nodeset/release.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/workers.h"
 #include "operator/resources.h"
@@ -93,12 +94,21 @@ Plan AnyRecord(const World& world, const kube::Key& key) {
   return plan;
 }
 
+Plan AtOnce(const World& world, const kube::Key& key) {
+  Plan plan = op::nodeset::Decide(world, key);
+  const auto* set = world.Find<api::NodeSet>(key);
+  if (set == nullptr || !set->metadata.deleting() || !plan.status) return plan;
+  plan.actions = {op::nodeset::Release(*set, {}, "broken")};
+  return plan;
+}
+
 constexpr auto kBreaks = std::to_array<Break>({
     {"proof", "nothing is proven before it is done", &WithoutProof},
     {"drain", "workers that are too many are deleted without a drain", &WithoutDrain},
     {"owner", "every drain is lifted, whosever it is", &WithoutOwner},
     {"unknown", "while Slurm is not heard, workers count as drained", &UnknownIsDrained},
     {"record", "records are removed, whoever drained them", &AnyRecord},
+    {"release", "a NodeSet that is deleted is let go at once", &AtOnce},
 });
 
 }  // namespace

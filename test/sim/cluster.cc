@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "operator/names.h"
+#include "operator/nodeset/contract.h"
 #include "operator/resources.h"
 #include "slurm/hostlist.h"
 
@@ -17,7 +18,8 @@ using slurm::testing::Fault;
 
 namespace {
 constexpr Duration kReaction = 200ms;  // from an answer of Slurm to the last act on what was known before
-}
+constexpr Duration kSilence = 8min;    // less than the operator waits: it may have heard nothing before that began
+}  // namespace
 
 void Story::Add(const std::string& line) {
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(loop_.Now().time_since_epoch()).count();
@@ -57,7 +59,7 @@ async::Task<Result<std::unique_ptr<net::BodyStream>>> Cluster::SlurmWire::Open(n
 
 void Cluster::SlurmWire::Answered(const net::Request& request, int status, Tick asked) {
   const bool nodes = request.method == "GET" && request.target.find("/node") != std::string::npos;
-  if (!nodes || status != 200 || cluster_.slurm_fault.percent > 0) return;
+  if (!nodes || status != 200 || cluster_.slurm_fault_.percent > 0) return;
   cluster_.reads_.push_back({request.target, asked, cluster_.loop.Now()});
 }
 
@@ -91,7 +93,7 @@ Cluster::Cluster(uint64_t seed, Options given, bool echo)
   };
   rest.SetFate([this](const net::Request&) {
     if (!slurmrestd_runs) return Fault::kRefused;
-    return random.Percent(slurm_fault.percent) ? slurm_fault.kind : Fault::kNone;
+    return random.Percent(slurm_fault_.percent) ? slurm_fault_.kind : Fault::kNone;
   });
 }
 
@@ -116,7 +118,14 @@ void Cluster::Written(const kube::testing::ApiWrite& write) {
 
 void Cluster::Install(int replicas) {
   most_replicas_ = std::max(most_replicas_, replicas);
-  api.Put(kube::kNamespaces, R"({"metadata":{"name":"slurm"}})");
+  jobs_may_end_ = false;
+  if (api.Find(kube::kNamespaces, {"", "slurm"}) == nullptr) {
+    api.Put(kube::kNamespaces, R"({"metadata":{"name":"slurm"}})");
+    for (int i = 0; i < options.machines; ++i)
+      api.Put(kube::kNodes, R"({"metadata":{"name":"k)" + std::to_string(i) + R"("}})");
+  }
+  // What was orphaned would keep its names.
+  for (const std::string& worker : Workers()) api.Remove(kube::kPods, {kSet.ns, worker});
   api.Put(op::kControllers,
           R"({"metadata":{"namespace":"slurm","name":"main","annotations":{"slinky.slurm.net/generate-keys":"true"}},
               "spec":{"slurmKeyRef":{"name":"main-auth-slurm","key":"slurm.key"},
@@ -137,6 +146,79 @@ void Cluster::Scale(int replicas) {
   most_replicas_ = std::max(most_replicas_, replicas);
   story.Add("user: scale to " + std::to_string(replicas));
   api.Edit(op::kNodeSets, kSet, "", [&](Value& set) { set.as_object()["spec"].as_object()["replicas"] = replicas; });
+}
+
+const kube::Resource& Cluster::SetKind() { return op::kNodeSets; }
+
+const Value& Cluster::LastSet() {
+  if (const Value* set = api.Find(op::kNodeSets, kSet)) last_set_ = *set;
+  return last_set_;
+}
+
+void Cluster::DeleteSet(const std::string& propagation) {
+  if (SetIsGone()) return;
+  story.Add("user: delete the NodeSet (" + propagation + ")");
+  // Who asks for the foreground asks Kubernetes to take the pods at once.
+  if (propagation == "Foreground") jobs_may_end_ = true;
+  api.Remove(op::kNodeSets, kSet, {.propagation = propagation});
+  LastSet();
+}
+
+void Cluster::ForceDeletion() {
+  if (SetIsGone()) return;
+  story.Add("user: force the NodeSet's deletion");
+  jobs_may_end_ = true;
+  api.Edit(op::kNodeSets, kSet, "",
+           [](Value& set) { json::MakeObject(set, {"metadata", "annotations"})[op::kAnnotationForceDelete] = "true"; });
+}
+
+void Cluster::TearDown() {
+  story.Add("user: uninstall everything");
+  jobs_may_end_ = true;
+  const auto remove = [this](const kube::Resource& resource, const kube::Key& key) {
+    if (api.Find(resource, key) != nullptr) api.Remove(resource, key);
+  };
+  std::vector<std::function<void()>> removals = {[&] { remove(op::kNodeSets, kSet); },
+                                                 [&] { remove(op::kRestApis, kMain); },
+                                                 [&] { remove(op::kControllers, kMain); }};
+  std::rotate(removals.begin(), removals.begin() + ptrdiff_t(random.Below(3)), removals.end());
+  for (const auto& removal : removals) removal();
+  LastSet();
+  After(Between(1s, 5s), [this] {
+    if (api.Find(op::kControllers, kMain) != nullptr) return;  // installed again
+    slurmrestd_runs = false;
+    if (slurm.controller_up()) slurm.StopController();
+  });
+}
+
+void Cluster::Cordon(const std::string& machine) {
+  story.Add("user: cordon " + machine);
+  cordoned_.insert(machine);
+  api.Edit(kube::kNodes, {"", machine}, "",
+           [](Value& node) { json::MakeObject(node, {"spec"})["unschedulable"] = true; });
+}
+
+void Cluster::Uncordon(const std::string& machine) {
+  if (cordoned_.erase(machine) == 0) return;
+  story.Add("user: uncordon " + machine);
+  api.Edit(kube::kNodes, {"", machine}, "",
+           [](Value& node) { json::MakeObject(node, {"spec"}).erase("unschedulable"); });
+  PlaceWaiting();
+}
+
+void Cluster::SetSlurmFault(SlurmFault fault) {
+  slurm_fault_ = fault;
+  if (fault.percent < 100)
+    silent_since_.reset();
+  else if (!silent_since_)
+    silent_since_ = loop.Now();
+}
+
+bool Cluster::JobsMayEnd() const { return jobs_may_end_ || (silent_since_ && loop.Now() - *silent_since_ >= kSilence); }
+
+std::string Cluster::MachineOf(const std::string& pod) const {
+  const Value* object = api.Find(kube::kPods, {kSet.ns, pod});
+  return object != nullptr ? std::string(FindText(*object, {"spec", "nodeName"})) : "";
 }
 
 int Cluster::replicas() const {
@@ -185,6 +267,7 @@ void Cluster::RestartSlurmctld(Duration away, bool forgets) {
   slurm.StopController();
   Report(kube::kStatefulSets, "main-controller", 0);
   After(away, [this, forgets] {
+    if (api.Find(kube::kStatefulSets, {kMain.ns, "main-controller"}) == nullptr || slurm.controller_up()) return;
     if (forgets) {
       for (const auto& [id, job] : slurm.jobs()) {
         if (job.state.Has(slurm::JobFlag::kRunning)) forgiven_.insert(id), slurm.CancelJob(id);
@@ -261,7 +344,7 @@ std::string Cluster::FreeMachine() {
       return FindText(pod.second, {"spec", "nodeName"}) == machine &&
              FindText(pod.second, {"status", "phase"}) != "Failed";
     });
-    if (options.share_machines || !taken) return machine;
+    if (!cordoned_.contains(machine) && (options.share_machines || !taken)) return machine;
   }
   return {};
 }
@@ -327,19 +410,21 @@ std::optional<Duration> Cluster::Stop(const Value& pod) {
     After(100ms, [this, host, uid] { RunStopHook(host, uid); });
     After(whole - 50ms, [this, host, uid] { EndSlurmd(host, uid); });
   }
-  After(whole + 10ms, [this] {
-    for (const kube::Key& key : std::exchange(unplaced_, {})) {
-      if (const Value* waits = api.Find(kube::kPods, key))
-        Place(key, std::string(FindText(*waits, {"metadata", "uid"})));
-    }
-  });
+  After(whole + 10ms, [this] { PlaceWaiting(); });
   return whole;
+}
+
+void Cluster::PlaceWaiting() {
+  for (const kube::Key& key : std::exchange(unplaced_, {})) {
+    if (const Value* waits = api.Find(kube::kPods, key)) Place(key, std::string(FindText(*waits, {"metadata", "uid"})));
+  }
 }
 
 // What the worker's preStop hook does.
 void Cluster::RunStopHook(const std::string& host, const std::string& uid) {
   if (!deleted_by_operator_.contains(uid)) Forgive(host);
-  if (!slurm.controller_up() || !slurm.NodeNamed(host)) return;
+  const auto node = slurm.controller_up() ? slurm.NodeNamed(host) : std::nullopt;
+  if (!node || op::nodeset::IsHeldByPerson(*node)) return;
   (void)slurm.UpdateNodes({host}, {.state = "DOWN", .reason = std::string(op::kReasonTerminating), .user = "root"});
 }
 
@@ -354,6 +439,7 @@ void Cluster::EndSlurmd(const std::string& host, const std::string& uid) {
 // --- Workload controllers --------------------------------------------------------------------------------------------
 
 void Cluster::Report(const kube::Resource& resource, const std::string& name, int ready) {
+  if (api.Find(resource, {kMain.ns, name}) == nullptr) return;  // torn down
   api.Edit(resource, {kMain.ns, name}, "status", [&](Value& set) {
     const Value* generation = json::Find(set, {"metadata", "generation"});
     json::MakeObject(set, {"status"}) = {
@@ -365,6 +451,7 @@ void Cluster::SyncSlurmctld() {
   Report(kube::kStatefulSets, "main-controller", 0);
   if (slurm.controller_up()) slurm.StopController();
   After(Between(1s, 5s), [this] {
+    if (api.Find(kube::kStatefulSets, {kMain.ns, "main-controller"}) == nullptr) return;  // torn down
     if (!slurm.controller_up()) slurm.StartController();
     Report(kube::kStatefulSets, "main-controller", 1);
     Schedule();
@@ -374,6 +461,7 @@ void Cluster::SyncSlurmctld() {
 void Cluster::SyncSlurmrestd() {
   Report(kube::kDeployments, "main-restapi", 0);
   After(Between(1s, 4s), [this] {
+    if (api.Find(kube::kDeployments, {kMain.ns, "main-restapi"}) == nullptr) return;  // torn down
     slurmrestd_runs = true;
     Report(kube::kDeployments, "main-restapi", 1);
     const Value* secret = api.Find(kube::kSecrets, {kMain.ns, "main-auth-jwt"});

@@ -59,8 +59,8 @@ class Cluster {
 
   // --- The operator's side
   bool connected = false;
-  SlurmFault slurm_fault;
   bool slurmrestd_runs = false;
+  void SetSlurmFault(SlurmFault fault);
   net::Transport& slurm_wire() { return slurm_wire_; }
   // Called for each request of the operator that changes something: as it has taken effect on the API server, and as it
   // is sent to slurmrestd.
@@ -74,6 +74,13 @@ class Cluster {
   // --- What users and administrators do
   void Install(int replicas);
   void Scale(int replicas);
+  // Deletes the NodeSet, as `kubectl delete --cascade=...` does.
+  void DeleteSet(const std::string& propagation);
+  void ForceDeletion();
+  // Deletes everything that Install made, as `helm uninstall` does.
+  void TearDown();
+  void Cordon(const std::string& machine);
+  void Uncordon(const std::string& machine);
   int replicas() const;
   int most_replicas() const { return most_replicas_; }  // ever asked for
   void DeletePod(const std::string& name);
@@ -84,8 +91,15 @@ class Cluster {
   void CancelQueue() { queue_.clear(); }  // jobs that have not started
 
   // --- What there is
-  std::vector<std::string> Workers() const;   // names of the set's pods, by name
-  std::vector<std::string> PodTexts() const;  // all pods of the namespace as JSON
+  bool SetIsGone() const { return api.Find(SetKind(), kSet) == nullptr; }
+  const std::set<std::string>& cordoned() const { return cordoned_; }
+  // The NodeSet as it is, or was last.
+  const json::Value& LastSet();
+  // Somebody has asked for an end of the workers whatever runs on them, or has left the operator nobody to ask.
+  bool JobsMayEnd() const;
+  std::string MachineOf(const std::string& pod) const;  // "" when it has none
+  std::vector<std::string> Workers() const;             // names of the set's pods, by name
+  std::vector<std::string> PodTexts() const;            // all pods of the namespace as JSON
   std::vector<int64_t> JobsOn(const std::string& node) const;
   bool JobsLeft() const { return !queue_.empty() || AnyRuns(); }
   // Jobs that ended otherwise than by themselves and for which no person and no fault of the story is to blame.
@@ -95,6 +109,8 @@ class Cluster {
   void After(Duration wait, std::function<void()> work) { loop.Schedule(loop.Now() + wait, std::move(work)); }
 
  private:
+  static const kube::Resource& SetKind();
+
   int most_replicas_ = 0;
   // slurmrestd as the operator reaches it.
   class SlurmWire final : public net::Transport {
@@ -134,6 +150,7 @@ class Cluster {
 
   void Schedule();  // Slurm's scheduler
   void Forgive(const std::string& node);
+  void PlaceWaiting();
 
   struct Waiting {
     Duration runs_for;
@@ -148,6 +165,11 @@ class Cluster {
   std::vector<Read> reads_;                   // of nodes, by the operator
   std::map<std::string, Tick> person_acted_;  // by node
   std::vector<Waiting> queue_;
+  SlurmFault slurm_fault_;
+  std::optional<Tick> silent_since_;
+  std::set<std::string> cordoned_;
+  bool jobs_may_end_ = false;  // until it is installed again
+  json::Value last_set_;
   bool scheduling_ = false;
 };
 

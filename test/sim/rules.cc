@@ -8,6 +8,7 @@
 #include "operator/names.h"
 #include "operator/nodeset/contract.h"
 #include "operator/resources.h"
+#include "operator/restapi/contract.h"
 #include "slurm/rest_wire.h"
 
 namespace capstan::sim {
@@ -15,14 +16,6 @@ namespace {
 
 using json::FindText;
 using json::Value;
-
-// What a RestApi's key may send: there is little of it.
-bool IsOfRestApi(const kube::testing::ApiWrite& write) {
-  if (write.key.ns != kMain.ns || write.verb != "apply") return false;
-  if (write.resource == op::kRestApis) return write.key.name == kMain.name && write.subresource == "status";
-  const bool child = write.resource == kube::kDeployments || write.resource == kube::kServices;
-  return child && write.key.name == "main-restapi" && write.subresource.empty();
-}
 
 template <class T>
 T Decoded(const Value* value) {
@@ -50,24 +43,38 @@ void Rules::Break(std::string what) {
 
 // --- Kubernetes ------------------------------------------------------------------------------------------------------
 
-std::optional<std::string> Rules::ApiBreach(const kube::testing::ApiWrite& write) const {
+std::optional<std::string> Rules::ApiBreach(const kube::testing::ApiWrite& write) {
   if (write.manager != op::kFieldManager && write.verb != "delete")
     return "it is not said that the operator writes this";
-  if (IsOfRestApi(write)) return std::nullopt;
   op::controller::Call call{write.verb, std::string(write.resource.kind), write.key, write.subresource, write.body};
   // A refused creation does not say of what.
   if (const auto body = json::Parse(write.body); call.key.name.empty() && body) {
     call.key.name = std::string(FindText(*body, {"metadata", "name"}));
   }
-  const auto main = Decoded<api::Controller>(cluster_.api.Find(op::kControllers, kMain));
-  if (!op::controller::Breach(main, call)) return std::nullopt;
-  const auto set = Decoded<api::NodeSet>(cluster_.api.Find(op::kNodeSets, kSet));
+  if (const Value* main = cluster_.api.Find(op::kControllers, kMain)) main_ = Decoded<api::Controller>(main);
+  if (const Value* rest = cluster_.api.Find(op::kRestApis, kMain)) rest_ = Decoded<api::RestApi>(rest);
+  if (!op::controller::Breach(main_, call)) return std::nullopt;
+  if (!op::restapi::Breach(rest_, main_.spec.jwt_key_ref ? main_.spec.jwt_key_ref->name : "", call))
+    return std::nullopt;
+  // A NodeSet that had changed since it was seen is as it was.
+  if (write.resource == op::kNodeSets && write.verb == "patch" && write.status >= 300) return std::nullopt;
+  return op::nodeset::Breach(Decoded<api::NodeSet>(&cluster_.LastSet()), call, IsBusy(write));
+}
+
+// A job is not lost that Slurm has sent to a slurmd which was dead before.
+bool Rules::IsBusy(const std::string& host) const {
+  return cluster_.slurm.SlurmdRuns(host) && !cluster_.JobsOn(host).empty();
+}
+
+bool Rules::IsBusy(const kube::testing::ApiWrite& write) const {
   // A deletion that was refused, since the pod had changed since it was seen, has done no harm.
+  if (write.status >= 300) return false;
+  if (write.resource == op::kNodeSets) {
+    return !cluster_.JobsMayEnd() &&
+           std::ranges::any_of(hosts_, [this](const auto& pod) { return IsBusy(pod.second); });
+  }
   const auto host = hosts_.find(write.key.name);
-  // Nor is a job lost that Slurm has sent to a slurmd which was dead before.
-  const bool busy = write.status < 300 && host != hosts_.end() && cluster_.slurm.SlurmdRuns(host->second) &&
-                    !cluster_.JobsOn(host->second).empty();
-  return op::nodeset::Breach(set, call, busy);
+  return host != hosts_.end() && IsBusy(host->second);
 }
 
 void Rules::OnApiWrite(const kube::testing::ApiWrite& write) {
@@ -79,20 +86,19 @@ void Rules::OnApiWrite(const kube::testing::ApiWrite& write) {
   if (on_write) on_write();
 }
 
-// A new worker takes the lowest ordinal that is free, so that one that was deleted returns under its own name.
+int64_t OrdinalOf(const std::string& pod) { return ParseInt(pod.substr(pod.rfind('-') + 1)).value_or(-1); }
+
+// A new worker takes the lowest ordinal that is free, so that one that was deleted returns under its own name, and has
+// in Slurm the name that it had before.
 void Rules::Created(const std::string& pod) {
   const Value* object = cluster_.api.Find(kube::kPods, {kSet.ns, pod});
   const std::string host(FindText(*object, {"spec", "hostname"}));
-  for (const std::string& other : cluster_.Workers()) {
-    const auto found = hosts_.find(other);
-    if (other != pod && found != hosts_.end() && found->second == host)
-      Break(other + " and " + pod + " are both " + host);
-  }
-  hosts_[pod] = host;
+  const auto [known, first] = hosts_.emplace(pod, host);
+  if (known->second != host) Break(pod + " was " + known->second + " in Slurm, and is " + host + " now");
   const std::vector<std::string> present = cluster_.Workers();
   const int most_wanted = cluster_.most_replicas();
   // Waves are created side by side, so some of the lower ones may still be on their way.
-  const auto ordinal = ParseInt(pod.substr(pod.rfind('-') + 1)).value_or(0);
+  const int64_t ordinal = OrdinalOf(pod);
   int64_t free = 0;
   for (int64_t lower = 0; lower < ordinal; ++lower) {
     free += std::ranges::find(present, kSet.name + "-" + std::to_string(lower)) == present.end();
@@ -127,12 +133,25 @@ void Rules::OnSlurmWrite(const net::Request& request) {
 void Rules::Look() {
   for (const int64_t id : cluster_.LostJobs())
     Break("job " + std::to_string(id) + " was lost, and nobody asked for it");
+  LookAtNames();
+}
+
+// No two workers have one ordinal or one name in Slurm.
+void Rules::LookAtNames() {
+  std::map<int64_t, std::string> ordinals;
+  std::map<std::string, std::string> hosts;
+  for (const std::string& pod : cluster_.Workers()) {
+    const auto [same, first] = ordinals.emplace(OrdinalOf(pod), pod);
+    if (!first) Break(same->second + " and " + pod + " have one ordinal");
+    const auto [twin, only] = hosts.emplace(hosts_[pod], pod);
+    if (!only) Break(twin->second + " and " + pod + " are both " + twin->first);
+  }
 }
 
 std::optional<std::string> Rules::Unmatched() const {
   const auto find = [this](std::string_view kind, const kube::Key& key) -> std::optional<std::string> {
     for (const auto& resource : {kube::kConfigMaps, kube::kServices, kube::kPodDisruptionBudgets, kube::kStatefulSets,
-                                 kube::kSecrets, kube::kPods}) {
+                                 kube::kDeployments, kube::kSecrets, kube::kPods}) {
       if (resource.kind != kind) continue;
       const Value* object = cluster_.api.Find(resource, key);
       if (object != nullptr) return json::Serialize(*object);
@@ -143,10 +162,24 @@ std::optional<std::string> Rules::Unmatched() const {
   const Value* main = cluster_.api.Find(op::kControllers, kMain);
   const Value* rest = cluster_.api.Find(op::kRestApis, kMain);
   if (set == nullptr || main == nullptr || rest == nullptr) return "a custom resource is missing";
-  if (api::ConditionStatus(Decoded<api::RestApi>(rest).status.conditions, api::kReady) != "True")
-    return "the RestApi is not ready";
+  if (auto wrong = op::restapi::Unmatched(json::Serialize(*rest), find)) return wrong;
   if (auto wrong = op::controller::Unmatched(json::Serialize(*main), find)) return wrong;
-  return op::nodeset::Unmatched(json::Serialize(*set), cluster_.PodTexts(), cluster_.slurm.Nodes());
+  return op::nodeset::Unmatched(json::Serialize(*set),
+                                {cluster_.PodTexts(), cluster_.slurm.Nodes(), cluster_.cordoned()});
+}
+
+std::optional<std::string> Rules::Left() const {
+  if (!cluster_.SetIsGone()) {
+    const auto set = Decoded<api::NodeSet>(cluster_.api.Find(op::kNodeSets, kSet));
+    const api::Condition* why = api::FindCondition(set.status.conditions, api::kProgressing);
+    return "the NodeSet is still there" + (why != nullptr ? ": " + why->message : "");
+  }
+  if (!cluster_.Workers().empty()) return cluster_.Workers().front() + " is still there";
+  for (const slurm::Node& node : cluster_.slurm.Nodes()) {
+    if (!op::nodeset::IsHeldByPerson(node))
+      return "the record of " + node.name + " is left: " + node.state.ToString() + " (" + node.reason + ")";
+  }
+  return std::nullopt;
 }
 
 }  // namespace capstan::sim

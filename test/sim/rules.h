@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "api/controller.h"
+#include "api/restapi.h"
 #include "cluster.h"
 
 namespace capstan::sim {
@@ -26,16 +28,23 @@ class Rules {
   int writes() const { return writes_; }
   // Everything is as users want it, or the first thing that is not.
   std::optional<std::string> Unmatched() const;
+  // What is left of a NodeSet that was deleted; nullopt: nothing but what people hold.
+  std::optional<std::string> Left() const;
 
  private:
   void OnApiWrite(const kube::testing::ApiWrite& write);
   void OnSlurmWrite(const net::Request& request);
-  std::optional<std::string> ApiBreach(const kube::testing::ApiWrite& write) const;
+  std::optional<std::string> ApiBreach(const kube::testing::ApiWrite& write);
+  bool IsBusy(const std::string& host) const;
+  bool IsBusy(const kube::testing::ApiWrite& write) const;
+  void LookAtNames();
   void Created(const std::string& pod);
   void Break(std::string what);
 
   Cluster& cluster_;
   std::optional<std::string> broken_;
+  api::Controller main_;  // as last seen; what the operator writes may come when it is gone
+  api::RestApi rest_;
   std::map<std::string, std::string> hosts_;  // pod -> Slurm node, of pods that are or were
   int writes_ = 0;
 };

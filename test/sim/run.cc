@@ -5,11 +5,13 @@
 
 #include "cluster.h"
 #include "operator.h"
+#include "operator/resources.h"
 #include "rules.h"
 
 namespace capstan::sim {
 namespace {
 
+using json::Value;
 using slurm::testing::Fault;
 
 constexpr Duration kPatience = 20min;  // until everything must be as wanted, once nothing disturbs any more
@@ -39,6 +41,7 @@ class Run {
     for (int i = 0; i < steps && !Over(); ++i) Step();
     Settle();
     BeQuiet();
+    End();
     operator_.reset();
     return {failure_, rules_.writes(), cluster_.story.lines()};
   }
@@ -121,7 +124,9 @@ class Run {
                                                  {5, &Run::SlurmctldRestarts},
                                                  {8, &Run::ApiFails},
                                                  {3, &Run::ClockJumps},
-                                                 {10, &Run::RushIn}});
+                                                 {10, &Run::RushIn},
+                                                 {8, &Run::CordonMachine},
+                                                 {6, &Run::DeleteSet}});
     unsigned all = 0;
     for (const Kind& kind : kKinds) all += kind.weight;
     unsigned drawn = unsigned(random_.Below(all));
@@ -186,11 +191,53 @@ class Run {
     cluster_.Scale(int(random_.Below(uint64_t(std::max(1, cluster_.replicas())))));
   }
 
+  void CordonMachine() {
+    const std::string machine = "k" + std::to_string(random_.Below(uint64_t(cluster_.options.machines)));
+    cluster_.Cordon(machine);
+    cluster_.After(Between(10s, 2min), [this, machine] { cluster_.Uncordon(machine); });
+  }
+
+  // In all the ways that there are; and some time later, perhaps, it is wanted again.
+  void DeleteSet() {
+    if (random_.Percent(50)) cluster_.Submit(Between(5s, 150s)), Pass(Between(1s, 4s));
+    switch (random_.Below(8)) {
+      case 0:
+        cluster_.TearDown();
+        break;
+      case 1:
+        cluster_.DeleteSet("Foreground");
+        break;
+      case 2:
+        cluster_.DeleteSet("Orphan");
+        break;
+      case 3:
+        cluster_.DeleteSet("Background");
+        Pass(Between(0s, 20s));
+        cluster_.ForceDeletion();
+        break;
+      case 4:
+        BeginSlurmFault(random_.Percent(50) ? Fault::kHang : Fault::kRefused, 100, Between(5min, 15min));
+        cluster_.DeleteSet("Background");
+        Pass(Between(5min, 15min));
+        break;
+      default:
+        cluster_.DeleteSet("Background");
+    }
+    Pass(Between(1s, 1min));
+    if (cluster_.SetIsGone() && random_.Percent(60)) Reinstall();
+  }
+
+  void Reinstall() {
+    cluster_.story.Add("user: install it again");
+    cluster_.Install(1 + int(random_.Below(uint64_t(cluster_.options.machines))));
+    Pass(5s);
+  }
+
   void BeginSlurmFault(Fault kind, unsigned percent, Duration lasts) {
     cluster_.story.Add("slurmrestd: fault " + std::to_string(int(kind)) + " for " + std::to_string(percent) +
                        "% of requests");
-    cluster_.slurm_fault = {kind, percent};
-    cluster_.After(lasts, [this] { cluster_.slurm_fault = {}; });
+    cluster_.SetSlurmFault({kind, percent});
+    cluster_.After(lasts, [this] { cluster_.SetSlurmFault({}); });
   }
 
   void SlurmFails() {
@@ -236,9 +283,11 @@ class Run {
     if (Over()) return;
     cluster_.story.Add("nothing disturbs any more");
     cluster_.api.faults = {};
-    cluster_.slurm_fault = {};
+    cluster_.SetSlurmFault({});
     cluster_.rest.SetLatency(2ms);
     cluster_.CancelQueue();
+    for (const std::string& machine : std::set(cluster_.cordoned())) cluster_.Uncordon(machine);
+    BringBack();
     cluster_.Scale(1 + int(random_.Below(uint64_t(cluster_.options.machines))));
     if (random_.Percent(50)) {
       for (const std::string& node : cluster_.Workers()) {
@@ -254,6 +303,64 @@ class Run {
     PassUntil([&] { return !cluster_.JobsLeft(); }, 3h);
     Pass(clock_jumped_ ? kWholeList : kHealing);
     if (!PassUntil(settled, kPatience)) Fail("not as wanted after " + FormatDuration(kPatience) + ": " + *wrong);
+  }
+
+  // A NodeSet that was deleted goes, and comes again.
+  void BringBack() {
+    PassUntil([&] { return !cluster_.JobsLeft(); }, 3h);
+    const Value* set = cluster_.api.Find(op::kNodeSets, kSet);
+    const bool deleting = set != nullptr && json::Find(*set, {"metadata", "deletionTimestamp"}) != nullptr;
+    if (deleting && !PassUntil([&] { return cluster_.SetIsGone(); }, kPatience)) Fail(*rules_.Left());
+    if (cluster_.SetIsGone()) Reinstall();
+  }
+
+  // One more thing that a user does, with nothing else going on.
+  void End() {
+    if (Over()) return;
+    switch (random_.Below(4)) {
+      case 0:
+        return ScaleInIdle();
+      case 1:
+        return CordonIdle();
+      case 2:
+        return DeleteBusy();
+      default:
+        return;
+    }
+  }
+
+  void Await(const std::function<std::optional<std::string>()>& wrong) {
+    std::optional<std::string> last;
+    const auto done = [&] { return !(last = wrong()); };
+    if (!PassUntil(done, kPatience)) Fail("not as wanted after " + FormatDuration(kPatience) + ": " + *last);
+  }
+
+  // Of workers without jobs, those of the highest ordinals go.
+  void ScaleInIdle() {
+    std::vector<std::string> stay = cluster_.Workers();  // nine at most, so by ordinal
+    stay.resize(random_.Below(stay.size() + 1));
+    cluster_.Scale(int(stay.size()));
+    Pass(5s);
+    Await([this] { return rules_.Unmatched(); });
+    if (cluster_.Workers() != stay) Fail("scale-in to " + std::to_string(stay.size()) + " has left others");
+  }
+
+  void CordonIdle() {
+    const std::string machine = cluster_.MachineOf(AnyWorker());
+    cluster_.Cordon(machine);
+    Pass(5s);
+    Await([this] { return rules_.Unmatched(); });
+    cluster_.Uncordon(machine);
+    Pass(5s);
+    Await([this] { return rules_.Unmatched(); });
+  }
+
+  void DeleteBusy() {
+    for (uint64_t left = random_.Below(4); left > 0; --left) cluster_.Submit(Between(5s, 5min));
+    Pass(Between(1s, 10s));
+    cluster_.DeleteSet("Background");
+    cluster_.CancelQueue();
+    Await([this] { return rules_.Left(); });
   }
 
   void BeQuiet() {

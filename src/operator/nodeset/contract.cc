@@ -38,6 +38,32 @@ std::optional<std::string> CreateBreach(const api::NodeSet& set, const Call& cal
   return std::nullopt;
 }
 
+// Its finalizer is all that a NodeSet's key changes in it; `busy` as in the header.
+std::optional<std::string> FinalizerBreach(const api::NodeSet& set, const Call& call, bool busy) {
+  constexpr std::string_view kFinalizer = "nodeset.slinky.slurm.net/drain";
+  const auto patch = json::Parse(call.body);
+  if (!patch || !patch->is_object() || patch->get_object().size() != 1) return "a patch touches more than metadata";
+  const Value* finalizers = json::Find(*patch, {"metadata", "finalizers"});
+  if (finalizers == nullptr || !finalizers->is_array()) return "a patch of the NodeSet has no finalizers";
+  if (json::Find(*patch, {"metadata"})->get_object().size() != 3 ||
+      FindText(*patch, {"metadata", "uid"}) != set.metadata.uid ||
+      FindText(*patch, {"metadata", "resourceVersion"}).empty())
+    return "a patch of the NodeSet's finalizers does not name uid and version, or more than these";
+  std::vector<std::string> wanted = set.metadata.finalizers;
+  std::erase(wanted, kFinalizer);
+  const bool keeps = std::ranges::find(finalizers->get_array(), Value(kFinalizer)) != finalizers->get_array().end();
+  if (keeps) wanted.emplace_back(kFinalizer);
+  std::vector<std::string> given;
+  for (const Value& one : finalizers->get_array()) given.emplace_back(one.is_string() ? one.get_string() : "");
+  std::ranges::sort(wanted);
+  std::ranges::sort(given);
+  if (given != wanted) return "somebody else's finalizer of the NodeSet is touched";
+  if (keeps && set.metadata.deleting()) return "a NodeSet that is being deleted is held";
+  if (!keeps && !set.metadata.deleting()) return "a NodeSet that stays is let go";
+  if (!keeps && busy) return "the NodeSet is let go while jobs run on its workers";
+  return std::nullopt;
+}
+
 // Only these members are ours in a pod that lives.
 std::optional<std::string> PatchBreach(const Call& call) {
   const auto patch = json::Parse(call.body);
@@ -80,6 +106,10 @@ std::optional<std::string> Breach(const api::NodeSet& set, const Call& call, boo
       call.key.name == set.metadata.name) {
     return std::nullopt;
   }
+  if (call.verb == "patch" && call.kind == "NodeSet" && call.subresource.empty() &&
+      call.key.name == set.metadata.name) {
+    return FinalizerBreach(set, call, busy);
+  }
   if (call.verb == "create") return CreateBreach(set, call);
   const bool worker = call.kind == "Pod" && call.subresource.empty() && IsWorkerName(set.metadata.name, call.key.name);
   if (worker && call.verb == "patch") return PatchBreach(call);
@@ -118,16 +148,20 @@ namespace {
 
 class Matching {
  public:
-  Matching(const Value& set, const std::vector<std::string>& pods, const std::vector<slurm::Node>& nodes)
-      : set_(set), name_(FindText(set, {"metadata", "name"})), uid_(FindText(set, {"metadata", "uid"})) {
-    for (const std::string& text : pods) {
+  Matching(const Value& set, const Surroundings& around)
+      : set_(set),
+        name_(FindText(set, {"metadata", "name"})),
+        uid_(FindText(set, {"metadata", "uid"})),
+        cordoned_(around.cordoned) {
+    for (const std::string& text : around.pods) {
       auto pod = json::Parse(text);
       if (pod && IsControlledBy(*pod, uid_)) pods_.push_back(*std::move(pod));
     }
-    for (const slurm::Node& node : nodes) nodes_.emplace(node.name, &node);
+    for (const slurm::Node& node : around.records) nodes_.emplace(node.name, &node);
   }
 
   std::optional<std::string> Run() {
+    Held();
     CountPods();
     for (const Value& pod : pods_) Worker(pod);
     StrayRecords();
@@ -141,6 +175,13 @@ class Matching {
   }
 
   static int64_t Number(const Value* value) { return value != nullptr && value->is_int64() ? value->get_int64() : -1; }
+
+  void Held() {
+    const Value* finalizers = json::Find(set_, {"metadata", "finalizers"});
+    const Value drain("nodeset.slinky.slurm.net/drain");
+    if (finalizers == nullptr || std::ranges::find(finalizers->as_array(), drain) == finalizers->as_array().end())
+      Wrong("the NodeSet could be deleted before its workers are drained");
+  }
 
   void CountPods() {
     const int64_t wanted = Number(json::Find(set_, {"spec", "replicas"}));
@@ -168,6 +209,12 @@ class Matching {
     if (busy != protect) Wrong(name + " is " + (busy ? "busy" : "idle") + ", and its protection says otherwise");
     if (IsHeldByPerson(node)) {
       ++held_;
+      return;
+    }
+    if (cordoned_.contains(std::string(FindText(pod, {"spec", "nodeName"})))) {
+      ++held_;
+      if (!node.state.IsDraining() && !node.state.IsDown())
+        Wrong("node " + host + " takes jobs, and its Kubernetes node is cordoned");
       return;
     }
     if (!node.state.IsUsable() && !busy)
@@ -217,6 +264,7 @@ class Matching {
 
   const Value& set_;
   const std::string name_, uid_;
+  const std::set<std::string>& cordoned_;
   std::vector<Value> pods_;
   std::map<std::string, const slurm::Node*> nodes_;
   std::vector<std::string> hosts_;
@@ -226,11 +274,10 @@ class Matching {
 
 }  // namespace
 
-std::optional<std::string> Unmatched(const std::string& set, const std::vector<std::string>& pods,
-                                     const std::vector<slurm::Node>& nodes) {
+std::optional<std::string> Unmatched(const std::string& set, const Surroundings& around) {
   const auto value = json::Parse(set);
   if (!value) return "the NodeSet is not JSON";
-  return Matching(*value, pods, nodes).Run();
+  return Matching(*value, around).Run();
 }
 
 }  // namespace capstan::op::nodeset

@@ -2,15 +2,16 @@
 // means for the user. Written against the API alone; it shares no code with Decide, which the simulator holds to it.
 //
 // Safety:
-// - Of Kubernetes: pods called <set>-<ordinal>, their volume claims, and the NodeSet's own status. Pods are created
-// with
-//   the NodeSet as their controller, patched in the labels and annotations named below, deleted by uid; never forced.
-// - No pod is deleted while a job runs on its Slurm node.
+// - Of Kubernetes: pods called <set>-<ordinal>, their volume claims, and the NodeSet's own status and finalizer. Pods
+//   are created with the NodeSet as their controller, patched in a label and an annotation, deleted by uid; never
+//   forced. Nobody else's finalizer is touched, and none added to a NodeSet that is being deleted.
+// - No pod is deleted, and no NodeSet let go, while a job runs on its Slurm node.
 // - Of Slurm: nodes of this set only. IDLE and DOWN are never asked for. A drain carries our reason. What a person has
 //   drained or set DOWN is never taken back, its reason is never replaced and its record never removed.
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,8 @@ namespace capstan::op::nodeset {
 
 using controller::Call;
 
-// Why the key of `set` must not send `call`; nullopt: it may. `busy`: jobs run on the Slurm node of the pod that is
-// named.
+// Why the key of `set`, which is as it was before, must not send `call`; nullopt: it may. `busy`: jobs run on the Slurm
+// node of the pod that is named, or, when the NodeSet is, on any of its workers, and nobody has asked for their end.
 std::optional<std::string> Breach(const api::NodeSet& set, const Call& call, bool busy);
 
 // One write as it reaches slurmrestd.
@@ -40,9 +41,14 @@ std::optional<std::string> Breach(const SlurmCall& call, const std::optional<slu
 // Somebody other than the operator and its pods' hooks has taken the node out of service.
 bool IsHeldByPerson(const slurm::Node& node);
 
-// Whether everything is as the user wants it; a sentence about the first thing that is not. Given the NodeSet and all
-// pods of its namespace as JSON, and all of Slurm's records.
-std::optional<std::string> Unmatched(const std::string& set, const std::vector<std::string>& pods,
-                                     const std::vector<slurm::Node>& nodes);
+// What there is around a NodeSet.
+struct Surroundings {
+  std::vector<std::string> pods;  // of its namespace, as JSON
+  std::vector<slurm::Node> records;
+  std::set<std::string> cordoned;  // Kubernetes nodes
+};
+
+// Whether everything is as the user wants it; a sentence about the first thing that is not. Given the NodeSet as JSON.
+std::optional<std::string> Unmatched(const std::string& set, const Surroundings& around);
 
 }  // namespace capstan::op::nodeset

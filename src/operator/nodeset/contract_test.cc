@@ -68,6 +68,48 @@ INSTANTIATE_TEST_SUITE_P(
         KubeCase{"Claim", {"delete", "PersistentVolumeClaim", {"slurm", "data-w-3"}, "", kByUid}, false, false}),
     [](const auto& info) { return std::string(info.param.name); });
 
+// A NodeSet with the finalizer "x" of somebody else's, and these as well, whose finalizers become `after`.
+struct FinalizerCase {
+  const char* name;
+  std::vector<std::string> before;
+  std::string after;
+  bool deleting;
+  bool busy;
+  bool allowed;
+};
+
+class FinalizerContract : public ::testing::TestWithParam<FinalizerCase> {};
+
+TEST_P(FinalizerContract, HoldsForEveryChange) {
+  api::NodeSet set = Set();
+  set.metadata.finalizers = GetParam().before;
+  if (GetParam().deleting) set.metadata.deletion_timestamp = Time(1s);
+  const std::string patch = R"({"metadata":{"uid":"u","resourceVersion":"7","finalizers":)" + GetParam().after + "}}";
+  const auto breach = Breach(set, {"patch", "NodeSet", {"slurm", "w"}, "", patch}, GetParam().busy);
+  EXPECT_EQ(!breach.has_value(), GetParam().allowed) << breach.value_or("allowed");
+}
+
+const std::string kDrain = "nodeset.slinky.slurm.net/drain";
+
+INSTANTIATE_TEST_SUITE_P(
+    All, FinalizerContract,
+    ::testing::Values(FinalizerCase{"Holds", {"x"}, R"(["x","nodeset.slinky.slurm.net/drain"])", false, true, true},
+                      FinalizerCase{
+                          "HoldsWhatGoes", {"x"}, R"(["x","nodeset.slinky.slurm.net/drain"])", true, false, false},
+                      FinalizerCase{"LetsGo", {"x", kDrain}, R"(["x"])", true, false, true},
+                      FinalizerCase{"LetsGoWhatStays", {"x", kDrain}, R"(["x"])", false, false, false},
+                      FinalizerCase{"LetsGoOfJobs", {"x", kDrain}, R"(["x"])", true, true, false},
+                      FinalizerCase{"TakesAnothers", {"x", kDrain}, "[]", true, false, false}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(NodeSetContractOfPatches, MoreThanTheFinalizerIsRefused) {
+  for (const char* patch : {R"({"metadata":{"uid":"u","resourceVersion":"7","finalizers":[],"labels":{}}})",
+                            R"({"metadata":{"uid":"u","resourceVersion":"7","finalizers":[]},"spec":{}})",
+                            R"({"metadata":{"uid":"u","finalizers":[]}})", R"({"spec":{"replicas":1}})"}) {
+    EXPECT_TRUE(Breach(Set(), {"patch", "NodeSet", {"slurm", "w"}, "", patch}, false)) << patch;
+  }
+}
+
 struct SlurmCase {
   const char* name;
   SlurmCall call;

@@ -1,9 +1,12 @@
 #include "operator/nodeset/decide.h"
 
 #include <algorithm>
+#include <set>
 
 #include "api/controller.h"
 #include "operator/names.h"
+#include "operator/nodeset/deletion.h"
+#include "operator/nodeset/release.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/status.h"
 #include "operator/nodeset/workers.h"
@@ -22,8 +25,8 @@ using plan::Action;
 using slurm::NodeAction;
 
 constexpr Duration kChoiceTime = 5s;
+constexpr Duration kSayingTime = 10s;
 constexpr Duration kRegistrationTime = 2min;  // longer than slurmd takes from its start to its registration
-constexpr std::string_view kNotResponding = "Not responding";  // slurmctld's own reason
 
 // One Decide at work: what it sees, and the Plan that grows.
 class Deciding {
@@ -37,7 +40,9 @@ class Deciding {
         slurm_(world.Slurm(cluster_)),
         controller_(world.Find<api::Controller>({set.metadata.namespace_, set.spec.controller_ref.name})),
         workers_(Workers(world, set, slurm_)),
-        scale_(ScaleTo(*spec_.replicas, workers_)) {
+        deletion_(DeletionOf(world, set, slurm_, workers_)) {
+    if (set.metadata.deleting()) spec_.replicas = 0;
+    scale_ = ScaleTo(*spec_.replicas, workers_);
     plan_.slurm_cluster = cluster_;
     if (auto revision = render::Revision(set))
       revision_ = *std::move(revision);
@@ -46,9 +51,9 @@ class Deciding {
   }
 
   plan::Plan Run() {
-    for (const Worker& worker : workers_) {
-      if (worker.stage == Stage::kEnded) RemoveEnded(worker);
-    }
+    if (std::ranges::find(set_.metadata.finalizers, kFinalizerDrain) == set_.metadata.finalizers.end())
+      plan_.Add(Hold(set_));
+    RemoveAllEnded();
     if (ChoiceIsFresh()) {
       for (const Worker* worker : scale_.condemned) Condemn(*worker);
     }
@@ -57,11 +62,74 @@ class Deciding {
     if (spec_.ssh && *spec_.ssh->enabled) plan_.children.push_back(render::SshConfig(set_));
     CreateMissing();
     RemoveRecords();
-    plan_.status = StatusOf({world_, set_, spec_, controller_, slurm_, workers_, scale_, revision_, render_error_});
-    return std::move(plan_);
+    return Finished();
+  }
+
+  // The same for a NodeSet that is being deleted.
+  plan::Plan RunDeletion() {
+    switch (deletion_.state) {
+      case Deletion::State::kNone:
+        return {};
+      case Deletion::State::kOrphaning:
+        plan_.Add(Release(set_, {}, "its workers are to live on without it"));
+        break;
+      case Deletion::State::kDone:
+        plan_.Add(Release(set_, {NoWorkerIsLeft(set_)}, "no worker is left"));
+        break;
+      case Deletion::State::kForced:
+      case Deletion::State::kAbandoned:
+      case Deletion::State::kSilent:
+        GiveUp();
+        break;
+      case Deletion::State::kDraining:
+      case Deletion::State::kTidying:
+        TakeAllAway();
+        break;
+    }
+    if (deletion_.look_again != Duration::max()) plan_.LookAgainIn(deletion_.look_again);
+    return Finished();
   }
 
  private:
+  plan::Plan Finished() {
+    plan_.status =
+        StatusOf({world_, set_, spec_, controller_, slurm_, workers_, scale_, revision_, render_error_, deletion_});
+    return std::move(plan_);
+  }
+
+  // --- Deletion ------------------------------------------------------------------------------------------------------
+
+  // Whose a worker is may have changed since it was seen: it is not taken away once it was orphaned.
+  void TakeAllAway() {
+    RemoveAllEnded();
+    for (const Worker* worker : scale_.condemned) {
+      const size_t first = plan_.actions.size();
+      Condemn(*worker);
+      for (size_t i = first; i < plan_.actions.size(); ++i)
+        plan_.actions[i].guards.push_back(WorkerIsOwned(PodKey(*worker), worker->pod->metadata.uid, set_.metadata.uid));
+    }
+    for (const Worker& worker : workers_) Label(worker);
+    RemoveRecords();
+    for (const std::string& record : deletion_.records) plan_.slurm_expects.push_back(record);
+  }
+
+  // Said first, so that whoever watches reads it while the object is there; but not for ever.
+  void GiveUp() {
+    if (!workers_.empty() && !SaysThatItGivesUp(set_)) {
+      const Duration held = world_.HeldFor("giving up");
+      if (held < kSayingTime) return plan_.LookAgainIn(kSayingTime - held);
+    }
+    plan::Guards guards;
+    if (deletion_.state == Deletion::State::kAbandoned) guards = {ClusterIsAbandoned(set_)};
+    if (deletion_.state == Deletion::State::kSilent) guards = {SlurmIsSilent(cluster_, set_.metadata.name)};
+    Action release = Release(set_, std::move(guards), "its workers go without a drain: " + deletion_.why);
+    if (!workers_.empty())
+      release.event = {.reason = std::string(kReasonDrainSkipped), .action = "Delete", .warning = true};
+    plan_.Add(std::move(release));
+  }
+
+  // --- What is said and done to one worker ---------------------------------------------------------------------------
+
   plan::ObjectRef PodRef(const Worker& worker) const {
     return {&kube::kPods, {worker.pod->metadata.namespace_, worker.pod->metadata.name}};
   }
@@ -86,6 +154,12 @@ class Deciding {
   }
 
   // --- Pods that are over --------------------------------------------------------------------------------------------
+
+  void RemoveAllEnded() {
+    for (const Worker& worker : workers_) {
+      if (worker.stage == Stage::kEnded) RemoveEnded(worker);
+    }
+  }
 
   // Nothing of it runs, so nothing can be lost; the exact version that was seen is the proof.
   void RemoveEnded(const Worker& worker) {
@@ -120,15 +194,16 @@ class Deciding {
         return;
       case Stage::kUnbound:
         // Placing it would change it: the exact version that was seen proves that it never ran.
-        RemoveUnchanged(worker, "scale-in to " + Wanted() + ": the worker was never placed on a node");
+        RemoveUnchanged(worker, WhyItGoes() + ": the worker was never placed on a node");
         return;
       case Stage::kUnknown:
         MarkGoing(worker);
         return;
       case Stage::kUnregistered:
         MarkGoing(worker);
-        // Absence never justifies deleting a worker that is ready, nor one that is about to register.
-        if (!worker.pod->Ready() && slurm_.absence_counts() && Stuck(worker)) RemoveProven(worker, true);
+        // Absence does not justify deleting a worker that is ready, nor one that is about to register.
+        if (slurm_.absence_counts() && (worker.pod->Ready() ? Forgotten(worker) : Stuck(worker)))
+          RemoveProven(worker, true);
         return;
       case Stage::kHeld:
         MarkGoing(worker);
@@ -160,19 +235,27 @@ class Deciding {
     return false;
   }
 
+  // For so long that a deletion does not wait any more.
+  bool Forgotten(const Worker& worker) {
+    if (!set_.metadata.deleting()) return false;
+    const Duration held = world_.HeldFor("unregistered " + worker.pod->metadata.uid);
+    if (held < kDeletionPatience) plan_.LookAgainIn(kDeletionPatience - held);
+    return held >= kDeletionPatience;
+  }
+
   std::vector<plan::ActionId> MarkGoing(const Worker& worker) {
     if (worker.condemned()) return {};
-    return {Annotate("cordon", worker, R"("true")", "scale-in to " + Wanted())};
+    return {Annotate("cordon", worker, R"("true")", WhyItGoes())};
   }
 
   void Drain(const Worker& worker) {
     const std::vector<plan::ActionId> cordoned = MarkGoing(worker);
     // A reason that a person gave for a DOWN stays; slurmctld's own may go.
     const std::string& present = worker.node->reason;
-    const bool keep = worker.stage == Stage::kDown && !present.empty() && present != kNotResponding &&
+    const bool keep = worker.stage == Stage::kDown && !present.empty() && present != slurm::kReasonNotResponding &&
                       !present.starts_with(kReasonPrefix);
     slurm::NodeUpdate update{.action = NodeAction::kDrain, .reason = keep ? present : ScaleInReason(PodKey(worker))};
-    Update("drain", worker, std::move(update), "scale-in to " + Wanted());
+    Update("drain", worker, std::move(update), WhyItGoes());
     if (!keep) plan_.actions.back().guards = {NotHeld(worker)};
     plan_.actions.back().after = cordoned;
     plan_.actions.back().event = {.reason = "ScalingDown", .action = "ScaleDown"};
@@ -181,7 +264,7 @@ class Deciding {
   void RemoveProven(const Worker& worker, bool absent_is_enough) {
     Action remove = plan::Delete(PodRef(worker), worker.pod->metadata.uid,
                                  plan::Proven(plan::NodeIsDrained(cluster_, worker.host, absent_is_enough)),
-                                 "scale-in to " + Wanted() + ": the worker is drained and runs no job");
+                                 WhyItGoes() + ": the worker is drained and runs no job");
     remove.event = {.reason = "SuccessfulDelete", .action = "Delete"};
     plan_.slurm_expects.push_back(worker.host);
     plan_.Add(std::move(remove));
@@ -193,6 +276,7 @@ class Deciding {
     if (worker.condemned()) Annotate("uncordon", worker, "null", "the worker is wanted again");
     if (worker.stage == Stage::kUnregistered) Replace(worker);
     if (worker.node == nullptr) return;
+    if (!worker.cordon.empty()) return KeepOut(worker);
     const slurm::Node& node = *worker.node;
     if (IsOurDown(node)) {
       // Its own preStop hook set it DOWN, in an earlier life; only a worker that is back can be resumed.
@@ -200,10 +284,20 @@ class Deciding {
         Update("resume", worker, {.action = NodeAction::kResume}, "the worker is back");
         plan_.actions.back().guards = {NotHeld(worker)};
       }
-    } else if (IsOurDrain(node) && !worker.cordoned()) {
+    } else if (IsOurDrain(node)) {
       Update("undrain", worker, {.action = NodeAction::kUndrain}, "the worker is wanted again");
       plan_.actions.back().guards = {NotHeld(worker)};
     }
+  }
+
+  // Its jobs end in peace, and no new ones begin, until the cordon is lifted. A node that is out of service for another
+  // reason stays so: it is not resumed, and needs no drain.
+  void KeepOut(const Worker& worker) {
+    const bool drained = worker.stage == Stage::kDraining || worker.stage == Stage::kDrained;
+    if (worker.stage != Stage::kServing && !(drained && worker.node->reason != worker.cordon)) return;
+    Update("drain", worker, {.action = NodeAction::kDrain, .reason = worker.cordon}, "a person has cordoned it");
+    plan_.actions.back().guards = {NotHeld(worker)};
+    plan_.actions.back().event = {.reason = "NodeCordon", .action = "Cordon"};
   }
 
   // slurmd registers when it starts and never again: a worker whose record was lost stays outside until it is replaced.
@@ -273,23 +367,35 @@ class Deciding {
   // the name.
   void RemoveRecords() {
     if (!slurm_.heard()) return;
+    std::set<std::string_view> taken(created_hosts_.begin(), created_hosts_.end());
+    for (const Worker& worker : workers_) taken.insert(worker.host);
+    std::vector<const slurm::Node*> stray;
     for (const slurm::Node& node : slurm_.All()) {
-      if (!IsRecordOf(node, set_)) continue;
-      const bool worker = std::ranges::any_of(workers_, [&](const Worker& w) { return w.host == node.name; });
-      const bool soon = std::ranges::find(created_hosts_, node.name) != created_hosts_.end();
-      if (worker || soon || node.state.IsBusy()) continue;
-      // Its slurmd went without a word, and slurmctld itself has given it up.
-      const bool lost = node.state.IsDown() && node.state.IsNotResponding() && node.reason == kNotResponding;
-      if (!lost && !IsOurDrain(node) && !IsOurDown(node)) continue;
-      plan_.slurm_expects.push_back(node.name);
-      plan_.Add({.effect = plan::DeleteNode(cluster_, node.name),
-                 .reason = "its worker is gone",
-                 .guards = {plan::NodeIsOurs(cluster_, node.name, std::string(lost ? kNotResponding : kReasonPrefix))},
-                 .event = {{.reason = "SlurmNodeRemoved", .action = "Delete"}}});
+      if (!taken.contains(node.name) && IsRecordOf(node, set_) && !node.state.IsBusy()) stray.push_back(&node);
+    }
+    if (stray.empty()) return;
+    const auto hosts = HostsWithPod(world_, set_, workers_);
+    for (const slurm::Node* node : stray) {
+      if (!hosts.contains(node->name)) RemoveRecord(*node);
     }
   }
 
+  void RemoveRecord(const slurm::Node& node) {
+    // Its slurmd went without a word, and slurmctld itself has given it up.
+    const bool lost = node.state.IsDown() && node.state.IsNotResponding() && node.reason == slurm::kReasonNotResponding;
+    if (!lost && !IsOurDrain(node) && !IsOurDown(node)) return;
+    const std::string_view prefix = lost ? slurm::kReasonNotResponding : kReasonPrefix;
+    plan_.slurm_expects.push_back(node.name);
+    plan_.Add({.effect = plan::DeleteNode(cluster_, node.name),
+               .reason = "its worker is gone",
+               .guards = {plan::NodeIsOurs(cluster_, node.name, std::string(prefix))},
+               .event = {{.reason = "SlurmNodeRemoved", .action = "Delete"}}});
+  }
+
   std::string Wanted() const { return std::to_string(*spec_.replicas); }
+  std::string WhyItGoes() const {
+    return set_.metadata.deleting() ? "the NodeSet is being deleted" : "scale-in to " + Wanted();
+  }
 
   const plan::World& world_;
   const api::NodeSet& set_;
@@ -299,6 +405,7 @@ class Deciding {
   plan::SlurmView slurm_;
   const api::Controller* controller_;
   std::vector<Worker> workers_;
+  Deletion deletion_;
   Scale scale_;
   std::vector<std::string> created_hosts_;
   std::string revision_;
@@ -310,9 +417,9 @@ class Deciding {
 
 plan::Plan Decide(const plan::World& world, const kube::Key& key) {
   const api::NodeSet* set = world.Find<api::NodeSet>(key);
-  // A NodeSet that is being deleted leaves its pods to the garbage collector; their preStop hooks tell Slurm.
-  if (set == nullptr || set->metadata.deleting()) return {};
-  return Deciding(world, *set).Run();
+  if (set == nullptr) return {};
+  Deciding deciding(world, *set);
+  return set->metadata.deleting() ? deciding.RunDeletion() : deciding.Run();
 }
 
 }  // namespace capstan::op::nodeset

@@ -45,8 +45,18 @@ void CountNodes(const Seen& seen, api::NodeSetStatus& status) {
 
 // --- Words -----------------------------------------------------------------------------------------------------------
 
+// Out of service because a person has cordoned it; of a worker that is to stay.
+std::string CordonTrouble(const Worker& worker) {
+  const bool out = worker.stage == Stage::kServing || worker.stage == Stage::kDraining ||
+                   worker.stage == Stage::kDrained || (worker.stage == Stage::kDown && IsOurDown(*worker.node));
+  if (worker.cordon.empty() || !out) return "";
+  return "takes no new jobs, as a person wants it (" + worker.cordon.substr(kReasonPrefix.size()) +
+         "); uncordon it to have it back";
+}
+
 // Why a worker is not in service although its pod runs, for a person; empty when it is, or will be by itself.
-std::string NodeTrouble(const Worker& worker) {
+std::string NodeTrouble(const Worker& worker, bool stays) {
+  if (std::string cordoned = CordonTrouble(worker); stays && !cordoned.empty()) return cordoned;
   switch (worker.stage) {
     case Stage::kEnded:
       return "has ended (" + worker.pod->status.phase + ") and is being replaced";
@@ -68,11 +78,30 @@ std::string Several(const std::vector<std::string>& texts) {
   return text;
 }
 
+// What the spec asks for and this version does not do.
+std::vector<std::string> NotSupported(const api::NodeSetSpec& spec) {
+  std::vector<std::string> wishes;
+  if (spec.scaling_mode == api::kScalingDaemonSet)
+    wishes.emplace_back("scalingMode DaemonSet is not managed by this version; use StatefulSet");
+  if (spec.pin_to_node.value_or(false)) wishes.emplace_back("pinToNode is not heeded by this version");
+  if (spec.update_strategy && spec.update_strategy->type == api::kUpdateScheduled)
+    wishes.emplace_back("updateStrategy ScheduledUpdate is not heeded by this version: workers are not updated");
+  const auto& retention = spec.claim_retention;
+  if (retention && (retention->when_deleted == api::kDelete || retention->when_scaled == api::kDelete))
+    wishes.emplace_back("persistentVolumeClaimRetentionPolicy Delete is not heeded by this version: claims are kept");
+  return wishes;
+}
+
+bool Stays(const Seen& seen, const Worker& worker) {
+  return std::ranges::find(seen.scale.kept, &worker) != seen.scale.kept.end();
+}
+
 void FindProblems(const Seen& seen, render::Findings& findings) {
-  if (seen.spec.scaling_mode == api::kScalingDaemonSet) {
-    findings.Problem("NotSupported", "scalingMode DaemonSet is not managed by this version; use StatefulSet");
-  }
-  if (seen.controller == nullptr) {
+  const bool deleting = seen.set.metadata.deleting();
+  if (seen.deletion.gives_up())
+    findings.Problem(std::string(kReasonDrainSkipped), "the workers go without a drain: " + seen.deletion.why);
+  for (const std::string& wish : NotSupported(seen.spec)) findings.Problem("NotSupported", wish);
+  if (seen.controller == nullptr && !deleting) {
     findings.Problem("ControllerNotFound", "there is no Controller " + seen.spec.controller_ref.name +
                                                " in this namespace; create it or correct controllerRef");
   }
@@ -82,13 +111,13 @@ void FindProblems(const Seen& seen, render::Findings& findings) {
   for (const Worker& worker : seen.workers) {
     if (std::string trouble = render::PodTrouble(*worker.pod); !trouble.empty())
       troubles.push_back(std::move(trouble));
-    else if (trouble = NodeTrouble(worker); !trouble.empty())
+    else if (trouble = NodeTrouble(worker, Stays(seen, worker)); !trouble.empty())
       troubles.push_back(worker.pod->metadata.name + " " + trouble);
   }
   if (!troubles.empty()) findings.Problem("WorkersImpaired", Several(troubles));
   if (seen.slurm.state() == plan::SlurmLook::State::kUnreachable) {
     findings.Problem("SlurmUnreachable", "Slurm does not answer: " + seen.slurm.error() +
-                                             "; pods are kept in repair, no worker is taken away");
+                                             (deleting ? "" : "; pods are kept in repair, no worker is taken away"));
   }
 }
 
@@ -119,13 +148,35 @@ std::string Coming(const Worker& worker) {
     case Stage::kUnregistered:
       return name + (worker.pod->status.phase == "Running" ? " has not registered with Slurm yet" : " is starting");
     case Stage::kDown:
-      return IsOurDown(*worker.node) ? name + " is coming back" : "";
+      return IsOurDown(*worker.node) && worker.cordon.empty() ? name + " is coming back" : "";
     default:
       return "";
   }
 }
 
+// How far a deletion has come, what it waits for, and how not to wait.
+std::string Deleting(const Seen& seen) {
+  if (seen.deletion.foreground)
+    return "Kubernetes removes the workers itself, without a drain, as the deletion is in the foreground";
+  std::vector<std::string> busy;
+  for (const Worker& worker : seen.workers) {
+    if (worker.node != nullptr && worker.node->state.IsBusy()) busy.push_back(worker.pod->metadata.name);
+  }
+  std::string text = "its workers go first: " + std::to_string(seen.workers.size()) + " are left";
+  if (!seen.slurm.heard()) {
+    text += ". Slurm must say that they run no job, and is not heard (" + seen.slurm.error() +
+            "); after ten minutes of that they go all the same";
+  } else if (!busy.empty()) {
+    text += ", and jobs still run on " + std::to_string(busy.size()) + " of them (" + Several(busy) + ")";
+  } else if (seen.workers.empty()) {
+    text = "its workers are gone; Slurm still has records of " + Several(seen.deletion.records);
+  }
+  return text + ". Not to wait, jobs or not: kubectl annotate nodeset " + seen.set.metadata.name + " " +
+         std::string(kAnnotationForceDelete) + "=true";
+}
+
 void FindWaits(const Seen& seen, render::Findings& findings) {
+  if (seen.set.metadata.deleting()) return findings.Wait("Deleting", Deleting(seen));
   std::vector<std::string> going;
   for (const Worker* worker : seen.scale.condemned) going.push_back(Going(*worker, seen));
   if (!going.empty()) findings.Wait("ScalingIn", Several(going));
@@ -141,9 +192,10 @@ void FindWaits(const Seen& seen, render::Findings& findings) {
 
 void FindReady(const Seen& seen, const api::NodeSetStatus& status, render::Findings& findings) {
   const auto serving = std::ranges::count_if(seen.workers, [](const Worker& worker) {
-    return worker.pod->Ready() && (worker.stage == Stage::kServing || worker.stage == Stage::kUnknown);
+    return worker.pod->Ready() && worker.cordon.empty() &&
+           (worker.stage == Stage::kServing || worker.stage == Stage::kUnknown);
   });
-  if (serving < status.desired) return;
+  if (serving < status.desired || seen.set.metadata.deleting()) return;
   findings.Ready(std::to_string(serving) + " of " + std::to_string(status.desired) + " workers are in service");
 }
 

@@ -6,6 +6,7 @@
 
 #include "api/controller.h"
 #include "api/nodeset.h"
+#include "operator/nodeset/deletion.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/workers.h"
 #include "plan/world.h"
@@ -23,6 +24,7 @@ struct Seen {
   const Scale& scale;
   const std::string& revision;
   const std::string& render_error;  // why no worker pod can be made; empty when it can
+  const Deletion& deletion;
 };
 
 // The whole status, as JSON. Tells what was seen, never what was asked for; holds no age.

@@ -13,6 +13,9 @@ namespace capstan::op::nodeset {
 namespace {
 
 constexpr std::string_view kScaleInSuffix = ") is pending termination for scale-in";
+constexpr std::string_view kNodeCordoned = "Node (";  // what follows names it
+constexpr std::string_view kPodCordonedSuffix = ") was cordoned";
+constexpr size_t kLongestReason = 256;  // bytes of what a person says why
 
 // The comment on a node's record.
 struct Record {
@@ -73,14 +76,51 @@ auto ScaleInRank(const Worker& worker) {
   const int phase = pod.status.phase == "Running" ? 2 : pod.status.phase == "Unknown" ? 1 : 0;
   const bool busy = worker.node != nullptr && worker.node->state.IsBusy();
   return std::tuple(!pod.spec.node_name.empty(), phase, pod.Ready(), DeletionCost(pod), busy, Deadline(pod),
-                    !(worker.condemned() || worker.cordoned()), -worker.ordinal, -UnixSeconds(ReadySince(pod)),
+                    !(worker.condemned() || !worker.cordon.empty()), -worker.ordinal, -UnixSeconds(ReadySince(pod)),
                     -UnixSeconds(pod.metadata.creation_timestamp.value_or(Time())));
+}
+
+std::string PodText(const Pod& pod) { return "Pod (" + pod.metadata.namespace_ + "/" + pod.metadata.name; }
+
+// In one line, without what a terminal would take for a command.
+std::string Sanitised(std::string_view text) {
+  std::string clean;
+  for (const char c : text) {
+    if (c == '\t' || c == '\n' || c == '\r')
+      clean += ' ';
+    else if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f)
+      clean += c;
+  }
+  size_t end = std::min(clean.size(), kLongestReason);
+  while (end < clean.size() && (clean[end] & 0xc0) == 0x80) --end;  // not within a character
+  return std::string(Trim(std::string_view(clean).substr(0, end)));
+}
+
+std::string CordonOf(const plan::World& world, const Pod& pod) {
+  const std::string& name = pod.spec.node_name;
+  const CordonedNode* node = name.empty() ? nullptr : world.Find<CordonedNode>({"", name});
+  std::string reason(kReasonPrefix);
+  if (node != nullptr) {
+    const std::string why = Sanitised(node->metadata.Annotation(std::string(kAnnotationNodeCordonReason)));
+    reason += std::string(kNodeCordoned) + name + ") was cordoned";
+    return reason + (why.empty() ? ", " + PodText(pod) + ") must be cordoned" : ": " + why);
+  }
+  if (pod.metadata.Annotation(std::string(kAnnotationPodCordon)) != "true") return {};
+  return reason + PodText(pod) + std::string(kPodCordonedSuffix);
+}
+
+bool IsScaleInReason(std::string_view reason) {
+  return reason.starts_with(kReasonPrefix) && reason.ends_with(kScaleInSuffix);
+}
+
+bool IsCordonReason(std::string_view reason) {
+  if (!reason.starts_with(kReasonPrefix)) return false;
+  return reason.substr(kReasonPrefix.size()).starts_with(kNodeCordoned) || reason.ends_with(kPodCordonedSuffix);
 }
 
 }  // namespace
 
 bool Worker::condemned() const { return pod->metadata.Annotation(std::string(kAnnotationScaleIn)) == "true"; }
-bool Worker::cordoned() const { return pod->metadata.Annotation(std::string(kAnnotationPodCordon)) == "true"; }
 
 std::optional<int> OrdinalOf(std::string_view set, std::string_view pod) {
   if (pod.size() <= set.size() + 1 || !pod.starts_with(set) || pod[set.size()] != '-') return std::nullopt;
@@ -100,26 +140,39 @@ std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, c
     const slurm::Node* record = slurm.Find(worker.host);  // noted even when it is not heard
     worker.node = slurm.heard() ? record : nullptr;
     worker.stage = StageOf(worker, slurm);
+    worker.cordon = CordonOf(world, pod);
     workers.push_back(std::move(worker));
   }
   std::ranges::sort(workers, {}, &Worker::ordinal);
   return workers;
 }
 
+std::set<std::string, std::less<>> HostsWithPod(const plan::World& world, const api::NodeSet& set,
+                                                const std::vector<Worker>& workers) {
+  std::set<std::string, std::less<>> hosts;
+  for (const Worker& worker : workers) hosts.insert(worker.host);
+  for (const Pod& pod : world.In<Pod>(set.metadata.namespace_)) {
+    hosts.insert(pod.metadata.Label(std::string(kLabelPodHostname)));
+  }
+  return hosts;
+}
+
 std::string ScaleInReason(const kube::Key& pod) {
   return std::string(kReasonPrefix) + "Pod (" + pod.ToString() + std::string(kScaleInSuffix);
 }
 
-bool IsScaleInReason(std::string_view reason) {
-  return reason.starts_with(kReasonPrefix) && reason.ends_with(kScaleInSuffix);
-}
-
 bool IsOurDrain(const slurm::Node& node) {
-  return node.state.IsDraining() && (IsScaleInReason(node.reason) || node.reason == kReasonTerminating);
+  return node.state.IsDraining() &&
+         (IsScaleInReason(node.reason) || IsCordonReason(node.reason) || node.reason == kReasonTerminating);
 }
 
 bool IsOurDown(const slurm::Node& node) {
   return node.state.IsDown() && (IsScaleInReason(node.reason) || node.reason == kReasonTerminating);
+}
+
+bool IsHeld(const slurm::Node& node) {
+  if (node.state.IsDraining()) return !IsOurDrain(node);
+  return node.state.IsDown() && !IsOurDown(node) && node.reason != slurm::kReasonNotResponding;
 }
 
 std::string RecordComment(const Worker& worker, const api::NodeSet& set) {
@@ -130,14 +183,12 @@ std::string RecordComment(const Worker& worker, const api::NodeSet& set) {
                              .set_uid = set.metadata.uid});
 }
 
-std::string SetUidIn(std::string_view comment) {
-  if (!comment.starts_with('{')) return {};
-  const auto record = json::Decode<Record>(comment);
-  return record ? record->set_uid : std::string();
-}
-
 bool IsRecordOf(const slurm::Node& node, const api::NodeSet& set) {
-  if (!node.comment.empty()) return SetUidIn(node.comment) == set.metadata.uid;
+  if (!node.comment.empty()) {
+    if (!node.comment.starts_with('{')) return false;
+    const auto record = json::Decode<Record>(node.comment);
+    return record && record->ns == set.metadata.namespace_ && record->set == set.metadata.name;
+  }
   const auto name = render::SlurmNameOf(set);
   if (!name || !node.state.IsDynamic()) return false;
   return OrdinalOf(*name, node.name) && std::ranges::find(node.features, *name) != node.features.end();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,9 +33,11 @@ struct Worker {
   const Pod* pod = nullptr;
   const slurm::Node* node = nullptr;  // nullptr: no record, or Slurm is not heard
   Stage stage = Stage::kUnknown;
+  // Why a person wants it out of service, as a reason in Slurm: its Kubernetes node is cordoned, or the pod is (the
+  // pod-cordon annotation). Empty: nobody does.
+  std::string cordon;
 
   bool condemned() const;  // marked by us as going: the scale-in annotation
-  bool cordoned() const;   // marked by a person: the pod-cordon annotation
 };
 
 // The ordinal in "<set>-<ordinal>", with or without padding; nullopt for any other name.
@@ -43,25 +46,28 @@ std::optional<int> OrdinalOf(std::string_view set, std::string_view pod);
 // Every pod of the set that has an ordinal, once, by ordinal. Points into `world`.
 std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, const plan::SlurmView& slurm);
 
+// The Slurm nodes behind which there is a pod of this namespace, of the set or not (one that was orphaned).
+std::set<std::string, std::less<>> HostsWithPod(const plan::World& world, const api::NodeSet& set,
+                                                const std::vector<Worker>& workers);
+
 // Our own reasons on Slurm nodes.
 std::string ScaleInReason(const kube::Key& pod);
-bool IsScaleInReason(std::string_view reason);
 
-// The reason is one that we wrote for a worker that was going, so that lifting it is ours too.
+// The drain is one that we made, for a worker that was going or cordoned, so that lifting it is ours too.
 bool IsOurDrain(const slurm::Node& node);
 
 // Whether a DOWN node may be resumed: the DOWN was written by the preStop hook of a worker that has been replaced
 // since.
 bool IsOurDown(const slurm::Node& node);
 
+// Somebody else, a person or Slurm itself, has taken the node out of service; not slurmctld for want of an answer.
+bool IsHeld(const slurm::Node& node);
+
 // What the record's comment says about who stands behind a Slurm node, as JSON text in the Slinky projects' key order.
 std::string RecordComment(const Worker& worker, const api::NodeSet& set);
 
-// The UID of the NodeSet in a record's comment; "" when it has none, or is not ours to read.
-std::string SetUidIn(std::string_view comment);
-
-// The record is one of this set's workers: by its comment, or, where a worker went before one was written, by its name
-// and by having come as a dynamic node with the set's feature.
+// The record is one of this set's workers, or of a set's that had its name before: by its comment, or, where a worker
+// went before one was written, by its name and by having come as a dynamic node with the set's feature.
 bool IsRecordOf(const slurm::Node& node, const api::NodeSet& set);
 
 // The workers from the one that goes first to the one that goes last when there are too many. A strict weak order that

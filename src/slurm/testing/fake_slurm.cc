@@ -69,7 +69,7 @@ void FakeSlurm::WentSilent(const std::string& name) {
     if (it == records_.end() || SlurmdRuns(name) || it->second.node.state.IsDown()) return;
     it->second.node.state.Remove(NodeFlag::kIdle);
     it->second.node.state.Add(NodeFlag::kDown);
-    if (it->second.node.reason.empty()) it->second.node.reason = "Not responding";
+    if (it->second.node.reason.empty()) it->second.node.reason = kReasonNotResponding;
     NodesChanged();
   });
 }
@@ -102,7 +102,7 @@ void FakeSlurm::Register(const std::string& name) {
 void FakeSlurm::Heard(Record& record) {
   Node& node = record.node;
   const bool returns =
-      options_.return_to_service == 2 || (options_.return_to_service == 1 && node.reason == "Not responding");
+      options_.return_to_service == 2 || (options_.return_to_service == 1 && node.reason == kReasonNotResponding);
   if (node.state.IsDown() && returns) {
     node.state.Remove(NodeFlag::kDown);
     node.state.Add(NodeFlag::kIdle);

@@ -1,0 +1,117 @@
+#include "operator/nodeset/deletion.h"
+
+#include <algorithm>
+
+#include "api/controller.h"
+#include "api/restapi.h"
+#include "operator/names.h"
+#include "operator/resources.h"
+
+namespace capstan::op::nodeset {
+namespace {
+
+using State = Deletion::State;
+
+bool HasFinalizer(const api::NodeSet& set, std::string_view name) {
+  return std::ranges::find(set.metadata.finalizers, name) != set.metadata.finalizers.end();
+}
+
+// One look at a NodeSet that is being deleted.
+class Looking {
+ public:
+  Looking(const plan::World& world, const api::NodeSet& set, const plan::SlurmView& slurm,
+          const std::vector<Worker>& workers)
+      : world_(world), set_(set), slurm_(slurm), workers_(workers) {}
+
+  Deletion Run() {
+    deletion_.foreground = HasFinalizer(set_, kFinalizerForeground);
+    deletion_.records = RecordsLeft();
+    deletion_.state = Find();
+    return std::move(deletion_);
+  }
+
+ private:
+  State Find() {
+    if (HasFinalizer(set_, kFinalizerOrphan)) return State::kOrphaning;
+    const bool workers = std::ranges::any_of(workers_, [&](const Worker& worker) { return !IsWaitedForInVain(worker); });
+    if (!workers && slurm_.heard() && deletion_.records.empty()) return State::kDone;
+    if (set_.metadata.Annotation(std::string(kAnnotationForceDelete)) == "true") {
+      deletion_.why = "the annotation " + std::string(kAnnotationForceDelete) + " asks for it";
+      return State::kForced;
+    }
+    if (IsAbandoned()) return State::kAbandoned;
+    if (IsSilent()) return State::kSilent;
+    if (workers || !slurm_.heard()) return State::kDraining;
+    return Lasts("no worker is left") ? State::kDone : State::kTidying;
+  }
+
+  // `fact` has held for as long as anybody waits.
+  bool Lasts(std::string_view fact) {
+    const Duration held = world_.HeldFor(fact);
+    if (held < kDeletionPatience) LookAgainIn(kDeletionPatience - held);
+    return held >= kDeletionPatience;
+  }
+  void LookAgainIn(Duration wait) { deletion_.look_again = std::min(deletion_.look_again, wait); }
+
+  bool IsWaitedForInVain(const Worker& worker) {
+    if (worker.stage != Stage::kLeaving) return false;
+    const Duration since = world_.now() - *worker.pod->metadata.deletion_timestamp;
+    if (since < kDeletionPatience) LookAgainIn(kDeletionPatience - since);
+    return since >= kDeletionPatience;
+  }
+
+  bool IsAbandoned() {
+    const std::string& ns = set_.metadata.namespace_;
+    const std::string& name = set_.spec.controller_ref.name;
+    const auto* controller = world_.Find<api::Controller>({ns, name});
+    if (controller == nullptr || controller->metadata.deleting()) {
+      deletion_.why = "its Controller " + name + (controller == nullptr ? " is gone" : " is being deleted");
+      return true;
+    }
+    for (const api::RestApi& rest_api : world_.By<api::RestApi>("controller", ClusterOf(ns, name))) {
+      if (!rest_api.metadata.deleting()) return false;
+    }
+    deletion_.why = "no RestApi is left by which to ask the Slurm of Controller " + name;
+    return true;
+  }
+
+  bool IsSilent() {
+    if (slurm_.heard()) return false;
+    const bool lasts = Lasts("Slurm is not heard");
+    const Duration since = world_.now() - *set_.metadata.deletion_timestamp;
+    if (since < kDeletionPatience) LookAgainIn(kDeletionPatience - since);
+    deletion_.why = "Slurm has not answered for ten minutes (" + slurm_.error() + ")";
+    return lasts && since >= kDeletionPatience;
+  }
+
+  std::vector<std::string> RecordsLeft() const {
+    std::vector<std::string> left;
+    if (!slurm_.heard()) return left;
+    const auto hosts = HostsWithPod(world_, set_, workers_);
+    for (const slurm::Node& node : slurm_.All()) {
+      if (!hosts.contains(node.name) && IsRecordOf(node, set_) && !IsHeld(node)) left.push_back(node.name);
+    }
+    return left;
+  }
+
+  const plan::World& world_;
+  const api::NodeSet& set_;
+  const plan::SlurmView& slurm_;
+  const std::vector<Worker>& workers_;
+  Deletion deletion_;
+};
+
+}  // namespace
+
+Deletion DeletionOf(const plan::World& world, const api::NodeSet& set, const plan::SlurmView& slurm,
+                    const std::vector<Worker>& workers) {
+  if (!set.metadata.deleting() || !HasFinalizer(set, kFinalizerDrain)) return {};
+  return Looking(world, set, slurm, workers).Run();
+}
+
+bool SaysThatItGivesUp(const api::NodeSet& set) {
+  const api::Condition* degraded = api::FindCondition(set.status.conditions, api::kDegraded);
+  return degraded != nullptr && degraded->status == "True" && degraded->reason == kReasonDrainSkipped;
+}
+
+}  // namespace capstan::op::nodeset

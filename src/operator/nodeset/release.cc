@@ -1,0 +1,186 @@
+#include "operator/nodeset/release.h"
+
+#include <algorithm>
+
+#include "api/controller.h"
+#include "api/restapi.h"
+#include "json/value.h"
+#include "kube/client.h"
+#include "operator/names.h"
+#include "operator/objects.h"
+#include "operator/resources.h"
+#include "plan/kube_effects.h"
+#include "plan/services.h"
+
+namespace capstan::op::nodeset {
+namespace {
+
+using async::Deadline;
+using async::Task;
+using plan::Proof;
+using plan::Services;
+
+constexpr Duration kSilence = 10s;  // less than the Executor gives an action
+
+plan::ObjectRef RefOf(const api::NodeSet& set) {
+  return {&kNodeSets, {set.metadata.namespace_, set.metadata.name}};
+}
+
+// The finalizers as a whole list, which only the version that was seen may be given.
+std::shared_ptr<const plan::Effect> SetFinalizers(std::string_view verb, const api::NodeSet& set,
+                                                  const std::vector<std::string>& finalizers) {
+  json::Value patch(boost::json::object{});
+  auto& metadata = json::MakeObject(patch, {"metadata"});
+  metadata["resourceVersion"] = std::to_string(set.metadata.resource_version);
+  metadata["finalizers"] = boost::json::array(finalizers.begin(), finalizers.end());
+  return plan::MergePatch(verb, RefOf(set), set.metadata.uid, json::Serialize(patch));
+}
+
+class ReleaseEffect final : public plan::Effect {
+ public:
+  explicit ReleaseEffect(std::shared_ptr<const plan::Effect> patch) : patch_(std::move(patch)) {}
+
+  std::string_view verb() const override { return patch_->verb(); }
+  std::string target() const override { return patch_->target(); }
+  uint64_t content() const override { return patch_->content(); }
+  bool destructive() const override { return true; }
+
+  Task<Result<void>> Run(Services& services, Deadline deadline) const override {
+    auto done = co_await patch_->Run(services, deadline);
+    if (!done && done.error().code() == Code::kNotFound) co_return Result<void>();
+    co_return done;
+  }
+
+ private:
+  std::shared_ptr<const plan::Effect> patch_;
+};
+
+// --- Proofs ----------------------------------------------------------------------------------------------------------
+
+class NoWorkerIsLeftGuard final : public plan::Guard {
+ public:
+  NoWorkerIsLeftGuard(std::string ns, std::string uid) : ns_(std::move(ns)), uid_(std::move(uid)) {}
+
+  std::string text() const override { return "no worker of the NodeSet is left"; }
+
+  Task<Proof> Prove(Services& services, Deadline deadline) const override {
+    kube::ListOptions options{.ns = ns_,
+                              .label_selector = std::string(kLabelComponent) + "=" + std::string(kWorker.component),
+                              .limit = 0};
+    const auto pods = co_await services.client.List<Pod>(kube::kPods, std::move(options), deadline);
+    if (!pods) co_return Proof::kUnknown;
+    const bool left = std::ranges::any_of(pods->items, [&](const Pod& pod) {
+      const json::OwnerReference* owner = pod.metadata.ControllerOwner();
+      return owner != nullptr && owner->uid == uid_ && !pod.metadata.deleting();
+    });
+    co_return left ? Proof::kNo : Proof::kYes;
+  }
+
+ private:
+  std::string ns_;
+  std::string uid_;
+};
+
+class ClusterIsAbandonedGuard final : public plan::Guard {
+ public:
+  ClusterIsAbandonedGuard(std::string ns, std::string controller)
+      : ns_(std::move(ns)), controller_(std::move(controller)) {}
+
+  std::string text() const override { return "Controller " + controller_ + " or its RestApi is gone or going"; }
+
+  Task<Proof> Prove(Services& services, Deadline deadline) const override {
+    kube::Key key{ns_, controller_};
+    const auto controller = co_await services.client.Get<api::Controller>(kControllers, std::move(key), {}, deadline);
+    if (!controller) co_return controller.error().code() == Code::kNotFound ? Proof::kYes : Proof::kUnknown;
+    if (controller->metadata.deleting()) co_return Proof::kYes;
+    kube::ListOptions options{.ns = ns_, .limit = 0};
+    const auto rest_apis = co_await services.client.List<api::RestApi>(kRestApis, std::move(options), deadline);
+    if (!rest_apis) co_return Proof::kUnknown;
+    const bool stays = std::ranges::any_of(rest_apis->items, [&](const api::RestApi& rest_api) {
+      return rest_api.spec.controller_ref.name == controller_ && !rest_api.metadata.deleting();
+    });
+    co_return stays ? Proof::kNo : Proof::kYes;
+  }
+
+ private:
+  std::string ns_;
+  std::string controller_;
+};
+
+class SlurmIsSilentGuard final : public plan::Guard {
+ public:
+  SlurmIsSilentGuard(std::string cluster, std::string node) : cluster_(std::move(cluster)), node_(std::move(node)) {}
+
+  std::string text() const override { return "Slurm does not answer"; }
+
+  // Time must be left to let go of the NodeSet, however long Slurm is silent.
+  Task<Proof> Prove(Services& services, Deadline) const override {
+    const auto fresh = co_await services.slurm.Fresh(cluster_, node_, services.loop.After(kSilence));
+    co_return fresh ? Proof::kNo : Proof::kYes;
+  }
+
+ private:
+  std::string cluster_;
+  std::string node_;
+};
+
+class WorkerIsOwnedGuard final : public plan::Guard {
+ public:
+  WorkerIsOwnedGuard(kube::Key pod, std::string uid, std::string set_uid)
+      : pod_(std::move(pod)), uid_(std::move(uid)), set_uid_(std::move(set_uid)) {}
+
+  std::string text() const override { return "pod " + pod_.ToString() + " belongs to the NodeSet"; }
+
+  Task<Proof> Prove(Services& services, Deadline deadline) const override {
+    const auto pod = co_await services.client.Get<Pod>(kube::kPods, pod_, {}, deadline);
+    if (!pod) co_return pod.error().code() == Code::kNotFound ? Proof::kNo : Proof::kUnknown;
+    const json::OwnerReference* owner = pod->metadata.ControllerOwner();
+    const bool owned = pod->metadata.uid == uid_ && owner != nullptr && owner->uid == set_uid_;
+    co_return owned ? Proof::kYes : Proof::kNo;
+  }
+
+ private:
+  kube::Key pod_;
+  std::string uid_;
+  std::string set_uid_;
+};
+
+}  // namespace
+
+plan::Action Hold(const api::NodeSet& set) {
+  std::vector<std::string> finalizers = set.metadata.finalizers;
+  finalizers.emplace_back(kFinalizerDrain);
+  return {.effect = SetFinalizers("hold", set, finalizers),
+          .reason = "its workers are to be drained before it goes",
+          .guards = {},
+          .after = {},
+          .event = {}};
+}
+
+plan::Action Release(const api::NodeSet& set, plan::Guards guards, std::string reason) {
+  std::vector<std::string> finalizers = set.metadata.finalizers;
+  std::erase(finalizers, kFinalizerDrain);
+  return {.effect = std::make_shared<ReleaseEffect>(SetFinalizers("release", set, finalizers)),
+          .reason = std::move(reason),
+          .guards = std::move(guards),
+          .after = {},
+          .event = {}};
+}
+
+std::shared_ptr<const plan::Guard> NoWorkerIsLeft(const api::NodeSet& set) {
+  return std::make_shared<NoWorkerIsLeftGuard>(set.metadata.namespace_, set.metadata.uid);
+}
+
+std::shared_ptr<const plan::Guard> ClusterIsAbandoned(const api::NodeSet& set) {
+  return std::make_shared<ClusterIsAbandonedGuard>(set.metadata.namespace_, set.spec.controller_ref.name);
+}
+
+std::shared_ptr<const plan::Guard> SlurmIsSilent(std::string cluster, std::string node) {
+  return std::make_shared<SlurmIsSilentGuard>(std::move(cluster), std::move(node));
+}
+
+std::shared_ptr<const plan::Guard> WorkerIsOwned(kube::Key pod, std::string uid, std::string set_uid) {
+  return std::make_shared<WorkerIsOwnedGuard>(std::move(pod), std::move(uid), std::move(set_uid));
+}
+
+}  // namespace capstan::op::nodeset
