@@ -133,19 +133,11 @@ void Rules::OnSlurmWrite(const net::Request& request) {
 void Rules::Look() {
   for (const int64_t id : cluster_.LostJobs())
     Break("job " + std::to_string(id) + " was lost, and nobody asked for it");
-  LookAtNames();
+  if (const auto clash = op::nodeset::Clash(json::Serialize(cluster_.LastSet()), Around())) Break(*clash);
 }
 
-// No two workers have one ordinal or one name in Slurm.
-void Rules::LookAtNames() {
-  std::map<int64_t, std::string> ordinals;
-  std::map<std::string, std::string> hosts;
-  for (const std::string& pod : cluster_.Workers()) {
-    const auto [same, first] = ordinals.emplace(OrdinalOf(pod), pod);
-    if (!first) Break(same->second + " and " + pod + " have one ordinal");
-    const auto [twin, only] = hosts.emplace(hosts_[pod], pod);
-    if (!only) Break(twin->second + " and " + pod + " are both " + twin->first);
-  }
+op::nodeset::Surroundings Rules::Around() const {
+  return {cluster_.PodTexts(), cluster_.slurm.Nodes(), cluster_.cordoned()};
 }
 
 std::optional<std::string> Rules::Unmatched() const {
@@ -164,8 +156,7 @@ std::optional<std::string> Rules::Unmatched() const {
   if (set == nullptr || main == nullptr || rest == nullptr) return "a custom resource is missing";
   if (auto wrong = op::restapi::Unmatched(json::Serialize(*rest), find)) return wrong;
   if (auto wrong = op::controller::Unmatched(json::Serialize(*main), find)) return wrong;
-  return op::nodeset::Unmatched(json::Serialize(*set),
-                                {cluster_.PodTexts(), cluster_.slurm.Nodes(), cluster_.cordoned()});
+  return op::nodeset::Unmatched(json::Serialize(*set), Around());
 }
 
 std::optional<std::string> Rules::Left() const {
@@ -174,12 +165,7 @@ std::optional<std::string> Rules::Left() const {
     const api::Condition* why = api::FindCondition(set.status.conditions, api::kProgressing);
     return "the NodeSet is still there" + (why != nullptr ? ": " + why->message : "");
   }
-  if (!cluster_.Workers().empty()) return cluster_.Workers().front() + " is still there";
-  for (const slurm::Node& node : cluster_.slurm.Nodes()) {
-    if (!op::nodeset::IsHeldByPerson(node))
-      return "the record of " + node.name + " is left: " + node.state.ToString() + " (" + node.reason + ")";
-  }
-  return std::nullopt;
+  return op::nodeset::Remains(json::Serialize(cluster_.LastSet()), Around());
 }
 
 }  // namespace capstan::sim

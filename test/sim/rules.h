@@ -9,6 +9,7 @@
 #include "api/controller.h"
 #include "api/restapi.h"
 #include "cluster.h"
+#include "operator/nodeset/contract.h"
 
 namespace capstan::sim {
 
@@ -37,7 +38,7 @@ class Rules {
   std::optional<std::string> ApiBreach(const kube::testing::ApiWrite& write);
   bool IsBusy(const std::string& host) const;
   bool IsBusy(const kube::testing::ApiWrite& write) const;
-  void LookAtNames();
+  op::nodeset::Surroundings Around() const;
   void Created(const std::string& pod);
   void Break(std::string what);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
 #include "json/value.h"
 
 namespace capstan::op::nodeset {
@@ -278,6 +279,43 @@ std::optional<std::string> Unmatched(const std::string& set, const Surroundings&
   const auto value = json::Parse(set);
   if (!value) return "the NodeSet is not JSON";
   return Matching(*value, around).Run();
+}
+
+std::optional<std::string> Remains(const std::string& set, const Surroundings& around) {
+  const auto value = json::Parse(set);
+  if (!value) return "the NodeSet is not JSON";
+  const std::string_view name = FindText(*value, {"metadata", "name"});
+  for (const std::string& text : around.pods) {
+    const auto pod = json::Parse(text);
+    const std::string_view pod_name = pod ? FindText(*pod, {"metadata", "name"}) : "";
+    if (IsWorkerName(name, pod_name)) return std::string(pod_name) + " is still there";
+  }
+  const std::string_view uid = FindText(*value, {"metadata", "uid"});
+  for (const slurm::Node& node : around.records) {
+    const bool ours = node.comment.find(uid) != std::string::npos || IsWorkerName(name, node.name);
+    if (ours && !IsHeldByPerson(node))
+      return "the record of " + node.name + " is left: " + node.state.ToString() + " (" + node.reason + ")";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Clash(const std::string& set, const Surroundings& around) {
+  const auto value = json::Parse(set);
+  if (!value) return "the NodeSet is not JSON";
+  const std::string_view uid = FindText(*value, {"metadata", "uid"});
+  std::map<int64_t, std::string> ordinals;
+  std::map<std::string, std::string, std::less<>> hosts;
+  for (const std::string& text : around.pods) {
+    const auto pod = json::Parse(text);
+    if (!pod || !IsControlledBy(*pod, uid)) continue;
+    const std::string name(FindText(*pod, {"metadata", "name"}));
+    const int64_t ordinal = ParseInt(name.substr(name.rfind('-') + 1)).value_or(-1);
+    const auto [same, only] = ordinals.emplace(ordinal, name);
+    if (!only) return same->second + " and " + name + " have one ordinal";
+    const auto [twin, unique] = hosts.emplace(FindText(*pod, {"spec", "hostname"}), name);
+    if (!unique) return twin->second + " and " + name + " are both " + twin->first + " in Slurm";
+  }
+  return std::nullopt;
 }
 
 }  // namespace capstan::op::nodeset

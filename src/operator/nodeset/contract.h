@@ -6,6 +6,7 @@
 //   are created with the NodeSet as their controller, patched in a label and an annotation, deleted by uid; never
 //   forced. Nobody else's finalizer is touched, and none added to a NodeSet that is being deleted.
 // - No pod is deleted, and no NodeSet let go, while a job runs on its Slurm node.
+// - At no moment two workers have one ordinal or one name in Slurm.
 // - Of Slurm: nodes of this set only. IDLE and DOWN are never asked for. A drain carries our reason. What a person has
 //   drained or set DOWN is never taken back, its reason is never replaced and its record never removed.
 #pragma once
@@ -41,7 +42,7 @@ std::optional<std::string> Breach(const SlurmCall& call, const std::optional<slu
 // Somebody other than the operator and its pods' hooks has taken the node out of service.
 bool IsHeldByPerson(const slurm::Node& node);
 
-// What there is around a NodeSet.
+// What there is around a NodeSet at one moment.
 struct Surroundings {
   std::vector<std::string> pods;  // of its namespace, as JSON
   std::vector<slurm::Node> records;
@@ -50,5 +51,11 @@ struct Surroundings {
 
 // Whether everything is as the user wants it; a sentence about the first thing that is not. Given the NodeSet as JSON.
 std::optional<std::string> Unmatched(const std::string& set, const Surroundings& around);
+
+// What is left of a NodeSet that was deleted with its workers; nullopt: nothing but what people hold.
+std::optional<std::string> Remains(const std::string& set, const Surroundings& around);
+
+// Two workers that are one, by ordinal or by name in Slurm; nullopt: there are none.
+std::optional<std::string> Clash(const std::string& set, const Surroundings& around);
 
 }  // namespace capstan::op::nodeset

@@ -151,5 +151,33 @@ INSTANTIATE_TEST_SUITE_P(
         SlurmCase{"RemovesTheBusy", {"delete", "w-0", "", ""}, {NodeFlag::kAllocated}, "", false}),
     [](const auto& info) { return std::string(info.param.name); });
 
+// A worker of Set() as JSON.
+std::string WorkerText(const std::string& name, const std::string& host) {
+  return R"({"metadata":{"name":")" + name +
+         R"(","ownerReferences":[{"uid":"u","controller":true}]},"spec":{"hostname":")" + host + R"("}})";
+}
+const std::string kSetText = R"({"metadata":{"name":"w","uid":"u"}})";
+
+TEST(NodeSetClash, IsTwoWorkersThatAreOne) {
+  const auto clash = [](std::vector<std::string> pods) { return Clash(kSetText, {.pods = std::move(pods)}); };
+  EXPECT_EQ(clash({WorkerText("w-0", "w-0"), WorkerText("w-1", "w-1")}), std::nullopt);
+  EXPECT_EQ(clash({WorkerText("w-1", "w-1"), WorkerText("w-01", "w-01")}), "w-1 and w-01 have one ordinal");
+  EXPECT_EQ(clash({WorkerText("w-0", "gpu"), WorkerText("w-1", "gpu")}), "w-0 and w-1 are both gpu in Slurm");
+  EXPECT_EQ(clash({WorkerText("w-0", "w-0"), R"({"metadata":{"name":"w-00"},"spec":{"hostname":"w-0"}})"}),
+            std::nullopt)
+      << "one that was orphaned is nobody's";
+}
+
+TEST(NodeSetRemains, AreItsPodsAndRecordsButNotWhatAPersonHolds) {
+  EXPECT_EQ(Remains(kSetText, {}), std::nullopt);
+  EXPECT_EQ(Remains(kSetText, {.pods = {WorkerText("w-0", "w-0")}}), "w-0 is still there");
+  slurm::Node node{.name = "w-0", .reason = kOurs};
+  node.state.Add(NodeFlag::kDown);
+  EXPECT_TRUE(Remains(kSetText, {.records = {node}}));
+  node.reason = kPersons;
+  EXPECT_EQ(Remains(kSetText, {.records = {node}}), std::nullopt);
+  EXPECT_EQ(Remains(kSetText, {.records = {slurm::Node{.name = "bare-metal"}}}), std::nullopt);
+}
+
 }  // namespace
 }  // namespace capstan::op::nodeset

@@ -33,7 +33,8 @@ class Looking {
  private:
   State Find() {
     if (HasFinalizer(set_, kFinalizerOrphan)) return State::kOrphaning;
-    const bool workers = std::ranges::any_of(workers_, [&](const Worker& worker) { return !IsWaitedForInVain(worker); });
+    const bool workers =
+        std::ranges::any_of(workers_, [&](const Worker& worker) { return !IsWaitedForInVain(worker); });
     if (!workers && slurm_.heard() && deletion_.records.empty()) return State::kDone;
     if (set_.metadata.Annotation(std::string(kAnnotationForceDelete)) == "true") {
       deletion_.why = "the annotation " + std::string(kAnnotationForceDelete) + " asks for it";

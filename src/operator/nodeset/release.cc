@@ -22,9 +22,7 @@ using plan::Services;
 
 constexpr Duration kSilence = 10s;  // less than the Executor gives an action
 
-plan::ObjectRef RefOf(const api::NodeSet& set) {
-  return {&kNodeSets, {set.metadata.namespace_, set.metadata.name}};
-}
+plan::ObjectRef RefOf(const api::NodeSet& set) { return {&kNodeSets, {set.metadata.namespace_, set.metadata.name}}; }
 
 // The finalizers as a whole list, which only the version that was seen may be given.
 std::shared_ptr<const plan::Effect> SetFinalizers(std::string_view verb, const api::NodeSet& set,
@@ -64,9 +62,8 @@ class NoWorkerIsLeftGuard final : public plan::Guard {
   std::string text() const override { return "no worker of the NodeSet is left"; }
 
   Task<Proof> Prove(Services& services, Deadline deadline) const override {
-    kube::ListOptions options{.ns = ns_,
-                              .label_selector = std::string(kLabelComponent) + "=" + std::string(kWorker.component),
-                              .limit = 0};
+    kube::ListOptions options{
+        .ns = ns_, .label_selector = std::string(kLabelComponent) + "=" + std::string(kWorker.component), .limit = 0};
     const auto pods = co_await services.client.List<Pod>(kube::kPods, std::move(options), deadline);
     if (!pods) co_return Proof::kUnknown;
     const bool left = std::ranges::any_of(pods->items, [&](const Pod& pod) {
