@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "json/codec.h"
 #include "operator/controller/contract.h"
@@ -39,6 +40,12 @@ void Rules::Break(std::string what) {
   if (broken_) return;
   cluster_.story.Add("BROKEN: " + what);
   broken_ = std::move(what);
+}
+
+void Rules::Fold(std::initializer_list<std::string_view> texts) {
+  const int64_t now = cluster_.loop.Now().time_since_epoch().count();
+  fingerprint_ = Fnv64({reinterpret_cast<const char*>(&now), sizeof now}, fingerprint_);
+  for (const std::string_view text : texts) fingerprint_ = Fnv64(text, fingerprint_ + 1);
 }
 
 // --- Kubernetes ------------------------------------------------------------------------------------------------------
@@ -79,6 +86,7 @@ bool Rules::IsBusy(const kube::testing::ApiWrite& write) const {
 
 void Rules::OnApiWrite(const kube::testing::ApiWrite& write) {
   ++writes_;
+  Fold({Title(write), write.manager, write.body, std::to_string(write.status), write.changed ? "changed" : "same"});
   const std::string status = write.status < 300 ? "" : " -> " + std::to_string(write.status);
   cluster_.story.Add("  operator: " + Title(write) + status);
   if (const auto breach = ApiBreach(write)) Break(*breach);
@@ -112,6 +120,7 @@ void Rules::Created(const std::string& pod) {
 
 void Rules::OnSlurmWrite(const net::Request& request) {
   ++writes_;
+  Fold({request.method, request.target, request.body});
   op::nodeset::SlurmCall call{
       .verb = request.method == "DELETE" ? "delete" : "update", .node = "", .state = "", .reason = ""};
   const size_t node = request.target.find("/node/");

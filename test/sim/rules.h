@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "api/controller.h"
 #include "api/restapi.h"
@@ -27,6 +29,8 @@ class Rules {
   void Look();
   // How many writes the operator has made.
   int writes() const { return writes_; }
+  // Of every write: when, what, and the answer's status.
+  uint64_t fingerprint() const { return fingerprint_; }
   // Everything is as users want it, or the first thing that is not.
   std::optional<std::string> Unmatched() const;
   // What is left of a NodeSet that was deleted; nullopt: nothing but what people hold.
@@ -40,6 +44,7 @@ class Rules {
   bool IsBusy(const kube::testing::ApiWrite& write) const;
   op::nodeset::Surroundings Around() const;
   void Created(const std::string& pod);
+  void Fold(std::initializer_list<std::string_view> texts);
   void Break(std::string what);
 
   Cluster& cluster_;
@@ -48,6 +53,7 @@ class Rules {
   api::RestApi rest_;
   std::map<std::string, std::string> hosts_;  // pod -> Slurm node, of pods that are or were
   int writes_ = 0;
+  uint64_t fingerprint_ = 0;
 };
 
 }  // namespace capstan::sim

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/hash.h"
 #include "cluster.h"
 #include "operator.h"
 #include "operator/resources.h"
@@ -43,7 +44,7 @@ class Run {
     BeQuiet();
     End();
     operator_.reset();
-    return {failure_, rules_.writes(), cluster_.story.lines()};
+    return {failure_, rules_.writes(), cluster_.story.lines(), Fingerprint()};
   }
 
  private:
@@ -55,6 +56,15 @@ class Run {
     if (failure_) return;
     failure_ = what;
     cluster_.story.Add("FAILED: " + what);
+  }
+
+  uint64_t Fingerprint() {
+    uint64_t print = rules_.fingerprint();
+    for (const std::string& line : cluster_.story.lines()) print = Fnv64(line, print + 1);
+    for (const auto& [table, objects] : cluster_.api.objects().MakeBackup().objects) {
+      for (const auto& [key, object] : objects) print = Fnv64(json::Serialize(object), print + 1);
+    }
+    return print;
   }
 
   // --- The operator's lives ------------------------------------------------------------------------------------------

@@ -24,6 +24,8 @@ struct Outcome {
   std::optional<std::string> failure;  // what was broken or never reached
   int writes = 0;                      // of the operator
   std::vector<std::string> story;
+  // Of the story, all that the operator sent, and the objects that were left: equal runs have equal ones.
+  uint64_t fingerprint = 0;
 };
 
 // Equal options give equal outcomes. Any thread; several at once.
