@@ -32,6 +32,9 @@ size_t Utf8Length(std::string_view text) {
   return 0;
 }
 
+// Stands for itself in a JSON string.
+bool IsPlain(char c) { return c >= 0x20 && c != '"' && c != '\\'; }
+
 void AppendControl(std::string& out, char c) {
   static constexpr char kHex[] = "0123456789abcdef";
   switch (c) {
@@ -96,9 +99,13 @@ bool EqualsIgnoreCase(std::string_view a, std::string_view b) { return std::rang
 
 std::string JsonQuoted(std::string_view text) {
   std::string out;
-  out.reserve(text.size() + 2);
+  out.reserve(text.size() + text.size() / 16 + 2);
   out += '"';
   while (!text.empty()) {
+    const size_t plain = size_t(std::ranges::find_if_not(text, IsPlain) - text.begin());
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const char c = text.front();
     size_t taken = 1;
     if (c == '"' || c == '\\') {

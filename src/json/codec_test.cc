@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "base/text.h"
 #include "json/object_meta.h"
 
 namespace capstan::json {
@@ -288,6 +289,21 @@ TEST(SchemaDeathTest, RefusesABrokenTable) {
   EXPECT_DEATH(Object<Leaf>({Field<&Other::x>("x")}), "belongs to another struct");
   EXPECT_DEATH(Object<Leaf>({Field<&Leaf::name>("x"), Field<&Leaf::count>("x")}), "stands there twice");
   EXPECT_DEATH(Object<Leaf>({Field<&Leaf::name>("x").Default("\"y\"")}), "not std::optional");
+}
+
+// Eight bytes are looked at together.
+TEST(Quoted, EveryByteAtEveryPlace) {
+  for (size_t size = 1; size <= 17; ++size) {
+    for (size_t at = 0; at < size; ++at) {
+      for (int byte = 0; byte < 256; ++byte) {
+        std::string text(size, 'x');
+        text[at] = char(byte);
+        std::string quoted;
+        AppendQuoted(quoted, text);
+        ASSERT_EQ(quoted, JsonQuoted(text)) << "byte " << byte << " at " << at << " of " << size;
+      }
+    }
+  }
 }
 
 }  // namespace

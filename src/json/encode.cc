@@ -1,5 +1,6 @@
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "base/text.h"
 #include "json/codec.h"
@@ -187,13 +188,27 @@ void EncodeValue(const Type& type, const void* value, std::string& out) {
   }
 }
 
+// Whether every byte stands for itself in a JSON string.
+static bool AllPlain(std::string_view text) {
+  constexpr uint64_t kOnes = 0x0101010101010101, kHighs = 0x80 * kOnes;
+  const auto special = [](uint64_t eight) {  // the high bit of each byte that is not plain, at least of the lowest
+    const auto zeros = [](uint64_t bytes) { return (bytes - kOnes) & ~bytes; };
+    return (eight | (eight - 0x20 * kOnes) | zeros(eight ^ '"' * kOnes) | zeros(eight ^ '\\' * kOnes)) & kHighs;
+  };
+  uint64_t eight;
+  for (; text.size() >= sizeof eight; text.remove_prefix(sizeof eight)) {
+    std::memcpy(&eight, text.data(), sizeof eight);
+    if (special(eight) != 0) return false;
+  }
+  eight = 'a' * kOnes;
+  std::memcpy(&eight, text.data(), text.size());
+  return special(eight) == 0;
+}
+
 void AppendQuoted(std::string& out, std::string_view text) {
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte >= 0x7f || c == '"' || c == '\\') {
-      out += JsonQuoted(text);
-      return;
-    }
+  if (!AllPlain(text)) {
+    out += JsonQuoted(text);
+    return;
   }
   out += '"';
   out += text;

@@ -31,22 +31,30 @@ void AppendNumber(std::string& out, double number) {
 
 void Append(std::string& out, const Value& value, bool sorted);
 
+void AppendMember(std::string& out, const boost::json::key_value_pair& member, bool sorted) {
+  AppendQuoted(out, member.key());
+  out += ':';
+  Append(out, member.value(), sorted);
+  out += ',';
+}
+
 void AppendObject(std::string& out, const boost::json::object& object, bool sorted) {
-  std::vector<const boost::json::key_value_pair*> members;
-  members.reserve(object.size());
-  for (const auto& member : object) members.push_back(&member);
-  if (sorted) {
-    std::ranges::sort(
-        members, [](const auto* a, const auto* b) { return std::string_view(a->key()) < std::string_view(b->key()); });
+  if (object.empty()) {
+    out += "{}";
+    return;
   }
   out += '{';
-  for (size_t i = 0; i < members.size(); ++i) {
-    if (i > 0) out += ',';
-    AppendQuoted(out, members[i]->key());
-    out += ':';
-    Append(out, members[i]->value(), sorted);
+  if (sorted) {
+    std::vector<const boost::json::key_value_pair*> members;
+    members.reserve(object.size());
+    for (const auto& member : object) members.push_back(&member);
+    std::ranges::sort(
+        members, [](const auto* a, const auto* b) { return std::string_view(a->key()) < std::string_view(b->key()); });
+    for (const auto* member : members) AppendMember(out, *member, true);
+  } else {
+    for (const auto& member : object) AppendMember(out, member, false);
   }
-  out += '}';
+  out.back() = '}';
 }
 
 void Append(std::string& out, const Value& value, bool sorted) {

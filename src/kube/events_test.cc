@@ -32,7 +32,7 @@ class EventsTest : public ::testing::Test {
   }
   std::vector<json::Value> Stored() {
     std::vector<json::Value> events;
-    for (const auto& [key, value] : server.objects().Table(kEvents).objects) events.push_back(value);
+    for (const auto& [key, value] : server.objects().Table(kEvents).objects) events.push_back(*value);
     return events;
   }
   static int64_t Count(const json::Value& event) {

@@ -74,13 +74,14 @@ class ApplyEffect final : public Effect {
       : ref_(std::move(ref)),
         subresource_(std::move(subresource)),
         body_(std::move(body)),
-        owner_uid_(std::move(owner_uid)) {}
+        owner_uid_(std::move(owner_uid)),
+        content_(Fnv64(body_)) {}
 
   std::string_view verb() const override { return subresource_.empty() ? "apply" : "apply status"; }
   std::string target() const override {
     return subresource_.empty() ? ref_.ToString() : ref_.ToString() + "/" + subresource_;
   }
-  uint64_t content() const override { return Fnv64(body_); }
+  uint64_t content() const override { return content_; }
 
   bool Satisfied(const Services& services) const override {
     const json::ObjectMeta* meta = Seen(services, ref_);
@@ -132,6 +133,7 @@ class ApplyEffect final : public Effect {
   std::string subresource_;
   std::string body_;
   std::string owner_uid_;
+  uint64_t content_;
 };
 
 // --- Create ----------------------------------------------------------------------------------------------------------

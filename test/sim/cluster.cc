@@ -286,7 +286,7 @@ void Cluster::RestartSlurmctld(Duration away, bool forgets) {
 std::vector<std::string> Cluster::Workers() const {
   std::vector<std::string> names;
   for (const auto& [key, pod] : const_cast<Cluster*>(this)->api.objects().Table(kube::kPods).objects) {
-    if (FindText(pod, {"metadata", "labels", op::kLabelComponent}) == op::kWorker.component) names.push_back(key.name);
+    if (FindText(*pod, {"metadata", "labels", op::kLabelComponent}) == op::kWorker.component) names.push_back(key.name);
   }
   return names;
 }
@@ -294,7 +294,7 @@ std::vector<std::string> Cluster::Workers() const {
 std::vector<std::string> Cluster::PodTexts() const {
   std::vector<std::string> texts;
   for (const auto& [key, pod] : const_cast<Cluster*>(this)->api.objects().Table(kube::kPods).objects) {
-    texts.push_back(json::Serialize(pod));
+    texts.push_back(json::Serialize(*pod));
   }
   return texts;
 }
@@ -341,8 +341,8 @@ std::string Cluster::FreeMachine() {
     const std::string machine = "k" + std::to_string((first + i) % options.machines);
     const auto& pods = api.objects().Table(kube::kPods).objects;
     const bool taken = std::ranges::any_of(pods, [&](const auto& pod) {
-      return FindText(pod.second, {"spec", "nodeName"}) == machine &&
-             FindText(pod.second, {"status", "phase"}) != "Failed";
+      return FindText(*pod.second, {"spec", "nodeName"}) == machine &&
+             FindText(*pod.second, {"status", "phase"}) != "Failed";
     });
     if (!cordoned_.contains(machine) && (options.share_machines || !taken)) return machine;
   }

@@ -24,6 +24,16 @@ T Decoded(const Value* value) {
   return decoded ? *std::move(decoded) : T();
 }
 
+// The object as it is now, or was before it went; decoded again only when it has changed since it was last `seen`.
+const auto& Latest(const Value* value, auto& seen) {
+  if (value == nullptr) return seen.object;
+  const std::string_view version = FindText(*value, {"metadata", "resourceVersion"});
+  if (version != seen.version || version.empty()) {
+    seen = {std::string(version), Decoded<decltype(seen.object)>(value)};
+  }
+  return seen.object;
+}
+
 std::string Title(const kube::testing::ApiWrite& write) {
   return write.verb + " " + std::string(write.resource.kind) + " " + write.key.ToString() +
          (write.subresource.empty() ? "" : "/" + write.subresource);
@@ -58,14 +68,13 @@ std::optional<std::string> Rules::ApiBreach(const kube::testing::ApiWrite& write
   if (const auto body = json::Parse(write.body); call.key.name.empty() && body) {
     call.key.name = std::string(FindText(*body, {"metadata", "name"}));
   }
-  if (const Value* main = cluster_.api.Find(op::kControllers, kMain)) main_ = Decoded<api::Controller>(main);
-  if (const Value* rest = cluster_.api.Find(op::kRestApis, kMain)) rest_ = Decoded<api::RestApi>(rest);
-  if (!op::controller::Breach(main_, call)) return std::nullopt;
-  if (!op::restapi::Breach(rest_, main_.spec.jwt_key_ref ? main_.spec.jwt_key_ref->name : "", call))
-    return std::nullopt;
+  const auto& main = Latest(cluster_.api.Find(op::kControllers, kMain), main_);
+  const auto& rest = Latest(cluster_.api.Find(op::kRestApis, kMain), rest_);
+  if (!op::controller::Breach(main, call)) return std::nullopt;
+  if (!op::restapi::Breach(rest, main.spec.jwt_key_ref ? main.spec.jwt_key_ref->name : "", call)) return std::nullopt;
   // A NodeSet that had changed since it was seen is as it was.
   if (write.resource == op::kNodeSets && write.verb == "patch" && write.status >= 300) return std::nullopt;
-  return op::nodeset::Breach(Decoded<api::NodeSet>(&cluster_.LastSet()), call, IsBusy(write));
+  return op::nodeset::Breach(Latest(&cluster_.LastSet(), set_), call, IsBusy(write));
 }
 
 // A job is not lost that Slurm has sent to a slurmd which was dead before.

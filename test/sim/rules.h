@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "api/controller.h"
+#include "api/nodeset.h"
 #include "api/restapi.h"
 #include "cluster.h"
 #include "operator/nodeset/contract.h"
@@ -49,8 +50,16 @@ class Rules {
 
   Cluster& cluster_;
   std::optional<std::string> broken_;
-  api::Controller main_;  // as last seen; what the operator writes may come when it is gone
-  api::RestApi rest_;
+  // Custom resources as they were last seen, by their resourceVersion: what the operator writes may come when they are
+  // gone.
+  template <class T>
+  struct Seen {
+    std::string version;
+    T object;
+  };
+  Seen<api::Controller> main_;
+  Seen<api::RestApi> rest_;
+  Seen<api::NodeSet> set_;
   std::map<std::string, std::string> hosts_;  // pod -> Slurm node, of pods that are or were
   int writes_ = 0;
   uint64_t fingerprint_ = 0;

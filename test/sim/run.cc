@@ -62,7 +62,7 @@ class Run {
     uint64_t print = rules_.fingerprint();
     for (const std::string& line : cluster_.story.lines()) print = Fnv64(line, print + 1);
     for (const auto& [table, objects] : cluster_.api.objects().MakeBackup().objects) {
-      for (const auto& [key, object] : objects) print = Fnv64(json::Serialize(object), print + 1);
+      for (const auto& [key, object] : objects) print = Fnv64(json::Serialize(*object), print + 1);
     }
     return print;
   }
@@ -96,12 +96,12 @@ class Run {
   void Pass(Duration duration) {
     const Tick end = cluster_.loop.Now() + duration;
     while (cluster_.loop.Now() < end && !Over()) {
-      cluster_.loop.RunUntil([this] { return crash_ || rules_.broken(); },
-                             std::min(kLook, Duration(end - cluster_.loop.Now())));
+      const Tick next_look = std::min(end, cluster_.loop.Now() + kLook);
+      cluster_.loop.RunUntil([this] { return crash_ || rules_.broken(); }, next_look - cluster_.loop.Now());
       if (crash_) {
         Crash();
       } else if (!rules_.broken()) {
-        cluster_.loop.Advance(std::min(Duration(end - cluster_.loop.Now()), Duration(1ms)));
+        cluster_.loop.Advance(next_look - cluster_.loop.Now());  // nothing is due until then
       }
       rules_.Look();
       if (rules_.broken()) Fail(*rules_.broken());

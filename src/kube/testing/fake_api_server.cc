@@ -38,12 +38,12 @@ net::Response RefusalResponse(const Refusal& refusal) {
   return response;
 }
 
-json::Value SuccessStatus(const std::string& uid) {
-  return object{{"kind", "Status"},
-                {"apiVersion", "v1"},
-                {"metadata", object()},
-                {"status", "Success"},
-                {"details", object{{"uid", uid}}}};
+Stored SuccessStatus(const std::string& uid) {
+  return std::make_shared<const json::Value>(object{{"kind", "Status"},
+                                                    {"apiVersion", "v1"},
+                                                    {"metadata", object()},
+                                                    {"status", "Success"},
+                                                    {"details", object{{"uid", uid}}}});
 }
 
 json::Value ScaleOf(const json::Value& value) {
@@ -217,11 +217,11 @@ net::Response FakeApiServer::Handle(const net::Request& request) {
 net::Response FakeApiServer::Read(const FakeTarget& target, const net::Request& request) {
   const auto at = target.table->objects.find(target.key);
   if (at == target.table->objects.end()) return RefusalResponse({404, "NotFound", target.Title() + " not found"});
-  if (target.subresource == "scale") return JsonResponse(200, ScaleOf(at->second));
+  if (target.subresource == "scale") return JsonResponse(200, ScaleOf(*at->second));
   if (!target.subresource.empty() && target.subresource != "status") {
     return RefusalResponse({404, "NotFound", "the server could not find the requested resource"});
   }
-  return JsonResponse(200, WantsMetadataOnly(request) ? MetadataOnly(at->second) : at->second);
+  return JsonResponse(200, WantsMetadataOnly(request) ? MetadataOnly(*at->second) : *at->second);
 }
 
 net::Response FakeApiServer::List(const FakeTarget& target, const net::Request& request) {
@@ -231,7 +231,7 @@ net::Response FakeApiServer::List(const FakeTarget& target, const net::Request& 
     const auto selection = target.Selection();
     if (!selection) return RefusalResponse({400, "BadRequest", selection.error().message()});
     for (const auto& [key, value] : target.table->objects) {
-      if (Selects(*selection, value)) page.rest.push_back(WantsMetadataOnly(request) ? MetadataOnly(value) : value);
+      if (Selects(*selection, *value)) page.rest.push_back(WantsMetadataOnly(request) ? MetadataOnly(*value) : *value);
     }
   } else {
     const auto at = snapshots_.find(token);
@@ -295,13 +295,13 @@ std::unique_ptr<net::BodyStream> FakeApiServer::Watch(const FakeTarget& target, 
 
 net::Response FakeApiServer::Write(const FakeTarget& target, const net::Request& request) {
   const uint64_t before = objects_.version();
-  const Answered<json::Value> answer = Change(target, request);
+  const Answered<Stored> answer = Change(target, request);
   const bool created =
       request.method == "POST" || (answer && before != objects_.version() && VerbOf(request, target) == "apply" &&
-                                   json::Find(*answer, {"metadata", "generation"}) && !target.existed);
-  net::Response response = answer ? JsonResponse(created ? 201 : 200, *answer) : RefusalResponse(answer.error());
+                                   json::Find(**answer, {"metadata", "generation"}) && !target.existed);
+  net::Response response = answer ? JsonResponse(created ? 201 : 200, **answer) : RefusalResponse(answer.error());
   Key key = target.key;
-  if (key.name.empty() && answer) key.name = FindText(*answer, {"metadata", "name"});
+  if (key.name.empty() && answer) key.name = FindText(**answer, {"metadata", "name"});
   writes_.push_back({loop_.Now(), VerbOf(request, target), target.table->resource, std::move(key), target.subresource,
                      ManagerOf(request, target).name, response.status, before != objects_.version(), request.body});
   if (on_write) {
@@ -311,7 +311,7 @@ net::Response FakeApiServer::Write(const FakeTarget& target, const net::Request&
   return response;
 }
 
-Answered<json::Value> FakeApiServer::Change(const FakeTarget& target, const net::Request& request) {
+Answered<Stored> FakeApiServer::Change(const FakeTarget& target, const net::Request& request) {
   if (target.Parameter("dryRun") == "All") return Refuse(501, "NotImplemented", "dry run is not modelled");
   if (target.subresource == "status" && !target.table->has_status) {
     return Refuse(404, "NotFound", "the server could not find the requested resource");
@@ -328,7 +328,7 @@ Answered<json::Value> FakeApiServer::Change(const FakeTarget& target, const net:
                          [&](const json::Value&) { return *body; });
 }
 
-Answered<json::Value> FakeApiServer::Post(const FakeTarget& target, const net::Request& request) {
+Answered<Stored> FakeApiServer::Post(const FakeTarget& target, const net::Request& request) {
   json::Value body = *json::Parse(request.body);
   if (target.subresource.empty()) {
     if (!target.key.name.empty())
@@ -348,7 +348,7 @@ Answered<json::Value> FakeApiServer::Post(const FakeTarget& target, const net::R
                          });
 }
 
-Answered<json::Value> FakeApiServer::Patch(const FakeTarget& target, const net::Request& request) {
+Answered<Stored> FakeApiServer::Patch(const FakeTarget& target, const net::Request& request) {
   auto patch = json::Parse(request.body);
   if (!patch) return Refuse(400, "BadRequest", patch.error().message());
   const std::string_view type = net::Find(request.headers, "Content-Type");
@@ -377,7 +377,7 @@ Answered<json::Value> FakeApiServer::Patch(const FakeTarget& target, const net::
   });
 }
 
-Answered<json::Value> FakeApiServer::Scale(const FakeTarget& target, const json::Value& scale) {
+Answered<Stored> FakeApiServer::Scale(const FakeTarget& target, const json::Value& scale) {
   const json::Value* replicas = json::Find(scale, {"spec", "replicas"});
   if (!replicas || !replicas->is_int64()) return Refuse(422, "Invalid", "spec.replicas must be an integer");
   const FieldManager manager{"scale", "Update", ""};
@@ -386,10 +386,11 @@ Answered<json::Value> FakeApiServer::Scale(const FakeTarget& target, const json:
     json::MakeObject(after, {"spec"})["replicas"] = *replicas;
     return after;
   });
-  return scaled ? Answered<json::Value>(ScaleOf(*scaled)) : scaled;
+  if (!scaled) return scaled;
+  return std::make_shared<const json::Value>(ScaleOf(**scaled));
 }
 
-Answered<json::Value> FakeApiServer::Delete(const FakeTarget& target, const net::Request& request) {
+Answered<Stored> FakeApiServer::Delete(const FakeTarget& target, const net::Request& request) {
   auto options = json::Parse(request.body.empty() ? "{}" : request.body);
   if (!options) return Refuse(400, "BadRequest", options.error().message());
   if (target.key.name.empty()) {
@@ -397,7 +398,7 @@ Answered<json::Value> FakeApiServer::Delete(const FakeTarget& target, const net:
     if (!selection) return Refuse(400, "BadRequest", selection.error().message());
     std::vector<Key> doomed;
     for (const auto& [key, value] : target.table->objects) {
-      if (Selects(*selection, value)) doomed.push_back(key);
+      if (Selects(*selection, *value)) doomed.push_back(key);
     }
     for (const Key& key : doomed) (void)objects_.Delete(*target.table, key, DeletionOf(*options));
     return SuccessStatus("");
@@ -406,10 +407,10 @@ Answered<json::Value> FakeApiServer::Delete(const FakeTarget& target, const net:
   const std::string uid(live ? FindText(*live, {"metadata", "uid"}) : "");
   auto ending = objects_.Delete(*target.table, target.key, DeletionOf(*options));
   if (!ending) return std::unexpected(ending.error());
-  return *ending ? std::move(**ending) : SuccessStatus(uid);
+  return *ending ? *ending : SuccessStatus(uid);
 }
 
-Answered<json::Value> FakeApiServer::Evict(const FakeTarget& target, json::Value body) {
+Answered<Stored> FakeApiServer::Evict(const FakeTarget& target, json::Value body) {
   const json::Value* pod = Find(target.table->resource, target.key);
   if (!pod) return Refuse(404, "NotFound", target.Title() + " not found");
   if (may_evict && !may_evict(*pod)) {
@@ -437,7 +438,7 @@ json::Value FakeApiServer::Put(const Resource& resource, std::string_view text, 
     log::Error("the modelled API server refuses the test's own write",
                {{"key", key.ToString()}, {"message", done.error().message}});
   assert(done);
-  return *done;
+  return **done;
 }
 
 void FakeApiServer::Edit(const Resource& resource, const Key& key, std::string_view subresource,

@@ -123,12 +123,12 @@ class FakeApiServer final : public net::Transport {
   net::Response Read(const FakeTarget& target, const net::Request& request);
   net::Response List(const FakeTarget& target, const net::Request& request);
   net::Response Write(const FakeTarget& target, const net::Request& request);
-  Answered<json::Value> Change(const FakeTarget& target, const net::Request& request);
-  Answered<json::Value> Post(const FakeTarget& target, const net::Request& request);
-  Answered<json::Value> Patch(const FakeTarget& target, const net::Request& request);
-  Answered<json::Value> Delete(const FakeTarget& target, const net::Request& request);
-  Answered<json::Value> Evict(const FakeTarget& target, json::Value body);
-  Answered<json::Value> Scale(const FakeTarget& target, const json::Value& scale);
+  Answered<Stored> Change(const FakeTarget& target, const net::Request& request);
+  Answered<Stored> Post(const FakeTarget& target, const net::Request& request);
+  Answered<Stored> Patch(const FakeTarget& target, const net::Request& request);
+  Answered<Stored> Delete(const FakeTarget& target, const net::Request& request);
+  Answered<Stored> Evict(const FakeTarget& target, json::Value body);
+  Answered<Stored> Scale(const FakeTarget& target, const json::Value& scale);
   std::unique_ptr<net::BodyStream> Watch(const FakeTarget& target, const net::Request& request);
   std::optional<net::Response> RefuseWatch(const FakeTarget& target) const;
   void Schedule(Duration wait, std::function<void()> call);

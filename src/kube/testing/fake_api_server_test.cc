@@ -283,8 +283,8 @@ class FakeWatchTest : public FakeApiServerTest {
     for (const auto& [key, value] : server.objects().Table(kThings).objects) {
       const Thing* thing = store.Find(key);
       ASSERT_TRUE(thing) << key.ToString();
-      EXPECT_EQ(thing->phase, FindText(value, {"phase"})) << key.ToString();
-      EXPECT_EQ(thing->metadata.uid, Uid(value)) << key.ToString();
+      EXPECT_EQ(thing->phase, FindText(*value, {"phase"})) << key.ToString();
+      EXPECT_EQ(thing->metadata.uid, Uid(*value)) << key.ToString();
       ++count;
     }
     EXPECT_EQ(store.size(), count);
@@ -405,8 +405,8 @@ TEST_F(FakeWatchTest, WhateverBefallsTheWireTheStoreAgreesInTheEnd) {
     for (const auto& [key, value] : truth) {
       const Thing* thing = own_store.Find(key);
       ASSERT_TRUE(thing) << key.ToString();
-      EXPECT_EQ(std::to_string(thing->metadata.resource_version), Version(value)) << key.ToString();
-      EXPECT_EQ(thing->phase, FindText(value, {"phase"}));
+      EXPECT_EQ(std::to_string(thing->metadata.resource_version), Version(*value)) << key.ToString();
+      EXPECT_EQ(thing->phase, FindText(*value, {"phase"}));
     }
     EXPECT_EQ(own_store.counts().provisional + own_store.counts().tombstones, 0u);
     own_group.Cancel();

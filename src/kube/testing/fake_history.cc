@@ -33,7 +33,7 @@ void FakeObjects::Restore(const Backup& backup) {
   version_ = backup.version;
   for (auto& [name, table] : tables_) {
     const auto at = backup.objects.find(name);
-    table.objects = at == backup.objects.end() ? std::map<Key, json::Value>() : at->second;
+    table.objects = at == backup.objects.end() ? std::map<Key, Stored>() : at->second;
     table.history.clear();
     table.compacted = version_;
   }

@@ -57,17 +57,50 @@ void KeepServersFields(json::Value& after, const json::Value& live) {
   }
 }
 
-// Whether the part of the object that generation counts is the same.
-bool SameSpec(json::Value a, json::Value b) {
-  for (json::Value* value : {&a, &b}) {
-    for (const auto name : {"metadata", "status"}) value->get_object().erase(name);
+bool SameBut(const object& a, const object& b, std::initializer_list<std::string_view> ignored) {
+  size_t left = b.size();
+  for (const std::string_view name : ignored) left -= b.contains(name);
+  for (const auto& [name, member] : a) {
+    if (std::ranges::find(ignored, std::string_view(name)) != ignored.end()) continue;
+    const json::Value* other = b.if_contains(name);
+    if (!other || !Same(*other, member)) return false;
+    --left;
   }
-  return a == b;
+  return left == 0;
 }
 
-bool SameContent(json::Value a, json::Value b) {
-  for (json::Value* value : {&a, &b}) Meta(*value).erase("resourceVersion");
-  return a == b;
+// Whether the part of the object that generation counts is the same.
+bool SameSpec(const json::Value& a, const json::Value& b) {
+  return SameBut(a.get_object(), b.get_object(), {"metadata", "status"});
+}
+
+bool SameContent(const json::Value& a, const json::Value& b) {
+  return SameBut(a.get_object(), b.get_object(), {"metadata"}) &&
+         SameBut(a.at("metadata").get_object(), b.at("metadata").get_object(), {"resourceVersion"});
+}
+
+// `live` with the status and the managedFields of `changed`.
+json::Value WithStatusOf(const json::Value& live, json::Value changed) {
+  json::Value* status = json::Find(changed, {"status"});
+  json::Value* fields = json::Find(changed, {"metadata", "managedFields"});
+  json::Value status_or_none = status ? std::move(*status) : json::Value(object());
+  json::Value fields_or_none = fields ? std::move(*fields) : json::Value();
+  object after;
+  after.reserve(live.get_object().size() + 1);
+  for (const auto& [name, member] : live.get_object()) {
+    if (name != "status" && name != "metadata") after.emplace(name, member);
+    if (name == "status") after.emplace(name, std::move(status_or_none));
+    if (name != "metadata") continue;
+    object& meta = after.emplace(name, object()).first->value().get_object();
+    meta.reserve(member.get_object().size() + 1);
+    for (const auto& [key, part] : member.get_object()) {
+      if (key != "managedFields") meta.emplace(key, part);
+      if (key == "managedFields") meta.emplace(key, std::move(fields_or_none));
+    }
+    meta.emplace("managedFields", std::move(fields_or_none));  // no effect when it is there
+  }
+  after.emplace("status", std::move(status_or_none));
+  return after;
 }
 
 // The server does not keep them.
@@ -99,6 +132,11 @@ std::vector<std::string> OwnerUids(const json::Value& value) {
   if (!references || !references->is_array()) return uids;
   for (const json::Value& reference : references->get_array()) uids.emplace_back(FindText(reference, {"uid"}));
   return uids;
+}
+
+Owners OwnersIn(const json::Value& value) {
+  const json::Value* fields = json::Find(value, {"metadata", "managedFields"});
+  return fields ? OwnersOf(*fields) : Owners();
 }
 
 bool Contains(const auto& range, const auto& value) {
@@ -144,7 +182,7 @@ FakeTable& FakeObjects::Table(const Resource& resource) {
 const json::Value* FakeObjects::Find(const Resource& resource, const Key& key) const {
   const auto& objects = const_cast<FakeObjects*>(this)->Table(resource).objects;
   const auto at = objects.find(key);
-  return at == objects.end() ? nullptr : &at->second;
+  return at == objects.end() ? nullptr : at->second.get();
 }
 
 std::string FakeObjects::NewUid() {
@@ -155,8 +193,8 @@ std::string FakeObjects::NewUid() {
 
 // --- Writes ----------------------------------------------------------------------------------------------------------
 
-Answered<json::Value> FakeObjects::Create(FakeTable& table, std::string_view ns, json::Value value,
-                                          const FieldManager& manager) {
+Answered<Stored> FakeObjects::Create(FakeTable& table, std::string_view ns, json::Value value,
+                                     const FieldManager& manager) {
   if (!value.is_object()) return Refuse(400, "BadRequest", "the body is not an object");
   if (FindText(value, {"metadata", "name"}).empty()) {
     const std::string prefix(FindText(value, {"metadata", "generateName"}));
@@ -201,17 +239,17 @@ void FakeObjects::FillIn(const FakeTable& table, const Key& key, json::Value& va
   DropEmptyLists(value);
 }
 
-Answered<json::Value> FakeObjects::Update(FakeTable& table, const Key& key, const FieldManager& manager,
-                                          const Edit& change) {
+Answered<Stored> FakeObjects::Update(FakeTable& table, const Key& key, const FieldManager& manager,
+                                     const Edit& change) {
   const auto at = table.objects.find(key);
   if (at == table.objects.end()) return NotFound(table, key);
-  Answered<json::Value> after = change(at->second);
-  if (!after) return after;
+  Answered<json::Value> after = change(*at->second);
+  if (!after) return std::unexpected(std::move(after).error());
   return Commit(table, key, std::move(*after), manager, std::nullopt);
 }
 
-Answered<json::Value> FakeObjects::Apply(FakeTable& table, const Key& key, json::Value config,
-                                         const FieldManager& manager, bool force) {
+Answered<Stored> FakeObjects::Apply(FakeTable& table, const Key& key, json::Value config, const FieldManager& manager,
+                                    bool force) {
   if (!config.is_object()) return Refuse(400, "BadRequest", "the body is not an object");
   if (json::Find(config, {"metadata", "managedFields"})) {
     return Refuse(400, "BadRequest", "metadata.managedFields must be nil");
@@ -234,16 +272,17 @@ Answered<json::Value> FakeObjects::Apply(FakeTable& table, const Key& key, json:
         name == "metadata" || (manager.subresource == "status" ? of_status : !(of_status && table.has_status));
     if (!keep || (manager.subresource == "status" && name == "metadata")) part.get_object().erase(name);
   }
-  Owners owners = OwnersOf(Meta(at->second)["managedFields"]);
-  auto merged = ApplyFields(at->second, part, manager, force, Now(), owners);
+  Owners owners = OwnersIn(*at->second);
+  auto merged = ApplyFields(*at->second, part, manager, force, Now(), owners);
   if (!merged) return Refuse(409, "Conflict", merged.error().message());
   for (const auto name : {"uid", "resourceVersion"}) Keep(Meta(*merged), config, name);
   return Commit(table, key, std::move(*merged), manager, std::move(owners));
 }
 
-Answered<json::Value> FakeObjects::Commit(FakeTable& table, const Key& key, json::Value after,
-                                          const FieldManager& manager, std::optional<Owners> applied) {
-  json::Value& live = table.objects.at(key);
+Answered<Stored> FakeObjects::Commit(FakeTable& table, const Key& key, json::Value after, const FieldManager& manager,
+                                     std::optional<Owners> applied) {
+  const Stored present = table.objects.at(key);
+  const json::Value& live = *present;
   const auto uid = FindText(after, {"metadata", "uid"});
   if (!uid.empty() && uid != FindText(live, {"metadata", "uid"})) {
     return Conflict(table, key,
@@ -256,13 +295,7 @@ Answered<json::Value> FakeObjects::Commit(FakeTable& table, const Key& key, json
                     "the object has been modified; please apply your changes to the latest version and try again");
   }
   if (manager.subresource == "status") {
-    json::Value status = json::Find(after, {"status"}) ? *json::Find(after, {"status"}) : json::Value(object());
-    const json::Value fields = json::Find(after, {"metadata", "managedFields"})
-                                   ? *json::Find(after, {"metadata", "managedFields"})
-                                   : json::Value();
-    after = live;
-    after.get_object()["status"] = std::move(status);
-    Meta(after)["managedFields"] = fields;
+    after = WithStatusOf(live, std::move(after));
   } else if (table.has_status) {
     const json::Value* status = json::Find(live, {"status"});
     if (status)
@@ -274,36 +307,32 @@ Answered<json::Value> FakeObjects::Commit(FakeTable& table, const Key& key, json
   DropEmptyLists(after);
   if (!SameSpec(live, after)) Meta(after)["generation"] = Number(json::Find(live, {"metadata", "generation"}), 0) + 1;
 
-  Owners owners = applied ? std::move(*applied) : OwnersOf(Meta(after)["managedFields"]);
+  Owners owners = applied ? std::move(*applied) : OwnersIn(after);
   if (!applied) RecordUpdate(live, after, manager, Now(), owners);
   Meta(after)["managedFields"] = ManagedFieldsOf(owners, table.resource.ApiVersion());
-  if (SameContent(live, after)) return live;
+  if (SameContent(live, after)) return present;
   const bool still_stopping = Number(json::Find(live, {"metadata", "deletionGracePeriodSeconds"}), 0) > 0;
   if (Terminating(after) && !HasFinalizers(after) && HasFinalizers(live) && !still_stopping) {
     Remove(table, key);
-    return after;
+    return std::make_shared<const json::Value>(std::move(after));
   }
   return Write(table, key, std::move(after));
 }
 
-json::Value FakeObjects::Write(FakeTable& table, const Key& key, json::Value after) {
+Stored FakeObjects::Write(FakeTable& table, const Key& key, json::Value after) {
   Meta(after)["resourceVersion"] = std::to_string(++version_);
-  const auto at = table.objects.find(key);
-  HistoryRecord record{version_, nullptr, std::make_shared<json::Value>(after), nullptr};
-  if (at != table.objects.end()) record.before = std::make_shared<json::Value>(std::move(at->second));
-  Remember(table, std::move(record));
-  table.objects[key] = after;
+  auto written = std::make_shared<const json::Value>(std::move(after));
+  Stored& present = table.objects[key];
+  Remember(table, {version_, std::exchange(present, written), written, nullptr});
   if (on_change) on_change(table);
-  return after;
+  return written;
 }
 
 void FakeObjects::Remove(FakeTable& table, const Key& key) {
   const auto at = table.objects.find(key);
-  json::Value last = at->second;
+  json::Value last = *at->second;
   Meta(last)["resourceVersion"] = std::to_string(++version_);
-  HistoryRecord record{version_, std::make_shared<json::Value>(std::move(at->second)), nullptr,
-                       std::make_shared<json::Value>(std::move(last))};
-  Remember(table, std::move(record));
+  Remember(table, {version_, at->second, nullptr, std::make_shared<const json::Value>(std::move(last))});
   table.objects.erase(at);
   if (on_change) on_change(table);
   CollectLater();
@@ -311,10 +340,10 @@ void FakeObjects::Remove(FakeTable& table, const Key& key) {
 
 // --- Deleting --------------------------------------------------------------------------------------------------------
 
-Answered<std::optional<json::Value>> FakeObjects::Delete(FakeTable& table, const Key& key, const Deletion& deletion) {
+Answered<Stored> FakeObjects::Delete(FakeTable& table, const Key& key, const Deletion& deletion) {
   const auto at = table.objects.find(key);
   if (at == table.objects.end()) return NotFound(table, key);
-  const json::Value& live = at->second;
+  const json::Value& live = *at->second;
   const std::string uid(FindText(live, {"metadata", "uid"}));
   const std::string version(FindText(live, {"metadata", "resourceVersion"}));
   if (!deletion.uid.empty() && deletion.uid != uid) {
@@ -336,14 +365,14 @@ Answered<std::optional<json::Value>> FakeObjects::Delete(FakeTable& table, const
   const bool ends_later = HasFinalizers(live) || foreground || grace > Duration(0) || table.resource == kNamespaces;
   if (!ends_later) {
     Remove(table, key);
-    return std::nullopt;
+    return nullptr;
   }
   if (!Terminating(live)) BeginDeletion(table, key, grace, foreground ? std::string(kForeground) : "");
   return table.objects.at(key);
 }
 
 void FakeObjects::BeginDeletion(FakeTable& table, const Key& key, Duration grace, const std::string& finalizer) {
-  json::Value after = table.objects.at(key);
+  json::Value after = *table.objects.at(key);
   object& meta = Meta(after);
   meta["deletionTimestamp"] = FormatRfc3339(clock_.now() + grace);
   meta["deletionGracePeriodSeconds"] = grace / 1s;
@@ -360,15 +389,15 @@ void FakeObjects::BeginDeletion(FakeTable& table, const Key& key, Duration grace
 }
 
 void FakeObjects::StopPodLater(FakeTable& table, const Key& key) {
-  const json::Value& pod = table.objects.at(key);
+  const json::Value& pod = *table.objects.at(key);
   const Duration grace = std::chrono::seconds(Number(json::Find(pod, {"metadata", "deletionGracePeriodSeconds"}), 0));
   const auto after = pod_stops_after ? pod_stops_after(pod) : std::optional(std::min<Duration>(1s, grace));
   if (!after) return;
   clock_.schedule(*after, [this, &table, key, uid = std::string(FindText(pod, {"metadata", "uid"}))] {
     const auto at = table.objects.find(key);
-    if (at == table.objects.end() || FindText(at->second, {"metadata", "uid"}) != uid) return;
-    if (!HasFinalizers(at->second)) return Remove(table, key);
-    json::Value stopped = at->second;
+    if (at == table.objects.end() || FindText(*at->second, {"metadata", "uid"}) != uid) return;
+    if (!HasFinalizers(*at->second)) return Remove(table, key);
+    json::Value stopped = *at->second;
     Meta(stopped)["deletionGracePeriodSeconds"] = 0;
     Write(table, key, std::move(stopped));
   });
@@ -378,10 +407,10 @@ void FakeObjects::Orphan(const std::string& owner_uid) {
   for (auto& [name, table] : tables_) {
     std::vector<Key> dependents;
     for (const auto& [key, value] : table.objects) {
-      if (Contains(OwnerUids(value), owner_uid)) dependents.push_back(key);
+      if (Contains(OwnerUids(*value), owner_uid)) dependents.push_back(key);
     }
     for (const Key& key : dependents) {
-      json::Value after = table.objects.at(key);
+      json::Value after = *table.objects.at(key);
       EraseIf(Meta(after)["ownerReferences"], [&](const json::Value& r) { return FindText(r, {"uid"}) == owner_uid; });
       DropEmptyLists(after);
       Write(table, key, std::move(after));
@@ -412,7 +441,7 @@ void FakeObjects::Collect() {
 std::vector<std::string> FakeObjects::Uids() const {
   std::vector<std::string> uids;
   for (const auto& [name, table] : tables_) {
-    for (const auto& [key, value] : table.objects) uids.emplace_back(FindText(value, {"metadata", "uid"}));
+    for (const auto& [key, value] : table.objects) uids.emplace_back(FindText(*value, {"metadata", "uid"}));
   }
   std::ranges::sort(uids);
   return uids;
@@ -422,9 +451,9 @@ std::vector<std::string> FakeObjects::Uids() const {
 bool FakeObjects::CollectOrphaned(FakeTable& table, const std::vector<std::string>& alive) {
   std::vector<Key> orphans;
   for (const auto& [key, value] : table.objects) {
-    const auto owners = OwnerUids(value);
+    const auto owners = OwnerUids(*value);
     const auto lives = [&](const std::string& uid) { return std::ranges::binary_search(alive, uid); };
-    if (!owners.empty() && std::ranges::none_of(owners, lives) && !Terminating(value)) orphans.push_back(key);
+    if (!owners.empty() && std::ranges::none_of(owners, lives) && !Terminating(*value)) orphans.push_back(key);
   }
   for (const Key& key : orphans) Delete(table, key, {});
   return !orphans.empty();
@@ -434,22 +463,22 @@ bool FakeObjects::CollectOrphaned(FakeTable& table, const std::vector<std::strin
 bool FakeObjects::EndForeground(FakeTable& table) {
   std::vector<Key> owners;
   for (const auto& [key, value] : table.objects) {
-    const json::Value* finalizers = json::Find(value, {"metadata", "finalizers"});
-    if (Terminating(value) && finalizers && finalizers->is_array() &&
+    const json::Value* finalizers = json::Find(*value, {"metadata", "finalizers"});
+    if (Terminating(*value) && finalizers && finalizers->is_array() &&
         Contains(finalizers->get_array(), json::Value(kForeground))) {
       owners.push_back(key);
     }
   }
   bool changed = false;
   for (const Key& owner : owners) {
-    const std::string uid(FindText(table.objects.at(owner), {"metadata", "uid"}));
+    const std::string uid(FindText(*table.objects.at(owner), {"metadata", "uid"}));
     size_t dependents = 0;
     for (auto& [name, other] : tables_) {
       std::vector<Key> doomed;
       for (const auto& [key, value] : other.objects) {
-        if (!Contains(OwnerUids(value), uid)) continue;
+        if (!Contains(OwnerUids(*value), uid)) continue;
         ++dependents;
-        if (!Terminating(value)) doomed.push_back(key);
+        if (!Terminating(*value)) doomed.push_back(key);
       }
       for (const Key& key : doomed) Delete(other, key, {{}, {}, "Foreground", {}});
       changed |= !doomed.empty();
@@ -470,7 +499,7 @@ bool FakeObjects::EmptyNamespaces() {
   FakeTable& namespaces = Table(kNamespaces);
   std::vector<Key> ending;
   for (const auto& [key, value] : namespaces.objects) {
-    if (Terminating(value) && !HasFinalizers(value)) ending.push_back(key);
+    if (Terminating(*value) && !HasFinalizers(*value)) ending.push_back(key);
   }
   bool changed = false;
   for (const Key& key : ending) {
@@ -481,7 +510,7 @@ bool FakeObjects::EmptyNamespaces() {
         if (inner.ns == key.name) left++, inside.push_back(inner);
       }
       for (const Key& inner : inside) {
-        if (Terminating(table.objects.at(inner))) continue;
+        if (Terminating(*table.objects.at(inner))) continue;
         Delete(table, inner, {});
         changed = true;
       }

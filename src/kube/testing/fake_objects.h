@@ -36,18 +36,21 @@ struct Refusal {
 template <class T>
 using Answered = std::expected<T, Refusal>;
 
+// One version of one object: in its table, in the history and in answers it is the same one.
+using Stored = std::shared_ptr<const json::Value>;
+
 // One thing that happened to one object, as watches tell it.
 struct HistoryRecord {
   uint64_t version;
-  std::shared_ptr<const json::Value> before;  // null: it was created
-  std::shared_ptr<const json::Value> after;   // null: it is gone
-  std::shared_ptr<const json::Value> last;    // when gone: as it was, with the version of its end
+  Stored before;  // null: it was created
+  Stored after;   // null: it is gone
+  Stored last;    // when gone: as it was, with the version of its end
 };
 
 struct FakeTable {
   Resource resource;
   bool has_status;  // has a status subresource
-  std::map<Key, json::Value> objects;
+  std::map<Key, Stored> objects;
   std::deque<HistoryRecord> history;
   uint64_t compacted = 0;  // history begins behind this version
 };
@@ -79,17 +82,16 @@ class FakeObjects {
   // --- Writes --------------------------------------------------------------------------------------------------------
   // All return the object as it is afterwards. A write that changes nothing keeps its resourceVersion.
 
-  Answered<json::Value> Create(FakeTable& table, std::string_view ns, json::Value object, const FieldManager& manager);
+  Answered<Stored> Create(FakeTable& table, std::string_view ns, json::Value object, const FieldManager& manager);
 
   // Puts what `change` makes of the object in its place, restricted to what `subresource` may touch.
   using Edit = std::function<Answered<json::Value>(const json::Value& live)>;
-  Answered<json::Value> Update(FakeTable& table, const Key& key, const FieldManager& manager, const Edit& change);
+  Answered<Stored> Update(FakeTable& table, const Key& key, const FieldManager& manager, const Edit& change);
 
-  Answered<json::Value> Apply(FakeTable& table, const Key& key, json::Value config, const FieldManager& manager,
-                              bool force);
+  Answered<Stored> Apply(FakeTable& table, const Key& key, json::Value config, const FieldManager& manager, bool force);
 
-  // The object while it ends; nullopt when it is gone at once.
-  Answered<std::optional<json::Value>> Delete(FakeTable& table, const Key& key, const Deletion& deletion);
+  // The object while it ends; null when it is gone at once.
+  Answered<Stored> Delete(FakeTable& table, const Key& key, const Deletion& deletion);
 
   // --- The rest of the world -----------------------------------------------------------------------------------------
 
@@ -109,17 +111,17 @@ class FakeObjects {
   // The present objects, and etcd put back to them: versions go on from there, and history before it is lost.
   struct Backup {
     uint64_t version;
-    std::map<std::string, std::map<Key, json::Value>> objects;  // by table
+    std::map<std::string, std::map<Key, Stored>> objects;  // by table
   };
   Backup MakeBackup() const;
   void Restore(const Backup& backup);
 
  private:
-  Answered<json::Value> Commit(FakeTable& table, const Key& key, json::Value after, const FieldManager& manager,
-                               std::optional<Owners> applied);
+  Answered<Stored> Commit(FakeTable& table, const Key& key, json::Value after, const FieldManager& manager,
+                          std::optional<Owners> applied);
   void FillIn(const FakeTable& table, const Key& key, json::Value& value);
   void Remember(FakeTable& table, HistoryRecord record);
-  json::Value Write(FakeTable& table, const Key& key, json::Value after);
+  Stored Write(FakeTable& table, const Key& key, json::Value after);
   void Remove(FakeTable& table, const Key& key);
   void BeginDeletion(FakeTable& table, const Key& key, Duration grace, const std::string& finalizer);
   void StopPodLater(FakeTable& table, const Key& key);

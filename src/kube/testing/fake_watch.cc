@@ -83,7 +83,7 @@ void FakeWatch::Pull() {
 void FakeWatch::PullInitial() {
   request_.initial = false;
   for (const auto& [key, value] : request_.table->objects) {
-    if (Selects(request_, value)) Say("ADDED", value);
+    if (Selects(request_, *value)) out_ += Told("ADDED", *value);
   }
   position_ = server_->objects_.version();
   out_ += BookmarkText(position_, true);
@@ -124,11 +124,11 @@ std::string FakeWatch::EventText(const HistoryRecord& record) const {
   const bool is = record.after && Selects(request_, *record.after);
   if (!was && !is) return {};
   // What leaves the selection is told as deleted, as it was, with the version of its leaving.
-  json::Value value = is ? *record.after : record.last ? *record.last : *record.before;
-  json::MakeObject(value, {"metadata"})["resourceVersion"] = std::to_string(record.version);
-  if (request_.metadata_only) value = MetadataOnly(value);
-  const object event{{"type", !was ? "ADDED" : is ? "MODIFIED" : "DELETED"}, {"object", std::move(value)}};
-  return json::Serialize(event) + "\n";
+  if (is) return Told(was ? "MODIFIED" : "ADDED", *record.after);
+  if (record.last) return Told("DELETED", *record.last);
+  json::Value left = *record.before;
+  json::MakeObject(left, {"metadata"})["resourceVersion"] = std::to_string(record.version);
+  return Told("DELETED", left);
 }
 
 std::string FakeWatch::BookmarkText(uint64_t version, bool initial_end) const {
@@ -142,9 +142,9 @@ std::string FakeWatch::BookmarkText(uint64_t version, bool initial_end) const {
   return json::Serialize(event) + "\n";
 }
 
-void FakeWatch::Say(std::string_view type, const json::Value& value) {
-  const object event{{"type", type}, {"object", request_.metadata_only ? MetadataOnly(value) : value}};
-  out_ += json::Serialize(event) + "\n";
+std::string FakeWatch::Told(std::string_view type, const json::Value& value) const {
+  return R"({"type":")" + std::string(type) + R"(","object":)" +
+         (request_.metadata_only ? json::Serialize(MetadataOnly(value)) : json::Serialize(value)) + "}\n";
 }
 
 }  // namespace capstan::kube::testing

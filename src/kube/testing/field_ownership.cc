@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <vector>
 
 namespace capstan::kube::testing {
 namespace {
@@ -10,12 +11,35 @@ namespace {
 using boost::json::array;
 using boost::json::object;
 
+constexpr char kEnd = 0x1f;  // of an element
+
+std::string_view TakeElement(std::string_view& path) {
+  const size_t end = path.find(kEnd);
+  const std::string_view element = path.substr(0, end);
+  path.remove_prefix(end + 1);
+  return element;
+}
+
+// Makes a path one element longer for as long as it lives.
+class Longer {
+ public:
+  Longer(FieldPath& path, std::string_view prefix, std::string_view element) : path_(path), size_(path.size()) {
+    path_.append(prefix).append(element).push_back(kEnd);
+  }
+  ~Longer() { path_.resize(size_); }
+  Longer(const Longer&) = delete;
+
+ private:
+  FieldPath& path_;
+  size_t size_;
+};
+
 struct ListKeys {
   std::string_view list;
   std::vector<std::string_view> keys;
 };
 
-// The first row whose first key the items have.
+// The first row whose first key the items have. Keys in alphabetical order.
 const std::vector<ListKeys>& KnownLists() {
   static const std::vector<ListKeys> lists = {
       {"containers", {"name"}},
@@ -52,14 +76,14 @@ bool IsSet(std::string_view list) { return list == "finalizers"; }
 
 // "k:{...}" of one item. protocol has a default that keys are compared with.
 std::string KeyElement(const object& item, const std::vector<std::string_view>& keys) {
-  object key;
+  std::string element = "k:";
   for (const std::string_view name : keys) {
-    if (const auto* value = item.if_contains(name))
-      key[name] = *value;
-    else if (name == "protocol")
-      key[name] = "TCP";
+    const json::Value* value = item.if_contains(name);
+    if (!value && name != "protocol") continue;
+    element.append(element.size() > 2 ? ",\"" : "{\"").append(name).append("\":");
+    element += value ? json::SerializeCanonical(*value) : "\"TCP\"";
   }
-  return "k:" + json::SerializeCanonical(key);
+  return element + "}";
 }
 
 std::string SetElement(const json::Value& item) { return "v:" + json::SerializeCanonical(item); }
@@ -73,12 +97,11 @@ void CollectList(const array& items, std::string_view field, FieldPath& path, Fi
     return;
   }
   for (const json::Value& item : items) {
-    path.push_back(keys ? KeyElement(item.get_object(), *keys) : SetElement(item));
+    const Longer below(path, "", keys ? KeyElement(item.get_object(), *keys) : SetElement(item));
     if (keys)
       Collect(item, {}, path, out);
     else
       out.insert(path);
-    path.pop_back();
   }
 }
 
@@ -90,13 +113,41 @@ void Collect(const json::Value& value, std::string_view field, FieldPath& path, 
   }
   for (const auto& [key, member] : value.get_object()) {
     if (member.is_null()) continue;
-    path.push_back("f:" + std::string(key));
+    const Longer below(path, "f:", key);
     Collect(member, key, path, out);
-    path.pop_back();
   }
 }
 
-bool IsIdentity(const FieldPath& path) {
+// The fields of two objects but for those below what is equal in both: those of `before` into `had`, those of `after`
+// into `has`.
+void CollectDifferent(const json::Value& before, const json::Value& after, std::string_view field, FieldPath& path,
+                      FieldSet& had, FieldSet& has) {
+  const object* old = before.if_object();
+  const object* now = after.if_object();
+  if (!old || !now || old->empty() || now->empty()) {
+    Collect(before, field, path, had);
+    Collect(after, field, path, has);
+    return;
+  }
+  for (const auto& [key, member] : *old) {
+    const json::Value* other = now->if_contains(key);
+    if (other && Same(*other, member)) continue;
+    const Longer below(path, "f:", key);
+    if (other && !other->is_null() && !member.is_null())
+      CollectDifferent(member, *other, key, path, had, has);
+    else if (!member.is_null())
+      Collect(member, key, path, had);
+    else if (other)
+      Collect(*other, key, path, has);
+  }
+  for (const auto& [key, member] : *now) {
+    if (member.is_null() || old->contains(key)) continue;
+    const Longer below(path, "f:", key);
+    Collect(member, key, path, has);
+  }
+}
+
+bool IsIdentity(std::string_view path) {
   static constexpr std::array<std::string_view, 2> kTop = {"f:apiVersion", "f:kind"};
   static constexpr std::array<std::string_view, 10> kMetadata = {"f:name",
                                                                  "f:namespace",
@@ -108,8 +159,9 @@ bool IsIdentity(const FieldPath& path) {
                                                                  "f:deletionGracePeriodSeconds",
                                                                  "f:managedFields",
                                                                  "f:selfLink"};
-  if (std::ranges::find(kTop, path[0]) != kTop.end()) return true;
-  return path[0] == "f:metadata" && (path.size() < 2 || std::ranges::find(kMetadata, path[1]) != kMetadata.end());
+  const std::string_view top = TakeElement(path);
+  if (std::ranges::find(kTop, top) != kTop.end()) return true;
+  return top == "f:metadata" && (path.empty() || std::ranges::find(kMetadata, TakeElement(path)) != kMetadata.end());
 }
 
 // --- Merging ---------------------------------------------------------------------------------------------------------
@@ -152,9 +204,9 @@ void Merge(json::Value& live, const json::Value& config, std::string_view field)
 }
 
 // Where one step from `at` leads, or nullptr. `list` is the name of the field that `at` stands in.
-json::Value* Step(json::Value& at, const std::string& element, std::string_view list) {
+json::Value* Step(json::Value& at, std::string_view element, std::string_view list) {
   if (element.starts_with("f:")) {
-    return at.is_object() ? at.get_object().if_contains(std::string_view(element).substr(2)) : nullptr;
+    return at.is_object() ? at.get_object().if_contains(element.substr(2)) : nullptr;
   }
   if (!at.is_array()) return nullptr;
   array& items = at.get_array();
@@ -165,39 +217,39 @@ json::Value* Step(json::Value& at, const std::string& element, std::string_view 
   return item == items.end() ? nullptr : &*item;
 }
 
-// All values on the way, the root first; shorter than the path when something is missing.
-std::vector<json::Value*> Way(json::Value& root, const FieldPath& path) {
-  std::vector<json::Value*> way{&root};
-  std::string_view list;
-  for (const std::string& element : path) {
-    json::Value* next = Step(*way.back(), element, list);
-    if (!next) break;
-    way.push_back(next);
-    if (element.starts_with("f:")) list = std::string_view(element).substr(2);
+// Where `path` leads, or nullptr. Tells `on_way` each value that a step begins from, and the step.
+json::Value* At(json::Value& root, std::string_view path, auto on_way) {
+  json::Value* at = &root;
+  for (std::string_view list; at && !path.empty();) {
+    const std::string_view element = TakeElement(path);
+    on_way(*at, element);
+    at = Step(*at, element, list);
+    if (element.starts_with("f:")) list = element.substr(2);
   }
-  return way;
+  return at;
 }
 
-// Where `path` leads, or nullptr.
-const json::Value* At(const json::Value& root, const FieldPath& path) {
-  const auto way = Way(const_cast<json::Value&>(root), path);
-  return way.size() == path.size() + 1 ? way.back() : nullptr;
+const json::Value* At(const json::Value& root, std::string_view path) {
+  return At(const_cast<json::Value&>(root), path, [](auto&&...) {});
 }
 
 // Removes the field, and what becomes empty by that.
-void Remove(json::Value& root, const FieldPath& path) {
-  const std::vector<json::Value*> way = Way(root, path);
-  if (way.size() != path.size() + 1) return;
-  for (size_t i = path.size(); i-- > 0;) {
-    json::Value& parent = *way[i];
-    if (parent.is_object()) {
-      parent.get_object().erase(std::string_view(path[i]).substr(2));
-      if (!parent.get_object().empty()) return;
+void Remove(json::Value& root, std::string_view path) {
+  std::vector<std::pair<json::Value*, std::string_view>> way;
+  const json::Value* field =
+      At(root, path, [&](json::Value& from, std::string_view element) { way.emplace_back(&from, element); });
+  if (!field) return;
+  for (; !way.empty(); way.pop_back()) {
+    const auto [parent, element] = way.back();
+    if (parent->is_object()) {
+      parent->get_object().erase(element.substr(2));
+      if (!parent->get_object().empty()) return;
     } else {
-      array& items = parent.get_array();
-      items.erase(items.begin() + (way[i + 1] - items.data()));
+      array& items = parent->get_array();
+      items.erase(items.begin() + (field - items.data()));
       if (!items.empty()) return;
     }
+    field = parent;
   }
 }
 
@@ -207,7 +259,7 @@ bool OwnedByAny(const Owners& owners, const FieldPath& path) {
 
 std::string ConflictText(const FieldPath& path, const FieldManager& owner) {
   std::string text = "conflict with \"" + owner.name + "\": ";
-  for (const std::string& element : path) text += "." + element.substr(2);
+  for (std::string_view rest = path; !rest.empty();) text.append(".").append(TakeElement(rest).substr(2));
   return text;
 }
 
@@ -235,8 +287,8 @@ json::Value Nested(const FieldSet& fields) {
   json::Value root = object();
   for (const FieldPath& path : fields) {
     object* at = &root.get_object();
-    for (const std::string& element : path) {
-      json::Value& next = (*at)[element];
+    for (std::string_view rest = path; !rest.empty();) {
+      json::Value& next = (*at)[TakeElement(rest)];
       if (!next.is_object()) next = object();
       at = &next.get_object();
     }
@@ -248,13 +300,28 @@ void Flatten(const object& nested, FieldPath& path, FieldSet& out) {
   if (nested.empty() && !path.empty()) out.insert(path);
   for (const auto& [element, below] : nested) {
     if (element == "." || !below.is_object()) continue;
-    path.emplace_back(element);
+    const Longer inner(path, "", element);
     Flatten(below.get_object(), path, out);
-    path.pop_back();
   }
 }
 
 }  // namespace
+
+// In equal objects the members nearly always stand in the same order.
+bool Same(const json::Value& a, const json::Value& b) {
+  if (a.is_object() && b.is_object()) {
+    const object &left = a.get_object(), &right = b.get_object();
+    return left.size() == right.size() &&
+           std::ranges::all_of(left, [&, at = right.begin()](const auto& member) mutable {
+             const auto& beside = *at++;
+             if (beside.key() == member.key()) return Same(beside.value(), member.value());
+             const json::Value* other = right.if_contains(member.key());
+             return other && Same(*other, member.value());
+           });
+  }
+  if (a.is_array() && b.is_array()) return std::ranges::equal(a.get_array(), b.get_array(), Same);
+  return a == b;
+}
 
 FieldSet FieldsOf(const json::Value& object) {
   FieldSet fields;
@@ -280,19 +347,21 @@ Result<json::Value> ApplyFields(const json::Value& live, const json::Value& conf
   for (const FieldPath& path : dropped) {
     if (!OwnedByAny(owners, path)) Remove(merged, path);
   }
-  if (dropped != wanted || merged != live) owned.time = time;
+  if (dropped != wanted || !Same(merged, live)) owned.time = time;
   DropEmpty(owners);
   return merged;
 }
 
 void RecordUpdate(const json::Value& before, const json::Value& after, const FieldManager& manager,
                   const std::string& time, Owners& owners) {
-  const FieldSet had = FieldsOf(before);
-  const FieldSet has = FieldsOf(after);
-  FieldSet changed;
+  FieldSet had, has, changed;
+  FieldPath root;
+  CollectDifferent(before, after, {}, root, had, has);
+  for (FieldSet* fields : {&had, &has})
+    std::erase_if(*fields, [](const FieldPath& field) { return field.empty() || IsIdentity(field); });
   for (const FieldPath& path : has) {
     const json::Value* old = At(before, path);
-    if (!old || *old != *At(after, path)) changed.insert(path);
+    if (!old || !Same(*old, *At(after, path))) changed.insert(path);
   }
   for (auto& [owner, owned] : owners) {
     std::erase_if(owned.fields, [&](const FieldPath& path) {

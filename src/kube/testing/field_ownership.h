@@ -1,6 +1,7 @@
 // Who owns which field of an object, as server-side apply keeps it: enough of it for a modelled API server.
 //
-// A field is a path of managedFields elements: "f:spec", "k:{\"name\":\"slurmd\"}", "v:\"finalizer\"". Lists
+// A field is a path of managedFields elements: "f:spec", "k:{\"name\":\"slurmd\"}", "v:\"finalizer\"", each with a
+// unit separator (0x1f) behind it, which sorts paths by their elements. Lists
 // whose items Kubernetes tells apart by a key (containers, ports, conditions, ...) are merged by it,
 // finalizers are a set, every other list is one value. Defaults, and the schemas of custom resources, are not
 // modelled.
@@ -11,14 +12,13 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 #include "json/value.h"
 
 namespace capstan::kube::testing {
 
-using FieldPath = std::vector<std::string>;
+using FieldPath = std::string;
 using FieldSet = std::set<FieldPath>;
 
 struct FieldManager {
@@ -33,6 +33,9 @@ struct OwnedFields {
   std::string time;  // RFC 3339, of the last change
 };
 using Owners = std::map<FieldManager, OwnedFields>;
+
+// Equality of values, whatever the order of members.
+bool Same(const json::Value& a, const json::Value& b);
 
 // Every field of `object` that somebody can own: no identity, no times, no managedFields.
 FieldSet FieldsOf(const json::Value& object);

@@ -204,10 +204,15 @@ async::Task<Result<net::Response>> FakeSlurmrestd::Serve(net::Request request, F
   co_return response;
 }
 
-bool FakeSlurmrestd::Accepts(const net::Request& request) const {
+bool FakeSlurmrestd::Accepts(const net::Request& request) {
   if (key_.empty()) return true;
-  const auto claims = ReadToken(Secret(std::string(net::Find(request.headers, "X-SLURM-USER-TOKEN"))), key_);
-  return claims && claims->expires_at > slurm_.loop().WallNow() && claims->issued_at <= slurm_.loop().WallNow();
+  if (const std::string_view token = net::Find(request.headers, "X-SLURM-USER-TOKEN"); token != token_) {
+    const auto claims = ReadToken(Secret(std::string(token)), key_);
+    if (!claims) return false;
+    token_ = token;
+    claims_ = *claims;
+  }
+  return claims_.expires_at > slurm_.loop().WallNow() && claims_.issued_at <= slurm_.loop().WallNow();
 }
 
 net::Response FakeSlurmrestd::Answer(const net::Request& request) {

@@ -12,6 +12,7 @@
 
 #include "base/secret.h"
 #include "net/http.h"
+#include "slurm/jwt.h"
 #include "slurm/testing/fake_slurm.h"
 
 namespace capstan::slurm::testing {
@@ -50,7 +51,10 @@ class FakeSlurmrestd final : public net::Transport {
   void SetLatency(Duration latency) { options_.latency = latency; }
 
   // Tokens must be signed with this key and not expired; before the first call any token will do.
-  void SetKey(Secret key) { key_ = std::move(key); }
+  void SetKey(Secret key) {
+    key_ = std::move(key);
+    token_.clear();
+  }
 
   // Requests that would change something, in the order they came, whatever became of them.
   struct Write {
@@ -85,13 +89,15 @@ class FakeSlurmrestd final : public net::Transport {
   net::Response DeleteNode(const std::string& name);
   net::Response Life() const;
   net::Response Statistics() const;
-  bool Accepts(const net::Request& request) const;
+  bool Accepts(const net::Request& request);
   Duration LatencyOf(const net::Request& request) const;
 
   FakeSlurm& slurm_;
   Options options_;
   Fate fate_;
   Secret key_;
+  std::string token_;  // the last that the key has signed, and what it says
+  TokenClaims claims_;
   std::vector<Write> writes_;
   std::map<std::string, size_t> asked_;
   size_t requests_ = 0, in_flight_ = 0, max_in_flight_ = 0;
