@@ -30,6 +30,8 @@ class TlsContext {
   // A connection's own state on the non-blocking socket `fd`, ready for the client's handshake with
   // `server_name` (a host name or an address). The caller frees it with SSL_free, before it closes fd.
   SSL* NewClient(int fd, const std::string& server_name) const;
+  // The same inside the TLS connection `outer`, which must live until the result is freed.
+  SSL* NewClientInside(SSL* outer, const std::string& server_name) const;
   // The same for the server's handshake.
   SSL* NewServer(int fd) const;
   // The same inside the TLS connection `outer`, which must live until the result is freed.
