@@ -3,7 +3,8 @@
 //   AdmissionAnswer NameIsShort(const AdmissionRequest& request) {
 //     return request.name.size() < 20 ? Allow() : Deny("the name must be shorter than 20 characters");
 //   }
-//   net::HttpServer::Start({.port = 9443, .max_body_bytes = kAdmissionBodyBytes, .identity = identity},
+//   net::HttpServer::Start({.port = 9443, .max_connections = kAdmissionConnections,
+//                           .max_body_bytes = kAdmissionBodyBytes, .identity = identity},
 //                          {{"/validate-names", ServeAdmission("names.example.com", NameIsShort, &metrics)}});
 //
 // A handler is a pure function. It runs on the server's thread, so it reads only what is immutable or atomic
@@ -35,6 +36,9 @@ namespace capstan::kube {
 
 // What the API server takes for object and oldObject (3 MiB each), and the rest of a review.
 inline constexpr size_t kAdmissionBodyBytes = size_t{7} << 20;
+
+// Over HTTP/1.1 an API server opens a connection for each call that is going on, and keeps up to 25 of them.
+inline constexpr size_t kAdmissionConnections = 1024;
 
 struct AdmissionKind {
   std::string group, version, kind;

@@ -8,6 +8,8 @@
 #include "json/codec.h"
 #include "json/patch_diff.h"
 #include "kube/testing/json_patch.h"
+#include "net/client.h"
+#include "net/testing/run.h"
 
 namespace capstan::kube {
 namespace {
@@ -153,6 +155,28 @@ TEST(Admission, CountsVerdicts) {
   EXPECT_THAT(text, HasSubstr(name + "\"denied\"} 1\n"));
   EXPECT_THAT(text, HasSubstr(name + "\"malformed\"} 1\n"));
   EXPECT_THAT(text, HasSubstr(name + "\"failed\"} 0\n"));
+}
+
+TEST(Admission, TakesReviewsAsLargeAsTheApiServerSends) {
+  const auto answer = [](const AdmissionRequest& request) -> Result<AdmissionAnswer> {
+    AdmissionAnswer sizes = Allow();
+    sizes.warnings = {std::to_string(request.object.text.size()), std::to_string(request.old_object.text.size())};
+    return sizes;
+  };
+  const auto server = *net::HttpServer::Start({.address = "127.0.0.1", .max_body_bytes = kAdmissionBodyBytes},
+                                              {{"/x", ServeAdmission("test.example.com", answer, nullptr)}});
+  async::RealLoop loop;
+  net::HttpClient client(loop, {.server = {net::Endpoint::Scheme::kHttp, "127.0.0.1", server->port(), ""}});
+  const auto ask = [&](size_t size) {
+    const std::string object = R"({"data":")" + std::string(size - 11, 'x') + "\"}";
+    return *net::testing::RunTask(
+        loop, client.Send(Post(R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"1",)"
+                               R"("object":)" +
+                               object + R"(,"oldObject":)" + object + "}}"),
+                          loop.After(20s)));
+  };
+  EXPECT_THAT(ask(3 << 20).body, HasSubstr(R"("warnings":["3145728","3145728"])"));
+  EXPECT_EQ(ask(4 << 20).status, 413);
 }
 
 // --- The patches that answers carry, run as the API server runs them ------------------------------------------------

@@ -100,7 +100,9 @@ struct HttpServer::Service {
   async::Task<bool> Handshake(Socket& socket);
   async::Task<void> ServeRequests(Socket& socket, bool& busy);
   async::Task<void> Refuse(Socket& socket, Response refusal);
-  async::Task<Result<void>> ReadRequest(Socket& socket, MessageParser& parser, std::string& received, bool& busy);
+  struct Share;
+  async::Task<Result<void>> ReadRequest(Socket& socket, MessageParser& parser, std::string& received, bool& busy,
+                                        Share& share);
   async::Task<bool> Answer(Socket& socket, MessageParser& parser, async::Deadline deadline);
   async::Task<void> Drain();
   Response Handle(MessageParser& parser, std::string_view path) const;
@@ -121,12 +123,28 @@ struct HttpServer::Service {
   async::TaskGroup group;
   async::Event changed;  // a connection ended, or the server is to stop
   std::list<Live> live;
+  size_t received_bytes = 0;  // of all requests that are being received
   bool stopping = false;
   Tick warned{};
   Gauge* connections = nullptr;  // these two: null without metrics
   Counter* failed_handshakes = nullptr;
   std::atomic<bool> retiring{false};  // this one is any thread's
   std::thread thread;
+};
+
+// What one request has of `received_bytes`.
+struct HttpServer::Service::Share {
+  explicit Share(Service& of) : service(of) {}
+  ~Share() { Set(0); }
+  void Set(size_t now) {
+    service.received_bytes += now - bytes;
+    bytes = now;
+  }
+  bool TooMuch() const {
+    return service.received_bytes > service.options.max_received_bytes && service.received_bytes > bytes;
+  }
+  Service& service;
+  size_t bytes = 0;
 };
 
 void HttpServer::Service::Stop() {
@@ -210,11 +228,14 @@ async::Task<void> HttpServer::Service::ServeRequests(Socket& socket, bool& busy)
   std::string received;
   while (!stopping) {
     MessageParser parser(MessageParser::Kind::kRequest, {options.max_header_bytes, options.max_body_bytes});
-    const Result<void> read = co_await ReadRequest(socket, parser, received, busy);
+    Share share(*this);
+    const Result<void> read = co_await ReadRequest(socket, parser, received, busy, share);
     const async::Deadline deadline = loop.After(options.request_limit);
     if (!read) {
-      if (read.error().code() == Code::kInvalid)
-        co_await Refuse(socket, Refusal(parser.refusal(), read.error().message()));
+      const Code code = read.error().code();
+      share.Set(0);
+      if (code == Code::kInvalid || code == Code::kThrottled)
+        co_await Refuse(socket, Refusal(code == Code::kInvalid ? parser.refusal() : 503, read.error().message()));
       co_return;
     }
     const bool keep = co_await Answer(socket, parser, deadline);
@@ -240,12 +261,14 @@ async::Task<void> HttpServer::Service::Refuse(Socket& socket, Response refusal) 
 
 // Waits for a request as long as a connection may idle, and for the rest of it as long as a request may take.
 async::Task<Result<void>> HttpServer::Service::ReadRequest(Socket& socket, MessageParser& parser, std::string& received,
-                                                           bool& busy) {
+                                                           bool& busy, Share& share) {
   async::Deadline deadline = loop.After(options.idle_limit);
   while (true) {
     if (!received.empty()) {
       if (!std::exchange(busy, true)) deadline = loop.After(options.request_limit);
       CAPSTAN_CO_CHECK_OK(parser.Feed(received));
+      share.Set(received.size() + parser.body().size());
+      if (share.TooMuch()) co_return Fail(Code::kThrottled, "too many requests are being received already");
     }
     if (parser.done()) co_return Result<void>();
     const Result<size_t> got = co_await socket.Read(received, deadline);

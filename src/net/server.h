@@ -1,11 +1,12 @@
 // A small HTTP/1.1 server on a thread of its own: health, readiness, metrics, webhooks.
 //
 // Handlers run on the server's thread and read only what is immutable or atomic, so that a busy main loop
-// still answers its probes. Everything is bounded: connections, header, body, time for each request.
+// still answers its probes. Everything is bounded: connections, header, body, all requests together, time for
+// each request.
 //
 // With an identity it speaks TLS 1.2 or newer and nothing else; clients that offer HTTP/2 settle for HTTP/1.1.
 // What is refused before a handler sees it: 400 not HTTP, 404 unknown path, 405 method, 413 body and 431
-// header too large. A client that does not accept our certificate is logged, at most once a minute.
+// header too large, 503 too much being received already. A client that does not accept our certificate is logged, at most once a minute.
 //
 // Metrics, when there are any: capstan_http_requests_total{path,code} and
 // capstan_http_request_duration_seconds{path} (path is "other" for what is not served),
@@ -38,7 +39,8 @@ class HttpServer {
     size_t max_connections = 64;      // more wait in the kernel's queue
     size_t max_header_bytes = 16 << 10;
     size_t max_body_bytes = 64 << 10;
-    Duration request_limit = 10s;  // for a handshake; and from a request's first byte to the end of its answer
+    size_t max_received_bytes = 64 << 20;  // of all requests that are being received; one alone may be larger
+    Duration request_limit = 10s;          // for a handshake; and from a request's first byte to the end of its answer
     // Between two requests of a connection. Longer than clients keep theirs (API server: 90 s): a client does
     // not repeat a POST that meets our close on its way.
     Duration idle_limit = 2min;

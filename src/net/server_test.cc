@@ -58,6 +58,17 @@ class Raw {
   int fd_;
 };
 
+bool Listens(uint16_t port) {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool listens = connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  close(fd);
+  return listens;
+}
+
 Result<Response> Get(uint16_t port, std::string target, std::string method = "GET") {
   async::RealLoop loop;
   HttpClient client(loop, {.server = {Endpoint::Scheme::kHttp, "127.0.0.1", port, ""}});
@@ -133,6 +144,40 @@ TEST(HttpServer, StopsWhileConnectionsIdle) {
   server.reset();
   EXPECT_LT(std::chrono::steady_clock::now() - before, 1s);
   EXPECT_EQ(idle.Hear(), "");
+}
+
+TEST(HttpServer, FinishesARequestThatHasBegunBeforeItStops) {
+  auto server = Started({}, {{"/", [](const Request& request) { return TextResponse(request.body + "!"); }}});
+  const uint16_t port = server->port();
+  Raw raw(port);
+  // The second one has begun when the first is answered: they came together.
+  raw.Say("GET / HTTP/1.1\r\n\r\nPOST / HTTP/1.1\r\nContent-Length: 6\r\n\r\nfin");
+  EXPECT_THAT(raw.HearSome(), ::testing::EndsWith("!"));
+  std::thread stopping([&] { server.reset(); });
+  while (Listens(port)) std::this_thread::yield();
+  raw.Say("ish");
+  EXPECT_THAT(raw.Hear(), ::testing::AllOf(::testing::HasSubstr("Connection: close"), ::testing::EndsWith("finish!")));
+  stopping.join();
+}
+
+TEST(HttpServer, ManyHalfRequestsDoNotFillTheMemory) {
+  const auto server =
+      Started({.max_body_bytes = 100'000, .max_received_bytes = 50'000},
+              {{"/", [](const Request& request) { return TextResponse(std::to_string(request.body.size())); }}});
+  const std::string head = "POST / HTTP/1.1\r\nContent-Length: 60000\r\n\r\n";
+  Raw alone(server->port());
+  alone.Say(head + std::string(60'000, 'x'));  // larger than all may be together, but alone
+  EXPECT_THAT(alone.HearSome(), ::testing::EndsWith("60000"));
+  // With a small one in front, so that its answer says that the half one has been read.
+  const std::string small = "POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx";
+  Raw half(server->port());
+  half.Say(small + head + std::string(12'000, 'x'));
+  EXPECT_THAT(half.HearSome(), ::testing::EndsWith("1"));
+  Raw other(server->port());
+  other.Say(head + std::string(60'000, 'x'));
+  EXPECT_THAT(other.HearSome(), ::testing::StartsWith("HTTP/1.1 503 "));
+  half.Say(std::string(48'000, 'x'));
+  EXPECT_THAT(half.HearSome(), ::testing::EndsWith("60000"));
 }
 
 TEST(HttpServer, SaysWhyItCannotListen) {

@@ -158,14 +158,21 @@ TEST_F(ServingTest, CountsByPathAndStatusAndSeesFailedHandshakes) {
   EXPECT_THAT(text, HasSubstr("capstan_http_connections 0\n"));
 }
 
-// What a client of OpenSSL's own agrees on with the server: protocol by ALPN, or "" when the handshake fails.
-std::string Negotiated(uint16_t port, std::string_view offered, int newest_version) {
+int Connected(uint16_t port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const timeval limit{10, 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  return fd;
+}
+
+// What a client of OpenSSL's own agrees on with the server: protocol by ALPN, or "" when the handshake fails.
+std::string Negotiated(uint16_t port, std::string_view offered, int newest_version) {
+  const int fd = Connected(port);
   SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
   SSL_CTX_set_security_level(context, 0);  // lets it offer what is long out of use
   SSL_CTX_set_min_proto_version(context, TLS1_VERSION);
@@ -184,6 +191,15 @@ std::string Negotiated(uint16_t port, std::string_view offered, int newest_versi
   SSL_CTX_free(context);
   close(fd);
   return agreed;
+}
+
+TEST_F(ServingTest, AHandshakeThatDoesNotComeIsGivenUp) {
+  ASSERT_TRUE(identity_->Replace(MaterialOf(first_.Issue({}))));
+  auto hasty = *HttpServer::Start({.address = "127.0.0.1", .request_limit = 100ms, .identity = identity_}, {});
+  const int fd = Connected(hasty->port());
+  char byte;
+  EXPECT_EQ(recv(fd, &byte, 1, 0), 0);
+  close(fd);
 }
 
 TEST_F(ServingTest, SpeaksHttp1OverTls12OrNewerOnly) {
