@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "api/controller.h"
 #include "operator/names.h"
 #include "operator/nodeset/deletion.h"
+#include "operator/nodeset/records.h"
 #include "operator/nodeset/release.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/status.h"
@@ -61,7 +63,7 @@ class Deciding {
     for (const Worker& worker : workers_) Label(worker);
     if (spec_.ssh && *spec_.ssh->enabled) plan_.children.push_back(render::SshConfig(set_));
     CreateMissing();
-    RemoveRecords();
+    RemoveRecords(world_, set_, slurm_, workers_, created_hosts_, plan_);
     return Finished();
   }
 
@@ -105,11 +107,11 @@ class Deciding {
     for (const Worker* worker : scale_.condemned) {
       const size_t first = plan_.actions.size();
       Condemn(*worker);
-      for (size_t i = first; i < plan_.actions.size(); ++i)
-        plan_.actions[i].guards.push_back(WorkerIsOwned(PodKey(*worker), worker->pod->metadata.uid, set_.metadata.uid));
+      const auto owned = WorkerIsOwned(PodKey(*worker), worker->pod->metadata.uid, set_.metadata.uid);
+      for (Action& action : std::span(plan_.actions).subspan(first)) action.guards.insert(action.guards.begin(), owned);
     }
     for (const Worker& worker : workers_) Label(worker);
-    RemoveRecords();
+    RemoveRecords(world_, set_, slurm_, workers_, created_hosts_, plan_);
     for (const std::string& record : deletion_.records) plan_.slurm_expects.push_back(record);
   }
 
@@ -357,39 +359,8 @@ class Deciding {
                  .reason = "scale-out to " + Wanted(),
                  .after = std::move(claimed),
                  .event = {{.reason = "SuccessfulCreate", .action = "Create"}}});
-      created_hosts_.push_back(pod->host);
+      created_hosts_.insert(pod->host);
     }
-  }
-
-  // --- Records without a worker --------------------------------------------------------------------------------------
-
-  // Only what we took out of service, or nobody hears of, goes; and only while no pod, present or about to be, bears
-  // the name.
-  void RemoveRecords() {
-    if (!slurm_.heard()) return;
-    std::set<std::string_view> taken(created_hosts_.begin(), created_hosts_.end());
-    for (const Worker& worker : workers_) taken.insert(worker.host);
-    std::vector<const slurm::Node*> stray;
-    for (const slurm::Node& node : slurm_.All()) {
-      if (!taken.contains(node.name) && IsRecordOf(node, set_) && !node.state.IsBusy()) stray.push_back(&node);
-    }
-    if (stray.empty()) return;
-    const auto hosts = HostsWithPod(world_, set_, workers_);
-    for (const slurm::Node* node : stray) {
-      if (!hosts.contains(node->name)) RemoveRecord(*node);
-    }
-  }
-
-  void RemoveRecord(const slurm::Node& node) {
-    // Its slurmd went without a word, and slurmctld itself has given it up.
-    const bool lost = node.state.IsDown() && node.state.IsNotResponding() && node.reason == slurm::kReasonNotResponding;
-    if (!lost && !IsOurDrain(node) && !IsOurDown(node)) return;
-    const std::string_view prefix = lost ? slurm::kReasonNotResponding : kReasonPrefix;
-    plan_.slurm_expects.push_back(node.name);
-    plan_.Add({.effect = plan::DeleteNode(cluster_, node.name),
-               .reason = "its worker is gone",
-               .guards = {plan::NodeIsOurs(cluster_, node.name, std::string(prefix))},
-               .event = {{.reason = "SlurmNodeRemoved", .action = "Delete"}}});
   }
 
   std::string Wanted() const { return std::to_string(*spec_.replicas); }
@@ -407,7 +378,7 @@ class Deciding {
   std::vector<Worker> workers_;
   Deletion deletion_;
   Scale scale_;
-  std::vector<std::string> created_hosts_;
+  std::set<std::string, std::less<>> created_hosts_;
   std::string revision_;
   std::string render_error_;
   plan::Plan plan_;
