@@ -112,6 +112,7 @@ void Rules::Created(const std::string& pod) {
   const std::string host(FindText(*object, {"spec", "hostname"}));
   const auto [known, first] = hosts_.emplace(pod, host);
   if (known->second != host) Break(pod + " was " + known->second + " in Slurm, and is " + host + " now");
+  if (const auto clash = op::nodeset::Clash(json::Serialize(cluster_.LastSet()), Around())) Break(*clash);
   const std::vector<std::string> present = cluster_.Workers();
   const int most_wanted = cluster_.most_replicas();
   // Waves are created side by side, so some of the lower ones may still be on their way.
@@ -151,7 +152,6 @@ void Rules::OnSlurmWrite(const net::Request& request) {
 void Rules::Look() {
   for (const int64_t id : cluster_.LostJobs())
     Break("job " + std::to_string(id) + " was lost, and nobody asked for it");
-  if (const auto clash = op::nodeset::Clash(json::Serialize(cluster_.LastSet()), Around())) Break(*clash);
 }
 
 op::nodeset::Surroundings Rules::Around() const {

@@ -134,7 +134,7 @@ class Run {
                                                  {5, &Run::SlurmctldRestarts},
                                                  {8, &Run::ApiFails},
                                                  {3, &Run::ClockJumps},
-                                                 {10, &Run::RushIn},
+                                                 {18, &Run::RushIn},
                                                  {8, &Run::CordonMachine},
                                                  {6, &Run::DeleteSet}});
     unsigned all = 0;
