@@ -3,8 +3,8 @@
 //
 //   Result<Config> Load(std::string_view path) {
 //     CAPSTAN_TRY(std::string text, ReadFile(path));            // returns the Error to the caller
-//     CAPSTAN_CHECK_OK(Validate(text), "kubeconfig");           // the same for Result<void>, with context in
-//     front return Parse(text);
+//     CAPSTAN_CHECK_OK(Validate(text), "kubeconfig");           // the same for Result<void>, with context in front
+//     return Parse(text);
 //   }
 //
 // In coroutines use CAPSTAN_CO_TRY and CAPSTAN_CO_CHECK_OK.

@@ -2,8 +2,7 @@
 //
 //   Recorder recorder(loop, client, {.controller = "capstan-operator", .instance = host});
 //   group.Spawn("events", recorder.Run());
-//   recorder.Record({.regarding = ref, .reason = "ScalingDown", .action = "Delete", .note = "w-3 is drained
-//   and idle"});
+//   recorder.Record({.regarding = ref, .reason = "ScalingDown", .action = "Delete", .note = "w-3 is idle"});
 //
 // Record never waits and never fails: it puts the event into a bounded queue, and what does not fit is
 // counted and lost. The same event again within six minutes becomes a series: its count goes up, first at

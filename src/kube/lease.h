@@ -7,18 +7,14 @@
 //   co_await lease.Release(loop.After(3s));          // the next one goes on within a second
 //
 // What is promised, as long as the clocks of two machines run at about the same rate:
-// - A holder starts no write later than `renew_deadline` (10 s) after it *sent* the last renewal that was
-// accepted.
-// - Nobody takes the Lease over before it has stood unchanged for its `duration` (15 s) by the taker's own
-// monotonic
+// - A holder starts no write later than `renew_deadline` (10 s) after it *sent* the last renewal that was accepted.
+// - Nobody takes the Lease over before it has stood unchanged for its `duration` (15 s) by the taker's own monotonic
 //   clock. Wall clocks only decorate the record.
-// The difference, 5 s, is for writes that have started to arrive. A process that was frozen finds MayWrite
-// false when it wakes, before anything else runs. (A machine suspended together with its monotonic clock is
-// out of reach.)
+// The difference, 5 s, is for writes that have started to arrive. A process that was frozen finds MayWrite false when
+// it wakes, before anything else runs. (A machine suspended together with its monotonic clock is out of reach.)
 //
-// A Lease once lost is not taken again: whoever was too late to renew does not know what happened meanwhile,
-// and begins anew as a process. Fields of the record that others put there are kept. The record is compatible
-// with client-go's.
+// A Lease once lost is not taken again: whoever was too late to renew does not know what happened meanwhile, and begins
+// anew as a process. Fields of the record that others put there are kept. The record is compatible with client-go's.
 #pragma once
 
 #include <functional>

@@ -4,12 +4,10 @@
 //
 // As `kubectl patch` has it, with these differences, each because the plain rule loses something or gives an
 // object that the API server refuses:
-// - containers and initContainers keep the base's order first: the order of init containers means something,
-// and the
+// - containers and initContainers keep the base's order first: the order of init containers means something, and the
 //   first container is what kubectl logs shows;
 // - ports are told apart by protocol too, topologySpreadConstraints by whenUnsatisfiable;
-// - tolerations, DNS search domains, and the required and preferred terms of pod affinity and anti-affinity
-// are
+// - tolerations, DNS search domains, and the required and preferred terms of pod affinity and anti-affinity are
 //   appended, not replaced: those of the base have their reason;
 // - a volume, a probe's handler, a variable's value name one source: naming another drops the base's.
 // A user who wants a list to be only his puts `$patch: replace` into it.

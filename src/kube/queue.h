@@ -9,18 +9,17 @@
 //   }
 //   timer.WaitUntil(queue.Next().value_or(Tick::max()));
 //
-// One place:  a key that waits, is ready or is in flight is not queued again; the earliest wake-up and the
-// highest
-//             priority asked for win.
-// In flight:  between Take and Done a key is handed to nobody else. What is added meanwhile is kept and comes
-// after Done. Rest:       after Done a key is not handed out before its rest is over, whatever its priority.
-// Order:      by priority, within one priority in turn among groups (one cluster's thousand keys do not hold
-// up another's
-//             single one), within a group first come, first served.
+// One place  a key that waits, is ready or is in flight is not queued again; the earliest wake-up and the highest
+//            priority asked for win.
+// In flight  between Take and Done a key is handed to nobody else. What is added meanwhile is kept and comes after
+//            Done.
+// Rest       after Done a key is not handed out before its rest is over, whatever its priority.
+// Order      by priority; within one priority in turn among groups (one cluster's thousand keys do not hold up
+//            another's single one); within a group first come, first served.
 //
-// A pure data structure: it reads no clock, waits for nothing and belongs to one thread. K is copied freely,
-// is ordered by < and hashes nowhere. Why a key was queued is not kept, on purpose: who decides must look at
-// the state of the world.
+// A pure data structure: it reads no clock, waits for nothing and belongs to one thread. K is copied freely, is ordered
+// by < and hashes nowhere. Why a key was queued is not kept, on purpose: who decides must look at the state of the
+// world.
 #pragma once
 
 #include <algorithm>

@@ -1,39 +1,36 @@
-// The objects of one kind as last heard from the API server, one small struct T each. Watchers fill it
-// through Feeds, reconcilers read it.
+// The objects of one kind as last heard from the API server, one small struct T each. Watchers fill it through Feeds,
+// reconcilers read it.
 //
 //   Store<Pod> pods("pods");
 //   pods.AddIndex("node", [](const Pod& pod) { return std::vector{pod.spec.node_name}; });
-//   Watcher watcher(client, kPods, pods.AddFeed("slurm"), ...);           // watch.h
+//   Watcher watcher(loop, client, kPods, pods.AddFeed("slurm"), {}, seed);           // watch.h
 //   for (const Pod& pod : pods.OwnedBy(uid)) ...
 //
 // T: a struct with `metadata` and the fields in use, `static const json::Schema& Schema()` and == (which leaves out
 // metadata.resource_version). metadata is a json::ObjectMeta or, for kinds of which there are thousands, a struct of
 // fewer fields (object.h, Metadata); those have no owners in the index, and are not for the engine to write.
 //
-// Thread:  the loop's, no locks. Pointers and lists are good until the next non-const call; none is kept over
-// a co_await. Order:   everywhere by namespace, then name, so that equal worlds give equal plans. Never back:
-// only a higher resourceVersion replaces an object, over whichever connection it comes. resourceVersions are
-//          compared within one feed only; its frontier is the highest that the watch has reached: everything
-//          up to it has been heard.
-// Own writes show at once. The answer to a write enters provisionally, if it is above the frontier, and
-// covers what the
-//          watch said. It leaves when the frontier has passed it: by then the watch has confirmed it, or
-//          knows better.
-// Own deletes show at once. The UID stays hidden, whatever late events say, until the watch says DELETED or a
-// list that
-//          was begun later shows the truth. A namesake with another UID is another object.
+// Thread      the loop's, no locks. Pointers and lists are good until the next non-const call; none is kept over a
+//             co_await.
+// Order       everywhere by namespace, then name, so that equal worlds give equal plans.
+// Never back  only a higher resourceVersion replaces an object, over whichever connection it comes. resourceVersions
+//             are compared within one feed only; its frontier is the highest that the watch has reached: everything up
+//             to it has been heard.
+// Own writes  show at once. The answer to a write enters provisionally, if it is above the frontier, and covers what
+//             the watch said. It leaves when the frontier has passed it: by then the watch has confirmed it, or knows
+//             better.
+// Own deletes show at once. The UID stays hidden, whatever late events say, until the watch says DELETED or a list that
+//             was begun later shows the truth. A namesake with another UID is another object.
 // Not for ever: what has been provisional or hidden for two minutes asks for a list.
-// Lists are merged while they arrive and what they did not name is swept at their end: nothing is held twice,
-// and nothing
-//          disappears before the list is complete. A listed version older than what the watch had said
-//          already is set aside: either the server lags and catches up before the list ends, or history was
-//          rewritten.
-// Rewritten history (etcd restored from a backup) shows in a complete list below the frontier, or one that
-// holds older
-//          versions than were seen. Then the list replaces everything, and Suspect() holds until the next
-//          complete list.
-// Absent:  proves nothing by itself. Who would destroy something because of an absence proves it by a fresh
-// read first.
+// Lists       are merged while they arrive, and what they did not name is swept at their end: nothing is held twice,
+//             and nothing disappears before the list is complete. A listed version older than what the watch had said
+//             already is set aside: either the server lags and catches up before the list ends, or history was
+//             rewritten.
+// Rewritten history (etcd restored from a backup) shows in a complete list below the frontier, or in one that holds
+//             older versions than were seen. Then the list replaces everything, and Suspect() holds until the next
+//             complete list.
+// Absence     proves nothing by itself. Who would destroy something because of an absence proves it by a fresh read
+//             first.
 #pragma once
 
 #include <functional>

@@ -1,21 +1,28 @@
 // What to do next in keeping one watch alive: the protocol apart from the bytes.
 //
-//            +------------------------------ kGone, too new, a list is asked for
-//            ------------------------------+ v |
-//   Unlisted --> Streaming (initial events) -- bookmark "that was all" --> Following (version) --- cut,
-//   ended, silent --+
-//      |  ^          | refused: from now on                                   ^    ^ |        | |  | v | +--
-//      again from the version -+--------+
-//      +--+---> Paging (token) -- last page ----------------------------------+
-//        kGone: the token has expired
+//   state                what is done in it          what ends it                          next
+//   -------------------  --------------------------  ------------------------------------  -------------------------
+//   Unlisted             nothing; chooses            -                                     Streaming, or Paging once
+//                                                                                          streaming was refused
+//   Streaming            a watch that begins with    bookmark "that was all"               Following its version
+//                        the objects there           refused (400, 422), silent, or ended
+//                                                    early twice in a row                  Unlisted, from now on pages
+//                                                    anything else                         Unlisted
+//   Paging (token)       a page of a list            the last page                         Following its version
+//                                                    another page                          Paging its token
+//                                                    410, 404, not readable                Unlisted
+//                                                    anything else                         the same page again
+//   Following (version)  a watch from the version    cut, ended, silent                    Following what it reached
+//                                                    410, 404, not readable, a version
+//                                                    that the server does not know yet,
+//                                                    a list is asked for                   Unlisted
 //
-// The driver (watch.h) asks Next() for a step, takes it, and says what came of it; then asks again. Every
-// failure waits before the next step, longer each time up to 30 s; a stream that has lived for ten seconds
-// ends the count. What the server refuses for who we are (403) or does not have (404) is asked again every
-// minute or so.
+// The driver (watch.h) asks Next() for a step, takes it, and says what came of it; then asks again. Every failure waits
+// before the next step, longer each time up to 30 s; a stream that has lived for ten seconds ends the count. What the
+// server refuses for who we are (403) or does not have (404) is asked again every minute or so.
 //
-// A stream on which nothing comes is not a failure: it is opened again from the version reached. Only a
-// version that the server does not have any more, or not yet, leads back to a list.
+// A stream on which nothing comes is not a failure: it is opened again from the version reached. Only a version that
+// the server does not have any more, or not yet, leads back to a list.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +45,7 @@ struct WatchStatus {
     kLive,       // following changes
     kRetrying,   // something failed, and is tried again with growing waits
     kForbidden,  // we may not (403)
-    kNotServed,  // the server does not know the kind (404): no CRD, or the namespace of an aggregated API is
-                 // down
+    kNotServed,  // the server does not know the kind (404): its CRD is not there
   };
   Phase phase = Phase::kListing;
   Tick since{};                     // in this phase
