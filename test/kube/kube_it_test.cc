@@ -4,124 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <map>
 
-#include "apiserver.h"
-#include "async/timer.h"
-#include "base/text.h"
-#include "json/codec.h"
-#include "kube/client.h"
-#include "net/client.h"
-#include "net/testing/run.h"
+#include "api_test.h"
 
 namespace capstan::kube {
 namespace {
 
-using net::testing::RunTask;
 using testing::Apiserver;
+using testing::ApiTest;
+using testing::ConfigMap;
+using testing::ConfigMapJson;
 using ::testing::HasSubstr;
+using testing::kPodSpec;
 using testing::RealApiserver;
 using ::testing::StartsWith;
-
-struct ConfigMap {
-  struct Entry {
-    std::string manager, operation, subresource;
-    static const json::Schema& Schema() {
-      static const json::Schema schema =
-          json::Object<Entry>({json::Field<&Entry::manager>("manager"), json::Field<&Entry::operation>("operation"),
-                               json::Field<&Entry::subresource>("subresource")});
-      return schema;
-    }
-  };
-  struct Metadata {
-    std::string name, uid, resource_version, deletion_timestamp;
-    std::vector<Entry> managed_fields;
-    static const json::Schema& Schema() {
-      static const json::Schema schema =
-          json::Object<Metadata>({json::Field<&Metadata::name>("name"), json::Field<&Metadata::uid>("uid"),
-                                  json::Field<&Metadata::resource_version>("resourceVersion"),
-                                  json::Field<&Metadata::deletion_timestamp>("deletionTimestamp"),
-                                  json::Field<&Metadata::managed_fields>("managedFields")});
-      return schema;
-    }
-  };
-  struct Spec {
-    int replicas = 0;
-    static const json::Schema& Schema() {
-      static const json::Schema schema = json::Object<Spec>({json::Field<&Spec::replicas>("replicas")});
-      return schema;
-    }
-  };
-  Metadata metadata;
-  std::map<std::string, std::string> data;
-  Spec spec;
-  static const json::Schema& Schema() {
-    static const json::Schema schema =
-        json::Object<ConfigMap>({json::Field<&ConfigMap::metadata>("metadata"), json::Field<&ConfigMap::data>("data"),
-                                 json::Field<&ConfigMap::spec>("spec")});
-    return schema;
-  }
-};
-
-std::string ConfigMapJson(const std::string& name, const std::string& data = "{}") {
-  return R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":")" + name +
-         R"(","labels":{"part":"it"}},"data":)" + data + "}";
-}
-
-constexpr std::string_view kPodSpec = R"({"terminationGracePeriodSeconds":0,"containers":[{"name":"c","image":"x"}]})";
-
-// A namespace of its own for each test, and the admin's client.
-class ApiTest : public ::testing::Test {
- protected:
-  ApiTest() : admin_(Connected(Apiserver().Admin())) {
-    static int count = 0;
-    ns_ = "it-" + std::to_string(++count);
-    const std::string object = R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":")" + ns_ + R"("}})";
-    const Result<std::string> created = Run(admin_->client.Create(kNamespaces, {}, object, {}, Soon()));
-    EXPECT_TRUE(created) << created.error().message();
-  }
-
-  struct Connection {
-    Connection(async::Loop& loop, const Config& config)
-        : http(loop, {.server = config.server, .credentials = config.credentials}),
-          client(loop, http, {.metrics = &metrics, .host = "it"}) {}
-    net::Metrics metrics;
-    net::HttpClient http;
-    Client client;
-  };
-  std::unique_ptr<Connection> Connected(const Config& config) { return std::make_unique<Connection>(loop_, config); }
-
-  template <class T>
-  T Run(async::Task<T> task) {
-    return RunTask(loop_, std::move(task));
-  }
-  async::Deadline Soon() { return loop_.After(20s); }
-  Client& client() { return admin_->client; }
-  Key KeyOf(const std::string& name) const { return {ns_, name}; }
-
-  ConfigMap Created(const std::string& name, const std::string& data = "{}") {
-    const Result<ConfigMap> created =
-        Run(client().Create<ConfigMap>(kConfigMaps, {ns_, ""}, ConfigMapJson(name, data), {}, Soon()));
-    EXPECT_TRUE(created) << created.error().message();
-    return created ? *created : ConfigMap();
-  }
-  Result<ConfigMap> Get(const std::string& name) {
-    return Run(client().Get<ConfigMap>(kConfigMaps, KeyOf(name), {}, Soon()));
-  }
-  Result<ConfigMap> Apply(const std::string& name, const std::string& data, ApplyOptions options) {
-    return Run(
-        client().Apply<ConfigMap>(kConfigMaps, KeyOf(name), ConfigMapJson(name, data), std::move(options), Soon()));
-  }
-  template <class T>
-  void ExpectCode(const Result<T>& result, Code code) {
-    ASSERT_FALSE(result);
-    EXPECT_EQ(Name(result.error().code()), Name(code)) << result.error().message();
-  }
-
-  async::RealLoop loop_;
-  std::unique_ptr<Connection> admin_;
-  std::string ns_;
-};
 
 TEST_F(ApiTest, AnObjectLivesAndDies) {
   const ConfigMap created = Created("a", R"({"k":"1"})");
