@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,15 +49,31 @@ class Error {
     return *this;
   }
 
+  // What the layer that met the failure knows besides, for programs, in a type of its own; nullptr: nothing. Goes along
+  // with copies and contexts.
+  class Detail {
+   public:
+    virtual ~Detail() = default;
+  };
+  const Detail* detail() const { return detail_.get(); }
+  Error& SetDetail(std::shared_ptr<const Detail> detail) {
+    detail_ = std::move(detail);
+    return *this;
+  }
+
   Error WithContext(std::string_view context) &&;
   Error WithContext(std::string_view context) const&;
 
-  friend bool operator==(const Error&, const Error&) = default;
+  // Details do not count: they may differ from one try to the next.
+  friend bool operator==(const Error& a, const Error& b) {
+    return a.code_ == b.code_ && a.message_ == b.message_ && a.retry_after_ == b.retry_after_;
+  }
 
  private:
   Code code_;
   std::string message_;
   std::optional<Duration> retry_after_;
+  std::shared_ptr<const Detail> detail_;
 };
 
 }  // namespace capstan

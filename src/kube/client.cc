@@ -53,6 +53,31 @@ Query Selection(const ListOptions& options) {
   return query;
 }
 
+// What a server that does not open a stream says instead.
+async::Task<net::Response> ReadRefusal(net::BodyStream& stream, async::Deadline deadline) {
+  net::Response response{stream.status(), stream.headers(), std::string(kErrorBytes, '\0')};
+  size_t size = 0;
+  while (size < kErrorBytes) {
+    const Result<size_t> got = co_await stream.Read(std::span(response.body).subspan(size), deadline);
+    if (!got || *got == 0) break;  // the status alone says enough
+    size += *got;
+  }
+  response.body.resize(size);
+  co_return response;
+}
+
+// The text in `299 - "text"` (RFC 7234, section 5.5), or all of it when it does not look like that.
+std::string WarningText(std::string_view header) {
+  const size_t begin = header.find('"'), end = header.rfind('"');
+  if (begin == end) return std::string(header);
+  std::string text;
+  for (size_t i = begin + 1; i < end; ++i) {
+    if (header[i] == '\\' && i + 1 < end) ++i;
+    text += header[i];
+  }
+  return text;
+}
+
 std::string DeleteOptionsJson(const DeleteOptions& options) {
   std::string json = R"({"kind":"DeleteOptions","apiVersion":"v1")";
   std::string preconditions;
@@ -78,11 +103,9 @@ Client::~Client() = default;
 // --- Reads ----------------------------------------------------------------------------------------------
 
 async::Task<Result<std::string>> Client::Get(Resource resource, Key key, GetOptions options, async::Deadline deadline) {
-  Call call = MakeCall("get", resource, key, options.query.On(ObjectPath(resource, key, options.subresource)),
-                       options.subresource);
+  Call call = MakeCall("get", resource, key, ObjectPath(resource, key, options.subresource), options.subresource);
   call.request.method = "GET";
-  call.request.headers.emplace_back("Accept",
-                                    options.subresource == "log" ? "*/*" : AcceptFor(options.metadata_only, false));
+  call.request.headers.emplace_back("Accept", AcceptFor(options.metadata_only, false));
   return Run(std::move(call), deadline);
 }
 
@@ -98,14 +121,38 @@ async::Task<Result<std::string>> Client::List(Resource resource, ListOptions opt
   return Run(std::move(call), deadline);
 }
 
-async::Task<Result<std::string>> Client::GetPath(std::string target, async::Deadline deadline) {
+Client::Call Client::PathCall(std::string target, std::string_view accept) {
   Call call;
   call.what = "get " + target;
   call.verb = "get";
   call.request.method = "GET";
   call.request.target = std::move(target);
-  call.request.headers.emplace_back("Accept", "application/json, */*;q=0.5");
-  return Run(std::move(call), deadline);
+  call.request.headers.emplace_back("Accept", accept);
+  return call;
+}
+
+async::Task<Result<std::string>> Client::GetPath(std::string target, async::Deadline deadline) {
+  return Run(PathCall(std::move(target), "application/json, */*;q=0.5"), deadline);
+}
+
+async::Task<Result<Client::Document>> Client::GetPathIfChanged(std::string target, std::string accept, std::string etag,
+                                                               async::Deadline deadline) {
+  Call call = PathCall(std::move(target), accept);
+  call.may_be_unchanged = !etag.empty();
+  if (!etag.empty()) call.request.headers.emplace_back("If-None-Match", etag);
+  Result<net::Response> response = co_await RunForResponse(std::move(call), deadline);
+  if (!response) co_return Fail(response.error());
+  if (response->status == 304) co_return Document{std::nullopt, std::move(etag)};
+  co_return Document{std::move(response->body), std::string(net::Find(response->headers, "ETag"))};
+}
+
+async::Task<Result<std::unique_ptr<net::BodyStream>>> Client::OpenSubresource(Resource resource, Key key,
+                                                                              std::string subresource, Query query,
+                                                                              async::Deadline deadline) {
+  Call call = MakeCall("get", resource, key, query.On(ObjectPath(resource, key, subresource)), subresource);
+  call.request.method = "GET";
+  call.request.headers.emplace_back("Accept", "*/*");
+  return RunForStream(std::move(call), deadline);
 }
 
 async::Task<Result<std::unique_ptr<net::BodyStream>>> Client::OpenWatch(Resource resource, WatchOptions options,
@@ -120,32 +167,7 @@ async::Task<Result<std::unique_ptr<net::BodyStream>>> Client::OpenWatch(Resource
   Call call = MakeCall("watch", resource, {options.ns, ""}, query.On(CollectionPath(resource, options.ns)), "");
   call.request.method = "GET";
   call.request.headers.emplace_back("Accept", AcceptFor(options.metadata_only, false));
-  call.request.repeatable = true;
-  const std::string id = AddId(call.request);
-
-  const Tick begin = loop_.Now();
-  Result<std::unique_ptr<net::BodyStream>> stream = co_await transport_.Open(call.request, deadline);
-  Note(call, id, stream ? (*stream)->status() : 0, loop_.Now() - begin);
-  if (!stream) co_return Fail(ErrorFromTransport(std::move(stream).error(), Effect::kRead).WithContext(call.what));
-  if ((*stream)->status() == 200) {
-    LogWarnings((*stream)->headers());
-    co_return stream;
-  }
-  const Error error = co_await RefusalOf(std::move(*stream), deadline);
-  co_return Fail(error.WithContext(call.what));
-}
-
-// What a server that does not open a stream says instead.
-async::Task<Error> Client::RefusalOf(std::unique_ptr<net::BodyStream> stream, async::Deadline deadline) {
-  net::Response response{stream->status(), stream->headers(), std::string(kErrorBytes, '\0')};
-  size_t size = 0;
-  while (size < kErrorBytes) {
-    const Result<size_t> got = co_await stream->Read(std::span(response.body).subspan(size), deadline);
-    if (!got || *got == 0) break;  // the status alone says enough
-    size += *got;
-  }
-  response.body.resize(size);
-  co_return ErrorFromResponse(response, Effect::kRead);
+  return RunForStream(std::move(call), deadline);
 }
 
 // --- Writes ---------------------------------------------------------------------------------------------
@@ -175,7 +197,7 @@ async::Task<Result<std::string>> Client::Write(std::string_view verb, std::strin
                                                async::Deadline deadline) {
   Query query;
   query.Add("fieldManager", options.field_manager.empty() ? options_.field_manager : options.field_manager);
-  query.AddIf(options.dry_run, "dryRun", "All");
+  query.AddIf(options.dry_run, "dryRun", "All").AddIf(options.strict, "fieldValidation", "Strict");
   Call call = MakeCall(verb, resource, key, query.On(path), options.subresource);
   call.effect = Effect::kWrite;
   call.request.method = method;
@@ -190,6 +212,7 @@ async::Task<Result<std::string>> Client::Apply(Resource resource, Key key, std::
   Query query;
   query.Add("fieldManager", options.field_manager.empty() ? options_.field_manager : options.field_manager);
   query.Add("force", options.force ? "true" : "false").AddIf(options.dry_run, "dryRun", "All");
+  query.AddIf(options.strict, "fieldValidation", "Strict");
   Call call =
       MakeCall("apply", resource, key, query.On(ObjectPath(resource, key, options.subresource)), options.subresource);
   call.effect = Effect::kWrite;
@@ -257,36 +280,55 @@ Client::Call Client::MakeCall(std::string_view verb, const Resource& resource, c
 }
 
 async::Task<Result<std::string>> Client::Run(Call call, async::Deadline deadline) {
+  Result<net::Response> response = co_await RunForResponse(std::move(call), deadline);
+  if (!response) co_return Fail(std::move(response).error());
+  co_return std::move(response->body);
+}
+
+async::Task<Result<net::Response>> Client::RunForResponse(Call call, async::Deadline deadline) {
   call.request.repeatable = call.effect == Effect::kRead;
   for (int tries = 1;; ++tries) {
     Result<net::Response> response = co_await SendOnce(call, deadline);
-    if (response && response->status >= 200 && response->status < 300) {
-      LogWarnings(response->headers);
-      co_return std::move(response->body);
-    }
-    Error error = response ? ErrorFromResponse(*response, call.effect)
-                           : ErrorFromTransport(std::move(response).error(), call.effect);
-    const std::optional<Duration> wait = RetryWait(call, error, response ? response->status : 0, tries, deadline);
-    if (!wait) co_return Fail(std::move(error).WithContext(call.what));
+    if (response) co_return response;
+    const std::optional<Duration> wait = RetryWait(call, response.error(), tries, deadline);
+    if (!wait) co_return Fail(std::move(response).error().WithContext(call.what));
     co_await async::Sleep(loop_, *wait);
   }
 }
 
+// One try. Answers that are no success are errors.
 async::Task<Result<net::Response>> Client::SendOnce(const Call& call, async::Deadline deadline) {
   net::Request request = call.request;
   const std::string id = AddId(request);
   const Tick begin = loop_.Now();
   Result<net::Response> response = co_await transport_.Send(std::move(request), deadline);
   Note(call, id, response ? response->status : 0, loop_.Now() - begin);
-  co_return response;
+  if (!response) co_return Fail(ErrorFromTransport(std::move(response).error(), call.effect, id));
+  LogWarnings(call, response->headers);
+  const bool success = response->status >= 200 && response->status < 300;
+  if (success || (response->status == 304 && call.may_be_unchanged)) co_return response;
+  co_return Fail(ErrorFromResponse(*response, call.effect, id));
 }
 
-std::optional<Duration> Client::RetryWait(const Call& call, const Error& error, int status, int tries,
-                                          async::Deadline deadline) {
+async::Task<Result<std::unique_ptr<net::BodyStream>>> Client::RunForStream(Call call, async::Deadline deadline) {
+  call.request.repeatable = true;
+  const std::string id = AddId(call.request);
+  const Tick begin = loop_.Now();
+  Result<std::unique_ptr<net::BodyStream>> stream = co_await transport_.Open(call.request, deadline);
+  Note(call, id, stream ? (*stream)->status() : 0, loop_.Now() - begin);
+  if (!stream) co_return Fail(ErrorFromTransport(std::move(stream).error(), Effect::kRead, id).WithContext(call.what));
+  LogWarnings(call, (*stream)->headers());
+  if ((*stream)->status() == 200) co_return stream;
+  const net::Response refusal = co_await ReadRefusal(**stream, deadline);
+  co_return Fail(ErrorFromResponse(refusal, Effect::kRead, id).WithContext(call.what));
+}
+
+std::optional<Duration> Client::RetryWait(const Call& call, const Error& error, int tries, async::Deadline deadline) {
   const bool throttled = error.code() == Code::kThrottled && error.retry_after() && call.retry_429;
-  const bool unavailable =
-      error.code() == Code::kUnavailable && (call.effect == Effect::kRead || (status == 503 && call.retry_503));
-  if (!throttled && !unavailable) return std::nullopt;
+  const bool failed_read = call.effect == Effect::kRead && error.code() == Code::kUnavailable;
+  const FailedCall* failed = FailedCallOf(error);
+  const bool refused_apply = call.retry_503 && failed != nullptr && failed->status == 503;
+  if (!throttled && !failed_read && !refused_apply) return std::nullopt;
   if (tries >= options_.tries) return std::nullopt;
   Duration wait = random_.Jittered(async::Backoff::Plain(kRetryWaits, tries), kRetryWaits.jitter);
   // Never earlier than the server asked, and not all at once after it.
@@ -323,11 +365,12 @@ void Client::Note(const Call& call, std::string_view id, int status, Duration to
       {{"id", id}, {"call", call.what}, {"target", call.request.target}, {"status", status}, {"took_ms", took / 1ms}});
 }
 
-// `299 - "text"`, as the API server sends for deprecated versions and unknown fields. Once each is enough.
-void Client::LogWarnings(const net::Headers& headers) {
+void Client::LogWarnings(const Call& call, const net::Headers& headers) {
   for (const auto& [name, value] : headers) {
     if (!EqualsIgnoreCase(name, "Warning") || warned_.size() >= kWarningsRemembered) continue;
-    if (warned_.insert(value).second) log::Warn("the API server warns", {{"warning", value}});
+    if (!warned_.insert(value).second) continue;
+    log::Warn("the API server warns", {{"call", call.what}, {"warning", WarningText(value)}});
+    if (warned_.size() == kWarningsRemembered) log::Warn("further warnings of the API server are not shown");
   }
 }
 

@@ -10,9 +10,10 @@
 // Nothing else: a write whose answer was lost is the caller's to find out about (kUnknownOutcome). There is
 // no client-side throttle: API Priority and Fairness is the server's business, and 429 its way to say so.
 //
-// Every request carries an id (Audit-ID, the name under which the server's audit log knows it), which the
-// debug log shows with verb, path, status and time. Errors are those of errors.h with "get pods
-// slurm/worker-0: " in front.
+// Every request carries an id (Audit-ID, the name under which the server's audit log knows it), which the debug log
+// shows with verb, path, status and time. Errors are those of errors.h with "get pods slurm/worker-0: " in front;
+// FailedCallOf tells their request's id. What the server warns of (deprecated versions, fields it does not know) is
+// logged once each.
 //
 // Thread: the loop's. Calls may overlap in any number. A call whose coroutine is cancelled has really
 // stopped; a write that was cancelled may have happened.
@@ -37,9 +38,8 @@
 namespace capstan::kube {
 
 struct GetOptions {
-  std::string subresource = {};  // "status", "scale", "log"
+  std::string subresource = {};  // "status", "scale"
   bool metadata_only = false;    // PartialObjectMetadata instead of the object
-  Query query = {};              // more, such as "container" for log
 };
 
 struct ListOptions {
@@ -68,6 +68,7 @@ struct WriteOptions {
   std::string subresource = {};    // "status", "scale", "binding"
   std::string field_manager = {};  // empty: the client's
   bool dry_run = false;
+  bool strict = false;  // kInvalid names fields that the server does not know; else they are dropped with a warning
 };
 
 struct ApplyOptions {
@@ -75,6 +76,7 @@ struct ApplyOptions {
   std::string field_manager = {};  // empty: the client's
   bool force = true;               // take fields over from other managers; false: kConflict names them
   bool dry_run = false;
+  bool strict = false;  // as for WriteOptions
 };
 
 enum class PatchType : uint8_t { kJson, kMerge, kStrategic };
@@ -127,6 +129,20 @@ class Client {
 
   // Anything else that is read: "/version", "/apis/apps/v1". `target` is already encoded.
   async::Task<Result<std::string>> GetPath(std::string target, async::Deadline deadline);
+
+  // The same in the representation that `accept` names, unless it is still the one that `etag` is of.
+  struct Document {
+    std::optional<std::string> text;  // nullopt: nothing has changed
+    std::string etag;                 // for the next time; "" when the server gives none
+  };
+  async::Task<Result<Document>> GetPathIfChanged(std::string target, std::string accept, std::string etag,
+                                                 async::Deadline deadline);
+
+  // A subresource that comes piece by piece, such as the log of a pod (subresources.h). The deadline bounds the opening
+  // only; each Read has its own. Not repeated here.
+  async::Task<Result<std::unique_ptr<net::BodyStream>>> OpenSubresource(Resource resource, Key key,
+                                                                        std::string subresource, Query query,
+                                                                        async::Deadline deadline);
 
   // Opens a watch: one event a line. The deadline bounds the opening only; each Read has its own. Not
   // repeated here: the caller has a state to begin again from. kGone: resource_version is too old. kInvalid:
@@ -209,24 +225,25 @@ class Client {
     Effect effect = Effect::kRead;
     bool retry_503 = false;
     bool retry_429 = true;
+    bool may_be_unchanged = false;  // 304 is an answer
   };
   Call MakeCall(std::string_view verb, const Resource& resource, const Key& key, std::string target,
                 std::string_view subresource) const;
+  static Call PathCall(std::string target, std::string_view accept);
   static void SetDelete(Call& call, const DeleteOptions& options);
   // Not a coroutine itself: its references need not outlive the call.
   async::Task<Result<std::string>> Write(std::string_view verb, std::string_view method, std::string_view content_type,
                                          const Resource& resource, const Key& key, const std::string& path,
                                          std::string body, const WriteOptions& options, async::Deadline deadline);
   async::Task<Result<std::string>> Run(Call call, async::Deadline deadline);
+  async::Task<Result<net::Response>> RunForResponse(Call call, async::Deadline deadline);
   async::Task<Result<net::Response>> SendOnce(const Call& call, async::Deadline deadline);
-  static async::Task<Error> RefusalOf(std::unique_ptr<net::BodyStream> stream, async::Deadline deadline);
-  // How long to wait before another try; nullopt: there shall be none. `status` is 0 when there was no
-  // answer.
-  std::optional<Duration> RetryWait(const Call& call, const Error& error, int status, int tries,
-                                    async::Deadline deadline);
+  async::Task<Result<std::unique_ptr<net::BodyStream>>> RunForStream(Call call, async::Deadline deadline);
+  // How long to wait before another try; nullopt: there shall be none.
+  std::optional<Duration> RetryWait(const Call& call, const Error& error, int tries, async::Deadline deadline);
   std::string AddId(net::Request& request);
   void Note(const Call& call, std::string_view id, int status, Duration took);
-  void LogWarnings(const net::Headers& headers);
+  void LogWarnings(const Call& call, const net::Headers& headers);
 
   template <class T>
   static async::Task<Result<T>> Decoded(async::Task<Result<std::string>> raw) {
@@ -243,7 +260,7 @@ class Client {
   Random random_;
   std::string process_id_;  // what all our request ids begin with
   uint64_t last_request_ = 0;
-  std::set<std::string, std::less<>> warned_;  // texts of Warning headers already logged; bounded
+  std::set<std::string, std::less<>> warned_;  // Warning headers already logged; bounded
 };
 
 // --------------------------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "async/task_group.h"
 #include "base/text.h"
+#include "kube/testing/run_virtual.h"
 #include "kube/testing/scripted_server.h"
 #include "kube/testing/scripted_transport.h"
 #include "kube/testing/thing.h"
@@ -21,14 +21,7 @@ class KubeClientTest : public ::testing::Test {
  protected:
   template <class T>
   T Run(async::Task<T> task) {
-    std::optional<T> result;
-    auto store = [](async::Task<T> inner, std::optional<T>& out) -> async::Task<void> {
-      out = co_await std::move(inner);
-    };
-    async::TaskGroup group(loop_);
-    group.Spawn("test", store(std::move(task), result));
-    loop_.Run();
-    return *std::move(result);
+    return testing::RunVirtual(loop_, std::move(task));
   }
   Result<std::string> Get(Duration patience = 60s) {
     return Run(client_.Get(kThings, key_, {}, loop_.After(patience)));
@@ -203,9 +196,82 @@ TEST_F(KubeClientTest, AWriteWhoseFateIsUnknownIsNeverRepeated) {
   EXPECT_EQ(Patch().error().code(), Code::kUnknownOutcome);
   wire_.ThenAnswer(504, StatusJson(504, "Timeout", "request did not complete"));
   EXPECT_EQ(Patch().error().code(), Code::kUnknownOutcome);
-  wire_.ThenAnswer(503, "");
+  // Not the API server's own word: the aggregator says this when it lost the answer of the server behind it.
+  wire_.ThenAnswer(503, "error trying to reach service: EOF");
+  EXPECT_EQ(Patch().error().code(), Code::kUnknownOutcome);
+  wire_.ThenAnswer(503, StatusJson(503, "ServiceUnavailable", "not ready"));
   EXPECT_EQ(Patch().error().code(), Code::kUnavailable);
-  EXPECT_EQ(wire_.requests.size(), 3u);
+  EXPECT_EQ(wire_.requests.size(), 4u);
+}
+
+TEST_F(KubeClientTest, StrictWritesSayFieldsThatNobodyKnows) {
+  wire_.ThenAnswer(200, "{}");
+  wire_.ThenAnswer(200, "{}");
+  ASSERT_TRUE(Run(client_.Create(kThings, {"ns", ""}, "{}", {.strict = true}, loop_.After(1s))));
+  ASSERT_TRUE(Run(client_.Apply(kThings, key_, "{}", {.strict = true}, loop_.After(1s))));
+  EXPECT_THAT(sent(0).target, ::testing::EndsWith("&fieldValidation=Strict"));
+  EXPECT_THAT(sent(1).target, ::testing::EndsWith("&fieldValidation=Strict"));
+}
+
+TEST_F(KubeClientTest, WarningsAreLoggedOnceEach) {
+  const net::Headers warnings{{"Warning", R"(299 - "v1beta1 is \"old\"")"}, {"warning", "299 - \"second\""}};
+  wire_.ThenAnswer(200, "{}", Duration(0), warnings);
+  wire_.ThenAnswer(409, StatusJson(409, "Conflict", "m"), Duration(0), warnings);
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(Apply());
+  EXPECT_FALSE(Apply());
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, ::testing::HasSubstr(R"("call":"apply things ns/a","warning":"v1beta1 is \"old\"")"));
+  EXPECT_THAT(log, ::testing::HasSubstr(R"("warning":"second")"));
+  EXPECT_EQ(std::ranges::count(log, '\n'), 2) << log;
+}
+
+TEST_F(KubeClientTest, AnEndlessVarietyOfWarningsDoesNotFillTheLog) {
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 200; ++i) {
+    wire_.ThenAnswer(200, "{}", Duration(0), {{"Warning", "299 - \"" + std::to_string(i) + "\""}});
+    EXPECT_TRUE(Apply());
+  }
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_LT(std::ranges::count(log, '\n'), 100);
+  EXPECT_THAT(log, ::testing::HasSubstr("further warnings"));
+}
+
+TEST_F(KubeClientTest, ADocumentIsFetchedAgainOnlyWhenItHasChanged) {
+  wire_.ThenAnswer(200, "text", Duration(0), {{"ETag", "\"v1\""}});
+  const auto first = Run(client_.GetPathIfChanged("/apis", "application/json", "", loop_.After(1s)));
+  ASSERT_TRUE(first) << first.error().message();
+  EXPECT_EQ(first->text, "text");
+  EXPECT_EQ(Header("If-None-Match"), "");
+  wire_.ThenAnswer(304, "");
+  const auto same = Run(client_.GetPathIfChanged("/apis", "application/json", first->etag, loop_.After(1s)));
+  ASSERT_TRUE(same) << same.error().message();
+  EXPECT_EQ(same->text, std::nullopt);
+  EXPECT_EQ(same->etag, "\"v1\"");
+  EXPECT_EQ(Header("If-None-Match", 1), "\"v1\"");
+  wire_.ThenAnswer(304, "");
+  EXPECT_FALSE(Run(client_.GetPathIfChanged("/apis", "*/*", "", loop_.After(1s)))) << "unasked, it makes no sense";
+}
+
+TEST_F(KubeClientTest, ErrorsTellWhatTheServerSaidAndOfWhichRequest) {
+  wire_.ThenAnswer(422,
+                   StatusJson(422, "Invalid", "m", R"({"causes":[{"reason":"R","field":"spec.a","message":"x"}]})"));
+  const Result<std::string> refused = Patch();
+  ASSERT_FALSE(refused);
+  const FailedCall* call = FailedCallOf(refused.error());
+  ASSERT_NE(call, nullptr);
+  EXPECT_EQ(call->status, 422);
+  EXPECT_EQ(call->reason, "Invalid");
+  EXPECT_EQ(call->causes, (std::vector<FailedCall::Cause>{{"R", "spec.a", "x"}}));
+  EXPECT_EQ(call->request_id, Header("Audit-ID"));
+
+  wire_.ThenFail(Error(Code::kUnknownOutcome, "cut"));
+  const Result<std::string> lost = Patch();
+  ASSERT_FALSE(lost);
+  ASSERT_NE(FailedCallOf(lost.error()), nullptr);
+  EXPECT_EQ(FailedCallOf(lost.error())->status, 0);
+  EXPECT_EQ(FailedCallOf(lost.error())->request_id, Header("Audit-ID", 1)) << "what to look for in the audit log";
+  EXPECT_EQ(FailedCallOf(Error(Code::kInternal, "another")), nullptr);
 }
 
 TEST_F(KubeClientTest, CountsRequests) {

@@ -13,12 +13,8 @@ namespace {
 
 // metav1.Status, as far as it says what went wrong.
 struct Status {
-  struct Cause {
-    std::string reason, message, field;
-    static const json::Schema& Schema();
-  };
   struct Details {
-    std::vector<Cause> causes;
+    std::vector<FailedCall::Cause> causes;
     int64_t retry_after_seconds = 0;
     static const json::Schema& Schema();
   };
@@ -27,15 +23,6 @@ struct Status {
   int code = 0;
   static const json::Schema& Schema();
 };
-
-const json::Schema& Status::Cause::Schema() {
-  static const json::Schema schema = json::Object<Cause>({
-      json::Field<&Cause::reason>("reason"),
-      json::Field<&Cause::message>("message"),
-      json::Field<&Cause::field>("field"),
-  });
-  return schema;
-}
 
 const json::Schema& Status::Details::Schema() {
   static const json::Schema schema = json::Object<Details>({
@@ -94,7 +81,7 @@ Code CodeFor(int status, std::string_view reason, Effect effect) {
 // The server's message mostly holds its causes already; those that it does not are added.
 std::string MessageOf(const Status& status) {
   std::string message = status.message.empty() ? status.reason : status.message;
-  for (const Status::Cause& cause : status.details.causes) {
+  for (const FailedCall::Cause& cause : status.details.causes) {
     if (cause.message.empty() || message.find(cause.message) != message.npos) continue;
     message += "; " + (cause.field.empty() ? "" : cause.field + ": ") + cause.message;
   }
@@ -112,24 +99,52 @@ std::string MessageWithoutStatus(const net::Response& response) {
 // A patch that says which UID it is meant for, and meets a namesake: the server calls that an invalid change.
 bool IsOtherUid(const Status& status) {
   return std::ranges::any_of(status.details.causes,
-                             [](const Status::Cause& cause) { return cause.field == "metadata.uid"; });
+                             [](const FailedCall::Cause& cause) { return cause.field == "metadata.uid"; });
 }
 
-Error FromStatus(const Status& status, int code, Effect effect) {
+std::shared_ptr<FailedCall> DetailOf(int http_status, std::string_view request_id) {
+  auto call = std::make_shared<FailedCall>();
+  call->status = http_status;
+  call->request_id = request_id;
+  return call;
+}
+
+Error FromStatus(const Status& status, int code, Effect effect, std::string_view request_id) {
   const Code meaning = code == 422 && IsOtherUid(status) ? Code::kConflict : CodeFor(code, status.reason, effect);
   Error error(meaning, MessageOf(status));
   if (status.details.retry_after_seconds > 0)
     error.SetRetryAfter(std::chrono::seconds(status.details.retry_after_seconds));
-  return error;
+  const auto call = DetailOf(code, request_id);
+  call->reason = status.reason;
+  call->causes = status.details.causes;
+  return error.SetDetail(call);
+}
+
+Error WithoutStatus(const net::Response& response, Effect effect, std::string_view request_id) {
+  const bool forwarded = response.status == 503 && effect == Effect::kWrite;
+  const Code code = forwarded ? Code::kUnknownOutcome : CodeFor(response.status, "", effect);
+  Error error(code, MessageWithoutStatus(response));
+  return error.SetDetail(DetailOf(response.status, request_id));
 }
 
 }  // namespace
 
-Error ErrorFromResponse(const net::Response& response, Effect effect) {
+const json::Schema& FailedCall::Cause::Schema() {
+  static const json::Schema schema = json::Object<Cause>({
+      json::Field<&Cause::reason>("reason"),
+      json::Field<&Cause::message>("message"),
+      json::Field<&Cause::field>("field"),
+  });
+  return schema;
+}
+
+const FailedCall* FailedCallOf(const Error& error) { return dynamic_cast<const FailedCall*>(error.detail()); }
+
+Error ErrorFromResponse(const net::Response& response, Effect effect, std::string_view request_id) {
   const Result<Status> status = json::Decode<Status>(response.body);
   const bool is_status = status && status->kind == "Status" && !(status->message.empty() && status->reason.empty());
-  Error error = is_status ? FromStatus(*status, response.status, effect)
-                          : Error(CodeFor(response.status, "", effect), MessageWithoutStatus(response));
+  Error error = is_status ? FromStatus(*status, response.status, effect, request_id)
+                          : WithoutStatus(response, effect, request_id);
   if (const auto seconds = ParseInt(net::Find(response.headers, "Retry-After"));
       seconds && *seconds >= 0 && *seconds < 86'400) {
     error.SetRetryAfter(std::chrono::seconds(*seconds));
@@ -140,12 +155,13 @@ Error ErrorFromResponse(const net::Response& response, Effect effect) {
 Error ErrorFromStatus(std::string_view status_json) {
   const Result<Status> status = json::Decode<Status>(status_json);
   if (!status) return Error(Code::kInternal, "an ERROR event without a Status: " + status.error().message());
-  return FromStatus(*status, status->code, Effect::kRead);
+  return FromStatus(*status, status->code, Effect::kRead, {});
 }
 
-Error ErrorFromTransport(Error error, Effect effect) {
-  if (error.code() != Code::kUnknownOutcome || effect == Effect::kWrite) return error;
-  return Error(Code::kUnavailable, error.message());
+Error ErrorFromTransport(Error error, Effect effect, std::string_view request_id) {
+  if (error.code() == Code::kUnknownOutcome && effect == Effect::kRead)
+    error = Error(Code::kUnavailable, error.message());
+  return error.SetDetail(DetailOf(0, request_id));
 }
 
 }  // namespace capstan::kube
