@@ -119,6 +119,9 @@ class Client {
   Client(async::Loop& loop, net::Transport& transport, Options options);
   ~Client();
 
+  // Where its users may count too; nullptr: nowhere.
+  net::Metrics* metrics() const { return options_.metrics; }
+
   // --- Reads --------------------------------------------------------------------------------------------
 
   // The object as JSON. kNotFound: it is not there (or its kind, or its namespace).

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "async/task_group.h"
 #include "base/text.h"
 #include "kube/testing/run_virtual.h"
 #include "kube/testing/scripted_server.h"
@@ -274,6 +275,29 @@ TEST_F(KubeClientTest, ErrorsTellWhatTheServerSaidAndOfWhichRequest) {
   EXPECT_EQ(FailedCallOf(Error(Code::kInternal, "another")), nullptr);
 }
 
+TEST_F(KubeClientTest, ACancelledCallStopsWhereverItIs) {
+  const auto get = [](Client& client, Key key, async::Deadline deadline, bool& returned) -> async::Task<void> {
+    co_await client.Get(kThings, key, {}, deadline);
+    returned = true;
+  };
+  for (const Duration when : std::initializer_list<Duration>{0ms, 1s, 9s}) {
+    const size_t asked = wire_.requests.size();
+    wire_.ThenAnswer(429, StatusJson(429, "TooManyRequests", "slow down"), 500ms, {{"Retry-After", "5"}});
+    wire_.ThenAnswer(200, "{}", 10s);
+    bool returned = false;
+    async::TaskGroup group(loop_);
+    group.Spawn("get", get(client_, key_, loop_.After(1min), returned));
+    loop_.Advance(when);
+    group.Cancel();
+    loop_.Advance(Duration(0));
+    EXPECT_EQ(group.size(), 0u) << FormatDuration(when);
+    EXPECT_FALSE(returned) << FormatDuration(when);
+    loop_.Advance(1min);
+    EXPECT_LE(wire_.requests.size() - asked, when == 9s ? 2u : 1u) << "nothing is asked afterwards";
+    while (wire_.unused() > 0) Run(client_.OpenWatch(kThings, {}, loop_.After(1s)));
+  }
+}
+
 TEST_F(KubeClientTest, CountsRequests) {
   wire_.ThenAnswer(200, "{}");
   wire_.ThenFail(Error(Code::kUnknownOutcome, "cut"));
@@ -340,6 +364,14 @@ TEST(Errors, AnotherUidIsAConflict) {
       R"({"causes":[{"reason":"FieldValueInvalid","field":"metadata.uid","message":"field is immutable"}]})";
   const net::Response response{422, {}, StatusJson(422, "Invalid", "Thing is invalid", details)};
   EXPECT_EQ(ErrorFromResponse(response, Effect::kWrite).code(), Code::kConflict);
+}
+
+TEST(Errors, AFieldThatTheServerDoesNotKnowIsInvalidHoweverItSaysSo) {
+  const std::string message = "failed to create typed patch object (/a; /v1, Kind=ConfigMap): .x: field not declared";
+  const net::Response response{500, {}, StatusJson(500, "", message)};
+  EXPECT_EQ(ErrorFromResponse(response, Effect::kWrite).code(), Code::kInvalid);
+  EXPECT_EQ(ErrorFromResponse({500, {}, StatusJson(500, "", "etcd is away")}, Effect::kWrite).code(),
+            Code::kUnknownOutcome);
 }
 
 TEST(Errors, AnswersOfOthersAreQuotedInPart) {

@@ -102,6 +102,17 @@ bool IsOtherUid(const Status& status) {
                              [](const FailedCall::Cause& cause) { return cause.field == "metadata.uid"; });
 }
 
+// An applied object that does not fit the server's schema (a field of a newer one): refused, but told as a failure.
+bool IsSchemaMismatch(const Status& status) {
+  return status.message.starts_with("failed to create typed patch object");
+}
+
+Code MeaningOf(const Status& status, int code, Effect effect) {
+  if (code == 422 && IsOtherUid(status)) return Code::kConflict;
+  if (code == 500 && IsSchemaMismatch(status)) return Code::kInvalid;
+  return CodeFor(code, status.reason, effect);
+}
+
 std::shared_ptr<FailedCall> DetailOf(int http_status, std::string_view request_id) {
   auto call = std::make_shared<FailedCall>();
   call->status = http_status;
@@ -110,8 +121,7 @@ std::shared_ptr<FailedCall> DetailOf(int http_status, std::string_view request_i
 }
 
 Error FromStatus(const Status& status, int code, Effect effect, std::string_view request_id) {
-  const Code meaning = code == 422 && IsOtherUid(status) ? Code::kConflict : CodeFor(code, status.reason, effect);
-  Error error(meaning, MessageOf(status));
+  Error error(MeaningOf(status, code, effect), MessageOf(status));
   if (status.details.retry_after_seconds > 0)
     error.SetRetryAfter(std::chrono::seconds(status.details.retry_after_seconds));
   const auto call = DetailOf(code, request_id);

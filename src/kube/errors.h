@@ -49,6 +49,7 @@ const FailedCall* FailedCallOf(const Error& error);
 //   503  kUnavailable             other 5xx           kUnavailable for reads, kUnknownOutcome for writes
 //   503 without a Status is not the API server's word but that of something between (a load balancer, or the
 //   aggregator that lost an aggregated server's answer): kUnknownOutcome for writes
+//   500 because an applied object has a field that this server does not know: kInvalid; nothing was stored
 //   422 because metadata.uid is another one: kConflict, since the object is no longer the one that was meant
 Error ErrorFromResponse(const net::Response& response, Effect effect, std::string_view request_id = {});
 

@@ -23,6 +23,12 @@ constexpr Duration kStreamEnd = 450s;  // +- a third: five to ten minutes
 constexpr Duration kRelistCheck = 20s;
 constexpr int kPageSize = 500;
 
+// For the server's audit log; "" when the stream broke after it was opened.
+std::string_view RequestIdOf(const Error& error) {
+  const FailedCall* call = FailedCallOf(error);
+  return call ? std::string_view(call->request_id) : std::string_view();
+}
+
 }  // namespace
 
 Watcher::Watcher(async::Loop& loop, Client& client, Resource resource, Feed& feed, Selection selection, uint64_t seed)
@@ -35,6 +41,7 @@ Watcher::Watcher(async::Loop& loop, Client& client, Resource resource, Feed& fee
       state_(random_, loop.Now()),
       relist_asked_(loop) {
   feed_.OnRelistAsked([this] { relist_asked_.Set(); });
+  if (net::Metrics* metrics = client_.metrics()) figures_.emplace(*metrics, resource_.plural);
 }
 
 Watcher::~Watcher() { feed_.OnRelistAsked({}); }
@@ -45,7 +52,7 @@ async::Task<void> Watcher::Run() {
     if (state_.not_before() > loop_.Now()) co_await pause.WaitUntil(state_.not_before());
     WatchState::Step step = state_.Next();
     co_await TakeUnlessRelistDue(std::move(step));
-    LogPhase();
+    Publish();
   }
 }
 
@@ -99,7 +106,7 @@ async::Task<void> Watcher::Stream(WatchOptions options) {
   state_.Opened(loop_.Now());
   // The server has accepted the version: what it does not send did not happen.
   if (state_.following()) feed_.Heard(loop_.Now());
-  LogPhase();
+  Publish();
   lines_.Clear();
   co_await Pump(**stream);
   lines_.Clear();
@@ -118,6 +125,7 @@ async::Task<void> Watcher::Pump(net::BodyStream& stream) {
     if (*bytes == 0) co_return state_.Ended(loop_.Now());
     lines_.Commit(*bytes);
     if (!TakeLines()) co_return;
+    if (figures_) figures_->Show(state_.status());
   }
 }
 
@@ -131,7 +139,7 @@ bool Watcher::TakeLines() {
     }
     if (!state_.Heard(*event, loop_.Now())) return false;
     if (!event->list_complete) continue;
-    LogPhase();
+    Publish();
     relist_asked_.Set();  // what was asked for meanwhile
   }
   return true;
@@ -158,6 +166,11 @@ async::Task<void> Watcher::AwaitRelistDue() {
   }
 }
 
+void Watcher::Publish() {
+  if (figures_) figures_->Show(state_.status());
+  LogPhase();
+}
+
 void Watcher::LogPhase() {
   const WatchStatus& status = state_.status();
   if (status.phase == logged_) return;
@@ -166,7 +179,8 @@ void Watcher::LogPhase() {
     log::Warn("watch is interrupted", {{"resource", resource_.plural},
                                        {"namespace", feed_.ns()},
                                        {"phase", Name(status.phase)},
-                                       {"error", status.error->message()}});
+                                       {"error", status.error->message()},
+                                       {"request", RequestIdOf(*status.error)}});
   } else {
     log::Info("watch changed", {{"resource", resource_.plural},
                                 {"namespace", feed_.ns()},

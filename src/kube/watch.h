@@ -9,8 +9,13 @@
 // cancellation: whatever fails is tried again (watch_state.h says how and when), shows in status(), and is
 // logged when the phase changes, not at each try. What the store holds stays there meanwhile; Store::Live
 // tells how far to trust it.
+//
+// Where the client counts, it counts too, by resource: capstan_watches{phase} (how many are in which phase),
+// capstan_watch_events_total, capstan_watch_lists_total, capstan_watch_streams_total, capstan_watch_failures_total,
+// capstan_watch_silences_total.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "async/event.h"
@@ -19,6 +24,7 @@
 #include "base/random.h"
 #include "kube/client.h"
 #include "kube/feed.h"
+#include "kube/watch_figures.h"
 #include "kube/watch_frames.h"
 #include "kube/watch_state.h"
 
@@ -53,6 +59,7 @@ class Watcher {
   async::Task<void> TakeUnlessRelistDue(WatchState::Step step);
   async::Task<void> AwaitRelistDue();
   bool TakeLines();
+  void Publish();
   void LogPhase();
 
   async::Loop& loop_;
@@ -65,6 +72,7 @@ class Watcher {
   LineBuffer lines_;
   async::Event relist_asked_;
   WatchStatus::Phase logged_ = WatchStatus::Phase::kListing;
+  std::optional<WatchFigures> figures_;
 };
 
 }  // namespace capstan::kube

@@ -326,6 +326,82 @@ TEST_F(WatchTest, AMonstrousLineEndsTheStreamNotTheProcess) {
   EXPECT_EQ(Seen(), Names{"a"});
 }
 
+TEST_F(WatchTest, MetadataOnlyIsAskedForAndTaken) {
+  auto stream = ThenList({Make("a", 5)}, 9);
+  Start({.label_selector = {}, .field_selector = {}, .metadata_only = true});
+  EXPECT_EQ(net::Find(wire.requests[0].headers, "Accept"),
+            "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
+  EXPECT_EQ(Seen(), Names{"a"});
+  stream->End();
+  wire.ThenAnswer(410, StatusText(410, "Gone", "too old"));
+  wire.ThenAnswer(400, StatusText(400, "BadRequest", "sendInitialEvents is unknown"));
+  wire.ThenAnswer(200, R"({"metadata":{"resourceVersion":"20"},"items":[]})");
+  loop.Advance(5s);
+  EXPECT_EQ(net::Find(wire.requests[3].headers, "Accept"),
+            "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
+  EXPECT_EQ(Seen(), Names{});
+}
+
+TEST_F(WatchTest, SeveralNamespacesFeedOneStore) {
+  Store<Thing> both("things");
+  Watcher one(loop, client, kThings, both.AddFeed("one"), {}, 1);
+  Watcher two(loop, client, kThings, both.AddFeed("two"), {}, 2);
+  auto first = wire.ThenStream();
+  auto second = wire.ThenStream();
+  group.Spawn("one", one.Run());
+  group.Spawn("two", two.Run());
+  loop.Advance(Duration(0));
+  EXPECT_TRUE(Asked(0, "/namespaces/one/things?"));
+  EXPECT_TRUE(Asked(1, "/namespaces/two/things?"));
+  Thing thing = Make("a", 50);
+  thing.metadata.namespace_ = "one";
+  Say(*first, Line("ADDED", thing));
+  Say(*first, Bookmark(60, true));
+  EXPECT_FALSE(both.Synced()) << "the other namespace has not been listed";
+  Say(*second, Bookmark(10, true));
+  EXPECT_TRUE(both.Synced());
+  EXPECT_FALSE(both.Suspect()) << "versions are compared within one feed only";
+  EXPECT_EQ(both.InNamespace("one").size(), 1u);
+  second->Break(Error(Code::kUnavailable, "reset"));
+  loop.Advance(Duration(0));
+  EXPECT_EQ(one.status().phase, Phase::kLive);
+  EXPECT_EQ(two.status().phase, Phase::kRetrying);
+  group.Cancel();
+  loop.Advance(Duration(0));
+}
+
+TEST(WatchFigures, CountWhatBecameOfAWatch) {
+  async::VirtualLoop loop;
+  testing::ScriptedTransport wire(loop);
+  net::Metrics metrics;
+  Client client(loop, wire, {.metrics = &metrics});
+  Store<Thing> store("things");
+  async::TaskGroup group(loop);
+  const auto counted = [&](const std::string& line) {
+    return metrics.Exposition().find("\n" + line + "\n") != std::string::npos;
+  };
+  {
+    Watcher watcher(loop, client, kThings, store.AddFeed("ns"), {}, 7);
+    EXPECT_TRUE(counted(R"(capstan_watches{resource="things",phase="listing"} 1)")) << metrics.Exposition();
+    auto stream = wire.ThenStream();
+    stream->Say(Line("ADDED", Make("a", 5)) + "\n" + Bookmark(9, true) + "\n");
+    group.Spawn("watch", watcher.Run());
+    loop.Advance(Duration(0));
+    stream->Say(Line("MODIFIED", Make("a", 10)) + "\n");
+    loop.Advance(Duration(0));
+    EXPECT_TRUE(counted(R"(capstan_watches{resource="things",phase="live"} 1)"));
+    EXPECT_TRUE(counted(R"(capstan_watches{resource="things",phase="listing"} 0)"));
+    EXPECT_TRUE(counted(R"(capstan_watch_events_total{resource="things"} 3)")) << metrics.Exposition();
+    stream->Break(Error(Code::kUnavailable, "reset"));
+    loop.Advance(Duration(0));
+    EXPECT_TRUE(counted(R"(capstan_watch_failures_total{resource="things"} 1)"));
+    EXPECT_TRUE(counted(R"(capstan_watches{resource="things",phase="retrying"} 1)"));
+    group.Cancel();
+    loop.Advance(Duration(0));
+  }
+  EXPECT_TRUE(counted(R"(capstan_watches{resource="things",phase="retrying"} 0)")) << "it is no more";
+}
+
 TEST_F(WatchTest, EndsWhereverItIsCancelled) {
   for (const Duration when : std::initializer_list<Duration>{0ms, 100ms, 400ms, 31s, 95s}) {
     async::TaskGroup own(loop);

@@ -1,7 +1,8 @@
 // The Transport of production: a bounded pool of HTTP/1.1 connections to one server.
 //
 // - TLS 1.2 or newer; the server's certificate chain and name are always checked, there is no switch.
-// - Names are resolved anew for each connection; every address is tried in turn.
+// - Names are resolved anew for each connection, and none is used for longer than ten minutes but for what is being
+//   read; every address is tried in turn.
 // - Connections are kept alive and reused. One that the server closed meanwhile is replaced unnoticed when
 //   nothing of the request can have reached the server, or the request is repeatable.
 // - A server behind a proxy is reached through the proxy (proxy.h); its TLS and its checks stay as they are.
@@ -50,11 +51,12 @@ class HttpClient final : public Transport {
     Endpoint server = {};
     std::shared_ptr<Credentials> credentials = {};  // nullptr: the default of Credentials
 
-    size_t max_requests = 8;    // connections for Send; who finds all busy waits in turn, until its deadline
-    size_t max_streams = 256;   // connections for Open; the 257th is refused with kUnavailable
-    size_t max_idle = 8;        // kept for reuse
-    Duration idle_limit = 60s;  // shorter than what servers and middleboxes keep (API server: 90 s)
-    Duration dial_limit = 10s;  // name, TCP and TLS together, within the caller's deadline
+    size_t max_requests = 8;     // connections for Send; who finds all busy waits in turn, until its deadline
+    size_t max_streams = 256;    // connections for Open; the 257th is refused with kUnavailable
+    size_t max_idle = 8;         // kept for reuse
+    Duration age_limit = 10min;  // then a connection is not used again, so that names are resolved anew in time
+    Duration idle_limit = 60s;   // shorter than what servers and middleboxes keep (API server: 90 s)
+    Duration dial_limit = 10s;   // name, TCP and TLS together, within the caller's deadline
 
     size_t max_header_bytes = 64 << 10;
     size_t max_body_bytes = 256 << 20;  // of Send; Open has no limit, its reader takes a piece at a time

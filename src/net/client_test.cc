@@ -199,19 +199,22 @@ TEST_F(ClientTest, AnEarlyRefusalOfALargeBodyIsRead) {
 }
 
 TEST_F(ClientTest, LimitsHeaderAndBody) {
-  const Answer cases[] = {
-      Text("x", 200, {{"X", std::string(5000, 'x')}}),
-      Text(std::string(2000, 'x')),
-      Chunked({std::string(900, 'x'), std::string(900, 'x')}),
-      Answer("not http at all\r\n\r\n"),
+  const std::pair<std::string_view, Answer> cases[] = {
+      {"the header is larger than is allowed here: 4096 bytes at most",
+       Text("x", 200, {{"X", std::string(5000, 'x')}})},
+      {"the body is larger than is allowed here: 1000 bytes at most", Text(std::string(2000, 'x'))},
+      {"the body is larger than is allowed here: 1000 bytes at most",
+       Chunked({std::string(900, 'x'), std::string(900, 'x')})},
+      {"not HTTP", Answer("not http at all\r\n\r\n")},
   };
-  for (const Answer& answer : cases) {
+  for (const auto& [complaint, answer] : cases) {
     ScriptedServer server;
     server.Expect("*", answer);
     HttpClient client(loop_, {.server = server.endpoint(), .max_header_bytes = 4096, .max_body_bytes = 1000});
     const Result<Response> response = Get(client, "/");
     ASSERT_FALSE(response);
     EXPECT_EQ(response.error().code(), Code::kInvalid) << response.error().message();
+    EXPECT_THAT(response.error().message(), HasSubstr(complaint));
     EXPECT_EQ(client.idle(), 0u);
   }
 }
@@ -280,6 +283,15 @@ TEST_F(ClientTest, CancellingACallFreesItsPlace) {
   ASSERT_FALSE(cancelled);
   EXPECT_EQ(cancelled.error().code(), Code::kDeadline);
   EXPECT_TRUE(Get(client, "/next"));
+}
+
+TEST_F(ClientTest, AnOldConnectionIsNotUsedAgain) {  // its name may stand for another server by now
+  ScriptedServer server;
+  server.Always("*", Text("ok"));
+  HttpClient client(loop_, {.server = server.endpoint(), .age_limit = Duration(0)});
+  EXPECT_TRUE(Get(client, "/"));
+  EXPECT_TRUE(Get(client, "/"));
+  EXPECT_EQ(client.dialled(), 2u);
 }
 
 TEST_F(ClientTest, IdleConnectionsAreClosedAfterAWhile) {

@@ -79,7 +79,12 @@ class MessageParser::MachineOf final : public Machine, private http::basic_parse
   void on_finish_impl(error_code&) override {}
 };
 
-MessageParser::MessageParser(Kind kind, HttpLimits limits) {
+static std::unexpected<Error> TooLarge(std::string_view part, size_t limit) {
+  return Fail(Code::kInvalid, "the " + std::string(part) + " is larger than is allowed here: " + std::to_string(limit) +
+                                  " bytes at most");
+}
+
+MessageParser::MessageParser(Kind kind, HttpLimits limits) : limits_(limits) {
   if (kind == Kind::kRequest) {
     machine_ = std::make_unique<MachineOf<true>>(limits, false);
   } else {
@@ -95,10 +100,15 @@ Result<void> MessageParser::Feed(std::string& bytes) {
     const size_t took = machine_->Put(std::string_view(bytes).substr(used), error);
     used += took;
     if (error && error != http::error::need_more) {
-      const bool large = error == http::error::header_limit || error == http::error::body_limit;
-      if (large) refusal_ = error == http::error::body_limit ? 413 : 431;
-      return Fail(Code::kInvalid,
-                  (large ? "the message is larger than is allowed here: " : "not HTTP: ") + error.message());
+      if (error == http::error::header_limit) {
+        refusal_ = 431;
+        return TooLarge("header", limits_.header_bytes);
+      }
+      if (error == http::error::body_limit) {
+        refusal_ = 413;
+        return TooLarge("body", limits_.body_bytes);
+      }
+      return Fail(Code::kInvalid, "not HTTP: " + error.message());
     }
     if (error || took == 0) break;
   }

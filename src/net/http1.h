@@ -55,6 +55,7 @@ class MessageParser {
   class Machine;
   template <bool is_request>
   class MachineOf;
+  HttpLimits limits_;
   std::unique_ptr<Machine> machine_;
   int refusal_ = 400;
 };

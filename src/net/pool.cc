@@ -175,6 +175,7 @@ void HttpClient::Pool::Finish(Exchange exchange) {
   // Bytes behind the answer mean that we and the server do not agree where it ended.
   if (!exchange.connection->received.empty()) return;
   if (exchange.connection->material != tls_.material || idle_.size() >= options_.max_idle) return;
+  if (loop_.Now() - exchange.connection->dialled_at >= options_.age_limit) return;
   exchange.connection->idle_since = loop_.Now();
   idle_.push_front(std::move(exchange.connection));
   ArmSweep();
@@ -236,7 +237,7 @@ async::Task<Result<std::unique_ptr<Connection>>> HttpClient::Pool::Dial(async::D
     Result<std::unique_ptr<Socket>> socket = co_await Connect((*addresses)[i], tls, share);
     if (socket) {
       ++dialled_;
-      co_return std::make_unique<Connection>(*std::move(socket), std::string(), tls.material, loop_.Now());
+      co_return std::make_unique<Connection>(*std::move(socket), std::string(), tls.material, loop_.Now(), loop_.Now());
     }
     error = std::move(socket).error().WithContext((*addresses)[i].ToString());
   }

@@ -19,6 +19,7 @@ struct Connection {
   std::string received;
   std::shared_ptr<const TlsMaterial> material;  // with which it was made
   Tick idle_since{};
+  Tick dialled_at{};
 };
 
 // How far one exchange got; decides what its failure means.

@@ -13,6 +13,11 @@ Watches::~Watches() = default;
 
 void Watches::Start(const std::vector<std::string>& namespaces) {
   started_ = true;
+  if (net::Metrics* metrics = client_.metrics()) {
+    figures_.emplace(loop_, *metrics);
+    for (const Stores::Entry& entry : stores_.all()) figures_->Add(*entry.store);
+    group_.Spawn("store figures", figures_->Run());
+  }
   for (const Stores::Entry& entry : stores_.all()) {
     if (!entry.everywhere) continue;
     if (namespaces.empty() || !entry.resource.namespaced) {

@@ -6,12 +6,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "async/task_group.h"
 #include "kube/client.h"
+#include "kube/store_metrics.h"
 #include "kube/watch.h"
 #include "plan/stores.h"
 
@@ -44,6 +46,7 @@ class Watches {
   bool started_ = false;
   std::set<std::string> followed_;
   std::vector<std::unique_ptr<kube::Watcher>> watchers_;
+  std::optional<kube::StoreMetrics> figures_;  // where the client counts
   async::TaskGroup group_;
 };
 

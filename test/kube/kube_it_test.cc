@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "api_test.h"
+#include "kube/watch_event.h"
 
 namespace capstan::kube {
 namespace {
@@ -286,6 +287,18 @@ TEST_F(WatchTest, CordonedNodesAreSelectedByTheirField) {
   EXPECT_THAT(Line(**stream), StartsWith(R"({"type":"ADDED")"));
   cordon("cordoned", "null");
   EXPECT_THAT(Line(**stream), StartsWith(R"({"type":"DELETED")"));
+}
+
+TEST_F(WatchTest, ABookmarkTellsAQuietWatchHowFarTheServerIs) {
+  auto stream = Open({.label_selector = "part=nothing", .send_initial_events = true, .timeout = 5s});
+  ASSERT_TRUE(stream);
+  EXPECT_THAT(Line(**stream), HasSubstr("initial-events-end"));
+  const ConfigMap other = Created("a");  // not selected
+  const std::string mark = Line(**stream);
+  EXPECT_THAT(mark, StartsWith(R"({"type":"BOOKMARK")"));
+  const auto event = json::Decode<WatchLine<ConfigMap>>(mark);
+  ASSERT_TRUE(event) << event.error().message();
+  EXPECT_GE(std::stoull(event->object.metadata.resource_version), std::stoull(other.metadata.resource_version));
 }
 
 TEST_F(WatchTest, TheServersTimeoutIsAnOrderlyEnd) {
