@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
@@ -6,6 +7,7 @@
 #include "async/backoff.h"
 #include "async/event.h"
 #include "async/task_group.h"
+#include "async/turn.h"
 #include "async/with_deadline.h"
 
 namespace capstan::async {
@@ -42,6 +44,28 @@ TEST(VirtualLoop, WallClockJumpsLeaveMonotonicTimeAlone) {
   loop.JumpWallClock(-1h);
   EXPECT_EQ(loop.WallNow(), before - 1h);
   EXPECT_EQ(loop.Now().time_since_epoch(), Duration(0));
+}
+
+TEST(RealLoop, KnowsTheTurnThatKeptTheOthersWaiting) {
+  RealLoop loop;
+  const auto processor_time = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  };
+  std::string_view next = "not asked";
+  loop.Post([&] {
+    NameTurn("decide nodeset/slurm/main");
+    const Duration until = processor_time() + 10ms;
+    while (processor_time() < until) {
+    }
+  });
+  loop.Post([&] { next = TurnName(); });
+  loop.Post([&] { loop.Stop(); });
+  loop.Run();
+  EXPECT_EQ(next, "") << "a name is forgotten with its turn";
+  EXPECT_GE(loop.TakeLongestTurn(), 10ms) << "also when it was the only one that was ready";
+  EXPECT_EQ(loop.TakeLongestTurn(), 0ms) << "taken";
 }
 
 TEST(TaskGroup, CancelEndsEveryWaitAtOnce) {

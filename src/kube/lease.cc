@@ -58,7 +58,9 @@ async::Task<void> Lease::Run(std::function<void()> acquired, std::function<void(
   running_ = true;
 
   while (!releasing_.is_set() && !co_await TryAcquire()) {
-    co_await releasing_.Wait(loop_.After(random_.Jittered(options_.poll * 9 / 10, 0.1)));
+    auto next = loop_.After(random_.Jittered(options_.poll * 9 / 10, 0.1));
+    if (free_at_ > loop_.Now()) next = next.Earlier(async::Deadline(free_at_));
+    co_await releasing_.Wait(next);
   }
   if (releasing_.is_set()) co_return;
   log::Info("lease acquired", {{"lease", options_.key.ToString()}, {"identity", options_.identity}});
@@ -112,7 +114,8 @@ bool Lease::MayTake(const LeaseRecord& record) {
   if (record.spec.holder.empty() || record.spec.holder == options_.identity) return true;
   const int64_t seconds = record.spec.duration_seconds;
   const Duration duration = seconds > 0 ? std::min<Duration>(std::chrono::seconds(seconds), 1h) : options_.duration;
-  return loop_.Now() - seen_since_ >= duration;
+  free_at_ = seen_since_ + duration;
+  return loop_.Now() >= free_at_;
 }
 
 async::Task<Lease::Renewal> Lease::Renew() {

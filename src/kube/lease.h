@@ -7,11 +7,13 @@
 //   co_await lease.Release(loop.After(3s));          // the next one goes on within a second
 //
 // What is promised, as long as the clocks of two machines run at about the same rate:
-// - A holder starts no write later than `renew_deadline` (10 s) after it *sent* the last renewal that was accepted.
-// - Nobody takes the Lease over before it has stood unchanged for its `duration` (15 s) by the taker's own monotonic
+// - A holder starts no write later than `renew_deadline` (9 s) after it *sent* the last renewal that was accepted.
+// - Nobody takes the Lease over before it has stood unchanged for its `duration` (13 s) by the taker's own monotonic
 //   clock. Wall clocks only decorate the record.
-// The difference, 5 s, is for writes that have started to arrive. A process that was frozen finds MayWrite false when
-// it wakes, before anything else runs. (A machine suspended together with its monotonic clock is out of reach.)
+// - Somebody takes over 15 s after a crash at the latest: the others look every 0.7 s and know when its time is over.
+// The difference, 4 s, is for writes that have started to arrive. A process that was frozen finds MayWrite false when it
+// wakes; fence.h sees to it that what it was about to send stays unsent. (A machine suspended together with its
+// monotonic clock is out of reach.)
 //
 // A Lease once lost is not taken again: whoever was too late to renew does not know what happened meanwhile, and begins
 // anew as a process. Fields of the record that others put there are kept. The record is compatible with client-go's.
@@ -50,10 +52,10 @@ class Lease {
   struct Options {
     Key key;
     std::string identity;  // of this process; another one at each start
-    Duration duration = 15s;
-    Duration renew_deadline = 10s;
-    Duration retry = 2s;  // between renewals
-    Duration poll = 1s;   // between looks while another one holds it
+    Duration duration = 13s;
+    Duration renew_deadline = 9s;
+    Duration retry = 2s;    // between renewals
+    Duration poll = 700ms;  // between looks while another one holds it
     uint64_t seed = 1;
   };
   // REQUIRES: loop and client outlive it; renew_deadline < duration.
@@ -66,6 +68,9 @@ class Lease {
 
   // May a write start at `now`? False before the Lease is ours, after it is lost, and from Release on.
   bool MayWrite(Tick now) const { return held_ && now < good_until_; }
+
+  // Until when that holds, as known now; the past while the Lease is not ours.
+  Tick good_until() const { return held_ ? good_until_ : Tick::min(); }
 
   bool held() const { return held_; }
   const std::string& holder() const { return holder_; }  // as last read; "" when nobody
@@ -95,6 +100,7 @@ class Lease {
   std::optional<LeaseRecord> known_;  // as last read or written; nullopt when in doubt
   std::string seen_version_;          // of another's record, and since when it has stood unchanged
   Tick seen_since_{};
+  Tick free_at_{};  // when it will have stood long enough
   async::Event releasing_;
   async::Event ended_;
   bool running_ = false;

@@ -87,6 +87,15 @@ class Queue {
   // How long the key that became ready first has been waiting for Take; zero when none is ready.
   Duration OldestReady(Tick now) const;
 
+  // How long the key that Take handed out last had been ready by then.
+  Duration waited() const { return waited_; }
+
+  // Calls `visit` with each key that is ready to be taken.
+  template <class Visit>
+  void ForEachReady(Visit visit) const {
+    for (const auto& entry : ready_) visit(*std::get<3>(entry));
+  }
+
  private:
   struct Slot {
     std::optional<Tick> due;  // when it is wanted; nullopt: not
@@ -126,6 +135,7 @@ class Queue {
   size_t prune_at_ = 64;
   uint64_t adds_ = 0;
   uint64_t next_sequence_ = 0;
+  Duration waited_{0};
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -164,6 +174,7 @@ std::optional<K> Queue<K>::Take(Tick now) {
   slot.priority = Priority::kRoutine;
   slot.in_flight = true;
   slot.taken_at = now;
+  waited_ = now - slot.ready_at;
   ++in_flight_;
   return place->first;
 }

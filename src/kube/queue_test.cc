@@ -164,6 +164,19 @@ TEST(Queue, WatchdogNamesKeysInFlightTooLongLongestFirst) {
   EXPECT_EQ(queue.in_flight(), 3u);
 }
 
+TEST(Queue, TellsHowLongAKeyHadWaitedWhenItWasTaken) {
+  Queue<std::string> queue;
+  queue.Add("a", Priority::kFresh, At(1s));
+  queue.WakeAt("b", At(3s));
+  std::vector<std::string> ready;
+  EXPECT_EQ(queue.Take(At(5s)), "a");
+  EXPECT_EQ(queue.waited(), 4s);
+  queue.ForEachReady([&](const std::string& key) { ready.push_back(key); });
+  EXPECT_EQ(ready, std::vector<std::string>{"b"});
+  EXPECT_EQ(queue.Take(At(5s)), "b");
+  EXPECT_EQ(queue.waited(), 2s) << "since it was due";
+}
+
 TEST(Queue, TellsHowLongTheOldestReadyKeyWaits) {
   StringQueue queue;
   queue.WakeAt("a", At(1s));

@@ -6,6 +6,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "async/timer.h"
+#include "async/turn.h"
 #include "base/log.h"
 
 namespace asio = boost::asio;
@@ -85,6 +86,7 @@ async::Task<void> Watcher::Take(WatchState::ListPage step) {
   options.limit = kPageSize;
   options.continue_token = std::move(step.continue_token);
   const Result<std::string> text = co_await client_.List(resource_, std::move(options), loop_.After(kPagePatience));
+  async::NameTurn(resource_.plural);
   const Result<PageInfo> page = text ? feed_.TakePage(*text) : Fail(text.error());
   if (!page)
     state_.Failed(page.error(), loop_.Now());
@@ -124,6 +126,7 @@ async::Task<void> Watcher::Pump(net::BodyStream& stream) {
     if (!bytes) co_return state_.Failed(bytes.error(), loop_.Now());
     if (*bytes == 0) co_return state_.Ended(loop_.Now());
     lines_.Commit(*bytes);
+    async::NameTurn(resource_.plural);
     if (!TakeLines()) co_return;
     if (figures_) figures_->Show(state_.status());
   }

@@ -120,6 +120,9 @@ async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(co
     if (!reused) {
       CAPSTAN_CO_TRY(exchange.connection, co_await Dial(deadline));
     }
+    // Dialling, or being frozen in the midst of it, may have taken all the time there was.
+    if (deadline.Passed(loop_.Now()))
+      co_return Fail(Code::kDeadline, "the deadline passed before the request was sent");
     Progress progress;
     const Result<void> done = co_await Transact(exchange, bytes.bytes, progress, deadline);
     if (done) co_return exchange;

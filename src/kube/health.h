@@ -1,0 +1,41 @@
+// What /healthz and /readyz say.
+//
+//   live   the event loop turns: it has not stood still for half a minute. The kubelet starts anew what is not.
+//   ready  it turns now, and every watched kind has been listed. A process that waits for the lease is ready too: it
+//          could lead at once.
+//
+// Beat is the loop's; the questions may come from any thread, and need nothing that a stuck loop could hold.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+
+#include "base/time.h"
+
+namespace capstan::kube {
+
+class Health {
+ public:
+  static constexpr Duration kStillForLiveness = 30s;
+  static constexpr Duration kStillForReadiness = 5s;
+
+  explicit Health(std::function<Tick()> now = [] { return Tick(std::chrono::steady_clock::now()); });
+
+  // The loop has had a turn.
+  void Beat(bool synced);
+
+  bool Ready() const { return WhyNotReady().empty(); }
+  // "" when it is so; otherwise a sentence.
+  std::string WhyNotLive() const { return WhyStill(kStillForLiveness); }
+  std::string WhyNotReady() const;
+
+ private:
+  std::string WhyStill(Duration longer_than) const;
+
+  std::function<Tick()> now_;
+  std::atomic<Duration::rep> beat_;
+  std::atomic<bool> synced_ = false;
+};
+
+}  // namespace capstan::kube
