@@ -3,7 +3,6 @@
 #include <openssl/rand.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <cstdlib>
@@ -11,11 +10,14 @@
 
 #include "async/loop.h"
 #include "async/task_group.h"
+#include "async/timer.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "kube/client.h"
 #include "kube/config.h"
 #include "kube/events.h"
+#include "kube/fence.h"
+#include "kube/health.h"
 #include "kube/lease.h"
 #include "net/client.h"
 #include "net/metrics.h"
@@ -30,6 +32,10 @@ namespace capstan::cli {
 namespace {
 
 constexpr std::string_view kLeaseName = "slurm-operator";
+constexpr Duration kBeat = 1s;
+constexpr Duration kLongTurn = 5ms;
+constexpr Duration kBeatAtStart = 200ms;
+constexpr Duration kStopPatience = 3s;
 
 // In a pod, the pod's name.
 std::string HostName() {
@@ -48,10 +54,13 @@ Secret Entropy(size_t bytes) {
 
 // A Source together with the connections that it uses.
 struct HttpSlurm {
-  HttpSlurm(async::Loop& loop, net::Endpoint server, plan::SlurmClusters::SignToken sign, uint64_t seed)
+  HttpSlurm(async::Loop& loop, net::Endpoint server, plan::SlurmClusters::SignToken sign, uint64_t seed,
+            std::function<Tick()> good_until)
       : http(loop, {.server = std::move(server), .max_requests = 4, .max_idle = 2}),
-        rest(loop, http, std::move(sign), {.seed = seed}) {}
+        fence(loop, http, std::move(good_until)),
+        rest(loop, fence, std::move(sign), {.seed = seed}) {}
   net::HttpClient http;
+  kube::Fence fence;
   slurm::RestSource rest;
 };
 
@@ -84,16 +93,24 @@ class Operator {
                   .image_tag = flags.image_tag},
         seed_(std::random_device{}()),
         http_(loop_, {.server = config.server, .credentials = config.credentials}),
-        client_(loop_, http_,
+        fence_(loop_, http_, [this] { return GoodUntil(); }),
+        lease_http_(loop_, {.server = config.server, .credentials = config.credentials, .max_requests = 1}),
+        lease_client_(loop_, lease_http_,
+                      {.field_manager = std::string(op::kFieldManager),
+                       .seed = seed_ + 3,
+                       .metrics = &metrics_,
+                       .host = config.server.host}),
+        client_(loop_, fence_,
                 {.field_manager = std::string(op::kFieldManager),
                  .seed = seed_,
                  .metrics = &metrics_,
                  .host = config.server.host}),
         engine_(loop_, client_,
                 {.field_manager = std::string(op::kFieldManager),
+                 .former_managers = {std::string(op::kFormerFieldManager)},
                  .seed = seed_ + 1,
                  .entropy = Entropy,
-                 .may_write = [this] { return !lease_ || lease_->MayWrite(loop_.Now()); },
+                 .may_write = [this] { return loop_.Now() < GoodUntil(); },
                  .slurm = [this](const plan::SlurmConnection& how,
                                  plan::SlurmClusters::SignToken sign) { return MakeSlurm(how, std::move(sign)); },
                  .settings = &settings_,
@@ -102,32 +119,36 @@ class Operator {
                                 plan::Notice notice) { Tell(resource, key, uid, std::move(notice)); },
                  .metrics = &metrics_}),
         events_(loop_, client_, {.controller = std::string(op::kFieldManager), .instance = HostName()}),
+        telling_(loop_),
         group_(loop_) {
     if (flags.leader_elect) {
       kube::Key key{flags.lease_namespace.empty() ? config.ns : flags.lease_namespace, std::string(kLeaseName)};
       lease_.emplace(
-          loop_, client_,
+          loop_, lease_client_,
           kube::Lease::Options{
               .key = std::move(key), .identity = HostName() + "_" + std::to_string(seed_), .seed = seed_ + 2});
     }
     op::AddReconcilers(engine_);
     metrics_.AddProcessFigures();
-    metrics_.AddGauge("capstan_ready", "1 while every watched kind has been listed",
-                      [this] { return ready_ ? 1.0 : 0.0; });
+    metrics_.AddGauge("capstan_ready", "1 while /readyz says ok", [this] { return health_.Ready() ? 1.0 : 0.0; });
     leader_ = &metrics_.AddGauge("leader_election_master_status", "1 while this process holds the lease",
                                  {{"name", std::string(kLeaseName)}});
+    lost_events_ = &metrics_.AddCounter("capstan_events_lost_total", "Events that users were not told");
+    long_turns_ = &metrics_.AddHistogram("capstan_loop_long_turn_seconds",
+                                         "Longest turn of the event loop in a second, where that is over 5 ms",
+                                         {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5});
   }
 
   Result<void> Serve(const OperatorFlags& flags) {
     CAPSTAN_TRY(const auto health, ParseAddress("--health-addr", flags.health_address));
     CAPSTAN_TRY(const auto metrics, ParseAddress("--metrics-addr", flags.metrics_address));
     if (health) {
-      CAPSTAN_TRY(
-          health_server_,
-          net::HttpServer::Start(*health, {
-                                              {"/healthz", [](const net::Request&) { return net::TextResponse("ok"); }},
-                                              {"/readyz", [this](const net::Request&) { return Readiness(); }},
-                                          }));
+      CAPSTAN_TRY(health_server_,
+                  net::HttpServer::Start(
+                      *health, {
+                                   {"/healthz", [this](const net::Request&) { return Answer(health_.WhyNotLive()); }},
+                                   {"/readyz", [this](const net::Request&) { return Answer(health_.WhyNotReady()); }},
+                               }));
     }
     if (metrics) {
       CAPSTAN_TRY(metrics_server_, net::HttpServer::Start(*metrics, {
@@ -150,12 +171,13 @@ class Operator {
       log::Info("stopping", {{"signal", signal}});
       group_.Spawn("stop", Stop());
     });
-    group_.Spawn("events", events_.Run());
-    group_.Spawn("readiness", FollowReadiness());
+    telling_.Spawn("events", events_.Run());
+    group_.Spawn("beat", Beat());
+    group_.Spawn("engine", engine_.Run());
     if (lease_)
-      group_.Spawn("lease", lease_->Run([this] { Begin(); }, [this](std::string why) { Lost(std::move(why)); }));
+      group_.Spawn("lease", lease_->Run([this] { Lead(); }, [this](std::string why) { Lost(std::move(why)); }));
     else
-      Begin();
+      Lead();
     loop_.Run();
     std::quick_exit(status_);
   }
@@ -163,28 +185,36 @@ class Operator {
  private:
   Result<plan::SlurmClusters::Link> MakeSlurm(const plan::SlurmConnection& how, plan::SlurmClusters::SignToken sign) {
     CAPSTAN_TRY(net::Endpoint server, net::Endpoint::Parse(how.server));
-    const auto slurm = std::make_shared<HttpSlurm>(loop_, std::move(server), std::move(sign), ++seed_);
+    const auto slurm =
+        std::make_shared<HttpSlurm>(loop_, std::move(server), std::move(sign), ++seed_, [this] { return GoodUntil(); });
     return plan::SlurmClusters::Link{{slurm, &slurm->rest}, [rest = &slurm->rest] { return rest->Run(); }};
   }
 
-  net::Response Readiness() const {
-    if (ready_) return net::TextResponse("ok");
-    net::Response response = net::TextResponse("not every watched kind has been listed yet");
-    response.status = 503;
+  static net::Response Answer(const std::string& why_not) {
+    net::Response response = net::TextResponse(why_not.empty() ? "ok" : why_not);
+    if (!why_not.empty()) response.status = 503;
     return response;
   }
 
-  async::Task<void> FollowReadiness() {
+  async::Task<void> Beat() {
+    uint64_t told_lost = 0;
     while (true) {
-      ready_ = began_ ? engine_.Synced() : lease_.has_value();  // waiting for the lease is what a standby is for
-      co_await async::Sleep(loop_, 200ms);
+      const bool synced = engine_.Synced();
+      health_.Beat(synced);
+      const kube::Recorder::Counts events = events_.counts();
+      const uint64_t lost = events.dropped_full + events.dropped_flood + events.dropped_failed;
+      lost_events_->Add(double(lost - std::exchange(told_lost, lost)));
+      if (const Duration longest = loop_.TakeLongestTurn(); longest > kLongTurn) long_turns_->Observe(longest);
+      co_await async::Sleep(loop_, synced ? kBeat : kBeatAtStart);
     }
   }
 
-  void Begin() {
-    began_ = true;
+  // Until when writes may leave.
+  Tick GoodUntil() const { return lease_ ? lease_->good_until() : Tick::max(); }
+
+  void Lead() {
     leader_->Set(1);
-    group_.Spawn("engine", engine_.Run());
+    engine_.Lead();
   }
 
   // Whoever was too late to renew does not know what happened meanwhile: the process ends at once, and begins anew.
@@ -203,7 +233,10 @@ class Operator {
   }
 
   async::Task<void> Stop() {
-    if (began_) co_await engine_.Stop();
+    // What has begun is let end: a call that is cancelled could still take effect when another one leads already.
+    co_await engine_.Stop(kStopPatience);
+    telling_.Cancel();
+    co_await telling_.Join();
     if (lease_) {
       const auto released = co_await lease_->Release(loop_.After(3s));
       if (!released) log::Warn("the lease runs out by itself", {{"error", released.error().message()}});
@@ -216,15 +249,20 @@ class Operator {
   net::Metrics metrics_;
   async::RealLoop loop_;
   net::HttpClient http_;
+  kube::Fence fence_;
+  net::HttpClient lease_http_;  // its own connection: a renewal queues behind nothing
+  kube::Client lease_client_;
   kube::Client client_;
   std::optional<kube::Lease> lease_;
   plan::Engine engine_;
   kube::Recorder events_;
+  async::TaskGroup telling_;
   async::TaskGroup group_;
   net::Gauge* leader_ = nullptr;
-  bool began_ = false;
+  net::Counter* lost_events_ = nullptr;
+  net::Histogram* long_turns_ = nullptr;
   int status_ = 0;
-  std::atomic<bool> ready_ = false;
+  kube::Health health_;
   std::unique_ptr<net::HttpServer> health_server_;
   std::unique_ptr<net::HttpServer> metrics_server_;
 };

@@ -9,6 +9,8 @@
 namespace capstan::op {
 
 inline constexpr std::string_view kFieldManager = "capstan-operator";
+// What the Slinky projects' operator writes as.
+inline constexpr std::string_view kFormerFieldManager = "manager";
 
 // --- Labels ----------------------------------------------------------------------------------------------------------
 inline constexpr std::string_view kLabelName = "app.kubernetes.io/name";

@@ -42,6 +42,10 @@ class Effect {
   // Nothing left to do, as far as our own records show (the applied memo). Such an action is never started.
   virtual bool Satisfied(const Services&) const { return false; }
 
+  // A digest of the target as our records show it, without what changes by itself (a status); 0: nothing is known. When
+  // it changes, what was refused for good may be tried anew.
+  virtual uint64_t Seen(const Services&) const { return 0; }
+
   // Does it. Must be harmless to repeat. Success means the world is as wanted, whoever did it: a delete of
   // what is already gone succeeds.
   virtual async::Task<Result<void>> Run(Services& services, async::Deadline deadline) const = 0;

@@ -2,12 +2,23 @@
 
 #include <algorithm>
 
+#include "async/timer.h"
+#include "async/turn.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "plan/kube_effects.h"
 
 namespace capstan::plan {
 
 using async::Task;
+
+namespace {
+
+constexpr Duration kStopCheck = 20ms;
+constexpr Duration kSampleEvery = 5s;
+constexpr int kSamplesPerStoreCount = 12;  // counting what the stores hold walks over all of it
+
+}  // namespace
 
 // What the engine keeps of one key between its Decides.
 struct Engine::State {
@@ -16,6 +27,7 @@ struct Engine::State {
   std::map<std::string, Tick> held_since;
   std::optional<std::string> slurm_cluster;  // the cluster whose connection this key keeps
   std::string uid;                           // of the object that the last Decide saw; it may be gone since
+  std::string cluster;                       // that its last Plan was about; "": none
 };
 
 Engine::Engine(async::Loop& loop, kube::Client& client, Options options)
@@ -26,53 +38,45 @@ Engine::Engine(async::Loop& loop, kube::Client& client, Options options)
           loop, client, options_.slurm,
           [this](const std::string& cluster, const std::vector<std::string>& nodes) { SlurmChanged(cluster, nodes); },
           random_.Next()),
-      services_{loop, client, stores_, memo_, clusters_, options_.field_manager, options_.entropy},
+      services_{
+          loop, client, stores_, memo_, clusters_, options_.field_manager, options_.entropy, options_.former_managers},
       watches_(loop, client, stores_, random_.Next()),
       asker_(
           services_, [this](const std::string& id) { Wake(MakeToken("question", id)); }, random_.Next()),
-      executor_(services_, {.may_write = options_.may_write,
+      executor_(services_, {.may_write = [this] { return !stopping_ && options_.may_write(); },
                             .may_destroy = [this] { return stores_.Trusted(); },
-                            .ended = [this](const Key& key, const Action& action) { ActionEnded(key, action); },
+                            .ended = [this](const Key& key, const Action& action, const Result<void>& result,
+                                            Duration took) { ActionEnded(key, action, result, took); },
+                            .room = [this](const Key& key) { WakeKey(key, kube::Priority::kFresh); },
                             .tell = [this](const Key& key, Notice notice) { Tell(key, std::move(notice)); },
                             .seed = random_.Next()}),
+      queue_([this](const Key& key) { return GroupOf(key); }),
       idle_(loop),
-      group_(loop) {}
+      group_(loop),
+      metrics_(options_.metrics) {}
 
 Engine::~Engine() = default;
 
 void Engine::Add(Reconciler reconciler) {
-  if (net::Metrics* metrics = options_.metrics) {
-    const net::Labels labels{{"controller", reconciler.kind}};
-    instruments_[reconciler.kind] = {
-        .reconciles = &metrics->AddCounter("controller_runtime_reconcile_total", "Decides", labels),
-        .errors =
-            &metrics->AddCounter("controller_runtime_reconcile_errors_total", "Actions that did not work out", labels),
-        .seconds = &metrics->AddHistogram("controller_runtime_reconcile_time_seconds", "What a Decide took",
-                                          {0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 1}, labels)};
-  }
+  metrics_.AddReconciler(reconciler.kind);
   reconcilers_.push_back(std::move(reconciler));
 }
 
-void Engine::AddQueueMetrics() {
-  net::Metrics* metrics = options_.metrics;
-  if (metrics == nullptr) return;
-  const net::Labels labels{{"name", "capstan"}};
-  depth_ = &metrics->AddGauge("workqueue_depth", "Keys ready to be decided", labels);
-  adds_ = &metrics->AddCounter("workqueue_adds_total", "Looks wanted so far", labels);
-  oldest_ =
-      &metrics->AddGauge("workqueue_longest_waiting_key_seconds", "How long the first ready key has waited", labels);
-  in_flight_ = &metrics->AddGauge("capstan_actions_in_flight", "Calls under way", labels);
-}
-
 Task<void> Engine::Run() {
-  AddQueueMetrics();
-  for (const Stores::Entry& entry : stores_.all()) entry.store->SetListener(this);
+  for (const Stores::Entry& entry : stores_.all()) {
+    metrics_.AddStore(entry.store->name());
+    entry.store->SetListener(this);
+  }
   watches_.Start(options_.namespaces);
   group_.Spawn("decide", DecideLoop());
+  group_.Spawn("watchdog", Watchdog());
   co_await group_.Join();
 }
 
-Task<void> Engine::Stop() {
+Task<void> Engine::Stop(Duration patience) {
+  stopping_ = true;
+  const async::Deadline limit = loop_.After(patience);
+  while (executor_.in_flight() > 0 && !limit.Passed(loop_.Now())) co_await async::Sleep(loop_, kStopCheck);
   group_.Cancel();
   co_await watches_.Stop();
   co_await asker_.Stop();
@@ -92,7 +96,14 @@ Engine::State& Engine::StateOf(const Key& key) {
   return *state;
 }
 
+// Keys take turns by the cluster that they are about; those about none by their namespace.
+uint64_t Engine::GroupOf(const Key& key) const {
+  const auto state = states_.find(key);
+  return Fnv64(state != states_.end() && !state->second->cluster.empty() ? state->second->cluster : key.ns);
+}
+
 void Engine::WakeKey(const Key& key, kube::Priority priority) {
+  metrics_.Wanted(key.kind);
   queue_.Add(key, priority, loop_.Now());
   idle_.Cancel();
 }
@@ -126,11 +137,9 @@ void Engine::SlurmChanged(const std::string& cluster, const std::vector<std::str
   Wake(World::NodeToken(cluster, nodes.empty() ? "" : "*"));
 }
 
-void Engine::ActionEnded(const Key& key, const Action& action) {
+void Engine::ActionEnded(const Key& key, const Action& action, const Result<void>& result, Duration took) {
   if (const std::string question = action.effect->outdates(); !question.empty()) asker_.Outdate(question);
-  if (options_.metrics != nullptr && !executor_.ledger(key).Done(action.id(), loop_.Now())) {
-    instruments_.at(key.kind).errors->Add();
-  }
+  metrics_.Ended(key.kind, took, !result);
   WakeKey(key, kube::Priority::kUrgent);
 }
 
@@ -138,7 +147,7 @@ void Engine::ActionEnded(const Key& key, const Action& action) {
 
 Task<void> Engine::DecideLoop() {
   while (true) {
-    if (!watches_.Synced()) {
+    if (!watches_.Synced() || stopping_ || !options_.may_write()) {
       co_await idle_.WaitUntil(Tick::max());
       continue;
     }
@@ -148,23 +157,14 @@ Task<void> Engine::DecideLoop() {
       continue;
     }
     const Tick began = loop_.Now();
+    const Duration waited = queue_.waited();
+    async::NameTurn("decide " + ToString(*key));
     DecideOne(*key);
     const Tick now = loop_.Now();
     queue_.Done(*key, now, std::max(Duration(20ms), 10 * Duration(now - began)));
-    Measure(*key, now - began);
+    metrics_.Decided(key->kind, waited, now - began, !executor_.ledger(*key).Failures().empty());
     co_await async::Sleep(loop_, Duration(0));  // others' turn
   }
-}
-
-void Engine::Measure(const Key& key, Duration took) {
-  if (options_.metrics == nullptr) return;
-  const Instruments& instruments = instruments_.at(key.kind);
-  instruments.reconciles->Add();
-  instruments.seconds->Observe(took);
-  depth_->Set(double(queue_.ready()));
-  adds_->Add(double(queue_.adds()) - adds_->value());
-  oldest_->Set(std::chrono::duration<double>(queue_.OldestReady(loop_.Now())).count());
-  in_flight_->Set(double(executor_.in_flight()));
 }
 
 const Reconciler& Engine::ReconcilerOf(const Key& key) const {
@@ -194,12 +194,14 @@ void Engine::DecideOne(const Key& key) {
   const World world(PartsFor(state));
   Plan plan = reconciler.decide(world, {key.ns, key.name});
 
+  const json::ObjectMeta* object = ObjectOf(key);
+  NoteChildren(world, reconciler, object, plan);
   index_.Set(state.number, world.reads());
   state.held_since = world.facts();
+  state.cluster = plan.slurm_cluster;
   FollowSlurm(state, plan);
   asker_.Ask(world.asked());
 
-  const json::ObjectMeta* object = ObjectOf(key);
   if (object != nullptr) state.uid = object->uid;
   std::vector<Action> actions = Resolve(reconciler, object, plan);
   std::optional<Action> status;
@@ -225,13 +227,22 @@ void Engine::DecideOne(const Key& key) {
   queue_.WakeAt(key, *again);
 }
 
+// Whoever changes or removes a child wakes the key, though its Decide may not have looked at that child.
+void Engine::NoteChildren(const World& world, const Reconciler& reconciler, const json::ObjectMeta* object,
+                          const Plan& plan) const {
+  for (const Child& child : plan.children) world.NoteRead(MakeToken(child.resource->plural, child.key.ToString()));
+  if (object == nullptr) return;
+  for (const kube::Resource* resource : reconciler.prunes)
+    world.NoteRead(World::IndexToken(resource->plural, "owner", object->uid));
+}
+
 // The Plan's children and pruned objects as actions, before its own.
 std::vector<Action> Engine::Resolve(const Reconciler& reconciler, const json::ObjectMeta* object, Plan& plan) const {
   std::vector<Action> actions;
   if (object == nullptr) return std::move(plan.actions);
   for (Child& child : plan.children) {
     ObjectRef ref{child.resource, child.key};
-    actions.push_back({.effect = Apply(std::move(ref), std::move(child.body), object->uid),
+    actions.push_back({.effect = Apply(std::move(ref), std::move(child.body), {object->uid, std::move(child.adoption)}),
                        .reason = std::move(child.reason),
                        .guards = {},
                        .after = std::move(child.after),
@@ -255,6 +266,30 @@ void Engine::AddPrunes(const Reconciler& reconciler, const json::ObjectMeta& obj
       actions.push_back(DeleteUnchanged({resource, key}, child.uid, child.resource_version, "no longer wanted"));
     });
   }
+}
+
+// --- Watching itself -------------------------------------------------------------------------------------------------
+
+Task<void> Engine::Watchdog() {
+  for (int round = 1;; ++round) {
+    co_await async::Sleep(loop_, kSampleEvery);
+    Sample();
+    if (round % kSamplesPerStoreCount == 0) metrics_.SampleStores(stores_);
+  }
+}
+
+void Engine::Sample() {
+  const std::vector<Executor::Running> running = executor_.running();
+  for (const Executor::Running& one : running) {
+    const bool full_minute = one.age / 1min != (one.age - kSampleEvery) / 1min;
+    if (!full_minute) continue;
+    log::Warn(
+        "an action does not end",
+        {{"key", ToString(one.key)}, {"verb", one.verb}, {"target", one.target}, {"for", FormatDuration(one.age)}});
+  }
+  std::map<std::string, size_t> ready;
+  queue_.ForEachReady([&](const Key& key) { ++ready[key.kind]; });
+  metrics_.Sample(ready, running);
 }
 
 void Engine::FollowSlurm(State& state, const Plan& plan) {

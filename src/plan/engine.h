@@ -11,8 +11,12 @@
 // after any action loses nothing.
 //
 // Wake-ups: a key is decided again when something that its last Decide read has changed, when one of its actions has
-// ended, when its Plan asked for it, and every five minutes. Between two looks it rests ten times the time that the
-// last one took, at least 20 ms.
+// ended, when its Plan asked for it, and every five minutes. A change of one of its Plan's children, or of what it may
+// have to prune, counts as read. Between two looks it rests ten times the time that the last one took, at least 20 ms.
+// Clusters are served in turn: those of one with a thousand keys do not hold up another's single one.
+//
+// An action that does not end in time although it has a deadline is a bug somewhere; a watchdog names it in the log every
+// minute.
 #pragma once
 
 #include <functional>
@@ -28,6 +32,7 @@
 #include "kube/queue.h"
 #include "net/metrics.h"
 #include "plan/asker.h"
+#include "plan/engine_metrics.h"
 #include "plan/executor.h"
 #include "plan/plan.h"
 #include "plan/reads.h"
@@ -53,16 +58,18 @@ class Engine final : private kube::StoreListener {
  public:
   struct Options {
     std::string field_manager;
+    // Programs that this service replaces: the fields that they set on its children become its own (ownership.h).
+    std::vector<std::string> former_managers;
     uint64_t seed = 1;
     std::function<Secret(size_t bytes)> entropy;
-    std::function<bool()> may_write = [] { return true; };  // the lease is held; asked before every write
+    std::function<bool()> may_write = [] { return true; };  // the lease is held; asked before every Decide and write
     SlurmClusters::Factory slurm;
     const void* settings = nullptr;       // for World::Settings; outlives the engine
     std::vector<std::string> namespaces;  // custom resources are looked for in these only; empty: everywhere
     // What users are told: to become an Event on the object, whose uid is given.
     std::function<void(const kube::Resource& resource, const kube::Key& key, const std::string& uid, Notice notice)>
         tell;
-    net::Metrics* metrics = nullptr;  // workqueue_* and controller_runtime_reconcile_*, by reconciler
+    net::Metrics* metrics = nullptr;  // engine_metrics.h
     Duration look_every = 5min;
   };
 
@@ -73,11 +80,16 @@ class Engine final : private kube::StoreListener {
   Stores& stores() { return stores_; }
   void Add(Reconciler reconciler);
 
-  // Watches, decides and acts until Stop.
+  // Watches until Stop; decides and acts as long as may_write says so. Who waits for a lease runs it already: once it
+  // leads, it knows everything.
   async::Task<void> Run();
 
-  // Ends Run and everything in flight. A call that was cancelled may have had its effect.
-  async::Task<void> Stop();
+  // may_write has become true.
+  void Lead() { idle_.Cancel(); }
+
+  // Ends Run and everything in flight. Nothing is begun any more; what has begun may end within `patience`, and is
+  // cancelled then. A call that was cancelled may have had its effect.
+  async::Task<void> Stop(Duration patience = Duration(0));
 
   // Every watched kind has been listed; for readiness.
   bool Synced() const { return watches_.Synced(); }
@@ -100,14 +112,17 @@ class Engine final : private kube::StoreListener {
   void Wake(Token token);
   void WakeKey(const Key& key, kube::Priority priority);
   void SlurmChanged(const std::string& cluster, const std::vector<std::string>& nodes);
-  void ActionEnded(const Key& key, const Action& action);
+  void ActionEnded(const Key& key, const Action& action, const Result<void>& result, Duration took);
 
-  void AddQueueMetrics();
-  void Measure(const Key& key, Duration took);
+  uint64_t GroupOf(const Key& key) const;
+  async::Task<void> Watchdog();
+  void Sample();
   async::Task<void> DecideLoop();
   void DecideOne(const Key& key);
   World::Parts PartsFor(const State& state) const;
   std::vector<Action> Resolve(const Reconciler& reconciler, const json::ObjectMeta* object, Plan& plan) const;
+  void NoteChildren(const World& world, const Reconciler& reconciler, const json::ObjectMeta* object,
+                    const Plan& plan) const;
   void AddPrunes(const Reconciler& reconciler, const json::ObjectMeta& object, const Plan& plan,
                  std::vector<Action>& actions) const;
   void FollowSlurm(State& state, const Plan& plan);
@@ -132,19 +147,9 @@ class Engine final : private kube::StoreListener {
   kube::Queue<Key> queue_;
   async::Timer idle_;
   async::TaskGroup group_;
+  EngineMetrics metrics_;
   uint64_t decides_ = 0;
-
-  // Of one reconciler, under the names that users of controller-runtime chart.
-  struct Instruments {
-    net::Counter* reconciles;
-    net::Counter* errors;
-    net::Histogram* seconds;
-  };
-  std::map<std::string, Instruments> instruments_;
-  net::Gauge* depth_ = nullptr;
-  net::Counter* adds_ = nullptr;
-  net::Gauge* oldest_ = nullptr;
-  net::Gauge* in_flight_ = nullptr;
+  bool stopping_ = false;
 };
 
 }  // namespace capstan::plan

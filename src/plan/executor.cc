@@ -1,6 +1,7 @@
 #include "plan/executor.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "async/with_deadline.h"
 #include "base/log.h"
@@ -9,6 +10,24 @@ namespace capstan::plan {
 
 using async::Deadline;
 using async::Task;
+
+namespace {
+
+constexpr Duration kTrustCheck = 1s;
+
+// "apply status" -> "ApplyStatus", as Events name actions.
+std::string CamelCase(std::string_view verb) {
+  std::string text;
+  bool first = true;
+  for (const char letter : verb) {
+    const bool is_letter = std::isalpha(static_cast<unsigned char>(letter)) != 0;
+    if (is_letter) text += first ? char(std::toupper(static_cast<unsigned char>(letter))) : letter;
+    first = !is_letter;
+  }
+  return text;
+}
+
+}  // namespace
 
 Executor::Executor(Services& services, Options options)
     : services_(services), options_(std::move(options)), random_(options_.seed), group_(services.loop) {}
@@ -22,8 +41,21 @@ const Ledger& Executor::ledger(const Key& key) const {
 }
 
 std::set<std::string> Executor::TargetsInFlight(const Key& key) const {
+  std::set<std::string> targets;
   const auto found = records_.find(key);
-  return found == records_.end() ? std::set<std::string>() : found->second.targets;
+  if (found == records_.end()) return targets;
+  for (const auto& [target, started] : found->second.targets) targets.insert(target);
+  return targets;
+}
+
+std::vector<Executor::Running> Executor::running() const {
+  std::vector<Running> running;
+  for (const auto& [key, record] : records_) {
+    for (const auto& [target, started] : record.targets)
+      running.push_back({key, started.verb, target, services_.loop.Now() - started.at});
+  }
+  std::ranges::sort(running, std::greater(), &Running::age);
+  return running;
 }
 
 void Executor::Forget(const Key& key) {
@@ -34,6 +66,7 @@ void Executor::Forget(const Key& key) {
 std::optional<Tick> Executor::Submit(const Key& key, std::vector<Action> actions, std::optional<Action> status) {
   Record& record = records_[key];
   const Tick now = services_.loop.Now();
+  for (auto& [name, lane] : lanes_) std::erase(lane.waiting, key);
   std::set<ActionId> left;
   std::vector<ActionId> wanted;
   for (const Action& action : actions) {
@@ -47,12 +80,16 @@ std::optional<Tick> Executor::Submit(const Key& key, std::vector<Action> actions
   std::ranges::sort(wanted);
   record.ledger.KeepOnly(wanted);
 
+  bool distrusted = false;
   for (Action& action : actions) {
     if (!left.contains(action.id())) continue;
     const bool waits = std::ranges::any_of(action.after, [&](ActionId id) { return left.contains(id); });
-    if (!waits && MayStart(record, action)) Start(key, record, std::move(action));
+    if (waits) continue;
+    distrusted |= action.effect->destructive() && !options_.may_destroy();
+    if (MayStart(key, record, action)) Start(key, record, std::move(action));
   }
   std::optional<Tick> again = record.ledger.NextRetry(now);
+  if (distrusted) again = std::min(again.value_or(Tick::max()), now + kTrustCheck);
   if (status && !status->effect->Satisfied(services_)) {
     const auto patience = SubmitStatus(key, record, *std::move(status));
     if (patience) again = again ? std::min(*again, *patience) : *patience;
@@ -68,24 +105,47 @@ std::optional<Tick> Executor::SubmitStatus(const Key& key, Record& record, Actio
   if (!record.status_wanted) record.status_wanted = now;
   const Tick patience = *record.status_wanted + options_.status_patience;
   if (record.ledger.in_flight() > 0 && now < patience) return patience;
-  if (MayStart(record, status)) Start(key, record, std::move(status));
+  if (MayStart(key, record, status)) Start(key, record, std::move(status));
   return std::nullopt;
 }
 
-bool Executor::MayStart(const Record& record, const Action& action) const {
-  if (!record.ledger.MayStart(action.id(), services_.loop.Now())) return false;
+bool Executor::MayStart(const Key& key, const Record& record, const Action& action) {
+  if (!record.ledger.MayStart(action.id(), services_.loop.Now(), action.effect->Seen(services_))) return false;
   if (record.targets.contains(action.effect->target())) return false;
   if (record.ledger.in_flight() >= options_.wave_limit) return false;
-  const auto lane = in_flight_.find(action.effect->lane());
-  if (lane != in_flight_.end() && lane->second >= options_.lane_limit) return false;
   if (action.effect->destructive() && !options_.may_destroy()) return false;
-  return options_.may_write();
+  if (!options_.may_write()) return false;
+  LaneState& lane = lanes_[action.effect->lane()];
+  const bool room = HasRoom(key, lane);
+  if (!room && std::ranges::find(lane.waiting, key) == lane.waiting.end()) lane.waiting.push_back(key);
+  return room;
+}
+
+bool Executor::HasRoom(const Key& key, LaneState& lane) const {
+  if (lane.in_flight >= options_.lane_limit) return false;
+  const size_t others = lane.waiting.size() - size_t(std::ranges::count(lane.waiting, key));
+  const auto mine = lane.by_key.find(key);
+  const size_t share = std::max<size_t>(1, options_.lane_limit / (1 + others));
+  return others == 0 || mine == lane.by_key.end() || mine->second < share;
+}
+
+// Whoever waits longest is asked next; it stays in the list, and so keeps its share, until it has submitted again.
+void Executor::LeaveLane(const Key& key, const Lane& name) {
+  LaneState& lane = lanes_[name];
+  --lane.in_flight;
+  if (--lane.by_key[key] == 0) lane.by_key.erase(key);
+  if (lane.waiting.empty()) return;
+  std::ranges::rotate(lane.waiting, lane.waiting.begin() + 1);
+  options_.room(lane.waiting.back());
 }
 
 void Executor::Start(const Key& key, Record& record, Action action) {
-  record.ledger.Started(action.id(), std::string(action.effect->verb()), action.effect->target());
-  record.targets.insert(action.effect->target());
-  ++in_flight_[action.effect->lane()];
+  const std::string verb(action.effect->verb());
+  record.ledger.Started(action.id(), verb, action.effect->target(), action.effect->Seen(services_));
+  record.targets[action.effect->target()] = {verb, services_.loop.Now()};
+  LaneState& lane = lanes_[action.effect->lane()];
+  ++lane.in_flight;
+  ++lane.by_key[key];
   ++started_;
   std::string name = ToString(key) + ": " + std::string(action.effect->verb()) + " " + action.effect->target();
   group_.Spawn(std::move(name), Run(key, std::move(action)));
@@ -118,7 +178,6 @@ Task<Result<void>> Executor::Perform(const Action& action, Deadline deadline) {
 }
 
 void Executor::Ended(const Key& key, const Action& action, const Result<void>& result, Duration took) {
-  --in_flight_[action.effect->lane()];
   Record& record = records_[key];
   record.targets.erase(action.effect->target());
   if (result)
@@ -142,18 +201,25 @@ void Executor::Ended(const Key& key, const Action& action, const Result<void>& r
                            {"took_ms", millis}});
   }
   Tell(key, action, result);
-  options_.ended(key, action);
+  options_.ended(key, action, result, took);
+  LeaveLane(key, action.effect->lane());
 }
 
 void Executor::Tell(const Key& key, const Action& action, const Result<void>& result) {
-  if (!action.event) return;
-  // A conflict is the ordinary way to learn that the world has moved on; the next Decide deals with it.
-  if (!result && result.error().code() == Code::kConflict) return;
-  const std::string what = std::string(action.effect->verb()) + " " + action.effect->target() + ": " + action.reason;
-  options_.tell(key, {.warning = !result || action.event->warning,
-                      .reason = result ? action.event->reason : action.event->reason + "Failed",
-                      .action = action.event->action,
-                      .note = result ? what : what + ": " + result.error().message()});
+  std::string what = std::string(action.effect->verb()) + " " + action.effect->target() + ": " + action.reason;
+  if (result) {
+    if (action.event)
+      options_.tell(key, {action.event->warning, action.event->reason, action.event->action, std::move(what)});
+    return;
+  }
+  const Error& error = result.error();
+  const bool needs_somebody = NeedsSomebody(error);
+  // Any other conflict is the ordinary way to learn that the world has moved on; the next Decide deals with it.
+  if (!needs_somebody && (!action.event || error.code() == Code::kConflict)) return;
+  options_.tell(key, {.warning = true,
+                      .reason = action.event ? action.event->reason + "Failed" : std::string(ReasonOf(error)),
+                      .action = action.event ? action.event->action : CamelCase(action.effect->verb()),
+                      .note = what + ": " + error.message()});
 }
 
 Task<void> Executor::Stop() {

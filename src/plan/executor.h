@@ -2,11 +2,13 @@
 //
 // Each Submit replaces what was wanted of a key before. What has started runs to its end; what has not is dropped. An
 // action starts when nothing it comes after is left to do, its back-off is over, nothing else is in flight on its
-// target, its lane and its key have room, and we hold the lease. A destructive one also needs stores that can be
+// target, its lane and its key have room, and we hold the lease. While several keys want a lane that is full, none has
+// more than its share of it. A destructive one also needs stores that can be
 // trusted. The status comes last: it waits while other actions of the key are on their way, at most a second, so that a
 // wave of changes is reported once.
 //
-// Every end of an action is a log line, a metric and, where the action says so, an Event; and it wakes the key.
+// Every end of an action is a log line, a metric and, where the action says so, an Event; and it wakes the key. A failure
+// that does not pass by itself (NeedsSomebody) is always an Event.
 #pragma once
 
 #include <functional>
@@ -34,14 +36,18 @@ struct Notice {
 
 class Executor {
  public:
+  static constexpr size_t kWaveLimit = 250;
+
   struct Options {
-    std::function<bool()> may_write;                                  // the lease is held
-    std::function<bool()> may_destroy;                                // the stores can be trusted
-    std::function<void(const Key& key, const Action& action)> ended;  // after the ledger has been written
+    std::function<bool()> may_write;    // the lease is held
+    std::function<bool()> may_destroy;  // the stores can be trusted
+    // After the ledger has been written.
+    std::function<void(const Key& key, const Action& action, const Result<void>& result, Duration took)> ended;
+    std::function<void(const Key& key)> room;  // a lane that had none for this key may have some: submit again
     std::function<void(const Key& key, Notice notice)> tell;
     uint64_t seed = 1;
-    size_t lane_limit = 64;   // actions in flight per lane
-    size_t wave_limit = 250;  // actions in flight per key
+    size_t lane_limit = 64;          // actions in flight per lane
+    size_t wave_limit = kWaveLimit;  // actions in flight per key
     Duration action_limit = 30s;
     Duration status_patience = 1s;
   };
@@ -60,6 +66,15 @@ class Executor {
   // Forgets a key whose object is gone. What is in flight ends by itself.
   void Forget(const Key& key);
 
+  // What has started and not ended, the oldest first.
+  struct Running {
+    Key key;
+    std::string verb;
+    std::string target;
+    Duration age;
+  };
+  std::vector<Running> running() const;
+
   size_t in_flight() const { return group_.size(); }
   uint64_t started() const { return started_; }
 
@@ -68,12 +83,23 @@ class Executor {
 
  private:
   struct Record {
+    struct Started {
+      std::string verb;
+      Tick at;
+    };
     Ledger ledger;
-    std::set<std::string> targets;      // of what is in flight
-    std::optional<Tick> status_wanted;  // since when a status write has been wanted
+    std::map<std::string, Started> targets;  // of what is in flight
+    std::optional<Tick> status_wanted;       // since when a status write has been wanted
+  };
+  struct LaneState {
+    size_t in_flight = 0;
+    std::map<Key, size_t> by_key;
+    std::vector<Key> waiting;  // wanted more than there was room for, the longest first
   };
 
-  bool MayStart(const Record& record, const Action& action) const;
+  bool MayStart(const Key& key, const Record& record, const Action& action);
+  bool HasRoom(const Key& key, LaneState& lane) const;
+  void LeaveLane(const Key& key, const Lane& name);
   void Start(const Key& key, Record& record, Action action);
   std::optional<Tick> SubmitStatus(const Key& key, Record& record, Action status);
   async::Task<void> Run(Key key, Action action);
@@ -85,7 +111,7 @@ class Executor {
   Options options_;
   Random random_;
   std::map<Key, Record> records_;
-  std::map<Lane, size_t> in_flight_;
+  std::map<Lane, LaneState> lanes_;
   async::TaskGroup group_;
   uint64_t started_ = 0;
 };

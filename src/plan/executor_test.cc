@@ -100,12 +100,14 @@ class ExecutorTest : public testing::Test {
   Script script;
   bool lease = true, trusted = true;
   int ended = 0;
+  std::vector<Key> roomy;
   std::vector<Notice> notices;
   std::optional<Tick> again;
   Executor executor{services,
                     {.may_write = [this] { return lease; },
                      .may_destroy = [this] { return trusted; },
-                     .ended = [this](const Key&, const Action&) { ++ended; },
+                     .ended = [this](const Key&, const Action&, const Result<void>&, Duration) { ++ended; },
+                     .room = [this](const Key& key) { roomy.push_back(key); },
                      .tell = [this](const Key&, Notice notice) { notices.push_back(std::move(notice)); },
                      .lane_limit = 2}};
 };
@@ -144,6 +146,35 @@ TEST_F(ExecutorTest, AStuckLaneDelaysNoOther) {
   EXPECT_THAT(script.ran, ElementsAre("s1", "s2", "pod")) << "the lane holds two";
 }
 
+TEST_F(ExecutorTest, AKeyWithManyActionsLeavesAnotherItsShareOfTheLane) {
+  const Key other{"nodeset", "slurm", "small"};
+  for (const char* target : {"a1", "a2", "a3", "b1"}) script.takes[target] = 1s;
+  const auto many = [this] { Submit({Do("a1"), Do("a2"), Do("a3"), Do("a4")}); };
+  many();
+  executor.Submit(other, {Do("b1")}, {});
+  loop.Advance(1ms);
+  EXPECT_THAT(script.ran, ElementsAre("a1", "a2")) << "the lane holds two";
+  loop.Advance(1s);
+  EXPECT_THAT(roomy, testing::Contains(other)) << "nothing else would wake it";
+  many();
+  executor.Submit(other, {Do("b1")}, {});
+  loop.Advance(1ms);
+  EXPECT_THAT(script.ran, ElementsAre("a1", "a2", "a3", "b1"));
+}
+
+TEST_F(ExecutorTest, SaysWhatRunsAndForHowLong) {
+  script.takes["slow"] = script.takes["slower"] = 1h;
+  Submit({Do("slower")});
+  loop.Advance(2s);
+  Submit({Do("slower"), Do("slow")});
+  loop.Advance(3s);
+  const auto running = executor.running();
+  ASSERT_EQ(running.size(), 2u);
+  EXPECT_EQ(running[0].target, "slower");
+  EXPECT_EQ(running[0].age, 5s);
+  EXPECT_EQ(running[1].age, 3s);
+}
+
 TEST_F(ExecutorTest, NeverTwoActionsOnOneTarget) {
   script.takes["pod"] = 5s;
   Submit({Do("pod")});
@@ -166,6 +197,8 @@ TEST_F(ExecutorTest, NothingIsDestroyedWhileTheStoresAreNotTrusted) {
   Submit({Do("create"), Do("delete", "", true)});
   loop.Run();
   EXPECT_THAT(script.ran, ElementsAre("create"));
+  ASSERT_TRUE(again);
+  EXPECT_LE(*again, loop.Now() + 1s) << "no event tells when they are";
 }
 
 TEST_F(ExecutorTest, AnUnknownGuardKeepsAndTriesAgainLater) {
@@ -215,6 +248,22 @@ TEST_F(ExecutorTest, TheStatusWaitsForActionsOnTheirWayButNotForEver) {
   Submit({Do("slow")}, Do("status"));
   loop.Advance(1ms);
   EXPECT_THAT(script.ran, ElementsAre("slow", "status"));
+}
+
+TEST_F(ExecutorTest, WhatDoesNotPassByItselfIsToldWithoutBeingAsked) {
+  Error contested(Code::kConflict, "somebody changes it back");
+  contested.SetRetryAfter(5min);
+  script.results["contested"] = Fail(contested);
+  script.results["taken"] = Fail(Code::kAlreadyExists, "belongs to something else");
+  script.results["raced"] = Fail(Code::kConflict, "changed");
+  script.results["down"] = Fail(Code::kUnavailable, "down");
+  Submit({Do("contested"), Do("taken"), Do("raced"), Do("down")});
+  loop.Run();
+  ASSERT_EQ(notices.size(), 2u);
+  EXPECT_EQ(notices[0].reason, "Contested");
+  EXPECT_EQ(notices[0].action, "Do");
+  EXPECT_EQ(notices[0].note, "do contested: the test wants it: somebody changes it back");
+  EXPECT_EQ(notices[1].reason, "NameConflict");
 }
 
 TEST_F(ExecutorTest, TellsWhatWasDoneAndWhatFailedButNotConflicts) {

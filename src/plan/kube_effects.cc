@@ -1,13 +1,11 @@
 #include "plan/kube_effects.h"
 
 #include <boost/json.hpp>
-#include <optional>
 
 #include "base/hash.h"
 #include "json/codec.h"
-#include "json/object_meta.h"
 #include "kube/client.h"
-#include "plan/services.h"
+#include "plan/effect_parts.h"
 
 namespace capstan::plan {
 namespace {
@@ -15,126 +13,6 @@ namespace {
 namespace bj = boost::json;
 using async::Deadline;
 using async::Task;
-
-// Any object, as far as ownership and the memo are concerned.
-struct AnyObject {
-  json::ObjectMeta metadata;
-  static const json::Schema& Schema() {
-    static const json::Schema schema = json::Object<AnyObject>({json::Field<&AnyObject::metadata>("metadata")});
-    return schema;
-  }
-};
-
-const json::ObjectMeta* Seen(const Services& services, const ObjectRef& ref) {
-  const kube::AnyStore* store = services.stores.Find(*ref.resource);
-  return store == nullptr ? nullptr : store->MetaOf(ref.key);
-}
-
-// What the API server answered to our write shows at once in the store.
-void Remember(Services& services, const ObjectRef& ref, std::string_view answer) {
-  kube::AnyStore* store = services.stores.Find(*ref.resource);
-  if (store != nullptr) (void)store->Answered(answer, services.loop.Now());
-}
-
-uint64_t OwnFields(const json::ObjectMeta& meta, std::string_view manager, std::string_view subresource) {
-  for (const json::ManagedField& entry : meta.managed_fields) {
-    if (entry.manager == manager && entry.operation == "Apply" && entry.subresource == subresource) {
-      return entry.fields.value;
-    }
-  }
-  return 0;
-}
-
-std::string OtherManagers(const json::ObjectMeta& meta, std::string_view manager) {
-  std::string others;
-  for (const json::ManagedField& entry : meta.managed_fields) {
-    if (entry.manager == manager || others.find(entry.manager) != std::string::npos) continue;
-    others += (others.empty() ? "" : ", ") + entry.manager;
-  }
-  return others.empty() ? "somebody" : others;
-}
-
-std::string WithUid(const std::string& body, const std::string& uid) {
-  bj::value object = bj::parse(body);
-  object.as_object()["metadata"].as_object()["uid"] = uid;
-  return bj::serialize(object);
-}
-
-std::unexpected<Error> NameConflict(const ObjectRef& ref) {
-  return Fail(Code::kAlreadyExists, "NameConflict: " + ref.ToString() +
-                                        " exists and belongs to something else; rename or remove one of the two");
-}
-
-// --- Apply -----------------------------------------------------------------------------------------------------------
-
-class ApplyEffect final : public Effect {
- public:
-  // `owner_uid`: of the controller that an object there already must have; empty for the status of the key's own.
-  ApplyEffect(ObjectRef ref, std::string subresource, std::string body, std::string owner_uid)
-      : ref_(std::move(ref)),
-        subresource_(std::move(subresource)),
-        body_(std::move(body)),
-        owner_uid_(std::move(owner_uid)),
-        content_(Fnv64(body_)) {}
-
-  std::string_view verb() const override { return subresource_.empty() ? "apply" : "apply status"; }
-  std::string target() const override {
-    return subresource_.empty() ? ref_.ToString() : ref_.ToString() + "/" + subresource_;
-  }
-  uint64_t content() const override { return content_; }
-
-  bool Satisfied(const Services& services) const override {
-    const json::ObjectMeta* meta = Seen(services, ref_);
-    return meta != nullptr && services.memo.Matches(target(), Now(services, *meta));
-  }
-
-  Task<Result<void>> Run(Services& services, Deadline deadline) const override {
-    CAPSTAN_CO_TRY(const std::optional<json::ObjectMeta> meta, co_await Present(services, deadline));
-    if (meta && subresource_.empty() && !Ours(*meta)) co_return NameConflict(ref_);
-    if (const auto times = services.memo.Fight(target(), content(), services.loop.Now()); times && meta) {
-      Error fight(Code::kConflict, "applied " + std::to_string(*times) +
-                                       " times in ten minutes with the same content: " +
-                                       OtherManagers(*meta, services.field_manager) + " keeps changing it back");
-      fight.SetRetryAfter(5min);
-      co_return Fail(std::move(fight));
-    }
-    std::string body = meta ? WithUid(body_, meta->uid) : body_;
-    kube::ApplyOptions options{.subresource = subresource_, .field_manager = services.field_manager};
-    CAPSTAN_CO_TRY(const std::string answer, co_await services.client.Apply(*ref_.resource, ref_.key, std::move(body),
-                                                                            std::move(options), deadline));
-    Remember(services, ref_, answer);
-    CAPSTAN_CO_TRY(const AnyObject object, json::Decode<AnyObject>(answer));
-    services.memo.Record(target(), Now(services, object.metadata), services.loop.Now());
-    co_return Result<void>();
-  }
-
- private:
-  AppliedMemo::Applied Now(const Services& services, const json::ObjectMeta& meta) const {
-    return {meta.uid, content(), OwnFields(meta, services.field_manager, subresource_)};
-  }
-
-  bool Ours(const json::ObjectMeta& meta) const {
-    const json::OwnerReference* controller = meta.ControllerOwner();
-    return controller != nullptr && controller->uid == owner_uid_;
-  }
-
-  // The object there is now: from the store, or, when it shows none, from a fresh read, since a store that sees only
-  // labelled objects would miss a stranger of the same name.
-  Task<Result<std::optional<json::ObjectMeta>>> Present(Services& services, Deadline deadline) const {
-    if (const json::ObjectMeta* seen = Seen(services, ref_)) co_return std::optional(*seen);
-    kube::GetOptions options{.metadata_only = true};
-    const auto read = co_await services.client.Get<AnyObject>(*ref_.resource, ref_.key, std::move(options), deadline);
-    if (read) co_return std::optional(read->metadata);
-    if (read.error().code() == Code::kNotFound) co_return std::optional<json::ObjectMeta>();
-    co_return Fail(read.error());
-  }
-
-  ObjectRef ref_;
-  std::string subresource_;
-  std::string body_;
-  std::string owner_uid_;
-  uint64_t content_;
-};
 
 // --- Create ----------------------------------------------------------------------------------------------------------
 
@@ -287,15 +165,24 @@ class CreateKeySecretEffect final : public Effect {
 
 }  // namespace
 
-std::shared_ptr<const Effect> Apply(ObjectRef ref, std::string body, std::string owner_uid) {
-  return std::make_shared<ApplyEffect>(std::move(ref), "", std::move(body), std::move(owner_uid));
+const json::Schema& AnyObject::Schema() {
+  static const json::Schema schema = json::Object<AnyObject>({json::Field<&AnyObject::metadata>("metadata")});
+  return schema;
 }
 
-std::shared_ptr<const Effect> ApplyStatus(ObjectRef ref, std::string uid, std::string status) {
-  bj::object body{{"apiVersion", ref.resource->ApiVersion()}, {"kind", ref.resource->kind}};
-  body["metadata"] = bj::object{{"name", ref.key.name}, {"namespace", ref.key.ns}, {"uid", uid}};
-  body["status"] = bj::parse(status);
-  return std::make_shared<ApplyEffect>(std::move(ref), "status", bj::serialize(body), "");
+const json::ObjectMeta* Seen(const Services& services, const ObjectRef& ref) {
+  const kube::AnyStore* store = services.stores.Find(*ref.resource);
+  return store == nullptr ? nullptr : store->MetaOf(ref.key);
+}
+
+void Remember(Services& services, const ObjectRef& ref, std::string_view answer) {
+  kube::AnyStore* store = services.stores.Find(*ref.resource);
+  if (store != nullptr) (void)store->Answered(answer, services.loop.Now());
+}
+
+std::unexpected<Error> NameConflict(const ObjectRef& ref) {
+  return Fail(Code::kAlreadyExists, "NameConflict: " + ref.ToString() +
+                                        " exists and belongs to something else; rename or remove one of the two");
 }
 
 std::shared_ptr<const Effect> Create(ObjectRef ref, std::string body, std::string owner_uid) {

@@ -11,6 +11,7 @@
 
 #include "kube/resource.h"
 #include "plan/action.h"
+#include "plan/ownership.h"
 
 namespace capstan::plan {
 
@@ -20,9 +21,16 @@ struct ObjectRef {
   std::string ToString() const { return std::string(resource->kind) + " " + key.ToString(); }
 };
 
-// Server-side apply of a child, under the applied memo. An object of that name that is not controlled by `owner_uid`
-// is refused with kAlreadyExists: what is not ours is never taken over.
-std::shared_ptr<const Effect> Apply(ObjectRef ref, std::string body, std::string owner_uid);
+// Whose a child is, and how else one that exists already is known to be (ownership.h).
+struct ChildOwner {
+  std::string uid;
+  Adoption adoption = {};
+};
+
+// Server-side apply of a child, under the applied memo. An object of that name that is not ours is refused with
+// kAlreadyExists: it is never taken over. The fields of former managers are folded into ours first. The same content
+// applied five times in ten minutes is a fight: kConflict names the other manager, and there is a truce of five minutes.
+std::shared_ptr<const Effect> Apply(ObjectRef ref, std::string body, ChildOwner owner);
 
 // Server-side apply of the status of the key's own object, whose uid is `uid`, under the memo. `status` is the value of
 // the field "status", as JSON.

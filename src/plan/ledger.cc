@@ -10,13 +10,13 @@ namespace {
 constexpr Duration kRefused = 5min;
 constexpr Duration kSettle = 5s;  // longer than Slurm takes to show what was done to a node
 
+// The server has understood, and will not.
+bool IsRefusal(const Error& error) { return error.code() == Code::kInvalid || error.code() == Code::kForbidden; }
+
 Duration WaitAfter(const Error& error, int tries, Random& random) {
   if (error.retry_after()) return *error.retry_after();
+  if (IsRefusal(error)) return random.Jittered(kRefused, 0.1);
   switch (error.code()) {
-    case Code::kInvalid:
-    case Code::kForbidden:
-    case Code::kUnauthenticated:
-      return random.Jittered(kRefused, 0.1);
     case Code::kConflict:
       return random.Jittered(async::Backoff::Plain({.first = 20ms, .cap = 5s}, tries), 0.5);
     default:
@@ -26,9 +26,21 @@ Duration WaitAfter(const Error& error, int tries, Random& random) {
 
 }  // namespace
 
-bool Ledger::MayStart(ActionId id, Tick now) const {
+std::string_view ReasonOf(const Error& error) {
+  if (error.code() == Code::kAlreadyExists) return "NameConflict";
+  // A conflict that is to be waited out is no race: see Apply in kube_effects.h.
+  if (error.code() == Code::kConflict && error.retry_after()) return "Contested";
+  return "ActionFailed";
+}
+
+bool NeedsSomebody(const Error& error) { return IsRefusal(error) || ReasonOf(error) != "ActionFailed"; }
+
+bool Ledger::MayStart(ActionId id, Tick now, uint64_t seen) const {
   const auto found = entries_.find(id);
-  return found == entries_.end() || (!found->second.in_flight && found->second.retry_at <= now);
+  if (found == entries_.end()) return true;
+  const Entry& entry = found->second;
+  if (entry.in_flight) return false;
+  return entry.retry_at <= now || (entry.error && IsRefusal(*entry.error) && entry.seen != seen);
 }
 
 bool Ledger::InFlight(ActionId id) const {
@@ -36,10 +48,11 @@ bool Ledger::InFlight(ActionId id) const {
   return found != entries_.end() && found->second.in_flight;
 }
 
-void Ledger::Started(ActionId id, std::string verb, std::string target) {
+void Ledger::Started(ActionId id, std::string verb, std::string target, uint64_t seen) {
   Entry& entry = entries_[id];
   entry.verb = std::move(verb);
   entry.target = std::move(target);
+  entry.seen = seen;
   entry.in_flight = true;
   ++in_flight_;
 }
@@ -83,7 +96,8 @@ std::vector<Failure> Ledger::Failures() const {
   std::vector<Failure> failures;
   for (const auto& [id, entry] : entries_) {
     if (!entry.error) continue;
-    failures.push_back({id, entry.verb, entry.target, entry.error->code(), entry.error->message(), entry.tries});
+    failures.push_back({id, entry.verb, entry.target, entry.error->code(), entry.error->message(), entry.tries,
+                        ReasonOf(*entry.error)});
   }
   std::ranges::sort(failures, {}, [](const Failure& f) { return std::tie(f.target, f.verb, f.id); });
   return failures;

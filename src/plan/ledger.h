@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -24,6 +25,15 @@ struct ActionId {
   auto operator<=>(const ActionId&) const = default;
 };
 
+// The word for a failed action in conditions and Events.
+//   NameConflict  something else has the name
+//   Contested     another program keeps undoing it
+//   ActionFailed  everything else; the message says what
+std::string_view ReasonOf(const Error& error);
+
+// It does not pass by itself: somebody has to change something.
+bool NeedsSomebody(const Error& error);
+
 // An action that did not work out, for conditions and messages.
 struct Failure {
   ActionId id;
@@ -32,26 +42,29 @@ struct Failure {
   Code code = Code::kInternal;
   std::string message;
   int tries = 0;
+  std::string_view reason = "ActionFailed";  // ReasonOf
 };
 
 class Ledger {
  public:
   // May `id` start at `now`? Not while it is in flight, nor before its back-off is over, nor right after it was done:
-  // what it changed needs a moment to be seen.
-  bool MayStart(ActionId id, Tick now) const;
+  // what it changed needs a moment to be seen. What was refused for good may start at once when its target is seen to be
+  // another than it was then (`seen` as for Started).
+  bool MayStart(ActionId id, Tick now, uint64_t seen = 0) const;
   // It was done a moment ago.
   bool Done(ActionId id, Tick now) const;
   bool InFlight(ActionId id) const;
   size_t in_flight() const { return in_flight_; }
 
-  void Started(ActionId id, std::string verb, std::string target);
+  // `seen`: a digest of the target as it shows now; 0 when nothing is known of it.
+  void Started(ActionId id, std::string verb, std::string target, uint64_t seen = 0);
   void Succeeded(ActionId id, Tick now);
   // Nothing is left to do about it: whatever went wrong before is over.
   void Clear(ActionId id);
 
-  // Records the failure and sets when to try again: kInvalid and kForbidden after five minutes (or when the
-  // content changes, which makes it another action), a conflict almost at once, everything else with
-  // exponential back-off.
+  // Records the failure and sets when to try again: kInvalid and kForbidden after five minutes (or when the target
+  // changes, or the content, which makes it another action), a conflict almost at once, everything else with exponential
+  // back-off; and when the error says when, then.
   void Failed(ActionId id, const Error& error, Tick now, Random& random);
 
   // Forgets finished entries that are not in `wanted` (sorted): what nobody wants any more need not be told.
@@ -70,6 +83,7 @@ class Ledger {
     bool in_flight = false;
     int tries = 0;      // failed tries in a row
     Tick retry_at{};    // not to be started before
+    uint64_t seen = 0;  // the target when it was started last
     bool done = false;  // the last try succeeded
     std::optional<Error> error;
   };

@@ -17,7 +17,7 @@ bool AppliedMemo::Matches(const std::string& what, const Applied& now) const {
 
 void AppliedMemo::Record(const std::string& what, Applied applied, Tick now) {
   Entry& entry = entries_[what];
-  if (entry.applied.content != applied.content) entry.times.clear();
+  if (entry.applied.content != applied.content || entry.applied.uid != applied.uid) entry.times.clear();
   entry.applied = std::move(applied);
   entry.times.push_back(now);
   if (entry.times.size() > kFightTimes) entry.times.erase(entry.times.begin());

@@ -11,6 +11,7 @@
 
 #include "kube/resource.h"
 #include "plan/action.h"
+#include "plan/ownership.h"
 #include "plan/question.h"
 
 namespace capstan::plan {
@@ -23,6 +24,7 @@ struct Child {
   std::string body;    // canonical JSON with apiVersion, kind, metadata (owner reference included) and what we want set
   std::string reason;  // why it is there, for log and Event
   std::vector<ActionId> after;
+  Adoption adoption = {};  // how one that exists already is known to be ours, besides by its controller
 };
 
 // How the service reaches Slurm for a cluster. Wanted by the one key that owns the cluster's configuration.

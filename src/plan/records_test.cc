@@ -56,12 +56,22 @@ TEST_P(LedgerBackOff, DependsOnWhatWentWrong) {
   EXPECT_TRUE(ledger.MayStart(kAction, kStart + GetParam().by));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LedgerBackOff,
-                         testing::Values(BackOffCase{Code::kInvalid, 4min, 6min},
-                                         BackOffCase{Code::kForbidden, 4min, 6min},
-                                         BackOffCase{Code::kConflict, 5ms, 50ms},
-                                         BackOffCase{Code::kUnavailable, 100ms, 300ms},
-                                         BackOffCase{Code::kUnknownOutcome, 100ms, 300ms}));
+INSTANTIATE_TEST_SUITE_P(
+    All, LedgerBackOff,
+    testing::Values(BackOffCase{Code::kInvalid, 4min, 6min}, BackOffCase{Code::kForbidden, 4min, 6min},
+                    BackOffCase{Code::kUnauthenticated, 100ms, 300ms}, BackOffCase{Code::kConflict, 5ms, 50ms},
+                    BackOffCase{Code::kUnavailable, 100ms, 300ms}, BackOffCase{Code::kUnknownOutcome, 100ms, 300ms}));
+
+TEST(Ledger, WhatWasRefusedForGoodIsTriedAnewWhenItsTargetIsAnother) {
+  Random random(3);
+  for (const auto& [code, again] : {std::pair(Code::kInvalid, true), std::pair(Code::kUnavailable, false)}) {
+    Ledger ledger;
+    ledger.Started(kAction, "apply", "StatefulSet a/b", 1);
+    ledger.Failed(kAction, Error(code, "no"), kStart, random);
+    EXPECT_FALSE(ledger.MayStart(kAction, kStart, 1));
+    EXPECT_EQ(ledger.MayStart(kAction, kStart, 2), again) << Name(code);
+  }
+}
 
 TEST(Ledger, ObeysTheServersRetryAfter) {
   Random random(3);

@@ -3,11 +3,13 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "async/loop.h"
 #include "base/secret.h"
 #include "kube/client.h"
 #include "plan/memo.h"
+#include "plan/ownership.h"
 #include "plan/slurm_clusters.h"
 #include "plan/stores.h"
 
@@ -20,8 +22,11 @@ class Services {
   Stores& stores;  // answers to our writes go in here at once
   AppliedMemo& memo;
   SlurmClusters& slurm;
-  std::string field_manager;                    // of every server-side apply
-  std::function<Secret(size_t bytes)> entropy;  // random bytes fit for keys
+  std::string field_manager;                      // of every server-side apply
+  std::function<Secret(size_t bytes)> entropy;    // random bytes fit for keys
+  std::vector<std::string> former_managers = {};  // whose fields become ours (ownership.h)
+
+  Successor successor() const { return {field_manager, former_managers}; }
 };
 
 }  // namespace capstan::plan

@@ -144,6 +144,7 @@ class World {
 
   // For the engine: what this World handed out and was told.
   const Reads& reads() const { return reads_; }
+  void NoteRead(Token token) const { reads_.Note(token); }
   const std::vector<Asked>& asked() const { return asked_; }
   const std::map<std::string, Tick>& facts() const { return facts_; }
 

@@ -38,8 +38,8 @@ class Deciding {
 
   plan::Plan Run() {
     ConnectSlurm();
-    plan_.children.push_back(WorkerService(controller_));
-    plan_.children.push_back(WorkerBudget(controller_));
+    plan_.children.push_back(OfItsNodeSetsBefore(WorkerService(controller_)));
+    plan_.children.push_back(OfItsNodeSetsBefore(WorkerBudget(controller_)));
     const ConfigInputs inputs = Collect(world_, controller_, findings_);
     const std::optional<PublishedConfig> config = Publish(inputs);
     if (External()) {
@@ -64,6 +64,13 @@ class Deciding {
 
   // Something wanted cannot be told now; what is there stays as it is.
   void KeepWhatIsThere() { plan_.children_complete = false; }
+
+  // Older releases had this object owned by all NodeSets of the cluster, and by no controller.
+  plan::Child OfItsNodeSetsBefore(plan::Child child) const {
+    for (const api::NodeSet& set : world_.By<api::NodeSet>("controller", plan_.slurm_cluster))
+      child.adoption.owners.push_back(set.metadata.uid);
+    return child;
+  }
 
   // --- The way to Slurm ----------------------------------------------------------------------------------------------
 

@@ -299,6 +299,33 @@ TEST_F(ControllerTest, AccountingIsNeverDroppedSilently) {
   EXPECT_THAT(SlurmConf(Look()), HasSubstr("AccountingStorageHost=db.example.com\nAccountingStoragePort=7819\n"));
 }
 
+TEST_F(ControllerTest, WhatOlderReleasesGaveToAllNodeSetsIsAdopted) {
+  for (const char* name : {"cpu", "gpu"}) {
+    api::NodeSet set;
+    set.metadata.name = name;
+    set.spec.controller_ref.name = "main";
+    world.Put(set);
+  }
+  const plan::Plan plan = Look();
+  for (const plan::Child& child : plan.children) {
+    const bool shared = child.key.name == "slurm-workers-main" || child.key.name == "slurm-workers-pdb-main";
+    if (shared)
+      EXPECT_THAT(child.adoption.owners, ElementsAre("uid-cpu", "uid-gpu")) << child.key.name;
+    else
+      EXPECT_THAT(child.adoption.owners, IsEmpty()) << child.key.name;
+  }
+}
+
+TEST_F(ControllerTest, AnOrphanIsKnownByTheLabelsOfItsComponent) {
+  HaveKeys();
+  const plan::Plan plan = Look();
+  const auto set = std::ranges::find(plan.children, &kube::kStatefulSets, &plan::Child::resource);
+  ASSERT_NE(set, plan.children.end());
+  EXPECT_THAT(set->adoption.labels, ElementsAre(std::pair(std::string(kLabelComponent), "controller"),
+                                                std::pair(std::string(kLabelInstance), "main"),
+                                                std::pair(std::string(kLabelName), "slurmctld")));
+}
+
 TEST_F(ControllerTest, NodeSetsAreWrittenByName) {
   HaveKeys();
   for (const auto& [name, hostname] : {std::pair("b", "gpu-"), std::pair("a", "")}) {

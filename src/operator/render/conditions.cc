@@ -54,9 +54,10 @@ std::string ContainerTrouble(const std::vector<ContainerStatus>& statuses) {
 
 void Findings::AddFailures(const plan::World& world) {
   for (const plan::Failure& failure : world.failures()) {
-    if (failure.code == Code::kConflict && failure.tries < kConflictTries) continue;
-    const bool name_taken = failure.code == Code::kAlreadyExists;
-    Problem(name_taken ? "NameConflict" : "ActionFailed",
+    const bool named = failure.reason != "ActionFailed";
+    if (failure.code == Code::kConflict && !named && failure.tries < kConflictTries) continue;
+    const bool name_taken = failure.reason == "NameConflict";
+    Problem(std::string(failure.reason),
             name_taken ? failure.message : failure.verb + " " + failure.target + " failed: " + failure.message);
   }
 }

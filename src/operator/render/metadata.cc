@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "operator/names.h"
+
 namespace capstan::op::render {
 namespace {
 
@@ -91,12 +93,19 @@ JsonObject OwnedObject(const kube::Resource& resource, std::string_view name, co
 
 plan::Child AsChild(const kube::Resource& resource, const JsonObject& body, std::string reason) {
   const Json value(body);
+  plan::Adoption adoption;
+  for (const std::string_view label : {kLabelName, kLabelInstance, kLabelComponent}) {
+    const std::string_view text = json::FindText(value, {"metadata", "labels", label});
+    if (!text.empty()) adoption.labels.emplace(label, text);
+  }
+  if (adoption.labels.size() < 3) adoption.labels.clear();
   return {.resource = &resource,
           .key = {std::string(json::FindText(value, {"metadata", "namespace"})),
                   std::string(json::FindText(value, {"metadata", "name"}))},
           .body = json::SerializeCanonical(value),
           .reason = std::move(reason),
-          .after = {}};
+          .after = {},
+          .adoption = std::move(adoption)};
 }
 
 }  // namespace capstan::op::render

@@ -44,7 +44,8 @@ JsonObject ControllerReference(const kube::Resource& resource, const json::Objec
 JsonObject OwnedObject(const kube::Resource& resource, std::string_view name, const Metadata& metadata,
                        const kube::Resource& owner_resource, const json::ObjectMeta& owner);
 
-// The object as a child of a Plan: its text in canonical form. `body` has kind and metadata.name and .namespace.
+// The object as a child of a Plan: its text in canonical form. `body` has kind and metadata.name and .namespace. One that
+// nobody owns any more (its owner was deleted with --cascade=orphan) is found again by the labels of the component.
 plan::Child AsChild(const kube::Resource& resource, const JsonObject& body, std::string reason);
 
 }  // namespace capstan::op::render

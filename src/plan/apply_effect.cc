@@ -1,0 +1,168 @@
+// Server-side apply under the applied memo: kube_effects.h, Apply and ApplyStatus.
+#include <boost/json.hpp>
+#include <optional>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "json/codec.h"
+#include "json/merge.h"
+#include "json/value.h"
+#include "kube/client.h"
+#include "plan/effect_parts.h"
+#include "plan/managed_fields.h"
+
+namespace capstan::plan {
+namespace {
+
+namespace bj = boost::json;
+using async::Deadline;
+using async::Task;
+
+constexpr Duration kTruce = 5min;
+
+uint64_t OwnFields(const json::ObjectMeta& meta, std::string_view manager, std::string_view subresource) {
+  for (const json::ManagedField& entry : meta.managed_fields) {
+    if (entry.manager == manager && entry.operation == "Apply" && entry.subresource == subresource) {
+      return entry.fields.value;
+    }
+  }
+  return 0;
+}
+
+std::string WithUid(const std::string& body, const std::string& uid) {
+  bj::value object = bj::parse(body);
+  object.as_object()["metadata"].as_object()["uid"] = uid;
+  return bj::serialize(object);
+}
+
+// Metadata read at this moment, complete.
+struct FreshMetadata {
+  std::string uid;
+  std::string resource_version;
+  json::Value managed_fields;
+};
+
+class ApplyEffect final : public Effect {
+ public:
+  // `owned`: of a child; nullopt for the status of the key's own object.
+  ApplyEffect(ObjectRef ref, std::string subresource, std::string body, std::optional<ChildOwner> owned)
+      : ref_(std::move(ref)),
+        subresource_(std::move(subresource)),
+        body_(std::move(body)),
+        owned_(std::move(owned)),
+        content_(Fnv64(body_)) {}
+
+  std::string_view verb() const override { return subresource_.empty() ? "apply" : "apply status"; }
+  std::string target() const override {
+    return subresource_.empty() ? ref_.ToString() : ref_.ToString() + "/" + subresource_;
+  }
+  uint64_t content() const override { return content_; }
+
+  bool Satisfied(const Services& services) const override {
+    const json::ObjectMeta* meta = plan::Seen(services, ref_);
+    return meta != nullptr && services.memo.Matches(target(), Now(services, *meta));
+  }
+
+  uint64_t Seen(const Services& services) const override {
+    const json::ObjectMeta* meta = plan::Seen(services, ref_);
+    if (meta == nullptr) return 0;
+    uint64_t digest = Fnv64(meta->uid, uint64_t(meta->generation));
+    for (const json::ManagedField& entry : meta->managed_fields) {
+      if (entry.subresource.empty()) digest = Fnv64(entry.manager, digest ^ entry.fields.value);
+    }
+    return digest;
+  }
+
+  Task<Result<void>> Run(Services& services, Deadline deadline) const override {
+    CAPSTAN_CO_TRY(const std::optional<json::ObjectMeta> meta, co_await Present(services, deadline));
+    if (meta && owned_ && !IsOurs(*meta, owned_->uid, owned_->adoption)) co_return NameConflict(ref_);
+    if (const auto times = services.memo.Fight(target(), content(), services.loop.Now()); times && meta) {
+      co_return co_await Contested(services, *times, deadline);
+    }
+    if (meta && owned_ && HasFormerManager(*meta, services.successor())) {
+      CAPSTAN_CO_CHECK_OK(co_await TakeOver(services, meta->uid, deadline));
+    }
+    std::string body = meta ? WithUid(body_, meta->uid) : body_;
+    kube::ApplyOptions options{.subresource = subresource_, .field_manager = services.field_manager};
+    CAPSTAN_CO_TRY(const std::string answer, co_await services.client.Apply(*ref_.resource, ref_.key, std::move(body),
+                                                                            std::move(options), deadline));
+    Remember(services, ref_, answer);
+    CAPSTAN_CO_TRY(const AnyObject object, json::Decode<AnyObject>(answer));
+    services.memo.Record(target(), Now(services, object.metadata), services.loop.Now());
+    co_return Result<void>();
+  }
+
+ private:
+  AppliedMemo::Applied Now(const Services& services, const json::ObjectMeta& meta) const {
+    return {meta.uid, content(), OwnFields(meta, services.field_manager, subresource_)};
+  }
+
+  // The object there is now: from the store, or, when it shows none, from a fresh read, since a store that sees only
+  // labelled objects would miss a stranger of the same name.
+  Task<Result<std::optional<json::ObjectMeta>>> Present(Services& services, Deadline deadline) const {
+    if (const json::ObjectMeta* seen = plan::Seen(services, ref_)) co_return std::optional(*seen);
+    kube::GetOptions options{.metadata_only = true};
+    const auto read = co_await services.client.Get<AnyObject>(*ref_.resource, ref_.key, std::move(options), deadline);
+    if (read) co_return std::optional(read->metadata);
+    if (read.error().code() == Code::kNotFound) co_return std::optional<json::ObjectMeta>();
+    co_return Fail(read.error());
+  }
+
+  Task<Result<FreshMetadata>> ReadMetadata(Services& services, Deadline deadline) const {
+    kube::GetOptions options{.metadata_only = true};
+    CAPSTAN_CO_TRY(const std::string text,
+                   co_await services.client.Get(*ref_.resource, ref_.key, std::move(options), deadline));
+    CAPSTAN_CO_TRY(const json::Value object, json::Parse(text));
+    const json::Value* managed_fields = json::Find(object, {"metadata", "managedFields"});
+    co_return FreshMetadata{std::string(json::FindText(object, {"metadata", "uid"})),
+                            std::string(json::FindText(object, {"metadata", "resourceVersion"})),
+                            managed_fields != nullptr ? *managed_fields : json::Value()};
+  }
+
+  // Replacing resourceVersion by what was read is how a patch says "only if nobody was here meanwhile": 409 otherwise.
+  Task<Result<void>> TakeOver(Services& services, std::string uid, Deadline deadline) const {
+    CAPSTAN_CO_TRY(const FreshMetadata fresh, co_await ReadMetadata(services, deadline));
+    if (fresh.uid != uid) co_return Fail(Code::kConflict, ref_.ToString() + " is another object now");
+    const auto folded = FoldFormerManagers(fresh.managed_fields, services.successor(), ref_.resource->ApiVersion());
+    if (!folded) co_return Result<void>();
+    json::JsonPatch patch;
+    patch.Replace("/metadata/resourceVersion", bj::serialize(bj::string(fresh.resource_version)));
+    patch.Replace("/metadata/managedFields", json::Serialize(*folded));
+    kube::WriteOptions options{.field_manager = services.field_manager};
+    CAPSTAN_CO_TRY(const std::string answer, co_await services.client.Patch(*ref_.resource, ref_.key, kube::PatchType::kJson,
+                                                                            patch.text(), std::move(options), deadline));
+    Remember(services, ref_, answer);
+    log::Info("fields taken over from a former manager", {{"target", target()}});
+    co_return Result<void>();
+  }
+
+  // Somebody keeps undoing what we apply. A truce, and who it is.
+  Task<Result<void>> Contested(Services& services, int times, Deadline deadline) const {
+    const auto fresh = co_await ReadMetadata(services, deadline);
+    std::string other = fresh ? LastOtherManager(fresh->managed_fields, services.field_manager) : "";
+    Error error(Code::kConflict, "applied " + std::to_string(times) + " times in ten minutes with the same content: " +
+                                     (other.empty() ? "somebody" : "\"" + other + "\"") + " keeps changing it back");
+    co_return Fail(std::move(error.SetRetryAfter(kTruce)));
+  }
+
+  ObjectRef ref_;
+  std::string subresource_;
+  std::string body_;
+  std::optional<ChildOwner> owned_;
+  uint64_t content_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Effect> Apply(ObjectRef ref, std::string body, ChildOwner owner) {
+  return std::make_shared<ApplyEffect>(std::move(ref), "", std::move(body), std::move(owner));
+}
+
+std::shared_ptr<const Effect> ApplyStatus(ObjectRef ref, std::string uid, std::string status) {
+  bj::object body{{"apiVersion", ref.resource->ApiVersion()}, {"kind", ref.resource->kind}};
+  body["metadata"] = bj::object{{"name", ref.key.name}, {"namespace", ref.key.ns}, {"uid", uid}};
+  body["status"] = bj::parse(status);
+  return std::make_shared<ApplyEffect>(std::move(ref), "status", bj::serialize(body), std::nullopt);
+}
+
+}  // namespace capstan::plan

@@ -1,0 +1,25 @@
+// metadata.managedFields: who set which fields of an object, as the API server keeps it. Pure: managedFields in,
+// managedFields out.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "json/value.h"
+#include "plan/ownership.h"
+
+namespace capstan::plan {
+
+// `managed_fields` with the former managers' entries of `api_version` folded into ours; nullopt when there are none.
+// Entries of other versions and of subresources stay as they are.
+std::optional<json::Value> FoldFormerManagers(const json::Value& managed_fields, const Successor& successor,
+                                              std::string_view api_version);
+
+// The fields in `a` or in `b`, both in the form of fieldsV1.
+json::Value UnionOfFields(const json::Value& a, const json::Value& b);
+
+// Who but `manager` wrote the object itself (no subresource) last; "" when nobody did.
+std::string LastOtherManager(const json::Value& managed_fields, std::string_view manager);
+
+}  // namespace capstan::plan

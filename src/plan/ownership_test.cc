@@ -1,0 +1,177 @@
+// Whose an object is, and how fields pass from a former manager to us: the rules alone, and in an apply.
+#include "plan/ownership.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "async/task_group.h"
+#include "kube/testing/fake_api_server.h"
+#include "plan/kube_effects.h"
+#include "plan/managed_fields.h"
+#include "plan/services.h"
+
+namespace capstan::plan {
+namespace {
+
+using testing::HasSubstr;
+
+const std::vector<std::string> kFormer{"manager"};
+const Successor kSuccessor{"capstan", kFormer};
+
+json::Value Json(std::string_view text) { return *json::Parse(text); }
+
+json::ObjectMeta OwnedBy(std::vector<json::OwnerReference> owners) {
+  json::ObjectMeta meta;
+  meta.owner_references = std::move(owners);
+  return meta;
+}
+json::OwnerReference Owner(std::string uid, bool controller = false) {
+  json::OwnerReference owner;
+  owner.uid = std::move(uid);
+  if (controller) owner.controller = true;
+  return owner;
+}
+
+struct IsOursCase {
+  const char* name;
+  json::ObjectMeta object;
+  Adoption adoption;
+  bool ours;
+};
+
+class OwnershipTest : public testing::TestWithParam<IsOursCase> {};
+
+TEST_P(OwnershipTest, TellsOursFromStrangers) {
+  EXPECT_EQ(IsOurs(GetParam().object, "me", GetParam().adoption), GetParam().ours);
+}
+
+json::ObjectMeta Labelled(std::map<std::string, std::string> labels, std::vector<json::OwnerReference> owners = {}) {
+  json::ObjectMeta meta = OwnedBy(std::move(owners));
+  meta.labels = std::move(labels);
+  return meta;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, OwnershipTest,
+    testing::Values(
+        IsOursCase{"Controlled", OwnedBy({Owner("me", true)}), {}, true},
+        IsOursCase{"ControlledByAnother", OwnedBy({Owner("other", true)}), {}, false},
+        IsOursCase{"ControlledByAnotherThatAlsoNamesUs", OwnedBy({Owner("other", true), Owner("me")}), {{"me"}, {}}, false},
+        IsOursCase{"OwnedWithoutController", OwnedBy({Owner("x"), Owner("me")}), {}, true},
+        IsOursCase{"OwnedByOneThatIsNamed", OwnedBy({Owner("x"), Owner("set-1")}), {{"set-0", "set-1"}, {}}, true},
+        IsOursCase{"OwnedByStrangers", OwnedBy({Owner("x")}), {{"set-1"}, {}}, false},
+        IsOursCase{"NobodysAndUnlabelled", OwnedBy({}), {}, false},
+        IsOursCase{"NobodysWithAllLabels", Labelled({{"a", "1"}, {"b", "2"}, {"c", "3"}}), {{}, {{"a", "1"}, {"b", "2"}}}, true},
+        IsOursCase{"NobodysWithSomeLabels", Labelled({{"a", "1"}, {"b", "other"}}), {{}, {{"a", "1"}, {"b", "2"}}}, false},
+        IsOursCase{"LabelsDoNotBeatAnOwner", Labelled({{"a", "1"}}, {Owner("x")}), {{}, {{"a", "1"}}}, false}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Fields, AMemberAsAWholeIsNotLostBesideItsChildren) {
+  const auto united = UnionOfFields(Json(R"({"f:a":{},"f:b":{"f:x":{}}})"), Json(R"({"f:a":{"f:y":{}},"f:b":{"f:z":{}}})"));
+  EXPECT_EQ(json::SerializeCanonical(united), R"({"f:a":{".":{},"f:y":{}},"f:b":{"f:x":{},"f:z":{}}})");
+}
+
+constexpr std::string_view kEntries = R"([
+  {"manager":"manager","operation":"Update","apiVersion":"v1","time":"2026-01-01T00:00:00Z","fieldsV1":{"f:data":{".":{},"f:old":{}}}},
+  {"manager":"manager","operation":"Update","apiVersion":"v1","time":"2026-01-01T00:00:00Z","subresource":"status","fieldsV1":{"f:status":{}}},
+  {"manager":"manager","operation":"Update","apiVersion":"v0","time":"2026-01-01T00:00:00Z","fieldsV1":{"f:spec":{}}},
+  {"manager":"kubectl-edit","operation":"Update","apiVersion":"v1","time":"2026-02-01T00:00:00Z","fieldsV1":{"f:data":{"f:theirs":{}}}},
+  {"manager":"capstan","operation":"Apply","apiVersion":"v1","time":"2026-03-01T00:00:00Z","fieldsV1":{"f:data":{"f:ours":{}}}}])";
+
+TEST(Fields, OnlyTheFormerManagersOwnWritesBecomeOurs) {
+  const auto folded = FoldFormerManagers(Json(kEntries), kSuccessor, "v1");
+  ASSERT_TRUE(folded);
+  const bool one_less = folded->get_array().size() == 4;
+  EXPECT_TRUE(one_less) << json::Serialize(*folded);
+  const std::string text = json::SerializeCanonical(*folded);
+  EXPECT_THAT(text, HasSubstr(R"({"f:data":{".":{},"f:old":{},"f:ours":{}}},"manager":"capstan","operation":"Apply")"));
+  EXPECT_THAT(text, HasSubstr(R"("fieldsV1":{"f:data":{"f:theirs":{}}},"manager":"kubectl-edit")"));
+  EXPECT_THAT(text, HasSubstr(R"("subresource":"status")"));
+  EXPECT_THAT(text, HasSubstr(R"("apiVersion":"v0")"));
+  EXPECT_FALSE(FoldFormerManagers(*folded, kSuccessor, "v1")) << "once";
+}
+
+TEST(Fields, TheOneWhoWroteLastIsNamed) {
+  EXPECT_EQ(LastOtherManager(Json(kEntries), "capstan"), "kubectl-edit");
+  EXPECT_EQ(LastOtherManager(Json(kEntries), "kubectl-edit"), "capstan");
+  EXPECT_EQ(LastOtherManager(Json("[]"), "capstan"), "");
+}
+
+// --- In an apply -----------------------------------------------------------------------------------------------------
+
+class TakeOverTest : public testing::Test {
+ protected:
+  Result<void> Apply(std::string_view data, Adoption adoption = {}) {
+    const std::string body = R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"ns",)"
+                             R"("ownerReferences":[{"apiVersion":"v1","kind":"Owner","name":"o","uid":"me","controller":true}]},"data":)" +
+                             std::string(data) + "}";
+    const auto effect = plan::Apply({&kube::kConfigMaps, key}, body, {"me", std::move(adoption)});
+    Result<void> result;
+    async::TaskGroup group(loop);
+    const auto run = [&]() -> async::Task<void> { result = co_await effect->Run(services, loop.After(30s)); };
+    group.Spawn("apply", run());
+    loop.RunUntil([&] { return group.size() == 0; }, 1min);
+    return result;
+  }
+  std::string Data() { return json::SerializeCanonical(*json::Find(*server.objects().Find(kube::kConfigMaps, key), {"data"})); }
+  void Theirs(std::string_view member, std::string_view value, std::string_view manager) {
+    server.Edit(
+        kube::kConfigMaps, key, "", [&](json::Value& object) { json::MakeObject(object, {"data"})[member] = value; },
+        std::string(manager));
+  }
+  void PutOwned(std::string_view owner) {
+    server.Put(kube::kConfigMaps, R"({"metadata":{"namespace":"ns","name":"a","ownerReferences":[)" + std::string(owner) +
+                                      R"(]},"data":{"old":"1","kept":"1"}})",
+               "", "manager");
+  }
+
+  async::VirtualLoop loop;
+  kube::testing::FakeApiServer server{loop, 1};
+  kube::Client client{loop, server, {.field_manager = "capstan"}};
+  Stores stores;
+  AppliedMemo memo;
+  SlurmClusters clusters{loop, client, nullptr, [](const std::string&, const std::vector<std::string>&) {}, 1};
+  Services services{loop, client, stores, memo, clusters, "capstan", nullptr, kFormer};
+  const kube::Key key{"ns", "a"};
+};
+
+TEST_F(TakeOverTest, WhatTheFormerManagerSetAndNobodyWantsGoes) {
+  PutOwned(R"({"apiVersion":"v1","kind":"Owner","name":"o","uid":"me","controller":true})");
+  Theirs("theirs", "1", "kubectl-edit");
+  const auto applied = Apply(R"({"kept":"2"})");
+  ASSERT_TRUE(applied) << applied.error().message();
+  EXPECT_EQ(Data(), R"({"kept":"2","theirs":"1"})");
+}
+
+TEST_F(TakeOverTest, AStrangerOfTheSameNameIsLeftAlone) {
+  PutOwned(R"({"apiVersion":"v1","kind":"Owner","name":"o","uid":"somebody","controller":true})");
+  const auto applied = Apply(R"({"kept":"2"})");
+  ASSERT_FALSE(applied);
+  EXPECT_EQ(ReasonOf(applied.error()), "NameConflict");
+  EXPECT_EQ(Data(), R"({"kept":"1","old":"1"})");
+}
+
+TEST_F(TakeOverTest, AnObjectOfSeveralOwnersThatAreNamedIsAdopted) {
+  PutOwned(R"({"apiVersion":"v1","kind":"Set","name":"s","uid":"set-1"})");
+  const auto applied = Apply(R"({"kept":"2"})", {.owners = {"set-0", "set-1"}});
+  ASSERT_TRUE(applied) << applied.error().message();
+  EXPECT_EQ(Data(), R"({"kept":"2"})");
+}
+
+TEST_F(TakeOverTest, AFightEndsInATruceThatNamesTheOther) {
+  ASSERT_TRUE(Apply(R"({"k":"ours"})"));
+  for (int i = 0; i < 4; ++i) {
+    Theirs("k", "theirs", "argocd");
+    ASSERT_TRUE(Apply(R"({"k":"ours"})"));
+  }
+  Theirs("k", "theirs", "argocd");
+  const auto sixth = Apply(R"({"k":"ours"})");
+  ASSERT_FALSE(sixth);
+  EXPECT_EQ(ReasonOf(sixth.error()), "Contested");
+  EXPECT_THAT(sixth.error().message(), HasSubstr("\"argocd\" keeps changing it back"));
+  EXPECT_EQ(sixth.error().retry_after(), 5min);
+  EXPECT_EQ(Data(), R"({"k":"theirs"})");
+}
+
+}  // namespace
+}  // namespace capstan::plan
