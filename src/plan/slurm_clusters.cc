@@ -2,10 +2,8 @@
 
 #include "async/backoff.h"
 #include "async/timer.h"
-#include "base/hash.h"
 #include "base/log.h"
-#include "json/codec.h"
-#include "json/schema.h"
+#include "plan/signing_key.h"
 #include "slurm/jwt.h"
 
 namespace capstan::plan {
@@ -17,16 +15,7 @@ namespace {
 
 constexpr Duration kKeyReadLimit = 10s;
 constexpr Duration kExpectFor = 6min;        // longer than the time between two looks at a key
-constexpr Duration kClockSkew = 10s;         // how far slurmctld's clock may be behind ours
 constexpr std::string_view kUser = "slurm";  // may do everything that the operator needs
-
-struct SecretData {
-  std::map<std::string, Secret> data;
-  static const json::Schema& Schema() {
-    static const json::Schema schema = json::Object<SecretData>({json::Field<&SecretData::data>("data")});
-    return schema;
-  }
-};
 
 }  // namespace
 
@@ -143,24 +132,13 @@ Task<void> SlurmClusters::End(std::unique_ptr<Entry> entry) {
 
 Task<void> SlurmClusters::ReadKey(std::string cluster) {
   const SlurmConnection how = entries_.at(cluster)->how;
-  const auto secret =
-      co_await client_.Get<SecretData>(kube::kSecrets, how.token_secret, {}, loop_.After(kKeyReadLimit));
+  Result<Secret> key = co_await ReadSigningKey(client_, how.token_secret, how.token_key, loop_.After(kKeyReadLimit));
   const auto found = entries_.find(cluster);
   if (found == entries_.end() || found->second->how != how) co_return;
   Entry& entry = *found->second;
   entry.reading_key = false;
-  if (!secret) {
-    entry.key_error = secret.error().message();
-    co_return;
-  }
-  const auto data = secret->data.find(how.token_key);
-  auto bytes = data == secret->data.end() ? std::nullopt : FromBase64(data->second.Reveal());
-  if (bytes && !bytes->empty()) {
-    entry.key = Secret(*std::move(bytes));
-    entry.key_error.clear();
-  } else {
-    entry.key_error = "Secret " + how.token_secret.ToString() + " has no usable key " + how.token_key;
-  }
+  entry.key_error = key ? "" : key.error().message();
+  if (key) entry.key = *std::move(key);
 }
 
 Result<Secret> SlurmClusters::Sign(const std::string& cluster, Duration lifetime) {
@@ -175,7 +153,7 @@ Result<Secret> SlurmClusters::Sign(const std::string& cluster, Duration lifetime
   slurm::TokenClaims claims{.user = std::string(kUser),
                             .issuer = "slurm-operator",
                             .id = std::to_string(random_.Next()),
-                            .issued_at = now - kClockSkew,
+                            .issued_at = now - kTokenClockSkew,
                             .expires_at = now + lifetime};
   return slurm::SignToken(claims, entry.key);
 }

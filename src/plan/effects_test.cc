@@ -1,0 +1,140 @@
+// Effects on the modelled API server: lists of several writers, tokens, derived names.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "async/task_group.h"
+#include "base/hash.h"
+#include "json/value.h"
+#include "kube/testing/fake_api_server.h"
+#include "plan/derived_name.h"
+#include "plan/list_effects.h"
+#include "plan/services.h"
+#include "plan/token_effect.h"
+#include "slurm/jwt.h"
+
+namespace capstan::plan {
+namespace {
+
+using testing::HasSubstr;
+
+class EffectsTest : public testing::Test {
+ protected:
+  Result<void> Run(std::shared_ptr<const Effect> effect) {
+    Result<void> result;
+    async::TaskGroup group(loop);
+    const auto run = [&]() -> async::Task<void> { result = co_await effect->Run(services, loop.After(30s)); };
+    group.Spawn("effect", run());
+    loop.RunUntil([&] { return group.size() == 0; }, 1min);
+    return result;
+  }
+  std::string PutConfigMap(std::string_view finalizers) {
+    server.Put(kube::kConfigMaps,
+               R"({"metadata":{"namespace":"ns","name":"a","finalizers":)" + std::string(finalizers) + "}}");
+    return std::string(json::FindText(*server.objects().Find(kube::kConfigMaps, key), {"metadata", "uid"}));
+  }
+  std::string Finalizers() {
+    const json::Value* list = json::Find(*server.objects().Find(kube::kConfigMaps, key), {"metadata", "finalizers"});
+    return list == nullptr ? "none" : json::Serialize(*list);
+  }
+
+  async::VirtualLoop loop;
+  kube::testing::FakeApiServer server{loop, 1};
+  kube::Client client{loop, server, {.field_manager = "capstan"}};
+  Stores stores;
+  AppliedMemo memo;
+  SlurmClusters clusters{loop, client, nullptr, [](const std::string&, const std::vector<std::string>&) {}, 1};
+  Services services{loop,     client,    stores, memo, clusters, "capstan", [](size_t bytes) { return Secret(std::string(bytes, 'r')); },
+                    {}};
+  const kube::Key key{"ns", "a"};
+  const ObjectRef ref{&kube::kConfigMaps, key};
+};
+
+TEST_F(EffectsTest, AFinalizerComesAndGoesAmongOthers) {
+  const std::string uid = PutConfigMap(R"(["theirs/1","theirs/2"])");
+  ASSERT_TRUE(Run(AddFinalizer(ref, uid, "ours")));
+  EXPECT_EQ(Finalizers(), R"(["theirs/1","theirs/2","ours"])");
+  ASSERT_TRUE(Run(AddFinalizer(ref, uid, "ours"))) << "repeating does no harm";
+  EXPECT_EQ(Finalizers(), R"(["theirs/1","theirs/2","ours"])");
+  ASSERT_TRUE(Run(RemoveFinalizer(ref, uid, "ours")));
+  ASSERT_TRUE(Run(RemoveFinalizer(ref, uid, "ours")));
+  EXPECT_EQ(Finalizers(), R"(["theirs/1","theirs/2"])");
+}
+
+TEST_F(EffectsTest, ANamesakeKeepsItsFinalizers) {
+  PutConfigMap(R"(["ours"])");
+  EXPECT_TRUE(Run(RemoveFinalizer(ref, "another-uid", "ours"))) << "the one that was meant is gone";
+  EXPECT_EQ(Finalizers(), R"(["ours"])");
+  const auto added = Run(AddFinalizer(ref, "another-uid", "more"));
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().code(), Code::kConflict);
+}
+
+TEST_F(EffectsTest, AListThatMovedMeanwhileIsAConflict) {
+  const std::string uid = PutConfigMap(R"(["theirs","ours"])");
+  // Somebody is quicker: the read has been answered, the patch has not arrived.
+  server.latency = 1s;
+  std::optional<Result<void>> result;
+  async::TaskGroup group(loop);
+  const auto effect = RemoveFinalizer(ref, uid, "ours");
+  const auto run = [&]() -> async::Task<void> { result = co_await effect->Run(services, loop.After(30s)); };
+  group.Spawn("effect", run());
+  loop.Advance(2500ms);
+  server.Edit(kube::kConfigMaps, key, "", [](json::Value& object) {
+    json::MakeObject(object, {"metadata"})["finalizers"] = boost::json::array{"first", "theirs", "ours"};
+  });
+  loop.RunUntil([&] { return group.size() == 0; }, 1min);
+  ASSERT_TRUE(result && !*result);
+  EXPECT_EQ(result->error().code(), Code::kConflict) << result->error().message();
+  EXPECT_EQ(Finalizers(), R"(["first","theirs","ours"])");
+}
+
+TokenOrder Order() {
+  return {.secret = {"ns", "login-token"},
+          .data_key = "SLURM_JWT",
+          .metadata = R"({"labels":{"part":"token"}})",
+          .signing_key = {"ns", "key"},
+          .signing_data_key = "jwt.key",
+          .user = "alice",
+          .lifetime = 1h};
+}
+
+TEST_F(EffectsTest, ATokenIsSignedAndPutDownOnce) {
+  const auto early = Run(IssueToken(Order()));
+  ASSERT_FALSE(early);
+  EXPECT_EQ(early.error().code(), Code::kNotFound);
+
+  server.Put(kube::kSecrets, R"({"metadata":{"namespace":"ns","name":"key"},"data":{"jwt.key":")" + Base64("signing bytes") + R"("}})");
+  const auto issued = Run(IssueToken(Order()));
+  ASSERT_TRUE(issued) << issued.error().message();
+  const json::Value made = *server.objects().Find(kube::kSecrets, {"ns", "login-token"});
+  const auto token = FromBase64(json::FindText(made, {"data", "SLURM_JWT"}));
+  ASSERT_TRUE(token);
+  const auto claims = slurm::ReadToken(Secret(*token), Secret("signing bytes"));
+  ASSERT_TRUE(claims) << claims.error().message();
+  EXPECT_EQ(claims->user, "alice");
+  EXPECT_GT(claims->expires_at - claims->issued_at, 1h - 1s);
+
+  loop.Advance(1min);
+  ASSERT_TRUE(Run(IssueToken(Order())));
+  EXPECT_EQ(json::FindText(*server.objects().Find(kube::kSecrets, {"ns", "login-token"}), {"data", "SLURM_JWT"}),
+            json::FindText(made, {"data", "SLURM_JWT"}))
+      << "whoever uses it has it still";
+}
+
+TEST(DerivedName, DependsOnOwnerSlotAndPredecessor) {
+  const std::string name = DerivedName("worker", "uid-1", "3", "");
+  EXPECT_EQ(name, DerivedName("worker", "uid-1", "3", ""));
+  EXPECT_EQ(name.size(), std::string("worker-").size() + 10);
+  EXPECT_NE(name, DerivedName("worker", "uid-2", "3", ""));
+  EXPECT_NE(name, DerivedName("worker", "uid-1", "4", ""));
+  EXPECT_NE(name, DerivedName("worker", "uid-1", "3", "pod-1"));
+  EXPECT_NE(DerivedName("worker", "uid-1", "31", "1"), DerivedName("worker", "uid-1", "3", "11"));
+}
+
+TEST(DerivedName, IsALabelWhateverThePrefix) {
+  EXPECT_EQ(DerivedName(std::string(80, 'a'), "u", "s", "").size(), 63u);
+  EXPECT_EQ(DerivedName(std::string(51, 'a') + "-x", "u", "s", "").find("--"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace capstan::plan
