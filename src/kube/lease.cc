@@ -66,12 +66,14 @@ async::Task<void> Lease::Run(std::function<void()> acquired, std::function<void(
   log::Info("lease acquired", {{"lease", options_.key.ToString()}, {"identity", options_.identity}});
   acquired();
 
+  bool again = false;
   while (true) {
-    const auto next = loop_.After(random_.Jittered(options_.retry, 0.1)).Earlier(async::Deadline(good_until_));
-    if (co_await releasing_.Wait(next)) co_return;
+    const auto wait = random_.Jittered(again ? options_.retry / 8 : options_.retry, 0.1);
+    if (co_await releasing_.Wait(loop_.After(wait).Earlier(async::Deadline(good_until_)))) co_return;
     // Asked before the next try, not after it: a process that was frozen must not find itself renewed.
     const bool late = loop_.Now() >= good_until_;
     const Renewal renewal = late ? Renewal::kAgain : co_await Renew();
+    again = renewal == Renewal::kAgain;
     if (renewal == Renewal::kTaken || (renewal == Renewal::kAgain && loop_.Now() >= good_until_)) {
       held_ = false;
       const std::string why = renewal == Renewal::kTaken
@@ -119,7 +121,8 @@ bool Lease::MayTake(const LeaseRecord& record) {
 }
 
 async::Task<Lease::Renewal> Lease::Renew() {
-  const auto patience = loop_.After(kRequestPatience).Earlier(async::Deadline(good_until_));
+  // Three tries fit in, the last of them begun late: an answer that never comes must not use up all the time.
+  const auto patience = loop_.After(options_.renew_deadline / 3).Earlier(async::Deadline(good_until_));
   if (!known_) {
     const Result<LeaseRecord> record = co_await Read(patience);
     const bool absent = !record && record.error().code() == Code::kNotFound;

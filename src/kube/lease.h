@@ -54,7 +54,7 @@ class Lease {
     std::string identity;  // of this process; another one at each start
     Duration duration = 13s;
     Duration renew_deadline = 9s;
-    Duration retry = 2s;    // between renewals
+    Duration retry = 2s;    // between renewals; an eighth of it after one that failed
     Duration poll = 700ms;  // between looks while another one holds it
     uint64_t seed = 1;
   };

@@ -43,8 +43,9 @@ class EffectsTest : public testing::Test {
   Stores stores;
   AppliedMemo memo;
   SlurmClusters clusters{loop, client, nullptr, [](const std::string&, const std::vector<std::string>&) {}, 1};
-  Services services{loop,     client,    stores, memo, clusters, "capstan", [](size_t bytes) { return Secret(std::string(bytes, 'r')); },
-                    {}};
+  Services services{
+      loop, client, stores, memo, clusters, "capstan", [](size_t bytes) { return Secret(std::string(bytes, 'r')); },
+      {}};
   const kube::Key key{"ns", "a"};
   const ObjectRef ref{&kube::kConfigMaps, key};
 };
@@ -103,7 +104,8 @@ TEST_F(EffectsTest, ATokenIsSignedAndPutDownOnce) {
   ASSERT_FALSE(early);
   EXPECT_EQ(early.error().code(), Code::kNotFound);
 
-  server.Put(kube::kSecrets, R"({"metadata":{"namespace":"ns","name":"key"},"data":{"jwt.key":")" + Base64("signing bytes") + R"("}})");
+  server.Put(kube::kSecrets,
+             R"({"metadata":{"namespace":"ns","name":"key"},"data":{"jwt.key":")" + Base64("signing bytes") + R"("}})");
   const auto issued = Run(IssueToken(Order()));
   ASSERT_TRUE(issued) << issued.error().message();
   const json::Value made = *server.objects().Find(kube::kSecrets, {"ns", "login-token"});

@@ -29,7 +29,8 @@ void EngineMetrics::AddReconciler(const std::string& kind) {
       .work_seconds = &m.AddHistogram("workqueue_work_duration_seconds", "How long an action took, guards included",
                                       net::Metrics::LatencyBounds(), queue),
       .unfinished = &m.AddGauge("workqueue_unfinished_work_seconds", "Age of all actions under way, added up", queue),
-      .longest = &m.AddGauge("workqueue_longest_running_processor_seconds", "Age of the oldest action under way", queue),
+      .longest =
+          &m.AddGauge("workqueue_longest_running_processor_seconds", "Age of the oldest action under way", queue),
       .retries = &m.AddCounter("workqueue_retries_total", "Failed actions, each to be tried again", queue),
       .decided_well = reconciles("success"),
       .decided_failing = reconciles("error"),

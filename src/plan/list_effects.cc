@@ -36,8 +36,9 @@ class FinalizerEffect final : public Effect {
     const std::string patch = PatchFor(read->metadata);
     if (patch.empty()) co_return Result<void>();
     kube::WriteOptions write{.field_manager = services.field_manager};
-    CAPSTAN_CO_TRY(const std::string answer, co_await services.client.Patch(*ref_.resource, ref_.key, kube::PatchType::kJson,
-                                                                            patch, std::move(write), deadline));
+    CAPSTAN_CO_TRY(const std::string answer,
+                   co_await services.client.Patch(*ref_.resource, ref_.key, kube::PatchType::kJson, patch,
+                                                  std::move(write), deadline));
     Remember(services, ref_, answer);
     co_return Result<void>();
   }
@@ -80,8 +81,7 @@ class PodConditionsEffect final : public Effect {
   uint64_t content() const override { return Fnv64(items_, Fnv64(uid_)); }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
-    std::string patch =
-        R"({"metadata":{"uid":)" + JsonQuoted(uid_) + R"(},"status":{"conditions":[)" + items_ + "]}}";
+    std::string patch = R"({"metadata":{"uid":)" + JsonQuoted(uid_) + R"(},"status":{"conditions":[)" + items_ + "]}}";
     kube::WriteOptions options{.subresource = "status", .field_manager = services.field_manager};
     const auto patched = co_await services.client.Patch(kube::kPods, ref_.key, kube::PatchType::kStrategic,
                                                         std::move(patch), std::move(options), deadline);

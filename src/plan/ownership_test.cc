@@ -56,18 +56,24 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         IsOursCase{"Controlled", OwnedBy({Owner("me", true)}), {}, true},
         IsOursCase{"ControlledByAnother", OwnedBy({Owner("other", true)}), {}, false},
-        IsOursCase{"ControlledByAnotherThatAlsoNamesUs", OwnedBy({Owner("other", true), Owner("me")}), {{"me"}, {}}, false},
+        IsOursCase{
+            "ControlledByAnotherThatAlsoNamesUs", OwnedBy({Owner("other", true), Owner("me")}), {{"me"}, {}}, false},
         IsOursCase{"OwnedWithoutController", OwnedBy({Owner("x"), Owner("me")}), {}, true},
         IsOursCase{"OwnedByOneThatIsNamed", OwnedBy({Owner("x"), Owner("set-1")}), {{"set-0", "set-1"}, {}}, true},
         IsOursCase{"OwnedByStrangers", OwnedBy({Owner("x")}), {{"set-1"}, {}}, false},
         IsOursCase{"NobodysAndUnlabelled", OwnedBy({}), {}, false},
-        IsOursCase{"NobodysWithAllLabels", Labelled({{"a", "1"}, {"b", "2"}, {"c", "3"}}), {{}, {{"a", "1"}, {"b", "2"}}}, true},
-        IsOursCase{"NobodysWithSomeLabels", Labelled({{"a", "1"}, {"b", "other"}}), {{}, {{"a", "1"}, {"b", "2"}}}, false},
+        IsOursCase{"NobodysWithAllLabels",
+                   Labelled({{"a", "1"}, {"b", "2"}, {"c", "3"}}),
+                   {{}, {{"a", "1"}, {"b", "2"}}},
+                   true},
+        IsOursCase{
+            "NobodysWithSomeLabels", Labelled({{"a", "1"}, {"b", "other"}}), {{}, {{"a", "1"}, {"b", "2"}}}, false},
         IsOursCase{"LabelsDoNotBeatAnOwner", Labelled({{"a", "1"}}, {Owner("x")}), {{}, {{"a", "1"}}}, false}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Fields, AMemberAsAWholeIsNotLostBesideItsChildren) {
-  const auto united = UnionOfFields(Json(R"({"f:a":{},"f:b":{"f:x":{}}})"), Json(R"({"f:a":{"f:y":{}},"f:b":{"f:z":{}}})"));
+  const auto united =
+      UnionOfFields(Json(R"({"f:a":{},"f:b":{"f:x":{}}})"), Json(R"({"f:a":{"f:y":{}},"f:b":{"f:z":{}}})"));
   EXPECT_EQ(json::SerializeCanonical(united), R"({"f:a":{".":{},"f:y":{}},"f:b":{"f:x":{},"f:z":{}}})");
 }
 
@@ -102,9 +108,10 @@ TEST(Fields, TheOneWhoWroteLastIsNamed) {
 class TakeOverTest : public testing::Test {
  protected:
   Result<void> Apply(std::string_view data, Adoption adoption = {}) {
-    const std::string body = R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"ns",)"
-                             R"("ownerReferences":[{"apiVersion":"v1","kind":"Owner","name":"o","uid":"me","controller":true}]},"data":)" +
-                             std::string(data) + "}";
+    const std::string body =
+        R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"ns",)"
+        R"("ownerReferences":[{"apiVersion":"v1","kind":"Owner","name":"o","uid":"me","controller":true}]},"data":)" +
+        std::string(data) + "}";
     const auto effect = plan::Apply({&kube::kConfigMaps, key}, body, {"me", std::move(adoption)});
     Result<void> result;
     async::TaskGroup group(loop);
@@ -113,15 +120,18 @@ class TakeOverTest : public testing::Test {
     loop.RunUntil([&] { return group.size() == 0; }, 1min);
     return result;
   }
-  std::string Data() { return json::SerializeCanonical(*json::Find(*server.objects().Find(kube::kConfigMaps, key), {"data"})); }
+  std::string Data() {
+    return json::SerializeCanonical(*json::Find(*server.objects().Find(kube::kConfigMaps, key), {"data"}));
+  }
   void Theirs(std::string_view member, std::string_view value, std::string_view manager) {
     server.Edit(
         kube::kConfigMaps, key, "", [&](json::Value& object) { json::MakeObject(object, {"data"})[member] = value; },
         std::string(manager));
   }
   void PutOwned(std::string_view owner) {
-    server.Put(kube::kConfigMaps, R"({"metadata":{"namespace":"ns","name":"a","ownerReferences":[)" + std::string(owner) +
-                                      R"(]},"data":{"old":"1","kept":"1"}})",
+    server.Put(kube::kConfigMaps,
+               R"({"metadata":{"namespace":"ns","name":"a","ownerReferences":[)" + std::string(owner) +
+                   R"(]},"data":{"old":"1","kept":"1"}})",
                "", "manager");
   }
 

@@ -30,8 +30,8 @@ class IssueTokenEffect final : public Effect {
   std::string outdates() const override { return "secret " + order_.secret.ToString(); }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
-    CAPSTAN_CO_TRY(const Secret key, co_await ReadSigningKey(services.client, order_.signing_key,
-                                                            order_.signing_data_key, deadline));
+    CAPSTAN_CO_TRY(const Secret key,
+                   co_await ReadSigningKey(services.client, order_.signing_key, order_.signing_data_key, deadline));
     CAPSTAN_CO_TRY(const Secret token, Sign(services, key));
     bj::object secret{{"apiVersion", "v1"}, {"kind", "Secret"}, {"type", "Opaque"}};
     secret["metadata"] = bj::parse(order_.metadata);

@@ -15,7 +15,7 @@ struct TokenOrder {
   std::string metadata;   // JSON of its labels, annotations and owner
   kube::Key signing_key;  // the Secret with the cluster's key
   std::string signing_data_key;
-  std::string user;       // whom it stands for
+  std::string user;  // whom it stands for
   Duration lifetime{0};
 };
 

@@ -25,8 +25,8 @@ namespace {
 using net::testing::RunTask;
 using testing::Apiserver;
 
-constexpr int kLost = 3;         // how a process ends that has lost the lease
-constexpr int kWriters = 6;      // more than there are connections, so that some are always about to send
+constexpr int kLost = 3;     // how a process ends that has lost the lease
+constexpr int kWriters = 6;  // more than there are connections, so that some are always about to send
 constexpr int kWritesATick = 40;
 constexpr int kPatienceMs = 60'000;
 
@@ -41,8 +41,8 @@ struct Contender {
         lease(loop, lease_client,
               {.key = {"default", "frozen"},
                .identity = name,
-               .duration = 3s,
-               .renew_deadline = 2s,
+               .duration = 5s,
+               .renew_deadline = 3500ms,
                .retry = 400ms,
                .poll = 200ms,
                .seed = uint64_t(getpid()) + 2}),
@@ -52,8 +52,8 @@ struct Contender {
     const std::string member = "writer-" + std::to_string(number);
     while (true) {
       std::string patch = R"({"data":{")" + member + R"(":")" + std::to_string(++writes) + R"("}})";
-      const auto written =
-          co_await client.Patch(kConfigMaps, {"default", "frozen"}, PatchType::kMerge, std::move(patch), {}, loop.After(20s));
+      const auto written = co_await client.Patch(kConfigMaps, {"default", "frozen"}, PatchType::kMerge,
+                                                 std::move(patch), {}, loop.After(20s));
       if (!written) co_await async::Sleep(loop, 1ms);
       if (written && ++accepted % kWritesATick == 0) Tell('w');
     }
@@ -151,9 +151,10 @@ TEST(LeaseOnServer, AThawedHolderWritesNothing) {
   async::RealLoop loop;
   net::HttpClient http(loop, {.server = config.server, .credentials = config.credentials});
   Client client(loop, http, {.field_manager = "test"});
-  const auto created = RunTask(
-      loop, client.Create(kConfigMaps, {"default", ""},
-                          R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"frozen"}})", {}, loop.After(20s)));
+  const auto created =
+      RunTask(loop, client.Create(kConfigMaps, {"default", ""},
+                                  R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"frozen"}})", {},
+                                  loop.After(20s)));
   ASSERT_TRUE(created) << created.error().message();
 
   std::vector<std::string> names = {"holder-0", "holder-1", "holder-2", "holder-3"};
