@@ -79,7 +79,9 @@ class ApplyEffect final : public Effect {
     if (const auto times = services.memo.Fight(target(), content(), services.loop.Now()); times && meta) {
       co_return co_await Contested(services, *times, deadline);
     }
-    if (meta && owned_ && HasFormerManager(*meta, services.successor())) {
+    // Once a process: what comes later under that name is another program's, and its own.
+    const bool first = !services.memo.Knows(target());
+    if (meta && owned_ && first && HasFormerManager(*meta, services.successor())) {
       CAPSTAN_CO_CHECK_OK(co_await TakeOver(services, meta->uid, deadline));
     }
     std::string body = meta ? WithUid(body_, meta->uid) : body_;

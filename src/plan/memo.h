@@ -30,6 +30,9 @@ class AppliedMemo {
   // Records an apply that the server accepted.
   void Record(const std::string& what, Applied applied, Tick now);
 
+  // This process has applied it, whatever became of it since.
+  bool Knows(const std::string& what) const { return entries_.contains(what); }
+
   void Forget(const std::string& what);
 
   // The same content applied five times within ten minutes: somebody keeps undoing it. Says how often; nullopt when

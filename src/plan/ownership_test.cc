@@ -153,6 +153,14 @@ TEST_F(TakeOverTest, WhatTheFormerManagerSetAndNobodyWantsGoes) {
   EXPECT_EQ(Data(), R"({"kept":"2","theirs":"1"})");
 }
 
+TEST_F(TakeOverTest, WhatComesLaterUnderThatNameStays) {
+  PutOwned(R"({"apiVersion":"v1","kind":"Owner","name":"o","uid":"me","controller":true})");
+  ASSERT_TRUE(Apply(R"({"kept":"2"})"));
+  Theirs("injected", "1", "manager");
+  ASSERT_TRUE(Apply(R"({"kept":"3"})"));
+  EXPECT_EQ(Data(), R"({"injected":"1","kept":"3"})");
+}
+
 TEST_F(TakeOverTest, AStrangerOfTheSameNameIsLeftAlone) {
   PutOwned(R"({"apiVersion":"v1","kind":"Owner","name":"o","uid":"somebody","controller":true})");
   const auto applied = Apply(R"({"kept":"2"})");
