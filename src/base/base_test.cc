@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/random.h"
@@ -117,6 +119,28 @@ TEST(Random, SameSeedSameNumbersAndJitterStaysInside) {
     EXPECT_GE(jittered, 7500ms);
     EXPECT_LE(jittered, 12500ms);
   }
+}
+
+TEST(Log, WritesOneLineOfJsonFromItsLevelOn) {
+  log::SetLevel(log::Level::kInfo);
+  testing::internal::CaptureStderr();
+  log::Debug("too little to tell");
+  log::Info("child \"applied\"", {{"key", "slurm/main"}, {"took_ms", 12}, {"again", false}});
+  log::SetLevel(log::Level::kOff);
+  log::Error("to nobody");
+  const std::string written = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(written.starts_with("{\"ts\":\"")) << written;
+  EXPECT_TRUE(
+      written.ends_with("\"level\":\"info\",\"msg\":\"child \\\"applied\\\"\",\"key\":\"slurm/main\",\"took_ms\":12,"
+                        "\"again\":false}\n"))
+      << written;
+  EXPECT_EQ(std::ranges::count(written, '\n'), 1);
+}
+
+TEST(Log, KnowsItsLevelsByName) {
+  EXPECT_EQ(log::LevelNamed("debug"), log::Level::kDebug);
+  EXPECT_EQ(log::LevelNamed("off"), log::Level::kOff);
+  EXPECT_EQ(log::LevelNamed("loud"), std::nullopt);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 
 #include "base/text.h"
@@ -24,23 +26,16 @@ spdlog::logger& Lines() {
   return *logger;
 }
 
-std::string_view Name(Level level) {
-  switch (level) {
-    case Level::kDebug:
-      return "debug";
-    case Level::kInfo:
-      return "info";
-    case Level::kWarn:
-      return "warn";
-    case Level::kError:
-      return "error";
-  }
-  return "error";
-}
+constexpr std::array<std::string_view, 5> kNames = {"debug", "info", "warn", "error", "off"};
 
 }  // namespace
 
 Value::Value(std::string_view text) : json_(JsonQuoted(text)) {}
+
+std::optional<Level> LevelNamed(std::string_view name) {
+  const auto found = std::ranges::find(kNames, name);
+  return found == kNames.end() ? std::nullopt : std::optional(Level(found - kNames.begin()));
+}
 
 void SetLevel(Level level) { threshold.store(level, std::memory_order_relaxed); }
 
@@ -51,7 +46,7 @@ void Write(Level level, std::string_view message, Fields fields) {
   std::string line;
   line.reserve(256);
   line.append(R"({"ts":")").append(FormatRfc3339Micro(std::chrono::system_clock::now()));
-  line.append(R"(","level":")").append(Name(level)).append(R"(","msg":)").append(JsonQuoted(message));
+  line.append(R"(","level":")").append(kNames[size_t(level)]).append(R"(","msg":)").append(JsonQuoted(message));
   for (const Field& field : fields) {
     line.append(",").append(JsonQuoted(field.key)).append(":").append(field.value.json());
   }

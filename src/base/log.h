@@ -10,12 +10,16 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace capstan::log {
 
-enum class Level : uint8_t { kDebug, kInfo, kWarn, kError };
+enum class Level : uint8_t { kDebug, kInfo, kWarn, kError, kOff };  // nothing is written at kOff
+
+// "debug", "info", "warn", "error", "off"; nullopt for anything else.
+std::optional<Level> LevelNamed(std::string_view name);
 
 // A field's value, rendered at once.
 class Value {

@@ -77,13 +77,6 @@ Result<std::optional<net::HttpServer::Options>> ParseAddress(std::string_view fl
   return options;
 }
 
-log::Level LevelOf(std::string_view text) {
-  if (text == "debug") return log::Level::kDebug;
-  if (text == "warn") return log::Level::kWarn;
-  if (text == "error") return log::Level::kError;
-  return log::Level::kInfo;
-}
-
 // The process: what lives from start to end, and what runs while the lease is held.
 class Operator {
  public:
@@ -270,7 +263,7 @@ class Operator {
 }  // namespace
 
 int RunOperator(const OperatorFlags& flags) {
-  log::SetLevel(LevelOf(flags.log_level));
+  log::SetLevel(log::LevelNamed(flags.log_level).value_or(log::Level::kInfo));
   auto config = kube::LoadConfig({.kubeconfig = flags.kubeconfig});
   if (!config) {
     log::Error("no way to the API server", {{"error", config.error().message()}});

@@ -1,31 +1,27 @@
+// The API server of all tests of this program.
 #include <gtest/gtest.h>
-
-#include <cstdio>
 
 #include "apiserver.h"
 
 namespace capstan::kube::testing {
+namespace {
 
-static std::unique_ptr<RealApiserver> running;
+std::unique_ptr<RealApiserver> running;
+
+class Environment : public ::testing::Environment {
+ public:
+  void SetUp() override {
+    auto server = RealApiserver::Start({.tools = CAPSTAN_SOURCE_DIR "/build/tools"});
+    ASSERT_TRUE(server) << "no API server, so nothing can be tested: " << server.error().message();
+    running = *std::move(server);
+  }
+  void TearDown() override { running.reset(); }
+};
+
+const auto* environment = ::testing::AddGlobalTestEnvironment(new Environment);
+
+}  // namespace
 
 RealApiserver& Apiserver() { return *running; }
 
-static bool Start() {
-  auto server = RealApiserver::Start({.tools = CAPSTAN_SOURCE_DIR "/build/tools"});
-  if (!server) {
-    std::fprintf(stderr, "no API server, so nothing can be tested: %s\n", server.error().message().c_str());
-    return false;
-  }
-  running = *std::move(server);
-  return true;
-}
-
 }  // namespace capstan::kube::testing
-
-int main(int argc, char** argv) {
-  ::testing::InitGoogleTest(&argc, argv);
-  if (!capstan::kube::testing::Start()) return 1;
-  const int result = RUN_ALL_TESTS();
-  capstan::kube::testing::running.reset();
-  return result;
-}

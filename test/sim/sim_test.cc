@@ -1,14 +1,12 @@
 // The simulator notices what it is there to notice.
 #include <gtest/gtest.h>
 
-#include "base/log.h"
 #include "run.h"
 
 namespace capstan::sim {
 namespace {
 
 TEST(Sim, EqualSeedsTellEqualStories) {
-  log::SetLevel(log::Level::kError);
   for (const uint64_t seed : {3, 4}) {
     const Outcome first = RunStory({.seed = seed, .crash_after = 9});
     const Outcome second = RunStory({.seed = seed, .crash_after = 9});
@@ -19,7 +17,6 @@ TEST(Sim, EqualSeedsTellEqualStories) {
 class BrokenGuard : public ::testing::TestWithParam<Break> {};
 
 TEST_P(BrokenGuard, IsNoticedWithin200Seeds) {
-  log::SetLevel(log::Level::kError);
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     if (RunStory({.seed = seed, .broken = &GetParam()}).failure) return;
   }
