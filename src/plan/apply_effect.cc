@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "json/codec.h"
 #include "json/merge.h"
 #include "json/value.h"
@@ -161,10 +162,12 @@ std::shared_ptr<const Effect> Apply(ObjectRef ref, std::string body, ChildOwner 
 }
 
 std::shared_ptr<const Effect> ApplyStatus(ObjectRef ref, std::string uid, std::string status) {
-  bj::object body{{"apiVersion", ref.resource->ApiVersion()}, {"kind", ref.resource->kind}};
-  body["metadata"] = bj::object{{"name", ref.key.name}, {"namespace", ref.key.ns}, {"uid", uid}};
-  body["status"] = bj::parse(status);
-  return std::make_shared<ApplyEffect>(std::move(ref), "status", bj::serialize(body), std::nullopt);
+  // Every Decide comes by here, so the status is not taken apart and put together again.
+  std::string body = R"({"apiVersion":)" + JsonQuoted(ref.resource->ApiVersion()) + R"(,"kind":)" +
+                     JsonQuoted(ref.resource->kind) + R"(,"metadata":{"name":)" + JsonQuoted(ref.key.name) +
+                     R"(,"namespace":)" + JsonQuoted(ref.key.ns) + R"(,"uid":)" + JsonQuoted(uid) + R"(},"status":)" +
+                     status + "}";
+  return std::make_shared<ApplyEffect>(std::move(ref), "status", std::move(body), std::nullopt);
 }
 
 }  // namespace capstan::plan
