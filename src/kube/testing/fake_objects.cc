@@ -80,26 +80,28 @@ bool SameContent(const json::Value& a, const json::Value& b) {
 }
 
 // `live` with the status and the managedFields of `changed`.
-json::Value WithStatusOf(const json::Value& live, json::Value changed) {
-  json::Value* status = json::Find(changed, {"status"});
-  json::Value* fields = json::Find(changed, {"metadata", "managedFields"});
-  json::Value status_or_none = status ? std::move(*status) : json::Value(object());
-  json::Value fields_or_none = fields ? std::move(*fields) : json::Value();
+json::Value WithStatusOf(const json::Value& live, const json::Value& changed) {
   object after;
   after.reserve(live.get_object().size() + 1);
   for (const auto& [name, member] : live.get_object()) {
-    if (name != "status" && name != "metadata") after.emplace(name, member);
-    if (name == "status") after.emplace(name, std::move(status_or_none));
-    if (name != "metadata") continue;
-    object& meta = after.emplace(name, object()).first->value().get_object();
-    meta.reserve(member.get_object().size() + 1);
-    for (const auto& [key, part] : member.get_object()) {
-      if (key != "managedFields") meta.emplace(key, part);
-      if (key == "managedFields") meta.emplace(key, std::move(fields_or_none));
-    }
-    meta.emplace("managedFields", std::move(fields_or_none));  // no effect when it is there
+    if (name == "status" || name == "metadata")
+      after.emplace(name, object());
+    else
+      after.emplace(name, member);
   }
-  after.emplace("status", std::move(status_or_none));
+  object meta;
+  meta.reserve(live.at("metadata").get_object().size() + 1);
+  for (const auto& [name, member] : live.at("metadata").get_object()) {
+    if (name == "managedFields")
+      meta.emplace(name, nullptr);
+    else
+      meta.emplace(name, member);
+  }
+  const json::Value* fields = json::Find(changed, {"metadata", "managedFields"});
+  meta["managedFields"] = fields ? *fields : json::Value();
+  after["metadata"] = std::move(meta);
+  const json::Value* status = json::Find(changed, {"status"});
+  after["status"] = status ? *status : json::Value(object());
   return after;
 }
 
@@ -281,7 +283,7 @@ Answered<Stored> FakeObjects::Apply(FakeTable& table, const Key& key, json::Valu
 
 Answered<Stored> FakeObjects::Commit(FakeTable& table, const Key& key, json::Value after, const FieldManager& manager,
                                      std::optional<Owners> applied) {
-  const Stored present = table.objects.at(key);
+  Stored present = table.objects.at(key);
   const json::Value& live = *present;
   const auto uid = FindText(after, {"metadata", "uid"});
   if (!uid.empty() && uid != FindText(live, {"metadata", "uid"})) {
@@ -295,7 +297,7 @@ Answered<Stored> FakeObjects::Commit(FakeTable& table, const Key& key, json::Val
                     "the object has been modified; please apply your changes to the latest version and try again");
   }
   if (manager.subresource == "status") {
-    after = WithStatusOf(live, std::move(after));
+    after = WithStatusOf(live, after);
   } else if (table.has_status) {
     const json::Value* status = json::Find(live, {"status"});
     if (status)
