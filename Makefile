@@ -17,7 +17,7 @@ build: ## the release build
 test: ## every tier, cheapest first; ONLY="unit kube" for some
 	@dev/bootstrap && dev/test $(ONLY)
 
-test-long: ## the long runs: ten minutes a fuzzer, 100,000 seeds
+test-long: ## hours: 100,000 seeds, a crash everywhere, ten minutes a fuzzer, TSan and clang-tidy over everything
 	@dev/bootstrap && dev/test --long $(ONLY)
 
 check: ## format, layers, generated files
