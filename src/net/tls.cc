@@ -142,6 +142,7 @@ Owned<SSL_CTX> NewContext(const SSL_METHOD* method) {
   SSL_CTX_set_mode(context.get(),
                    SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_read_ahead(context.get(), 1);  // one recv for all records that are there, not two for each
   // A bundle may name an intermediate or the peer's own certificate as the one to trust, as others allow.
   X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context.get()), X509_V_FLAG_PARTIAL_CHAIN);
   return context;

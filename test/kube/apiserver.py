@@ -110,6 +110,10 @@ class ApiServer:
             raise RuntimeError(f"kubectl {' '.join(map(str, arguments))}: {done.stderr.strip()}")
         return done.stdout
 
+    def pid(self, name):
+        """Of "etcd" or "kube-apiserver"."""
+        return next(process.pid for process in self._processes if pathlib.Path(process.args[0]).name == name)
+
     def request(self, method, path, body=None, content_type="application/json"):
         """(status, decoded body) of one request."""
         if self._connection is None:
