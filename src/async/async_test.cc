@@ -155,6 +155,31 @@ TEST(Event, GivesUpAtTheDeadline) {
   EXPECT_EQ(loop.Now().time_since_epoch(), Duration(3s));
 }
 
+TEST(RealLoop, WhatIsDueFiresInOrderAndLetsOthersHaveTheirTurn) {
+  RealLoop loop;
+  std::vector<int> out;
+  const Tick due = loop.Now();
+  loop.Schedule(due, [&] { out.push_back(1); });
+  loop.Schedule(due, [&] {
+    out.push_back(2);
+    loop.Schedule(loop.Now() + 1ns, [&] { loop.Stop(); });
+  });
+  loop.Post([&] { out.push_back(3); });
+  loop.Run();
+  EXPECT_EQ(out, (std::vector{1, 2, 3}));
+}
+
+// The kernel's timer stays set for the one that was taken back, and must be set again when it has fired in vain.
+TEST(RealLoop, ATimerFiresAfterAnEarlierOneWasTakenBack) {
+  RealLoop loop;
+  bool early = false;
+  const auto id = loop.Schedule(loop.Now() + 2ms, [&] { early = true; });
+  loop.Unschedule(id);
+  loop.Schedule(loop.Now() + 4ms, [&] { loop.Stop(); });
+  loop.Run();
+  EXPECT_FALSE(early);
+}
+
 TEST(RealLoop, TimersFireAndPostWorksFromAnotherThread) {
   RealLoop loop;
   bool posted = false;

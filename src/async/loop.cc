@@ -66,6 +66,7 @@ struct RealLoop::Clock {
   explicit Clock(asio::io_context& context) : timer(context) {}
   asio::steady_timer timer;
   Tick armed_for = Tick::max();
+  bool posted = false;  // timers that are due fire in their turn
   Duration longest_turn{0};
 };
 
@@ -79,9 +80,20 @@ RealLoop::~RealLoop() {
 Tick RealLoop::Now() const { return std::chrono::steady_clock::now(); }
 Time RealLoop::WallNow() const { return std::chrono::system_clock::now(); }
 
+// The kernel's timer is set only when it must fire earlier: one that was set for a timer that is no longer there fires
+// in vain, which is cheaper than setting it anew at each change.
 void RealLoop::TimersChanged() {
   const auto next = NextTimer();
-  if (!next || *next == clock_->armed_for) return;
+  if (!next) return;
+  if (*next <= Now()) {
+    if (std::exchange(clock_->posted, true)) return;
+    return Post([this] {
+      clock_->posted = false;
+      FireTimersDue(Now());
+      TimersChanged();
+    });
+  }
+  if (*next >= clock_->armed_for) return;
   clock_->armed_for = *next;
   clock_->timer.expires_at(*next);
   clock_->timer.async_wait([this](const boost::system::error_code& error) {
