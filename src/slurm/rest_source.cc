@@ -11,6 +11,10 @@ namespace {
 constexpr int kListShare = 10;
 // However slow a list was, the next is not put off for longer.
 constexpr Duration kLongestPause = 60s;
+// Ten times what slurmrestd takes when it has nothing else to do. What took longer waited, for a slurmctld that was
+// starting or for a processor, and would only be seen later if the next look were put off for it.
+constexpr Duration kDearestRecord = 2500us;
+constexpr Duration kDearestSingleRead = 30ms;
 // One node costs 3 ms and a list 0.25 ms for each of its nodes, so above this share of all nodes the list is
 // cheaper.
 constexpr size_t kNodesPerSingleRead = 12;
@@ -109,7 +113,9 @@ bool RestSource::Expecting() const {
 // When the next list is to be read; in the past: now.
 Tick RestSource::ListDue() const {
   if (!view_.snapshot || view_.error) return Tick::min();
-  const Tick allowed = list_ended_ + std::min(kLongestPause, (list_ended_ - list_began_) * kListShare);
+  const size_t records = view_.snapshot->nodes->size() + (view_.snapshot->jobs ? view_.snapshot->jobs->size() : 0);
+  const Duration cost = std::min(list_ended_ - list_began_, kDearestRecord * int64_t(records));
+  const Tick allowed = list_ended_ + std::min(kLongestPause, cost * kListShare);
   if (refreshes_done_ != refreshes_wanted_) return allowed;
   return std::max(allowed, list_ended_ + (Expecting() ? options_.fast : options_.slow));
 }
@@ -207,7 +213,7 @@ async::Task<Result<void>> RestSource::PollExpected() {
   const Tick began = loop_.Now();
   const uint64_t read = ++reads_;
   CAPSTAN_CO_CHECK_OK(co_await ReadOneByOne(names, fresh, loop_.After(options_.call_limit)));
-  singles_cost_ = loop_.Now() - began;
+  singles_cost_ = std::min(loop_.Now() - began, kDearestSingleRead * int64_t(names.size()));
   LayOver(fresh, read);
   co_return Result<void>();
 }

@@ -4,7 +4,8 @@
 // ms.
 // - While a change is expected (ExpectChange), every `fast`. Where the full list is dear (large clusters), it
 // is read
-//   at most a tenth of the time, and the expected nodes are looked at one by one in between.
+//   at most a tenth of the time, and the expected nodes are looked at one by one in between. A slow answer about few
+//   nodes is no reason for that: it puts nothing off.
 // - After a write of ours, at once.
 // - After a failure, again with growing waits up to `retry_cap`; before the list is asked for again, the
 // cheap ping

@@ -127,6 +127,22 @@ TEST_F(RestSourceTest, AnExpectedChangeIsSeenWithinASecond) {
   EXPECT_LE(took, Duration(700ms));
 }
 
+// Seen on a machine that was busy with other things: after one list of three nodes that took seconds, the operator did
+// not look again for a minute, and a NodeSet whose workers were all idle was "Starting".
+TEST_F(RestSourceTest, OneSlowAnswerAboutFewNodesPutsNothingOff) {
+  Start();
+  loop.Advance(3s);
+  const std::string names[] = {"w-0"};
+  source->ExpectChange(names, loop.Now() + 10min);
+  server.SetLatency(6s);
+  loop.Advance(20s);
+  server.SetLatency(2ms);
+  slurm.UpdateNodes({"w-0"}, {.state = "DOWN", .reason = "x"});
+  const Duration took = TimeUntil([&] { return StateOf("w-0").starts_with("DOWN"); }, 5min);
+  EXPECT_GE(took, Duration(0));
+  EXPECT_LE(took, Duration(7s));  // the slow answer that is under way, and the next look
+}
+
 TEST_F(RestSourceTest, ExpectationsEnd) {
   Start();
   const std::string names[] = {"w-0"};
