@@ -132,8 +132,9 @@ class ApplyEffect final : public Effect {
     patch.Replace("/metadata/resourceVersion", bj::serialize(bj::string(fresh.resource_version)));
     patch.Replace("/metadata/managedFields", json::Serialize(*folded));
     kube::WriteOptions options{.field_manager = services.field_manager};
-    CAPSTAN_CO_TRY(const std::string answer, co_await services.client.Patch(*ref_.resource, ref_.key, kube::PatchType::kJson,
-                                                                            patch.text(), std::move(options), deadline));
+    CAPSTAN_CO_TRY(const std::string answer,
+                   co_await services.client.Patch(*ref_.resource, ref_.key, kube::PatchType::kJson, patch.text(),
+                                                  std::move(options), deadline));
     Remember(services, ref_, answer);
     log::Info("fields taken over from a former manager", {{"target", target()}});
     co_return Result<void>();
