@@ -34,8 +34,6 @@ class TlsContext {
   SSL* NewClientInside(SSL* outer, const std::string& server_name) const;
   // The same for the server's handshake.
   SSL* NewServer(int fd) const;
-  // The same inside the TLS connection `outer`, which must live until the result is freed.
-  SSL* NewClientInside(SSL* outer, const std::string& server_name) const;
 
  private:
   explicit TlsContext(SSL_CTX* context) : context_(context) {}
