@@ -192,6 +192,25 @@ TEST_F(WebhookKeeperTest, RotationNeverServesWhatIsNotTrusted) {
   EXPECT_GE(served.size(), 12u);
 }
 
+TEST_F(WebhookKeeperTest, ACaThatOneBundleMayLackIsNotUsed) {
+  Replica& replica = Start(8h);
+  ASSERT_TRUE(loop.RunUntil([&] { return Ready(); }, 1min));
+  const std::string first = SecretText("ca.crt");
+  server.deny = [](std::string_view, const Resource& resource, const Key&) {
+    return resource == kHooks ? std::optional(testing::Refusal{403, "Forbidden", "no"}) : std::nullopt;
+  };
+  for (int day = 0; day < 260; day += 5) {
+    loop.Advance(5 * kDay);
+    ExpectTrusted(replica);
+  }
+  EXPECT_NE(SecretText("next-ca.crt"), "");
+  EXPECT_EQ(Bundle(1), first);
+  server.deny = nullptr;
+  loop.Advance(2 * kDay);
+  EXPECT_FALSE(Signed(replica.keeper.served_certificate(), first));
+  ExpectTrusted(replica);
+}
+
 TEST_F(WebhookKeeperTest, WithoutAnAnswerNoSecondCaIsMade) {
   Start(), Start();
   ASSERT_TRUE(loop.RunUntil([&] { return Ready(); }, 1min));
