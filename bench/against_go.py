@@ -26,9 +26,10 @@ ROUNDS = int(os.environ.get("ROUNDS", 5))
 PODS, SECRETS, NODES = 5000, 5000, 1000
 SOURCES = 1000
 TOUCHES = 3000
-CHANGES_PER_S, CHANGES = 50, 500
+CHANGES_PER_S, CHANGES = 50, 400
 IDLE_SECONDS = 15
 SETTLE_SECONDS = 6  # after everything has been listed, until memory is looked at
+PAUSE_SECONDS = 3   # between a burst of writes and what is measured after it
 LIMIT_SECONDS = 120  # of any single step
 
 AUDIT_POLICY = {
@@ -190,8 +191,8 @@ def measure_watch(figures):
 def event_to_write_ms(log):
     """From the arrival of a change of a Source at the API server to the end of the write that follows it."""
     changed, took = {}, []
-    for line in log.splitlines():
-        event = json.loads(line)
+    # The log is in the order in which requests ended: what follows from a change may end before it.
+    for event in sorted(map(json.loads, log.splitlines()), key=lambda event: event["requestReceivedTimestamp"]):
         name = event["objectRef"]["name"]
         if event["responseStatus"]["code"] >= 300:
             continue
@@ -225,7 +226,7 @@ def measure_writes(figures):
             name = f"{path.name}-{number}"
             with Program(running, path, f"--prefix={name}-", f"--expect={SOURCES}") as program:
                 program.wait_for(f"wrote {SOURCES}")
-                time.sleep(SETTLE_SECONDS)
+                time.sleep(PAUSE_SECONDS)
                 from_here = running.audit_log.stat().st_size
                 change(name)
                 text = running.audit_log.read_bytes()[from_here:].decode()
@@ -252,7 +253,7 @@ def measure_writes(figures):
         for number in range(ROUNDS):
             with Program(running, OURS, "--latency", f"--expect={SOURCES}") as program:
                 program.wait_for(f"wrote {SOURCES}")
-                time.sleep(SETTLE_SECONDS)
+                time.sleep(PAUSE_SECONDS)
                 change(f"latency-{number}")
                 lines = program.stop().split("\n")
             took = [float(line.split()[1]) for line in lines if line.startswith("latency ")]
