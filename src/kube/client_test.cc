@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
+#include "base/testing/captured_log.h"
 #include "base/text.h"
 #include "kube/testing/run_virtual.h"
 #include "kube/testing/scripted_server.h"
@@ -218,22 +219,22 @@ TEST_F(KubeClientTest, WarningsAreLoggedOnceEach) {
   const net::Headers warnings{{"Warning", R"(299 - "v1beta1 is \"old\"")"}, {"warning", "299 - \"second\""}};
   wire_.ThenAnswer(200, "{}", Duration(0), warnings);
   wire_.ThenAnswer(409, StatusJson(409, "Conflict", "m"), Duration(0), warnings);
-  ::testing::internal::CaptureStderr();
+  capstan::testing::CapturedLog captured;
   EXPECT_TRUE(Apply());
   EXPECT_FALSE(Apply());
-  const std::string log = ::testing::internal::GetCapturedStderr();
+  const std::string& log = captured.Text();
   EXPECT_THAT(log, ::testing::HasSubstr(R"("call":"apply things ns/a","warning":"v1beta1 is \"old\"")"));
   EXPECT_THAT(log, ::testing::HasSubstr(R"("warning":"second")"));
   EXPECT_EQ(std::ranges::count(log, '\n'), 2) << log;
 }
 
 TEST_F(KubeClientTest, AnEndlessVarietyOfWarningsDoesNotFillTheLog) {
-  ::testing::internal::CaptureStderr();
+  capstan::testing::CapturedLog captured;
   for (int i = 0; i < 200; ++i) {
     wire_.ThenAnswer(200, "{}", Duration(0), {{"Warning", "299 - \"" + std::to_string(i) + "\""}});
     EXPECT_TRUE(Apply());
   }
-  const std::string log = ::testing::internal::GetCapturedStderr();
+  const std::string& log = captured.Text();
   EXPECT_LT(std::ranges::count(log, '\n'), 100);
   EXPECT_THAT(log, ::testing::HasSubstr("further warnings"));
 }

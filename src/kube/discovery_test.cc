@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
+#include "base/testing/captured_log.h"
 #include "kube/testing/run_virtual.h"
 #include "kube/testing/scripted_transport.h"
 #include "kube/testing/thing.h"
@@ -89,9 +90,9 @@ TEST_F(DiscoveryTest, TheServersOrderOfVersionsIsKept) {
 
 TEST_F(DiscoveryTest, AnApiWhoseServerIsDownIsUnknownAndHarmsNobodyElse) {
   ThenServe(Groups("Stale"));
-  ::testing::internal::CaptureStderr();
+  capstan::testing::CapturedLog log;
   ASSERT_TRUE(Look());
-  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("\"group_version\":\"far.example/v1\""));
+  EXPECT_THAT(log.Text(), HasSubstr("\"group_version\":\"far.example/v1\""));
   EXPECT_EQ(Has(kFar), Served::kUnknown);
   EXPECT_EQ(Has(kThings), Served::kYes);
   ASSERT_TRUE(discovery_.served().groups()[2].versions[0].error);
@@ -161,7 +162,7 @@ TEST_F(DiscoveryTest, AnOlderServerIsAskedVersionByVersion) {
 
 TEST_F(DiscoveryTest, LooksAgainAndAgainAndSoonerWhileSomethingIsUnknown) {
   async::TaskGroup group(loop_);
-  ::testing::internal::CaptureStderr();
+  capstan::testing::CapturedLog captured;
   ThenServe(Groups("Stale"));
   group.Spawn("discovery", discovery_.Run());
   loop_.Advance(Duration(0));
@@ -180,7 +181,8 @@ TEST_F(DiscoveryTest, LooksAgainAndAgainAndSoonerWhileSomethingIsUnknown) {
   group.Cancel();
   loop_.Advance(Duration(0));
   EXPECT_EQ(group.size(), 0u);
-  const std::string log = ::testing::internal::GetCapturedStderr();
+  const std::string& log = captured.Text();
+  EXPECT_THAT(log, HasSubstr("discovery failed"));
   EXPECT_EQ(log.find("discovery failed"), log.rfind("discovery failed")) << "logged once: " << log;
 }
 

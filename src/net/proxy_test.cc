@@ -227,7 +227,7 @@ TEST_F(TunnelTest, WhatAProxyRefusesIsSaid) {
       {"HTTP/1.1 403 Forbidden\r\n\r\n", "the proxy answered 403: it does not let us through"},
       {"HTTP/1.1 502 Bad Gateway\r\n\r\n", "the proxy answered 502"},
       {"SSH-2.0-OpenSSH_9.2\r\n", "the proxy's answer: not HTTP"},
-      {"HTTP/1.1 403 X\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n", "the proxy's answer: the message is larger"},
+      {"HTTP/1.1 403 X\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n", "the proxy's answer: the header is larger"},
       {"", "the proxy closed the connection without an answer"},
   };
   for (const auto& [answer, why] : cases) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "api_test.h"
+#include "base/testing/captured_log.h"
 #include "kube/subresources.h"
 #include "net/testing/scripted_server.h"
 
@@ -67,9 +68,9 @@ TEST_F(SubresourcesItTest, AStrictWriteNamesTheFieldThatNobodyKnows) {
   // An apply to a built-in kind is always strict, and told as a failure of the server.
   ExpectCode(Run(client().Apply(kConfigMaps, KeyOf("odd"), odd, {}, Soon())), Code::kInvalid);
 
-  ::testing::internal::CaptureStderr();
+  capstan::testing::CapturedLog log;
   Create(kConfigMaps, {ns_, ""}, odd);
-  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr(R"("warning":"unknown field \"dada\"")"));
+  EXPECT_THAT(log.Text(), HasSubstr(R"("warning":"unknown field \"dada\"")"));
 }
 
 TEST_F(SubresourcesItTest, AnErrorCarriesReasonCausesAndTheRequestsId) {
