@@ -34,6 +34,12 @@ const auto& Latest(const Value* value, auto& seen) {
   return seen.object;
 }
 
+// An orphan outlives the NodeSet that made it.
+bool IsOwned(const Value* pod) {
+  const Value* owners = pod == nullptr ? nullptr : json::Find(*pod, {"metadata", "ownerReferences"});
+  return owners != nullptr && owners->is_array() && !owners->get_array().empty();
+}
+
 std::string Title(const kube::testing::ApiWrite& write) {
   return write.verb + " " + std::string(write.resource.kind) + " " + write.key.ToString() +
          (write.subresource.empty() ? "" : "/" + write.subresource);
@@ -86,8 +92,9 @@ bool Rules::IsBusy(const kube::testing::ApiWrite& write) const {
   // A deletion that was refused, since the pod had changed since it was seen, has done no harm.
   if (write.status >= 300) return false;
   if (write.resource == op::kNodeSets) {
-    return !cluster_.JobsMayEnd() &&
-           std::ranges::any_of(hosts_, [this](const auto& pod) { return IsBusy(pod.second); });
+    return !cluster_.JobsMayEnd() && std::ranges::any_of(hosts_, [this](const auto& pod) {
+      return IsOwned(cluster_.api.Find(kube::kPods, {kSet.ns, pod.first})) && IsBusy(pod.second);
+    });
   }
   const auto host = hosts_.find(write.key.name);
   return host != hosts_.end() && IsBusy(host->second);
