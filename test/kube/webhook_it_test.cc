@@ -93,7 +93,7 @@ class WebhookTest : public ::testing::Test {
     return R"({"apiVersion":"admissionregistration.k8s.io/v1","kind":")" + std::string(resource.kind) +
            R"(","metadata":{"name":")" + group_ + R"("},"webhooks":[{"name":")" + name + "." + group_ +
            R"(","clientConfig":{"url":")" + Url(path) +
-           R"("},"admissionReviewVersions":["v1"],"sideEffects":"None","failurePolicy":"Fail","timeoutSeconds":5,)"
+           R"("},"admissionReviewVersions":["v1"],"sideEffects":"None","failurePolicy":"Fail","timeoutSeconds":10,)"
            R"("rules":[{"apiGroups":[")" +
            group_ + R"("],"apiVersions":["v1"],"operations":["CREATE","UPDATE"],"resources":["things"]}]}]})";
   }
@@ -229,7 +229,7 @@ TEST_F(WebhookTest, RotationWhileRequestsGoOnLosesNone) {
   server_->Retire();  // each call is a handshake of its own
   const CertificateRecord before = Record();
   // To a replica that wants CAs of three years, one of a year is due.
-  StartKeeper({.authority_life = 3 * 366 * 24h, .settle = 2s});
+  StartKeeper({.authority_life = 3 * 366 * 24h, .settle = 5s});
   int calls = 0;
   const auto rotated = [&] {
     const auto thing = Thing("busy", ++calls, true);
