@@ -16,7 +16,6 @@ namespace {
 
 constexpr Duration kStopCheck = 20ms;
 constexpr Duration kSampleEvery = 5s;
-constexpr int kSamplesPerStoreCount = 12;  // counting what the stores hold walks over all of it
 
 }  // namespace
 
@@ -63,10 +62,7 @@ void Engine::Add(Reconciler reconciler) {
 }
 
 Task<void> Engine::Run() {
-  for (const Stores::Entry& entry : stores_.all()) {
-    metrics_.AddStore(entry.store->name());
-    entry.store->SetListener(this);
-  }
+  for (const Stores::Entry& entry : stores_.all()) entry.store->SetListener(this);
   watches_.Start(options_.namespaces);
   group_.Spawn("decide", DecideLoop());
   group_.Spawn("watchdog", Watchdog());
@@ -271,10 +267,9 @@ void Engine::AddPrunes(const Reconciler& reconciler, const json::ObjectMeta& obj
 // --- Watching itself -------------------------------------------------------------------------------------------------
 
 Task<void> Engine::Watchdog() {
-  for (int round = 1;; ++round) {
+  while (true) {
     co_await async::Sleep(loop_, kSampleEvery);
     Sample();
-    if (round % kSamplesPerStoreCount == 0) metrics_.SampleStores(stores_);
   }
 }
 

@@ -43,17 +43,6 @@ void EngineMetrics::AddReconciler(const std::string& kind) {
       .Set(double(Executor::kWaveLimit));
 }
 
-void EngineMetrics::AddStore(const std::string& plural) {
-  if (metrics_ == nullptr) return;
-  const net::Labels labels{{"resource", plural}};
-  stores_[plural] = {
-      .objects = &metrics_->AddGauge("capstan_store_objects", "Objects held", labels),
-      .bytes = &metrics_->AddGauge("capstan_store_bytes", "Memory that they take, estimated", labels),
-      .undecodable = &metrics_->AddGauge("capstan_store_undecodable_objects",
-                                         "Objects that could not be read since the start", labels),
-  };
-}
-
 void EngineMetrics::Wanted(const std::string& kind) {
   const auto found = instruments_.find(kind);
   if (found != instruments_.end()) found->second.adds->Add();
@@ -91,17 +80,6 @@ void EngineMetrics::Sample(const std::map<std::string, size_t>& ready, const std
     instruments.unfinished->Set(Seconds(total));
     instruments.longest->Set(Seconds(longest));
     instruments.active->Set(double(active));
-  }
-}
-
-void EngineMetrics::SampleStores(const Stores& stores) {
-  for (const Stores::Entry& entry : stores.all()) {
-    const auto found = stores_.find(entry.store->name());
-    if (found == stores_.end()) continue;
-    const kube::AnyStore::Counts counts = entry.store->counts();
-    found->second.objects->Set(double(counts.objects));
-    found->second.bytes->Set(double(counts.bytes));
-    found->second.undecodable->Set(double(counts.undecodable));
   }
 }
 

@@ -19,7 +19,6 @@
 #include "base/time.h"
 #include "net/metrics.h"
 #include "plan/executor.h"
-#include "plan/stores.h"
 
 namespace capstan::plan {
 
@@ -28,7 +27,6 @@ class EngineMetrics {
   explicit EngineMetrics(net::Metrics* metrics) : metrics_(metrics) {}
 
   void AddReconciler(const std::string& kind);
-  void AddStore(const std::string& plural);
 
   void Wanted(const std::string& kind);
   // A Decide of a key that had waited for its turn.
@@ -37,7 +35,6 @@ class EngineMetrics {
 
   // The state of the moment, by reconciler: keys ready to be decided, and what the Executor runs.
   void Sample(const std::map<std::string, size_t>& ready, const std::vector<Executor::Running>& running);
-  void SampleStores(const Stores& stores);
 
  private:
   struct Instruments {
@@ -54,14 +51,8 @@ class EngineMetrics {
     net::Histogram* decide_seconds;
     net::Gauge* active;
   };
-  struct StoreInstruments {
-    net::Gauge* objects;
-    net::Gauge* bytes;
-    net::Gauge* undecodable;
-  };
   net::Metrics* metrics_;
   std::map<std::string, Instruments> instruments_;
-  std::map<std::string, StoreInstruments> stores_;
 };
 
 }  // namespace capstan::plan
