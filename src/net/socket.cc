@@ -112,8 +112,6 @@ async::Task<Result<std::unique_ptr<Socket>>> Socket::Connect(async::Loop& loop, 
     CAPSTAN_CO_CHECK_OK(co_await socket->Wait(Wants::kWrite, deadline));
     socklen_t size = sizeof error;
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
-    // Asio goes on to watch for "writable" after it has once waited for that, which wakes every later wait once more.
-    socket->descriptor_.assign(socket->descriptor_.release());
   }
   if (error != 0) co_return Fail(Code::kUnavailable, std::strerror(error));
   co_return socket;
