@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <random>
 #include <utility>
 
 #include "base/log.h"
@@ -121,7 +122,8 @@ Result<std::shared_ptr<net::Credentials>> MakeCredentials(CredentialSources sour
     const Result<std::string> program = FindExecPlugin(*sources.exec, search_path ? search_path : "");
     if (!program) return Fail(Code::kInvalid, sources.exec->field + ".command: " + program.error().message());
     CAPSTAN_CHECK_OK(sources.ca.Read());
-    return std::make_shared<ExecCredentials>(std::move(sources), ExecCredentials::Options());
+    return std::make_shared<ExecCredentials>(std::move(sources),
+                                             ExecCredentials::Options{.seed = std::random_device{}()});
   }
   auto credentials = std::make_shared<SourceCredentials>(std::move(sources));
   if (const Result<Secret> token = credentials->Token(); !token) return Fail(Code::kInvalid, token.error().message());

@@ -42,7 +42,7 @@ class ExecCredentials final : public net::Credentials {
     Duration run_limit = 60s;
     Duration youngest = 10s;
     async::Backoff::Limits failures{.first = 1s, .cap = 60s, .jitter = 0.2};
-    uint64_t seed = 1;
+    uint64_t seed = 1;  // of jitter; different in each process
   };
   // REQUIRES: sources.exec.
   ExecCredentials(CredentialSources sources, Options options);

@@ -2,6 +2,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "base/hash.h"
@@ -93,6 +94,11 @@ Result<void> ReadCluster(const Section& cluster, Kubeconfig& config) {
   CAPSTAN_CHECK_OK(ReadServer(cluster, config.server));
   CAPSTAN_TRY(config.sources.ca, FileOrData(cluster, "certificate-authority"));
   CAPSTAN_TRY(config.sources.server_name, cluster.Text("tls-server-name"));
+  const auto is_control = [](unsigned char c) { return c <= ' ' || c == 0x7f; };
+  const std::string& name = config.sources.server_name;
+  if (name.starts_with('.') || std::ranges::any_of(name, is_control)) {
+    return cluster.Wrong("tls-server-name", "must be a host name or an address");
+  }
   return {};
 }
 

@@ -55,6 +55,10 @@ TEST(Kubeconfig, ErrorsNameFileAndField) {
        ": clusters[c].cluster.proxy-url: a proxy is used for https:// servers only"},
       {Text(good + ", certificate-authority-data: '!'", ""),
        ": clusters[c].cluster.certificate-authority-data: not base64"},
+      // A NUL in it would once have switched the check of the name off.
+      {Text(good + ", tls-server-name: \"a\\0b\"", ""),
+       ": clusters[c].cluster.tls-server-name: must be a host name or an address"},
+      {Text(good + ", tls-server-name: .example", ""), ": clusters[c].cluster.tls-server-name: must be a host name"},
       {Text(good, "username: admin"), ": users[u].user.username: passwords are not supported"},
       {Text(good, "password: hunter2"), ": users[u].user.password: passwords are not supported"},
       {Text(good, "auth-provider: {name: gcp}"),

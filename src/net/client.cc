@@ -9,6 +9,13 @@
 namespace capstan::net {
 namespace {
 
+// Nothing that ends a host in a URL, a header or a C string. (OpenSSL takes ".x" for all names below x.)
+bool IsHost(std::string_view text) {
+  return !text.starts_with('.') && std::ranges::none_of(text, [](unsigned char c) {
+    return c <= ' ' || c == 0x7f || std::string_view("?#[]@/").find(char(c)) != std::string_view::npos;
+  });
+}
+
 // The part of a URL between scheme and path: host[:port], IPv6 in brackets.
 Result<void> ParseAuthority(std::string_view authority, Endpoint& endpoint) {
   if (authority.find('@') != authority.npos) return Fail(Code::kInvalid, "a user in the URL is not supported");
@@ -24,8 +31,7 @@ Result<void> ParseAuthority(std::string_view authority, Endpoint& endpoint) {
     endpoint.host = authority.substr(0, host_end);
   }
   if (endpoint.host.empty()) return Fail(Code::kInvalid, "the host is missing");
-  if (endpoint.host.find_first_of(" \t\r\n?#") != endpoint.host.npos)
-    return Fail(Code::kInvalid, "the host is not a name");
+  if (!IsHost(endpoint.host)) return Fail(Code::kInvalid, "the host is not a name");
   if (host_end == authority.npos) return {};
   const auto port = ParseInt(authority.substr(host_end + 1));
   if (!port || *port < 1 || *port > 65535) return Fail(Code::kInvalid, "the port must be 1 to 65535");

@@ -663,9 +663,25 @@ TEST(Endpoint, ReadsUrls) {
 }
 
 TEST(Endpoint, RefusesWhatIsNoUrl) {
-  for (const std::string_view url :
-       {"", "10.0.0.1:6443", "ftp://x", "https://", "https://:443", "https://x:0", "https://x:70000", "https://x:y",
-        "https://[::1", "https://[::1]x", "https://u@x", "https://a b", "https://x/?q", "unix://relative"}) {
+  const std::string_view urls[] = {"",
+                                   "10.0.0.1:6443",
+                                   "ftp://x",
+                                   "https://",
+                                   "https://:443",
+                                   "https://x:0",
+                                   "https://x:70000",
+                                   "https://x:y",
+                                   "https://[::1",
+                                   "https://[::1]x",
+                                   "https://u@x",
+                                   "https://a b",
+                                   "https://x/?q",
+                                   "https://[[]",
+                                   "https://.x",
+                                   "https://a\x01",
+                                   std::string_view("https://a\0b", 11),
+                                   "unix://relative"};
+  for (const std::string_view url : urls) {
     const Result<Endpoint> endpoint = Endpoint::Parse(url);
     ASSERT_FALSE(endpoint) << url;
     EXPECT_EQ(endpoint.error().code(), Code::kInvalid);

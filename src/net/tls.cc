@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 namespace capstan::net {
@@ -205,7 +206,9 @@ SSL* TlsContext::NewClientOn(BIO* bio, const std::string& server_name) const {
   // Server Name Indication takes names only (RFC 6066 section 3).
   if (X509_VERIFY_PARAM_set1_ip_asc(param, server_name.c_str()) != 1) {
     ERR_clear_error();
-    X509_VERIFY_PARAM_set1_host(param, server_name.c_str(), server_name.size());
+    // Refused or empty, it would leave the name unchecked.
+    if (server_name.empty() || X509_VERIFY_PARAM_set1_host(param, server_name.c_str(), server_name.size()) != 1)
+      std::abort();
     SSL_set_tlsext_host_name(ssl, server_name.c_str());
   }
   return ssl;

@@ -28,7 +28,7 @@ class TlsContext {
   TlsContext& operator=(const TlsContext&) = delete;
 
   // A connection's own state on the non-blocking socket `fd`, ready for the client's handshake with
-  // `server_name` (a host name or an address). The caller frees it with SSL_free, before it closes fd.
+  // `server_name` (a host name or an address; REQUIRES: not empty, no NUL in it). The caller frees it with SSL_free, before it closes fd.
   SSL* NewClient(int fd, const std::string& server_name) const;
   // The same inside the TLS connection `outer`, which must live until the result is freed.
   SSL* NewClientInside(SSL* outer, const std::string& server_name) const;
