@@ -325,7 +325,11 @@ async::Task<Result<FreshNodes>> RestSource::ReadNodes(std::vector<std::string> n
   const bool by_list = names.size() > kMaxSingleReads || (view_.snapshot && names.size() * kNodesPerSingleRead > known);
   auto done = by_list ? co_await ReadByList(names, fresh, deadline) : co_await ReadOneByOne(names, fresh, deadline);
   if (!done) co_return Fail(std::move(done).error());
-  CAPSTAN_CO_TRY(fresh.incarnation, co_await ReadIncarnation(deadline));
+  fresh.incarnation = incarnation_;
+  // Only absence is judged by it. For those that exist another call would do nothing but make the answer older.
+  if (!fresh.absent.empty()) {
+    CAPSTAN_CO_TRY(fresh.incarnation, co_await ReadIncarnation(deadline));
+  }
   fresh.read.ended = loop_.Now();
   LayOver(fresh, read);
   co_return fresh;

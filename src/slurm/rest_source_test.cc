@@ -334,6 +334,18 @@ TEST_F(RestSourceTest, ARestartedSlurmctldIsANewIncarnationAndAbsenceIsUnknownFo
   EXPECT_TRUE(source->Latest().snapshot->incarnation.AbsenceIsKnown(loop.Now()));
 }
 
+// Found by the simulator: a person had drained the node while slurmrestd, being slow, was asked for more than the node,
+// and their reason was written over.
+TEST_F(RestSourceTest, AFreshReadOfNodesThatExistAsksForNothingElse) {
+  Start();
+  loop.Advance(5s);
+  server.SetLatency(2s);
+  const Tick began = loop.Now();
+  const auto fresh = Await(source->ReadNodes({"w-0"}, loop.After(30s)));
+  ASSERT_TRUE(fresh);
+  EXPECT_EQ(loop.Now() - began, Duration(2s));
+}
+
 TEST_F(RestSourceTest, ALongRunningSlurmctldIsKnownToBeOldFromTheFirstRead) {
   loop.Advance(1h);
   Start();

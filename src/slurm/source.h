@@ -54,7 +54,7 @@ struct NodeUpdate {
 // The answer to a fresh read of some nodes.
 struct FreshNodes {
   Reading read;
-  Incarnation incarnation;          // as it was after the nodes were read
+  Incarnation incarnation;          // as it was after the nodes were read, if any is absent; else the last known
   std::vector<Node> nodes;          // those that exist, sorted by name
   std::vector<std::string> absent;  // those slurmctld has no record of, sorted. See Incarnation::AbsenceIsKnown
 
