@@ -13,6 +13,17 @@ std::unexpected<Error> NotConnected(const std::string& cluster) {
   return Fail(Code::kUnavailable, "Slurm cluster " + cluster + " cannot be reached: no RestApi answers for it");
 }
 
+// `holds` of the node as the fresh read has it, and as it is known by now: newer than that read when a look that began
+// after it was answered before it.
+template <class Holds>
+Proof Judge(Services& services, const std::string& cluster, const std::string& node,
+            const std::optional<slurm::Node>& fresh, Holds holds) {
+  if (!holds(fresh ? &*fresh : nullptr)) return Proof::kNo;
+  const std::shared_ptr<slurm::Source> source = services.slurm.Find(cluster);
+  const auto snapshot = source != nullptr ? source->Latest().snapshot : nullptr;
+  return snapshot == nullptr || holds(snapshot->FindNode(node)) ? Proof::kYes : Proof::kNo;
+}
+
 class UpdateNodeEffect final : public Effect {
  public:
   UpdateNodeEffect(std::string_view verb, std::string cluster, slurm::NodeUpdate update)
@@ -77,8 +88,11 @@ class NodeIsDrainedGuard final : public Guard {
   Task<Proof> Prove(Services& services, Deadline deadline) const override {
     const auto fresh = co_await services.slurm.Fresh(cluster_, node_, deadline);
     if (!fresh) co_return Proof::kUnknown;
-    if (fresh->node) co_return fresh->node->state.IsDrained() ? Proof::kYes : Proof::kNo;
-    co_return absent_is_enough_ && fresh->absence_counts ? Proof::kYes : Proof::kUnknown;
+    if (!fresh->node && !(absent_is_enough_ && fresh->absence_counts)) co_return Proof::kUnknown;
+    const bool absent = !fresh->node;
+    co_return Judge(services, cluster_, node_, fresh->node, [absent](const slurm::Node* node) {
+      return node != nullptr ? !absent && node->state.IsDrained() : absent;
+    });
   }
 
  private:
@@ -97,18 +111,39 @@ class NodeIsNotHeldGuard final : public Guard {
   Task<Proof> Prove(Services& services, Deadline deadline) const override {
     const auto fresh = co_await services.slurm.Fresh(cluster_, node_, deadline);
     if (!fresh) co_return Proof::kUnknown;
-    if (!fresh->node) co_return Proof::kNo;
-    const slurm::Node& node = *fresh->node;
-    if (!node.state.IsDraining() && !node.state.IsDown()) co_return Proof::kYes;
-    const bool held =
-        !node.reason.empty() && !node.reason.starts_with(reason_prefix_) && node.reason != slurm::kReasonNotResponding;
-    co_return held ? Proof::kNo : Proof::kYes;
+    co_return Judge(services, cluster_, node_, fresh->node, [this](const slurm::Node* node) {
+      if (node == nullptr) return false;
+      if (!node->state.IsDraining() && !node->state.IsDown()) return true;
+      return node->reason.empty() || node->reason.starts_with(reason_prefix_) ||
+             node->reason == slurm::kReasonNotResponding;
+    });
   }
 
  private:
   std::string cluster_;
   std::string node_;
   std::string reason_prefix_;
+};
+
+class NodeIsDownForGuard final : public Guard {
+ public:
+  NodeIsDownForGuard(std::string cluster, std::string node, std::string reason)
+      : cluster_(std::move(cluster)), node_(std::move(node)), reason_(std::move(reason)) {}
+
+  std::string text() const override { return "Slurm node " + node_ + " is DOWN (\"" + reason_ + "\")"; }
+
+  Task<Proof> Prove(Services& services, Deadline deadline) const override {
+    const auto fresh = co_await services.slurm.Fresh(cluster_, node_, deadline);
+    if (!fresh) co_return Proof::kUnknown;
+    co_return Judge(services, cluster_, node_, fresh->node, [this](const slurm::Node* node) {
+      return node != nullptr && node->state.IsDown() && !node->state.IsDraining() && node->reason == reason_;
+    });
+  }
+
+ private:
+  std::string cluster_;
+  std::string node_;
+  std::string reason_;
 };
 
 class NodeIsOursGuard final : public Guard {
@@ -123,10 +158,11 @@ class NodeIsOursGuard final : public Guard {
   Task<Proof> Prove(Services& services, Deadline deadline) const override {
     const auto fresh = co_await services.slurm.Fresh(cluster_, node_, deadline);
     if (!fresh) co_return Proof::kUnknown;
-    if (!fresh->node) co_return Proof::kYes;  // what was to be removed is not there
-    const slurm::Node& node = *fresh->node;
-    const bool ours = node.reason.starts_with(reason_prefix_) && (node.state.IsDraining() || node.state.IsDown());
-    co_return ours && !node.state.IsBusy() ? Proof::kYes : Proof::kNo;
+    co_return Judge(services, cluster_, node_, fresh->node, [this](const slurm::Node* node) {
+      if (node == nullptr) return true;  // what was to be removed is not there
+      const bool ours = node->reason.starts_with(reason_prefix_) && (node->state.IsDraining() || node->state.IsDown());
+      return ours && !node->state.IsBusy();
+    });
   }
 
  private:
@@ -155,6 +191,10 @@ std::shared_ptr<const Guard> NodeIsDrained(std::string cluster, std::string node
 
 std::shared_ptr<const Guard> NodeIsNotHeld(std::string cluster, std::string node, std::string reason_prefix) {
   return std::make_shared<NodeIsNotHeldGuard>(std::move(cluster), std::move(node), std::move(reason_prefix));
+}
+
+std::shared_ptr<const Guard> NodeIsDownFor(std::string cluster, std::string node, std::string reason) {
+  return std::make_shared<NodeIsDownForGuard>(std::move(cluster), std::move(node), std::move(reason));
 }
 
 std::shared_ptr<const Guard> NodeIsOurs(std::string cluster, std::string node, std::string reason_prefix) {

@@ -1,7 +1,10 @@
 // The effects on a Slurm cluster, and what is proven before a worker is taken away.
 //
-// A drain has an owner: these effects write reasons with our prefix only, and lift only what bears it. IDLE is never
-// written. All run in the cluster's own lane.
+// A drain has an owner: these effects write reasons with our prefix, or one that stands there already, and lift only what
+// bears our prefix. IDLE is never written. All run in the cluster's own lane.
+//
+// Each proof is a read of its own. Slurm takes no conditions with a write, so what somebody else writes between the two is
+// not seen; unless a look that began after that read has been answered before it, which then must agree.
 #pragma once
 
 #include <memory>
@@ -30,6 +33,10 @@ std::shared_ptr<const Guard> NodeIsDrained(std::string cluster, std::string node
 // Slurm says, asked just now: nobody else has taken the node out of service. It is neither drained nor DOWN, or the
 // reason begins with `reason_prefix`, or is slurmctld's own ("Not responding"). Before anything is written over a reason.
 std::shared_ptr<const Guard> NodeIsNotHeld(std::string cluster, std::string node, std::string reason_prefix);
+
+// Slurm says, asked just now: the node is DOWN and not drained, and `reason` is its reason. Before it is drained under a
+// reason that somebody else gave.
+std::shared_ptr<const Guard> NodeIsDownFor(std::string cluster, std::string node, std::string reason);
 
 // Slurm says, asked just now: nothing runs on the node, and what is wrong with it (DRAIN or DOWN) bears a reason that
 // begins with `reason_prefix`. For removing its record.

@@ -258,7 +258,7 @@ class Deciding {
                       !present.starts_with(kReasonPrefix);
     slurm::NodeUpdate update{.action = NodeAction::kDrain, .reason = keep ? present : ScaleInReason(PodKey(worker))};
     Update("drain", worker, std::move(update), WhyItGoes());
-    if (!keep) plan_.actions.back().guards = {NotHeld(worker)};
+    plan_.actions.back().guards = {keep ? plan::NodeIsDownFor(cluster_, worker.host, present) : NotHeld(worker)};
     plan_.actions.back().after = cordoned;
     plan_.actions.back().event = {.reason = "ScalingDown", .action = "ScaleDown"};
   }

@@ -292,6 +292,15 @@ TEST_F(NodeSetTest, NoReasonIsWrittenOverOrLiftedWithoutLookingAgain) {
   EXPECT_EQ(resumed.actions[0].guards.size(), 1u);
 }
 
+// Found by the simulator: the person had resumed it meanwhile, and it was drained under their old reason, for ever.
+TEST_F(NodeSetTest, AWorkerThatAPersonSetDownIsDrainedUnderTheirReasonOnlyWhileItIsDown) {
+  Worker_(0, {NodeFlag::kDown}, "burnt");
+  const plan::Plan plan = Look(0);
+  ASSERT_THAT(Acts(plan), ElementsAre("cordon Pod slurm/w-0", "drain Slurm node slurm/main/w-0"));
+  ASSERT_EQ(plan.actions[1].guards.size(), 1u);
+  EXPECT_EQ(plan.actions[1].guards[0]->text(), "Slurm node w-0 is DOWN (\"burnt\")");
+}
+
 TEST_F(NodeSetTest, ScaleInTakesAnIdleWorkerThatAPersonDrainedButKeepsTheDrain) {
   Worker_(0, {NodeFlag::kIdle, NodeFlag::kDrain}, "bad disk");
   EXPECT_THAT(Acts(Look(0)), ElementsAre("cordon Pod slurm/w-0", "delete Pod slurm/w-0")) << "no new reason is written";
