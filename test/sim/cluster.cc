@@ -63,13 +63,22 @@ void Cluster::SlurmWire::Answered(const net::Request& request, int status, Tick 
   cluster_.reads_.push_back({request.target, asked, cluster_.loop.Now()});
 }
 
-bool Cluster::KnowsOfPerson(const std::string& node) const {
-  const auto acted = person_acted_.find(node);
-  return acted == person_acted_.end() || std::ranges::any_of(reads_, [&](const Read& read) {
-           const bool of_node = read.target.find("/nodes/") != std::string::npos ||
-                                read.target.find("/node/" + node + "?") != std::string::npos;
-           return of_node && read.asked > acted->second && read.answered + kReaction < loop.Now();
-         });
+bool Cluster::IsKnown(const PersonsAct& act) const {
+  return std::ranges::any_of(reads_, [&](const Read& read) {
+    const bool of_node = read.target.find("/nodes/") != std::string::npos ||
+                         read.target.find("/node/" + act.before.name + "?") != std::string::npos;
+    return of_node && read.asked > act.at && read.answered + kReaction < loop.Now();
+  });
+}
+
+std::vector<slurm::Node> Cluster::BeforePerson(const std::string& node) const {
+  std::vector<slurm::Node> before;
+  const auto acts = person_acted_.find(node);
+  if (acts == person_acted_.end()) return before;
+  for (const PersonsAct& act : acts->second) {
+    if (!IsKnown(act)) before.push_back(act.before);
+  }
+  return before;
 }
 
 Cluster::Cluster(uint64_t seed, Options given, bool echo)
@@ -254,7 +263,7 @@ void Cluster::UpdateNode(const std::string& node, const std::string& state, cons
   // Nobody gives jobs to a worker that is going.
   const Value* pod = api.Find(kube::kPods, {kSet.ns, node});
   if (state == "RESUME" && (pod == nullptr || json::Find(*pod, {"metadata", "deletionTimestamp"}) != nullptr)) return;
-  person_acted_[node] = loop.Now();
+  person_acted_[node].push_back({loop.Now(), *slurm.NodeNamed(node)});
   story.Add("person: scontrol update " + node + " state=" + state +
             (reason.empty() ? "" : " reason=\"" + reason + "\""));
   if (state == "DOWN") Forgive(node);
@@ -353,7 +362,7 @@ void Cluster::Place(const kube::Key& key, const std::string& uid) {
   if (Living(key, uid) == nullptr) return;
   const std::string machine = FreeMachine();
   if (machine.empty()) {
-    unplaced_.push_back(key);
+    unplaced_.emplace_back(key, uid);
     api.Edit(kube::kPods, key, "status", [](Value& pod) {
       boost::json::object condition{{"type", "PodScheduled"},
                                     {"status", "False"},
@@ -415,9 +424,7 @@ std::optional<Duration> Cluster::Stop(const Value& pod) {
 }
 
 void Cluster::PlaceWaiting() {
-  for (const kube::Key& key : std::exchange(unplaced_, {})) {
-    if (const Value* waits = api.Find(kube::kPods, key)) Place(key, std::string(FindText(*waits, {"metadata", "uid"})));
-  }
+  for (const auto& [key, uid] : std::exchange(unplaced_, {})) Place(key, uid);
 }
 
 // What the worker's preStop hook does.

@@ -67,9 +67,10 @@ class Cluster {
   std::function<void(const kube::testing::ApiWrite&)> on_api_write;
   std::function<void(const net::Request&)> on_slurm_write;
 
-  // Whether the operator has had time to act on an answer of Slurm to a question that it asked after a person's last
-  // change to that node. Two who write to Slurm at the same moment cannot be told apart.
-  bool KnowsOfPerson(const std::string& node) const;
+  // The node as it was before each change by a person that the operator may not know of: it has had no time yet to act
+  // on an answer of Slurm to a question that it asked after the change. Two who write to Slurm at the same moment cannot
+  // be told apart.
+  std::vector<slurm::Node> BeforePerson(const std::string& node) const;
 
   // --- What users and administrators do
   void Install(int replicas);
@@ -129,6 +130,11 @@ class Cluster {
     std::string target;
     Tick asked, answered;
   };
+  struct PersonsAct {
+    Tick at;
+    slurm::Node before;
+  };
+  bool IsKnown(const PersonsAct& act) const;
 
   void Written(const kube::testing::ApiWrite& write);
   bool AnyRuns() const;
@@ -158,12 +164,12 @@ class Cluster {
   };
 
   SlurmWire slurm_wire_;
-  std::vector<kube::Key> unplaced_;
-  std::map<std::string, std::string> slurmd_of_;  // Slurm node -> uid of the pod whose slurmd runs
-  std::set<std::string> deleted_by_operator_;     // uids
+  std::vector<std::pair<kube::Key, std::string>> unplaced_;  // and their uids
+  std::map<std::string, std::string> slurmd_of_;             // Slurm node -> uid of the pod whose slurmd runs
+  std::set<std::string> deleted_by_operator_;                // uids
   std::set<int64_t> forgiven_;
-  std::vector<Read> reads_;                   // of nodes, by the operator
-  std::map<std::string, Tick> person_acted_;  // by node
+  std::vector<Read> reads_;                                      // of nodes, by the operator
+  std::map<std::string, std::vector<PersonsAct>> person_acted_;  // by node
   std::vector<Waiting> queue_;
   SlurmFault slurm_fault_;
   std::optional<Tick> silent_since_;

@@ -66,6 +66,13 @@ void Rules::Fold(std::initializer_list<std::string_view> texts) {
 
 // --- Kubernetes ------------------------------------------------------------------------------------------------------
 
+// The NodeSet as the write found it: one that has lost its last finalizer by it is gone.
+const Value& Rules::SetBefore(const kube::testing::ApiWrite& write) {
+  const Value& last = cluster_.LastSet();
+  if (write.resource != op::kNodeSets || write.verb != "patch" || !write.changed) return last;
+  return *cluster_.api.objects().Table(op::kNodeSets).history.back().before;
+}
+
 std::optional<std::string> Rules::ApiBreach(const kube::testing::ApiWrite& write) {
   if (write.manager != op::kFieldManager && write.verb != "delete")
     return "it is not said that the operator writes this";
@@ -80,7 +87,7 @@ std::optional<std::string> Rules::ApiBreach(const kube::testing::ApiWrite& write
   if (!op::restapi::Breach(rest, main.spec.jwt_key_ref ? main.spec.jwt_key_ref->name : "", call)) return std::nullopt;
   // A NodeSet that had changed since it was seen is as it was.
   if (write.resource == op::kNodeSets && write.verb == "patch" && write.status >= 300) return std::nullopt;
-  return op::nodeset::Breach(Latest(&cluster_.LastSet(), set_), call, IsBusy(write));
+  return op::nodeset::Breach(Latest(&SetBefore(write), set_), call, IsBusy(write));
 }
 
 // A job is not lost that Slurm has sent to a slurmd which was dead before.
@@ -151,8 +158,10 @@ void Rules::OnSlurmWrite(const net::Request& request) {
   const auto before = cluster_.slurm.NodeNamed(call.node);
   cluster_.story.Add("  operator: Slurm " + call.verb + " " + call.node + " " + call.state + " " + call.reason +
                      (before ? "  [" + before->state.ToString() + " " + before->reason + "]" : "  [no record]"));
-  const bool race = before && op::nodeset::IsHeldByPerson(*before) && !cluster_.KnowsOfPerson(call.node);
-  if (const auto breach = op::nodeset::Breach(call, before); breach && !race) Break(*breach);
+  // What is right for the node as it was before a person's change is a race with that person.
+  const auto fits = [&call](const slurm::Node& then) { return !op::nodeset::Breach(call, then); };
+  const auto breach = op::nodeset::Breach(call, before);
+  if (breach && std::ranges::none_of(cluster_.BeforePerson(call.node), fits)) Break(*breach);
   if (on_write) on_write();
 }
 

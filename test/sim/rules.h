@@ -40,6 +40,7 @@ class Rules {
  private:
   void OnApiWrite(const kube::testing::ApiWrite& write);
   void OnSlurmWrite(const net::Request& request);
+  const json::Value& SetBefore(const kube::testing::ApiWrite& write);
   std::optional<std::string> ApiBreach(const kube::testing::ApiWrite& write);
   bool IsBusy(const std::string& host) const;
   bool IsBusy(const kube::testing::ApiWrite& write) const;
