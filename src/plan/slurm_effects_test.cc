@@ -20,10 +20,11 @@ constexpr auto kOurs = "slurm-operator: ";
 class SlurmGuards : public testing::Test {
  protected:
   SlurmGuards() {
-    server.Put(kube::kSecrets,
-               R"({"metadata":{"namespace":"ns","name":"key"},"data":{"jwt.key":")" + Base64("signing bytes") + R"("}})");
+    server.Put(kube::kSecrets, R"({"metadata":{"namespace":"ns","name":"key"},"data":{"jwt.key":")" +
+                                   Base64("signing bytes") + R"("}})");
     slurm.StartSlurmd({.name = "w-0", .address = "10.0.0.1", .features = {}, .topology = ""});
-    clusters.Keep(kCluster, SlurmConnection{.server = "http://rest", .token_secret = {"ns", "key"}, .token_key = "jwt.key"});
+    clusters.Keep(kCluster,
+                  SlurmConnection{.server = "http://rest", .token_secret = {"ns", "key"}, .token_key = "jwt.key"});
     loop.RunUntil([this] { return clusters.Find(kCluster) != nullptr && Latest() != nullptr; }, 1min);
   }
   ~SlurmGuards() override {
@@ -33,8 +34,8 @@ class SlurmGuards : public testing::Test {
   }
 
   Result<SlurmClusters::Link> Connect(SlurmClusters::SignToken sign) {
-    const auto source = std::make_shared<slurm::RestSource>(
-        loop, rest, std::move(sign), slurm::RestSource::Options{.seed = 1, .client = {}});
+    const auto source = std::make_shared<slurm::RestSource>(loop, rest, std::move(sign),
+                                                            slurm::RestSource::Options{.seed = 1, .client = {}});
     return SlurmClusters::Link{source, [source = source.get()] { return source->Run(); }};
   }
   const slurm::Node* Latest() const {
