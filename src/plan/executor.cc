@@ -66,7 +66,7 @@ void Executor::Forget(const Key& key) {
 std::optional<Tick> Executor::Submit(const Key& key, std::vector<Action> actions, std::optional<Action> status) {
   Record& record = records_[key];
   const Tick now = services_.loop.Now();
-  for (auto& [name, lane] : lanes_) std::erase(lane.waiting, key);
+  for (auto& [name, lane] : lanes_) lane.waiting.Leave(key);
   std::set<ActionId> left;
   std::vector<ActionId> wanted;
   for (const Action& action : actions) {
@@ -117,13 +117,13 @@ bool Executor::MayStart(const Key& key, const Record& record, const Action& acti
   if (!options_.may_write()) return false;
   LaneState& lane = lanes_[action.effect->lane()];
   const bool room = HasRoom(key, lane);
-  if (!room && std::ranges::find(lane.waiting, key) == lane.waiting.end()) lane.waiting.push_back(key);
+  if (!room) lane.waiting.Join(key);
   return room;
 }
 
 bool Executor::HasRoom(const Key& key, LaneState& lane) const {
   if (lane.in_flight >= options_.lane_limit) return false;
-  const size_t others = lane.waiting.size() - size_t(std::ranges::count(lane.waiting, key));
+  const size_t others = lane.waiting.size() - size_t(lane.waiting.contains(key));
   const auto mine = lane.by_key.find(key);
   const size_t share = std::max<size_t>(1, options_.lane_limit / (1 + others));
   return others == 0 || mine == lane.by_key.end() || mine->second < share;
@@ -135,8 +135,7 @@ void Executor::LeaveLane(const Key& key, const Lane& name) {
   --lane.in_flight;
   if (--lane.by_key[key] == 0) lane.by_key.erase(key);
   if (lane.waiting.empty()) return;
-  std::ranges::rotate(lane.waiting, lane.waiting.begin() + 1);
-  options_.room(lane.waiting.back());
+  options_.room(lane.waiting.TakeTurn());
 }
 
 void Executor::Start(const Key& key, Record& record, Action action) {

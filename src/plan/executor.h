@@ -23,6 +23,7 @@
 #include "plan/key.h"
 #include "plan/ledger.h"
 #include "plan/services.h"
+#include "plan/waiting_line.h"
 
 namespace capstan::plan {
 
@@ -94,7 +95,7 @@ class Executor {
   struct LaneState {
     size_t in_flight = 0;
     std::map<Key, size_t> by_key;
-    std::vector<Key> waiting;  // wanted more than there was room for, the longest first
+    WaitingLine waiting;  // wanted more than there was room for
   };
 
   bool MayStart(const Key& key, const Record& record, const Action& action);

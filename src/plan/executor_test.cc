@@ -162,6 +162,24 @@ TEST_F(ExecutorTest, AKeyWithManyActionsLeavesAnotherItsShareOfTheLane) {
   EXPECT_THAT(script.ran, ElementsAre("a1", "a2", "a3", "b1"));
 }
 
+TEST_F(ExecutorTest, FarMoreKeysThanALaneHoldsAllHaveTheirTurn) {
+  std::vector<Key> keys;
+  for (int i = 0; i < 50; ++i) keys.push_back({"nodeset", "slurm", "n" + std::to_string(i)});
+  const auto submit = [&](const Key& key) {
+    script.takes[key.name] = 1s;
+    executor.Submit(key, {Do(key.name)}, {});
+  };
+  for (const Key& key : keys) submit(key);
+  // As the engine does: whoever is told of room is decided again, and nobody else.
+  for (int second = 0; second < 25; ++second) {
+    loop.Advance(1s);
+    for (const Key& key : std::exchange(roomy, {})) submit(key);
+  }
+  loop.Advance(1s);
+  EXPECT_EQ(std::set<std::string>(script.ran.begin(), script.ran.end()).size(), keys.size()) << "the lane holds two";
+  EXPECT_EQ(script.ran.size(), keys.size());
+}
+
 TEST_F(ExecutorTest, SaysWhatRunsAndForHowLong) {
   script.takes["slow"] = script.takes["slower"] = 1h;
   Submit({Do("slower")});
