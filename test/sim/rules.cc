@@ -29,7 +29,10 @@ const auto& Latest(const Value* value, auto& seen) {
   if (value == nullptr) return seen.object;
   const std::string_view version = FindText(*value, {"metadata", "resourceVersion"});
   if (version != seen.version || version.empty()) {
-    seen = {std::string(version), Decoded<decltype(seen.object)>(value)};
+    auto object = Decoded<decltype(seen.object)>(value);
+    if (object.metadata.uid != seen.object.metadata.uid) seen.former = seen.object;
+    seen.version = version;
+    seen.object = std::move(object);
   }
   return seen.object;
 }
@@ -84,6 +87,8 @@ std::optional<std::string> Rules::ApiBreach(const kube::testing::ApiWrite& write
   const auto& main = Latest(cluster_.api.Find(op::kControllers, kMain), main_);
   const auto& rest = Latest(cluster_.api.Find(op::kRestApis, kMain), rest_);
   if (!op::controller::Breach(main, call)) return std::nullopt;
+  // What belongs to one that was replaced is collected; in the end all must belong to the new one (Unmatched).
+  if (!op::controller::Breach(main_.former, call)) return std::nullopt;
   if (!op::restapi::Breach(rest, main.spec.jwt_key_ref ? main.spec.jwt_key_ref->name : "", call)) return std::nullopt;
   // A NodeSet that had changed since it was seen is as it was.
   if (write.resource == op::kNodeSets && write.verb == "patch" && write.status >= 300) return std::nullopt;

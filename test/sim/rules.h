@@ -52,11 +52,12 @@ class Rules {
   Cluster& cluster_;
   std::optional<std::string> broken_;
   // Custom resources as they were last seen, by their resourceVersion: what the operator writes may come when they are
-  // gone.
+  // gone, or others have taken their place.
   template <class T>
   struct Seen {
     std::string version;
     T object;
+    T former;
   };
   Seen<api::Controller> main_;
   Seen<api::RestApi> rest_;
