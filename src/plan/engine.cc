@@ -178,7 +178,7 @@ World::Parts Engine::PartsFor(const State& state) const {
           .slurm = [this](const std::string& cluster) { return clusters_.Look(cluster); },
           .answers = &asker_.answers(),
           .in_flight = executor_.TargetsInFlight(state.key),
-          .failures = executor_.ledger(state.key).Failures(),
+          .failures = executor_.Failures(state.key),
           .held_since = state.held_since,
           .settings = options_.settings};
 }

@@ -40,6 +40,14 @@ const Ledger& Executor::ledger(const Key& key) const {
   return found == records_.end() ? kNothing : found->second.ledger;
 }
 
+std::vector<Failure> Executor::Failures(const Key& key) const {
+  const auto found = records_.find(key);
+  if (found == records_.end()) return {};
+  std::vector<Failure> failures = found->second.ledger.Failures();
+  std::erase_if(failures, [&](const Failure& failure) { return failure.target == found->second.status_target; });
+  return failures;
+}
+
 std::set<std::string> Executor::TargetsInFlight(const Key& key) const {
   std::set<std::string> targets;
   const auto found = records_.find(key);
@@ -76,7 +84,10 @@ std::optional<Tick> Executor::Submit(const Key& key, std::vector<Action> actions
     else if (!record.ledger.Done(action.id(), now))
       left.insert(action.id());
   }
-  if (status) wanted.push_back(status->id());
+  if (status) {
+    wanted.push_back(status->id());
+    record.status_target = status->effect->target();
+  }
   std::ranges::sort(wanted);
   record.ledger.KeepOnly(wanted);
 

@@ -64,6 +64,11 @@ class Executor {
 
   // What became of the key's actions.
   const Ledger& ledger(const Key& key) const;
+
+  // What failed, as far as a status may speak of it: all but the write of the status itself. (A status that told of its
+  // own failure would be another one each time, and no back-off would ever grow.)
+  std::vector<Failure> Failures(const Key& key) const;
+
   // Forgets a key whose object is gone. What is in flight ends by itself.
   void Forget(const Key& key);
 
@@ -91,6 +96,7 @@ class Executor {
     Ledger ledger;
     std::map<std::string, Started> targets;  // of what is in flight
     std::optional<Tick> status_wanted;       // since when a status write has been wanted
+    std::string status_target;               // of the last status write that was wanted
   };
   struct LaneState {
     size_t in_flight = 0;

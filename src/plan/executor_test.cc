@@ -180,6 +180,19 @@ TEST_F(ExecutorTest, FarMoreKeysThanALaneHoldsAllHaveTheirTurn) {
   EXPECT_EQ(script.ran.size(), keys.size());
 }
 
+TEST_F(ExecutorTest, AStatusIsNotToldOfItsOwnFailure) {
+  script.results["status"] = Fail(Code::kUnavailable, "no connection");
+  script.results["a"] = Fail(Code::kUnavailable, "no connection");
+  Submit({Do("a")}, Do("status"));
+  loop.Advance(2s);
+  Submit({Do("a")}, Do("status"));
+  loop.Advance(2s);
+  EXPECT_THAT(script.ran, testing::Contains("status"));
+  ASSERT_EQ(executor.Failures(kKey).size(), 1u);
+  EXPECT_EQ(executor.Failures(kKey)[0].target, "a");
+  EXPECT_EQ(executor.ledger(kKey).Failures().size(), 2u) << "it backs off all the same";
+}
+
 TEST_F(ExecutorTest, SaysWhatRunsAndForHowLong) {
   script.takes["slow"] = script.takes["slower"] = 1h;
   Submit({Do("slower")});

@@ -132,7 +132,7 @@ class World {
     return Typed<typename Q::Value>(AskAny(std::make_shared<const Q>(std::move(question)), max_age));
   }
 
-  // The actions of this key that did not work out, by target.
+  // The actions of this key that did not work out, by target; without the write of its status.
   std::span<const Failure> failures() const { return parts_.failures; }
 
   // An action of this key on `target` is under way: what it will have done cannot be seen yet. Its end wakes the key.
