@@ -16,7 +16,6 @@ import sys
 
 from figures import Figures
 
-# A group's module is loaded when it is wanted: the local cluster's needs a cluster.
 GROUPS = {"image": "cluster", "install": "cluster", "rest": "cluster",
           "start": "against_go", "watch": "against_go", "writes": "against_go",
           "build": "builds"}

@@ -5,6 +5,7 @@ Nothing leaves this machine: the API server is reached on loopback.
 import base64
 import concurrent.futures
 import http.client
+import importlib
 import json
 import pathlib
 import ssl
@@ -13,15 +14,14 @@ import sys
 import tempfile
 import time
 
+import yaml
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "test" / "e2e"))
-
-import lab  # noqa: E402
-import yaml  # noqa: E402
+lab = None  # test/e2e/lab.py, which wants a cluster when it is loaded: prepare()
 
 NOISE = "bench-noise"
 IMAGES = ("slurmctld", "slurmd", "slurmrestd", "capstan")
-ACCOUNT = f"system:serviceaccount:{lab.OPERATOR}:slurm-operator"
 
 
 # --- The API server, without kubectl's own throttle ------------------------------------------------------------------------
@@ -89,12 +89,13 @@ def restart_operator():
 def writes_in_audit_log(since, until):
     """Successful or not: every request of the operator's account that could change something, besides the lease."""
     count = 0
+    account = f"system:serviceaccount:{lab.OPERATOR}:slurm-operator"
     for log in sorted(pathlib.Path("/var/lib/capstan-dev/audit").glob("*.log")):
         for line in log.open():
-            if ACCOUNT not in line:
+            if account not in line:
                 continue
             event = json.loads(line)
-            if event["stage"] != "ResponseComplete" or event["user"]["username"] != ACCOUNT:
+            if event["stage"] != "ResponseComplete" or event["user"]["username"] != account:
                 continue
             if event["verb"] in ("get", "list", "watch") or event["objectRef"].get("resource") == "leases":
                 continue
@@ -149,9 +150,11 @@ def measure_image(figures):
 
 
 def prepare():
+    global lab
     for command in ("dev/tools", "dev/build release capstan capstan-entry", "dev/images", "dev/cluster up",
                     "dev/cluster routes", "dev/cluster load " + " ".join(f"build/images/{name}.tar" for name in IMAGES)):
         subprocess.run(command.split(), cwd=ROOT, check=True)
+    lab = importlib.import_module("lab")
 
 
 GROUPS = {"image": measure_image, "install": measure_install, "rest": measure_rest}
