@@ -2,28 +2,16 @@
 
 #include <arpa/inet.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
-#include <openssl/x509v3.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "base/hash.h"
+#include "net/openssl.h"
 
 namespace capstan::net {
 namespace {
-
-struct Free {
-  void operator()(BIO* p) const { BIO_free(p); }
-  void operator()(X509* p) const { X509_free(p); }
-  void operator()(EVP_PKEY* p) const { EVP_PKEY_free(p); }
-  void operator()(X509_EXTENSION* p) const { X509_EXTENSION_free(p); }
-  void operator()(GENERAL_NAMES* p) const { GENERAL_NAMES_free(p); }
-};
-template <class T>
-using Owned = std::unique_ptr<T, Free>;
 
 // Whatever is left in OpenSSL's queue belongs to us and nobody else.
 struct ErrorScope {

@@ -1,27 +1,17 @@
 #include "net/tls.h"
 
-#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #include <sys/socket.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
+#include "net/openssl.h"
+
 namespace capstan::net {
 namespace {
-
-struct Free {
-  void operator()(BIO* p) const { BIO_free(p); }
-  void operator()(X509* p) const { X509_free(p); }
-  void operator()(EVP_PKEY* p) const { EVP_PKEY_free(p); }
-  void operator()(SSL_CTX* p) const { SSL_CTX_free(p); }
-};
-template <class T>
-using Owned = std::unique_ptr<T, Free>;
 
 // --------------------------------------------------------------------------------------------------------
 // A BIO straight on the socket. OpenSSL's own would raise SIGPIPE, and Asio's stream keeps four buffers of 17
