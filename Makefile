@@ -27,4 +27,4 @@ bench: ## figures, as a table and in build/bench.json; ONLY=group for a part
 	@dev/bootstrap && dev/bench $(ONLY)
 
 format: ## clang-format over the sources
-	@git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
+	@git ls-files --cached --others --exclude-standard '*.h' '*.cc' | xargs clang-format-19 -i

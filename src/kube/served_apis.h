@@ -81,8 +81,8 @@ class ServedApis {
 // The answer to "/api" or "/apis", decoded.
 struct DiscoveryDocument {
   std::vector<ServedGroup> groups;
-  bool complete =
-      false;  // false: an older server's, which names versions only; "/apis/GROUP/VERSION" has the resources
+  // False: an older server's, which names versions only; "/apis/GROUP/VERSION" has the resources.
+  bool complete = false;
 };
 
 // Reads an APIGroupDiscoveryList (apidiscovery.k8s.io v2, v2beta1), an APIGroupList or an APIVersions. kInvalid: none
