@@ -2,12 +2,13 @@
 # root of its own (build/layers/<folder>/<folder> -> src/<folder>), which only its dependents have: an include
 # against the layers does not compile.
 
-# capstan_layer(<folder> [QUICK] [DEPS <folders and libraries visible to users>] [PRIVATE <libraries used in .cc files only>])
+# capstan_layer(<folder> [QUICK] [RUNTIME] [DEPS <folders and libraries visible to users>] [PRIVATE <libraries used in .cc files only>])
 # makes capstan_<folder> from the folder's *.cc (subfolders included), capstan_<folder>_testing from its testing/ (fakes
 # that users' tests may link, and the folder's own do), and the program <folder>_test from its *_test.cc.
-# A main.cc is left out: it belongs to a program that the folder declares itself.
+# A main.cc is left out: it belongs to a program that the folder declares itself. RUNTIME layers are installed for
+# other projects (Install.cmake).
 function(capstan_layer folder)
-  cmake_parse_arguments(arg "QUICK" "" "DEPS;PRIVATE;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(arg "QUICK;RUNTIME" "" "DEPS;PRIVATE;TEST_DEPS" ${ARGN})
   set(dir ${CMAKE_SOURCE_DIR}/src/${folder})
   set(root ${CMAKE_BINARY_DIR}/layers/${folder})
   file(MAKE_DIRECTORY ${root})
@@ -35,7 +36,7 @@ function(capstan_layer folder)
     add_library(${library} INTERFACE)
     set(visible INTERFACE)
   endif()
-  target_include_directories(${library} ${visible} ${root})
+  target_include_directories(${library} ${visible} $<BUILD_INTERFACE:${root}>)
   target_link_libraries(${library} ${visible} ${arg_DEPS})
 
   # With the fakes of the folders below, even when the folder has none of its own.
@@ -55,6 +56,10 @@ function(capstan_layer folder)
       target_link_libraries(${testing} ${visible} ${below}_testing)
     endif()
   endforeach()
+
+  if(arg_RUNTIME)
+    capstan_install_layer(${folder})
+  endif()
 
   if(tests)
     add_executable(${folder}_test ${tests})

@@ -17,9 +17,11 @@ add_compile_options(-Wall -Wextra -Werror -Wno-missing-designated-field-initiali
 # (decoding) says so itself, see capstan_layer's QUICK.
 add_link_options(-fuse-ld=lld-19 -Wl,--gc-sections -Wl,--icf=safe -Wl,-z,pack-relative-relocs)
 
-# Asio and Beast compile once, in capstan_asio; the macros must be the same in every translation unit.
-add_compile_definitions(BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
-                        BOOST_ASIO_DISABLE_BOOST_COROUTINE SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL)
+# Asio and Beast compile once, in capstan_asio; the macros must be the same in every translation unit, those of projects
+# that use the installed runtime included.
+set(CAPSTAN_ASIO_DEFINITIONS BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
+                             BOOST_ASIO_DISABLE_BOOST_COROUTINE)
+add_compile_definitions(${CAPSTAN_ASIO_DEFINITIONS} SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL)
 
 set(CAPSTAN_SANITIZE "" CACHE STRING "address, thread or fuzzer; empty for none")
 if(CAPSTAN_SANITIZE STREQUAL "address")

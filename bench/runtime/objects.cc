@@ -15,63 +15,63 @@ bool operator==(const Metadata& a, const Metadata& b) {
 
 const Schema& Metadata::Schema() {
   static const json::Schema schema = Object<Metadata>({
-      Field<&Metadata::namespace_>("namespace"),
-      Field<&Metadata::name>("name"),
-      Field<&Metadata::uid>("uid"),
-      Field<&Metadata::resource_version>("resourceVersion").AsText(),
-      Field<&Metadata::deletion_timestamp>("deletionTimestamp"),
+      Field<&Metadata::namespace_>("namespace").Number(3),
+      Field<&Metadata::name>("name").Number(1),
+      Field<&Metadata::uid>("uid").Number(5),
+      Field<&Metadata::resource_version>("resourceVersion").AsText().Number(6),
+      Field<&Metadata::deletion_timestamp>("deletionTimestamp").Number(9),
   });
   return schema;
 }
 
 const Schema& Pod::Spec::Schema() {
   static const json::Schema schema = Object<Spec>({
-      Field<&Spec::node_name>("nodeName"),
-      Field<&Spec::scheduler_name>("schedulerName"),
-      Field<&Spec::priority>("priority"),
+      Field<&Spec::node_name>("nodeName").Number(10),
+      Field<&Spec::scheduler_name>("schedulerName").Number(19),
+      Field<&Spec::priority>("priority").Number(25),
   });
   return schema;
 }
 
 const Schema& Pod::Status::Schema() {
   static const json::Schema schema = Object<Status>({
-      Field<&Status::phase>("phase"),
-      Field<&Status::host_ip>("hostIP"),
+      Field<&Status::phase>("phase").Number(1),
+      Field<&Status::host_ip>("hostIP").Number(5),
   });
   return schema;
 }
 
 const Schema& Pod::Schema() {
   static const json::Schema schema = Object<Pod>({
-      Field<&Pod::metadata>("metadata"),
-      Field<&Pod::spec>("spec"),
-      Field<&Pod::status>("status"),
+      Field<&Pod::metadata>("metadata").Number(1),
+      Field<&Pod::spec>("spec").Number(2),
+      Field<&Pod::status>("status").Number(3),
   });
   return schema;
 }
 
 const Schema& Secret::Schema() {
   static const json::Schema schema = Object<Secret>({
-      Field<&Secret::metadata>("metadata"),
-      Field<&Secret::type>("type"),
-      Field<&Secret::data>("data"),
+      Field<&Secret::metadata>("metadata").Number(1),
+      Field<&Secret::type>("type").Number(3),
+      Field<&Secret::data>("data").Number(2),
   });
   return schema;
 }
 
 const Schema& Node::Spec::Schema() {
   static const json::Schema schema = Object<Spec>({
-      Field<&Spec::unschedulable>("unschedulable"),
-      Field<&Spec::provider_id>("providerID"),
-      Field<&Spec::taints>("taints"),
+      Field<&Spec::unschedulable>("unschedulable").Number(4),
+      Field<&Spec::provider_id>("providerID").Number(3),
+      Field<&Spec::taints>("taints").Number(5),
   });
   return schema;
 }
 
 const Schema& Node::Schema() {
   static const json::Schema schema = Object<Node>({
-      Field<&Node::metadata>("metadata"),
-      Field<&Node::spec>("spec"),
+      Field<&Node::metadata>("metadata").Number(1),
+      Field<&Node::spec>("spec").Number(2),
   });
   return schema;
 }

@@ -153,11 +153,11 @@ int RunCount(const kube::Config& config) {
   net::HttpClient http(loop, {.server = config.server, .credentials = config.credentials});
   kube::Client client(loop, http, {});
   async::TaskGroup group(loop);
-  const auto count = [&]() -> async::Task<void> {
-    co_await CountBytes(loop, client);
-    loop.Stop();
+  const auto count = [](async::RealLoop& on, kube::Client& from) -> async::Task<void> {
+    co_await CountBytes(on, from);
+    on.Stop();
   };
-  group.Spawn("count", count());
+  group.Spawn("count", count(loop, client));
   loop.Run();
   std::quick_exit(0);
 }

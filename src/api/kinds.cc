@@ -7,13 +7,13 @@
 #include "api/restapi.h"
 #include "api/token.h"
 #include "json/openapi.h"
+#include "json/value.h"
 #include "json/yaml_text.h"
 
 namespace capstan::api {
 namespace {
 
-using boost::json::array;
-using boost::json::object;
+using json::Column;
 
 constexpr Column kAge{"AGE", "date", ".metadata.creationTimestamp", "Time since it was created"};
 constexpr Column kReadyColumn{"READY", "string", ".status.conditions[?(@.type==\"Ready\")].status",
@@ -21,91 +21,44 @@ constexpr Column kReadyColumn{"READY", "string", ".status.conditions[?(@.type==\
 constexpr Column kStatusColumn{"STATUS", "string", ".status.conditions[?(@.type==\"Ready\")].reason",
                                "Why it is ready or not"};
 
-object ColumnOf(const Column& column) {
-  object entry;
-  entry["name"] = column.name;
-  entry["type"] = column.type;
-  entry["jsonPath"] = column.path;
-  entry["description"] = column.doc;
-  if (column.priority > 0) entry["priority"] = column.priority;
-  return entry;
-}
-
-object NamesOf(const KindInfo& kind) {
-  object names;
-  names["kind"] = kind.kind;
-  names["listKind"] = std::string(kind.kind) + "List";
-  names["plural"] = kind.plural;
-  names["singular"] = kind.singular;
-  auto& short_names = names["shortNames"].emplace_array();
-  for (const std::string_view name : kind.short_names) short_names.emplace_back(name);
-  return names;
-}
-
-object VersionOf(const KindInfo& kind) {
-  object schema = json::OpenApiSchema(kind.schema()).as_object();
-  auto& properties = schema["properties"].as_object();
-  properties["apiVersion"] = object{{"type", "string"}, {"description", "Version of this form of the object."}};
-  properties["kind"] = object{{"type", "string"}, {"description", "Kind of the object."}};
-
-  object version;
-  version["name"] = kVersion;
-  version["served"] = true;
-  version["storage"] = true;
-  version["schema"] = object{{"openAPIV3Schema", std::move(schema)}};
-  auto& columns = version["additionalPrinterColumns"].emplace_array();
-  for (const Column& column : kind.columns) columns.push_back(ColumnOf(column));
-  auto& subresources = version["subresources"].emplace_object();
-  subresources["status"].emplace_object();
-  if (kind.scalable) {
-    subresources["scale"] = object{{"specReplicasPath", ".spec.replicas"},
-                                   {"statusReplicasPath", ".status.replicas"},
-                                   {"labelSelectorPath", ".status.selector"}};
-  }
-  return version;
-}
-
-json::Value CrdOf(const KindInfo& kind) {
-  object metadata;
-  metadata["name"] = std::string(kind.plural) + "." + std::string(kGroup);
+json::Value DefinitionOf(const KindInfo& kind) {
+  json::Value crd = json::CrdOf(kind);
   // Deleting a definition deletes every cluster of its kind: too much for `helm uninstall`.
-  metadata["annotations"] = object{{"helm.sh/resource-policy", "keep"}};
-  object spec;
-  spec["group"] = kGroup;
-  spec["scope"] = "Namespaced";
-  spec["names"] = NamesOf(kind);
-  spec["versions"] = array{VersionOf(kind)};
-  object crd;
-  crd["apiVersion"] = "apiextensions.k8s.io/v1";
-  crd["kind"] = "CustomResourceDefinition";
-  crd["metadata"] = std::move(metadata);
-  crd["spec"] = std::move(spec);
+  json::MakeObject(crd, {"metadata", "annotations"})["helm.sh/resource-policy"] = "keep";
   return crd;
 }
 
 std::vector<KindInfo> MakeKinds() {
   const Column replicas{"REPLICAS", "integer", ".status.replicas", "Pods there are"};
   return {
-      {"Accounting",
+      {kGroup,
+       kVersion,
+       "Accounting",
        "accountings",
        "accounting",
        {"slurmdbd"},
        &Accounting::Schema,
        {kReadyColumn, kStatusColumn, kAge}},
-      {"Controller",
+      {kGroup,
+       kVersion,
+       "Controller",
        "controllers",
        "controller",
        {"slurmctld"},
        &Controller::Schema,
        {kReadyColumn, kStatusColumn, kAge}},
-      {"LoginSet",
+      {kGroup,
+       kVersion,
+       "LoginSet",
        "loginsets",
        "loginset",
        {"lss", "sackd"},
        &LoginSet::Schema,
        {replicas, kReadyColumn, kStatusColumn, kAge},
        true},
-      {"NodeSet",
+      {kGroup,
+       kVersion,
+       "NodeSet",
        "nodesets",
        "nodeset",
        {"nss", "slurmd"},
@@ -121,8 +74,17 @@ std::vector<KindInfo> MakeKinds() {
         kStatusColumn,
         kAge},
        true},
-      {"RestApi", "restapis", "restapi", {"slurmrestd"}, &RestApi::Schema, {kReadyColumn, kStatusColumn, kAge}},
-      {"Token",
+      {kGroup,
+       kVersion,
+       "RestApi",
+       "restapis",
+       "restapi",
+       {"slurmrestd"},
+       &RestApi::Schema,
+       {kReadyColumn, kStatusColumn, kAge}},
+      {kGroup,
+       kVersion,
+       "Token",
        "tokens",
        "token",
        {"jwt"},
@@ -205,8 +167,8 @@ std::span<const KindInfo> Kinds() {
   return kinds;
 }
 
-std::string CrdYaml(const KindInfo& kind) { return json::ToYaml(CrdOf(kind)); }
-std::string CrdJson(const KindInfo& kind) { return json::SerializeCanonical(CrdOf(kind)); }
+std::string CrdYaml(const KindInfo& kind) { return json::ToYaml(DefinitionOf(kind)); }
+std::string CrdJson(const KindInfo& kind) { return json::SerializeCanonical(DefinitionOf(kind)); }
 
 std::string CrdFileName(const KindInfo& kind) { return std::string(kGroup) + "_" + std::string(kind.plural) + ".yaml"; }
 

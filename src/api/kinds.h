@@ -5,30 +5,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "json/schema.h"
+#include "json/crd.h"
 
 namespace capstan::api {
 
-// A column of `kubectl get`.
-struct Column {
-  std::string_view name;
-  std::string_view type;  // "integer", "string", "date"
-  std::string_view path;  // JSONPath
-  std::string_view doc;
-  int priority = 0;  // above 0: only with -o wide
-};
-
-struct KindInfo {
-  std::string_view kind;
-  std::string_view plural;
-  std::string_view singular;
-  std::vector<std::string_view> short_names;
-  const json::Schema& (*schema)();
-  std::vector<Column> columns;
-  bool scalable = false;  // has the scale subresource on spec.replicas
-};
+using KindInfo = json::CustomResource;
 
 // All six, by kind.
 std::span<const KindInfo> Kinds();

@@ -78,7 +78,7 @@ class RealLoop final : public Loop {
   Time WallNow() const override;
   void Run() override;
 
-  // How long the longest uninterrupted turn took since the last call.
+  // How long the longest uninterrupted turn took since the last call; 0: no turn took a millisecond.
   Duration TakeLongestTurn();
 
  private:

@@ -12,6 +12,7 @@
 
 #include <utility>
 
+#include "base/spawn_attributes.h"
 #include "base/text.h"
 
 extern char** environ;
@@ -32,15 +33,7 @@ Result<pid_t> SpawnWith(const std::vector<std::string>& argv, int output) {
   for (const std::string& argument : argv) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
 
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  const SpawnAttributes attributes;
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   if (output >= 0) {
@@ -48,9 +41,8 @@ Result<pid_t> SpawnWith(const std::vector<std::string>& argv, int output) {
     posix_spawn_file_actions_adddup2(&actions, output, 1);
   }
   pid_t pid = 0;
-  const int error = posix_spawn(&pid, argv[0].c_str(), &actions, &attributes, pointers.data(), environ);
+  const int error = posix_spawn(&pid, argv[0].c_str(), &actions, attributes.get(), pointers.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
   if (error != 0) return Fail(Code::kUnavailable, "cannot start " + argv[0] + ": " + Reason(error));
   return pid;
 }

@@ -1,14 +1,13 @@
 #include <simdjson.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "base/hash.h"
 #include "base/text.h"
 #include "json/codec.h"
+#include "json/place.h"
 
 namespace capstan::json {
 namespace {
@@ -16,42 +15,11 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 using simdjson::error_code;
 
-// The way from the root to the value at hand; turned into text only when something is wrong with it.
-struct Frame {
-  const Frame* parent;
-  std::string_view key;
-  int index = -1;  // an element of a list; otherwise `key` counts
-};
-
-bool IsPlainKey(std::string_view key) {
-  for (const char c : key) {
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '-' && c != '$') return false;
-  }
-  return !key.empty();
-}
-
-void AppendPath(std::string& out, const Frame* frame) {
-  if (frame == nullptr) return;
-  AppendPath(out, frame->parent);
-  if (frame->index >= 0) {
-    out += "[" + std::to_string(frame->index) + "]";
-  } else if (IsPlainKey(frame->key)) {
-    if (!out.empty()) out += '.';
-    out += frame->key;
-  } else {
-    out += "[" + JsonQuoted(frame->key) + "]";
-  }
-}
-
-std::string PathText(const Frame* frame) {
-  std::string path;
-  AppendPath(path, frame);
-  return path.empty() ? "the text" : path;
-}
+constexpr std::string_view kRoot = "the text";
 
 std::unexpected<Error> NotJson(error_code error, const Frame* frame) {
   std::string message = "the text is not JSON";
-  if (frame != nullptr) message += " (at " + PathText(frame) + ")";
+  if (frame != nullptr) message += " (at " + PathText(frame, kRoot) + ")";
   return Fail(Code::kInvalid, message + ": " + simdjson::error_message(error));
 }
 
@@ -68,7 +36,8 @@ std::string Found(ondemand::value& value, ondemand::json_type type) {
 }
 
 std::unexpected<Error> Wrong(const Frame* frame, std::string_view found, std::string_view wanted) {
-  return Fail(Code::kInvalid, PathText(frame) + " is " + std::string(found) + ", must be " + std::string(wanted));
+  return Fail(Code::kInvalid,
+              PathText(frame, kRoot) + " is " + std::string(found) + ", must be " + std::string(wanted));
 }
 
 std::string_view Wanted(const Type& type) {
@@ -98,33 +67,6 @@ std::string_view Wanted(const Type& type) {
       return "any value";
   }
   return {};
-}
-
-template <class Integer>
-bool Store(void* out, int64_t value) {
-  if (!std::in_range<Integer>(value)) return false;
-  *static_cast<Integer*>(out) = static_cast<Integer>(value);
-  return true;
-}
-
-bool StoreInteger(const Type& type, void* out, int64_t value) {
-  switch (type.bytes) {
-    case 1:
-      return type.is_signed ? Store<int8_t>(out, value) : Store<uint8_t>(out, value);
-    case 2:
-      return type.is_signed ? Store<int16_t>(out, value) : Store<uint16_t>(out, value);
-    case 4:
-      return type.is_signed ? Store<int32_t>(out, value) : Store<uint32_t>(out, value);
-    default:
-      return type.is_signed ? Store<int64_t>(out, value) : Store<uint64_t>(out, value);
-  }
-}
-
-std::string RangeText(const Type& type) {
-  const int bits = type.bytes * 8 - (type.is_signed ? 1 : 0);
-  const uint64_t most = bits == 64 ? std::numeric_limits<uint64_t>::max() : (uint64_t{1} << bits) - 1;
-  const std::string least = type.is_signed ? "-" + std::to_string(uint64_t{1} << bits) : "0";
-  return "an integer from " + least + " to " + std::to_string(most);
 }
 
 using Outcome = Result<void>;
@@ -206,16 +148,7 @@ class Reader {
     if (found != ondemand::json_type::string) return Wrong(frame, Found(value, found), kWanted);
     std::string_view text;
     if (const error_code error = value.get_string().get(text)) return NotJson(error, frame);
-    if (text.empty()) return {};
-    if (type.bytes == 8 && !type.is_signed) {
-      uint64_t large = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), large);
-      if (error != std::errc() || end != text.data() + text.size()) return Wrong(frame, JsonQuoted(text), kWanted);
-      *static_cast<uint64_t*>(out) = large;
-      return {};
-    }
-    const std::optional<int64_t> number = ParseInt(text);
-    if (!number || !StoreInteger(type, out, *number)) return Wrong(frame, JsonQuoted(text), kWanted);
+    if (!StoreIntegerText(type, out, text)) return Wrong(frame, JsonQuoted(text), kWanted);
     return {};
   }
 

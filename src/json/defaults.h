@@ -1,4 +1,4 @@
-// Defaults of field tables, filled in as the API server fills them in.
+// Defaults of field tables, filled in as the API server fills them in: ApplyDefaults(kType<Website>, &website).
 #pragma once
 
 #include "json/schema.h"

@@ -16,42 +16,42 @@ const std::string& Lookup(const std::map<std::string, std::string>& map, const s
 
 const json::Schema& OwnerReference::Schema() {
   static const json::Schema schema = Object<OwnerReference>({
-      Field<&OwnerReference::api_version>("apiVersion"),
-      Field<&OwnerReference::kind>("kind"),
-      Field<&OwnerReference::name>("name"),
-      Field<&OwnerReference::uid>("uid"),
-      Field<&OwnerReference::controller>("controller"),
-      Field<&OwnerReference::block_owner_deletion>("blockOwnerDeletion"),
+      Field<&OwnerReference::api_version>("apiVersion").Number(5),
+      Field<&OwnerReference::kind>("kind").Number(1),
+      Field<&OwnerReference::name>("name").Number(3),
+      Field<&OwnerReference::uid>("uid").Number(4),
+      Field<&OwnerReference::controller>("controller").Number(6),
+      Field<&OwnerReference::block_owner_deletion>("blockOwnerDeletion").Number(7),
   });
   return schema;
 }
 
 const json::Schema& ManagedField::Schema() {
   static const json::Schema schema = Object<ManagedField>({
-      Field<&ManagedField::manager>("manager"),
-      Field<&ManagedField::operation>("operation"),
-      Field<&ManagedField::subresource>("subresource"),
-      Field<&ManagedField::fields>("fieldsV1"),
+      Field<&ManagedField::manager>("manager").Number(1),
+      Field<&ManagedField::operation>("operation").Number(2),
+      Field<&ManagedField::subresource>("subresource").Number(8),
+      Field<&ManagedField::fields>("fieldsV1").Number(7).Wrapped(),
   });
   return schema;
 }
 
 const json::Schema& ObjectMeta::Schema() {
   static const json::Schema schema = Object<ObjectMeta>({
-      Field<&ObjectMeta::name>("name"),
-      Field<&ObjectMeta::generate_name>("generateName"),
-      Field<&ObjectMeta::namespace_>("namespace"),
-      Field<&ObjectMeta::uid>("uid"),
-      Field<&ObjectMeta::resource_version>("resourceVersion").AsText(),
-      Field<&ObjectMeta::generation>("generation"),
-      Field<&ObjectMeta::creation_timestamp>("creationTimestamp"),
-      Field<&ObjectMeta::deletion_timestamp>("deletionTimestamp"),
-      Field<&ObjectMeta::deletion_grace_period_seconds>("deletionGracePeriodSeconds"),
-      Field<&ObjectMeta::labels>("labels"),
-      Field<&ObjectMeta::annotations>("annotations"),
-      Field<&ObjectMeta::finalizers>("finalizers"),
-      Field<&ObjectMeta::owner_references>("ownerReferences"),
-      Field<&ObjectMeta::managed_fields>("managedFields").DecodeOnly(),
+      Field<&ObjectMeta::name>("name").Number(1),
+      Field<&ObjectMeta::generate_name>("generateName").Number(2),
+      Field<&ObjectMeta::namespace_>("namespace").Number(3),
+      Field<&ObjectMeta::uid>("uid").Number(5),
+      Field<&ObjectMeta::resource_version>("resourceVersion").Number(6).AsText(),
+      Field<&ObjectMeta::generation>("generation").Number(7),
+      Field<&ObjectMeta::creation_timestamp>("creationTimestamp").Number(8),
+      Field<&ObjectMeta::deletion_timestamp>("deletionTimestamp").Number(9),
+      Field<&ObjectMeta::deletion_grace_period_seconds>("deletionGracePeriodSeconds").Number(10),
+      Field<&ObjectMeta::labels>("labels").Number(11),
+      Field<&ObjectMeta::annotations>("annotations").Number(12),
+      Field<&ObjectMeta::finalizers>("finalizers").Number(14),
+      Field<&ObjectMeta::owner_references>("ownerReferences").Number(13),
+      Field<&ObjectMeta::managed_fields>("managedFields").Number(17).DecodeOnly(),
   });
   return schema;
 }

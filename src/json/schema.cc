@@ -43,6 +43,11 @@ Schema::Schema(std::initializer_list<Member> members, const void* owner) : membe
     if (member.absent_is_empty() && member.type().kind != Kind::kOptional) {
       BrokenTable(member, "is never absent");
     }
+    if (const uint8_t number = member.number(); number > 0) {
+      if (FindNumber(number) >= 0) BrokenTable(member, "has the protobuf number of another one");
+      if (numbers_.size() <= number) numbers_.resize(number + 1u, -1);
+      numbers_[number] = int16_t(i);
+    }
     size_t slot = Slot(member.name(), size - 1);
     while (slots_[slot] >= 0) slot = (slot + 1) & (size - 1);
     slots_[slot] = int16_t(i);

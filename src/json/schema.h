@@ -8,12 +8,14 @@
 //   };
 //   const json::Schema& Partition::Schema() {
 //     static const json::Schema schema = json::Object<Partition>({
-//         json::Field<&Partition::enabled>("enabled").Required().Default("false").Doc("Make a partition of
-//         this set."), json::Field<&Partition::config>("config").Pattern("^[^\n]+$").Doc("Options of its
-//         PartitionName line."),
+//         json::Field<&Partition::enabled>("enabled")
+//             .Required().Default("false").Doc("Make a partition of this set."),
+//         json::Field<&Partition::config>("config").Pattern("^[^\n]+$").Doc("Options of its line."),
 //     });
 //     return schema;
 //   }
+//
+// A table may also know the numbers of its fields in Kubernetes' protobuf: then a second decoder reads it (protobuf.h).
 //
 // Member types: bool, integers, double, std::string, json::Text, json::SharedText, capstan::Time (RFC 3339), capstan::Secret, json::Raw,
 // json::IntOrString, json::Digest, any struct with Schema(), and std::optional, std::vector and
@@ -126,6 +128,12 @@ class Member {
   // An integer that JSON carries as text ("resourceVersion": "17"); "" is 0.
   Member&& AsText() && { return as_text_ = true, std::move(*this); }
 
+  // The field's number in Kubernetes' protobuf (protobuf.h), as the generated.proto of its API group has it. A struct of
+  // which every row has one, and the rows of its members too, is read as protobuf where the server can.
+  Member&& Number(uint8_t number) && { return number_ = number, std::move(*this); }
+  // In protobuf the value is field 1 of a message of its own: resource.Quantity, fieldsV1.
+  Member&& Wrapped() && { return wrapped_ = true, std::move(*this); }
+
   Member&& Enum(std::vector<std::string> values) && { return own_.enumeration = std::move(values), std::move(*this); }
   Member&& Pattern(std::string_view re2) && { return own_.pattern = re2, std::move(*this); }
   Member&& Format(std::string_view name) && { return own_.format = name, std::move(*this); }
@@ -171,6 +179,8 @@ class Member {
   bool absent_is_empty() const { return absent_is_empty_; }
   const std::string& raw_schema() const { return raw_schema_; }
   bool atomic() const { return atomic_; }
+  uint8_t number() const { return number_; }  // 0: none
+  bool wrapped() const { return wrapped_; }
 
  private:
   std::string name_;
@@ -179,7 +189,8 @@ class Member {
   const void* owner_;  // which struct `at_` expects
   bool required_ = false, nullable_ = false, always_ = false, as_text_ = false, decode_only_ = false,
        absent_is_empty_ = false;
-  bool atomic_ = false;
+  bool atomic_ = false, wrapped_ = false;
+  uint8_t number_ = 0;
   std::string doc_, default_, raw_schema_;
   Constraints own_, each_;
   std::vector<json::Rule> rules_;
@@ -212,10 +223,13 @@ class Schema {
 
   // Index of the member of that JSON name, or -1.
   int Find(std::string_view name) const;
+  // The same by the number of its field in protobuf.
+  int FindNumber(uint32_t number) const { return number < numbers_.size() ? numbers_[number] : -1; }
 
  private:
   std::vector<Member> members_;
-  std::vector<int16_t> slots_;  // open addressing by name; a power of two, at most half full
+  std::vector<int16_t> numbers_;  // by protobuf number; empty when no row has one
+  std::vector<int16_t> slots_;    // open addressing by name; a power of two, at most half full
   std::vector<json::Rule> rules_;
   std::string doc_;
   bool atomic_ = false;

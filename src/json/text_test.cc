@@ -57,8 +57,7 @@ TEST(SharedText, MayBeMadeOnAnyThread) {
     threads.emplace_back([] {
       for (int i = 0; i < 2000; ++i) {
         const SharedText text("shared-" + std::to_string(i % 3));
-        const SharedText copy = text;
-        ASSERT_EQ(copy, text);
+        ASSERT_EQ(SharedText(text), text);
       }
     });
   }

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/spawn_attributes.h"
 #include "base/text.h"
 
 namespace capstan::kube {
@@ -69,22 +70,13 @@ Result<pid_t> Spawn(const ChildProcess& child, const Pipe& output, const Pipe& e
   posix_spawn_file_actions_adddup2(&files, errors.write.get(), 2);
   posix_spawn_file_actions_addclosefrom_np(&files, 3);
 
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  const SpawnAttributes attributes;
 
   std::vector<std::string> words{child.path};
   words.insert(words.end(), child.arguments.begin(), child.arguments.end());
   pid_t pid = 0;
-  const int error = posix_spawn(&pid, child.path.c_str(), &files, &attributes, Pointers(words).data(),
+  const int error = posix_spawn(&pid, child.path.c_str(), &files, attributes.get(), Pointers(words).data(),
                                 Pointers(child.environment).data());
-  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) return Fail(Code::kInvalid, child.path + " cannot be started: " + std::strerror(error));
   return pid;

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "kube/protobuf.h"
 
 namespace capstan::kube {
 namespace {
@@ -15,10 +16,16 @@ constexpr async::Backoff::Limits kRetryWaits{.first = 100ms, .cap = 5s, .jitter 
 constexpr size_t kErrorBytes = 64 << 10;  // of a refused watch's answer
 constexpr size_t kWarningsRemembered = 64;
 
-std::string_view AcceptFor(bool metadata_only, bool list) {
-  if (!metadata_only) return "application/json";
-  return list ? "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-              : "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+enum class Shape : uint8_t { kObject, kList };
+
+std::string AcceptFor(bool metadata_only, Shape shape, bool protobuf) {
+  std::string as;
+  if (metadata_only) {
+    as = shape == Shape::kList ? ";as=PartialObjectMetadataList" : ";as=PartialObjectMetadata";
+    as += ";g=meta.k8s.io;v=v1";
+  }
+  const std::string json = "application/json" + as;
+  return protobuf ? std::string(kProtobufType) + as + "," + json : json;
 }
 
 std::string_view ContentTypeFor(PatchType type) {
@@ -51,6 +58,13 @@ Query Selection(const ListOptions& options) {
   Query query;
   query.Add("labelSelector", options.label_selector).Add("fieldSelector", options.field_selector);
   return query;
+}
+
+// "" when the path of `key` is that of one object. Without a name it would be that of the whole collection, and the
+// server would do to all what was meant for one; without a namespace it is nothing's.
+std::string_view FaultOf(const Resource& resource, const Key& key) {
+  if (key.name.empty()) return "the object's name is empty";
+  return resource.namespaced && key.ns.empty() ? "the object's namespace is empty" : "";
 }
 
 // What a server that does not open a stream says instead.
@@ -104,8 +118,9 @@ Client::~Client() = default;
 
 async::Task<Result<std::string>> Client::Get(Resource resource, Key key, GetOptions options, async::Deadline deadline) {
   Call call = MakeCall("get", resource, key, ObjectPath(resource, key, options.subresource), options.subresource);
+  call.fault = FaultOf(resource, key);
   call.request.method = "GET";
-  call.request.headers.emplace_back("Accept", AcceptFor(options.metadata_only, false));
+  call.request.headers.emplace_back("Accept", AcceptFor(options.metadata_only, Shape::kObject, false));
   return Run(std::move(call), deadline);
 }
 
@@ -117,7 +132,7 @@ async::Task<Result<std::string>> Client::List(Resource resource, ListOptions opt
   query.Add("resourceVersionMatch", options.resource_version_match);
   Call call = MakeCall("list", resource, {options.ns, ""}, query.On(CollectionPath(resource, options.ns)), "");
   call.request.method = "GET";
-  call.request.headers.emplace_back("Accept", AcceptFor(options.metadata_only, true));
+  call.request.headers.emplace_back("Accept", AcceptFor(options.metadata_only, Shape::kList, options.protobuf));
   return Run(std::move(call), deadline);
 }
 
@@ -150,6 +165,7 @@ async::Task<Result<std::unique_ptr<net::BodyStream>>> Client::OpenSubresource(Re
                                                                               std::string subresource, Query query,
                                                                               async::Deadline deadline) {
   Call call = MakeCall("get", resource, key, query.On(ObjectPath(resource, key, subresource)), subresource);
+  call.fault = FaultOf(resource, key);
   call.request.method = "GET";
   call.request.headers.emplace_back("Accept", "*/*");
   return RunForStream(std::move(call), deadline);
@@ -166,7 +182,7 @@ async::Task<Result<std::unique_ptr<net::BodyStream>>> Client::OpenWatch(Resource
   if (options.timeout) query.Add("timeoutSeconds", int64_t(*options.timeout / 1s));
   Call call = MakeCall("watch", resource, {options.ns, ""}, query.On(CollectionPath(resource, options.ns)), "");
   call.request.method = "GET";
-  call.request.headers.emplace_back("Accept", AcceptFor(options.metadata_only, false));
+  call.request.headers.emplace_back("Accept", AcceptFor(options.metadata_only, Shape::kObject, options.protobuf));
   return RunForStream(std::move(call), deadline);
 }
 
@@ -174,31 +190,33 @@ async::Task<Result<std::unique_ptr<net::BodyStream>>> Client::OpenWatch(Resource
 
 async::Task<Result<std::string>> Client::Create(Resource resource, Key key, std::string object, WriteOptions options,
                                                 async::Deadline deadline) {
-  const std::string path =
-      options.subresource.empty() ? CollectionPath(resource, key.ns) : ObjectPath(resource, key, options.subresource);
-  return Write("create", "POST", "application/json", resource, key, path, std::move(object), options, deadline);
+  const Place place = options.subresource.empty() ? Place::kCollection : Place::kObject;
+  return Write("create", "POST", "application/json", resource, key, place, std::move(object), options, deadline);
 }
 
 async::Task<Result<std::string>> Client::Replace(Resource resource, Key key, std::string object, WriteOptions options,
                                                  async::Deadline deadline) {
-  const std::string path = ObjectPath(resource, key, options.subresource);
-  return Write("replace", "PUT", "application/json", resource, key, path, std::move(object), options, deadline);
+  return Write("replace", "PUT", "application/json", resource, key, Place::kObject, std::move(object), options,
+               deadline);
 }
 
 async::Task<Result<std::string>> Client::Patch(Resource resource, Key key, PatchType type, std::string patch,
                                                WriteOptions options, async::Deadline deadline) {
-  const std::string path = ObjectPath(resource, key, options.subresource);
-  return Write("patch", "PATCH", ContentTypeFor(type), resource, key, path, std::move(patch), options, deadline);
+  return Write("patch", "PATCH", ContentTypeFor(type), resource, key, Place::kObject, std::move(patch), options,
+               deadline);
 }
 
 async::Task<Result<std::string>> Client::Write(std::string_view verb, std::string_view method,
                                                std::string_view content_type, const Resource& resource, const Key& key,
-                                               const std::string& path, std::string body, const WriteOptions& options,
+                                               Place place, std::string body, const WriteOptions& options,
                                                async::Deadline deadline) {
+  const bool object = place == Place::kObject;
   Query query;
   query.Add("fieldManager", options.field_manager.empty() ? options_.field_manager : options.field_manager);
   query.AddIf(options.dry_run, "dryRun", "All").AddIf(options.strict, "fieldValidation", "Strict");
-  Call call = MakeCall(verb, resource, key, query.On(path), options.subresource);
+  std::string path = object ? ObjectPath(resource, key, options.subresource) : CollectionPath(resource, key.ns);
+  Call call = MakeCall(verb, resource, key, query.On(std::move(path)), options.subresource);
+  if (object) call.fault = FaultOf(resource, key);
   call.effect = Effect::kWrite;
   call.request.method = method;
   call.request.headers.emplace_back("Accept", "application/json");
@@ -215,6 +233,7 @@ async::Task<Result<std::string>> Client::Apply(Resource resource, Key key, std::
   query.AddIf(options.strict, "fieldValidation", "Strict");
   Call call =
       MakeCall("apply", resource, key, query.On(ObjectPath(resource, key, options.subresource)), options.subresource);
+  call.fault = FaultOf(resource, key);
   call.effect = Effect::kWrite;
   call.retry_503 = true;
   call.request.method = "PATCH";
@@ -227,6 +246,7 @@ async::Task<Result<std::string>> Client::Apply(Resource resource, Key key, std::
 async::Task<Result<std::string>> Client::Delete(Resource resource, Key key, DeleteOptions options,
                                                 async::Deadline deadline) {
   Call call = MakeCall("delete", resource, key, ObjectPath(resource, key), "");
+  call.fault = FaultOf(resource, key);
   SetDelete(call, options);
   return Run(std::move(call), deadline);
 }
@@ -249,8 +269,8 @@ void Client::SetDelete(Call& call, const DeleteOptions& options) {
 
 async::Task<Result<void>> Client::Evict(Key pod, DeleteOptions options, async::Deadline deadline) {
   Call call = MakeCall("evict", kPods, pod, ObjectPath(kPods, pod, "eviction"), "");
+  call.fault = FaultOf(kPods, pod);
   call.effect = Effect::kWrite;
-  call.retry_429 = false;  // a disruption budget's no, which the caller must hear
   call.request.method = "POST";
   call.request.headers.emplace_back("Accept", "application/json");
   call.request.headers.emplace_back("Content-Type", "application/json");
@@ -286,6 +306,7 @@ async::Task<Result<std::string>> Client::Run(Call call, async::Deadline deadline
 }
 
 async::Task<Result<net::Response>> Client::RunForResponse(Call call, async::Deadline deadline) {
+  if (!call.fault.empty()) co_return Fail(Code::kInvalid, call.what + ": " + std::string(call.fault));
   call.request.repeatable = call.effect == Effect::kRead;
   for (int tries = 1;; ++tries) {
     Result<net::Response> response = co_await SendOnce(call, deadline);
@@ -311,6 +332,7 @@ async::Task<Result<net::Response>> Client::SendOnce(const Call& call, async::Dea
 }
 
 async::Task<Result<std::unique_ptr<net::BodyStream>>> Client::RunForStream(Call call, async::Deadline deadline) {
+  if (!call.fault.empty()) co_return Fail(Code::kInvalid, call.what + ": " + std::string(call.fault));
   call.request.repeatable = true;
   const std::string id = AddId(call.request);
   const Tick begin = loop_.Now();
@@ -324,7 +346,8 @@ async::Task<Result<std::unique_ptr<net::BodyStream>>> Client::RunForStream(Call 
 }
 
 std::optional<Duration> Client::RetryWait(const Call& call, const Error& error, int tries, async::Deadline deadline) {
-  const bool throttled = error.code() == Code::kThrottled && error.retry_after() && call.retry_429;
+  // A budget's no is for the caller to hear: what it waits for is pods, not the server.
+  const bool throttled = error.code() == Code::kThrottled && error.retry_after() && !IsBudgetsRefusal(error);
   const bool failed_read = call.effect == Effect::kRead && error.code() == Code::kUnavailable;
   const FailedCall* failed = FailedCallOf(error);
   const bool refused_apply = call.retry_503 && failed != nullptr && failed->status == 503;

@@ -10,6 +10,9 @@
 // Nothing else: a write whose answer was lost is the caller's to find out about (kUnknownOutcome). There is
 // no client-side throttle: API Priority and Fairness is the server's business, and 429 its way to say so.
 //
+// A call that names one object needs its name, and its namespace if the kind has any; without them it is kInvalid and
+// nothing is sent. (To the server a DELETE without a name is one of everything.)
+//
 // Every request carries an id (Audit-ID, the name under which the server's audit log knows it), which the debug log
 // shows with verb, path, status and time. Errors are those of errors.h with "get pods slurm/worker-0: " in front;
 // FailedCallOf tells their request's id. What the server warns of (deprecated versions, fields it does not know) is
@@ -51,6 +54,7 @@ struct ListOptions {
   std::string resource_version = {};        // empty: what etcd has now. Never "0", which is any cache however old
   std::string resource_version_match = {};  // "Exact", "NotOlderThan"
   bool metadata_only = false;
+  bool protobuf = false;  // where the server can, else JSON; the answer tells (protobuf.h)
 };
 
 struct WatchOptions {
@@ -62,6 +66,7 @@ struct WatchOptions {
   bool bookmarks = true;
   std::optional<Duration> timeout = {};  // when the server ends the watch by itself
   bool metadata_only = false;
+  bool protobuf = false;  // where the server can, else JSON; the answer's Content-Type tells (protobuf.h)
 };
 
 struct WriteOptions {
@@ -127,7 +132,7 @@ class Client {
   // The object as JSON. kNotFound: it is not there (or its kind, or its namespace).
   async::Task<Result<std::string>> Get(Resource resource, Key key, GetOptions options, async::Deadline deadline);
 
-  // One page as JSON: a <Kind>List.
+  // One page: a <Kind>List, as JSON unless protobuf was asked for.
   async::Task<Result<std::string>> List(Resource resource, ListOptions options, async::Deadline deadline);
 
   // Anything else that is read: "/version", "/apis/apps/v1". `target` is already encoded.
@@ -147,7 +152,7 @@ class Client {
                                                                         std::string subresource, Query query,
                                                                         async::Deadline deadline);
 
-  // Opens a watch: one event a line. The deadline bounds the opening only; each Read has its own. Not
+  // Opens a watch: one event a line, or a frame of protobuf. The deadline bounds the opening only; each Read has its own. Not
   // repeated here: the caller has a state to begin again from. kGone: resource_version is too old. kInvalid:
   // may mean that the server does not know sendInitialEvents. A too old version can also come as an ERROR
   // event in the stream.
@@ -195,7 +200,8 @@ class Client {
   async::Task<Result<std::string>> DeleteCollection(Resource resource, ListOptions selection, DeleteOptions options,
                                                     async::Deadline deadline);
 
-  // Deletes a pod as far as its disruption budgets allow. kThrottled, at once: a budget says not now.
+  // Deletes a pod as far as its disruption budgets allow. kThrottled with IsBudgetsRefusal (errors.h), at once: a budget
+  // says not now, and names itself. A server that merely is busy is waited for as with any other call.
   async::Task<Result<void>> Evict(Key pod, DeleteOptions options, async::Deadline deadline);
 
   template <class T>
@@ -222,22 +228,23 @@ class Client {
  private:
   // One call: its request, and what of the answer may be repeated.
   struct Call {
-    std::string what;  // "patch pods slurm/worker-0", for errors and logs
+    std::string what;        // "patch pods slurm/worker-0", for errors and logs
+    std::string_view fault;  // why it is not to be sent at all; "": nothing is wrong with it
     std::string verb;
     net::Request request;
     Effect effect = Effect::kRead;
     bool retry_503 = false;
-    bool retry_429 = true;
     bool may_be_unchanged = false;  // 304 is an answer
   };
   Call MakeCall(std::string_view verb, const Resource& resource, const Key& key, std::string target,
                 std::string_view subresource) const;
   static Call PathCall(std::string target, std::string_view accept);
   static void SetDelete(Call& call, const DeleteOptions& options);
+  enum class Place : uint8_t { kCollection, kObject };
   // Not a coroutine itself: its references need not outlive the call.
   async::Task<Result<std::string>> Write(std::string_view verb, std::string_view method, std::string_view content_type,
-                                         const Resource& resource, const Key& key, const std::string& path,
-                                         std::string body, const WriteOptions& options, async::Deadline deadline);
+                                         const Resource& resource, const Key& key, Place place, std::string body,
+                                         const WriteOptions& options, async::Deadline deadline);
   async::Task<Result<std::string>> Run(Call call, async::Deadline deadline);
   async::Task<Result<net::Response>> RunForResponse(Call call, async::Deadline deadline);
   async::Task<Result<net::Response>> SendOnce(const Call& call, async::Deadline deadline);

@@ -160,7 +160,38 @@ TEST_F(KubeClientTest, AnEvictionThatABudgetForbidsIsToldAtOnce) {
   EXPECT_EQ(evicted.error().message(),
             "evict pods ns/a: Cannot evict pod as it would violate the pod's disruption budget.; "
             "The budget b needs 1 healthy pods");
+  EXPECT_TRUE(IsBudgetsRefusal(evicted.error()));
   EXPECT_EQ(wire_.requests.size(), 1u);
+}
+
+// An eviction used to end at once with a busy server's 429 too, and no caller could tell that from a budget's no.
+TEST_F(KubeClientTest, AnEvictionWaitsForABusyServer) {
+  const std::string busy = StatusJson(429, "TooManyRequests", "too many requests", R"({"retryAfterSeconds":1})");
+  wire_.ThenAnswer(429, busy);
+  wire_.ThenAnswer(201, "{}");
+  EXPECT_TRUE(Evict());
+  EXPECT_EQ(wire_.requests.size(), 2u);
+  EXPECT_FALSE(IsBudgetsRefusal(ErrorFromResponse({429, {}, busy}, Effect::kWrite)));
+}
+
+// "DELETE /api/v1/namespaces/ns/pods/" deletes every pod there is.
+TEST_F(KubeClientTest, WhatNamesNoObjectIsNotSent) {
+  const async::Deadline soon = loop_.After(1s);
+  for (const Key& key : {Key{"ns", ""}, Key{"", "a"}}) {
+    EXPECT_EQ(Run(client_.Delete(kPods, key, {}, soon)).error().code(), Code::kInvalid);
+    EXPECT_EQ(Run(client_.Get(kPods, key, {}, soon)).error().code(), Code::kInvalid);
+    EXPECT_EQ(Run(client_.Replace(kPods, key, "{}", {}, soon)).error().code(), Code::kInvalid);
+    EXPECT_EQ(Run(client_.Patch(kPods, key, PatchType::kMerge, "{}", {}, soon)).error().code(), Code::kInvalid);
+    EXPECT_EQ(Run(client_.Apply(kPods, key, "{}", {}, soon)).error().code(), Code::kInvalid);
+    EXPECT_EQ(Run(client_.Evict(key, {}, soon)).error().code(), Code::kInvalid);
+    EXPECT_EQ(Run(client_.Create(kPods, key, "{}", {.subresource = "binding"}, soon)).error().code(), Code::kInvalid);
+    EXPECT_EQ(Run(client_.OpenSubresource(kPods, key, "log", {}, soon)).error().code(), Code::kInvalid);
+  }
+  EXPECT_EQ(Run(client_.Delete(kPods, {"ns", ""}, {}, soon)).error().message(),
+            "delete pods in ns: the object's name is empty");
+  EXPECT_TRUE(wire_.requests.empty());
+  wire_.ThenAnswer(200, "{}");
+  EXPECT_TRUE(Run(client_.Get(kNodes, {"", "n"}, {}, soon))) << "a kind without namespaces";
 }
 
 TEST_F(KubeClientTest, ReadsAreRepeatedWhenTheServerOrTheConnectionFails) {
@@ -386,6 +417,8 @@ TEST(Errors, RetryAfterComesFromHeaderOrDetails) {
   EXPECT_EQ(ErrorFromResponse({429, {{"Retry-After", "-3"}}, ""}, Effect::kRead).retry_after(), std::nullopt);
   const std::string status = StatusJson(429, "TooManyRequests", "m", R"({"retryAfterSeconds":4})");
   EXPECT_EQ(ErrorFromResponse({429, {}, status}, Effect::kRead).retry_after(), Duration(4s));
+  // A load balancer in maintenance once stopped a watch for a day.
+  EXPECT_EQ(ErrorFromResponse({503, {{"Retry-After", "86399"}}, ""}, Effect::kRead).retry_after(), Duration(5min));
 }
 
 TEST(Errors, AnErrorEventIsReadByItsOwnCode) {

@@ -16,16 +16,18 @@
 namespace capstan::kube {
 namespace {
 
-constexpr std::streamsize kFileLimit = 8 << 20;
+constexpr size_t kFileLimit = size_t{8} << 20;
 
 Result<KubeconfigFile> ReadFile(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return Fail(Code::kInvalid, path + ": " + std::strerror(errno));
-  KubeconfigFile file{path, std::string(kFileLimit, '\0')};
-  stream.read(file.text.data(), kFileLimit);
+  KubeconfigFile file{path, {}};
+  char piece[16 << 10];
+  while (stream.read(piece, sizeof(piece)), stream.gcount() > 0) {
+    file.text.append(piece, size_t(stream.gcount()));
+    if (file.text.size() >= kFileLimit) return Fail(Code::kInvalid, path + ": the file is larger than 8 MiB");
+  }
   if (stream.bad()) return Fail(Code::kInvalid, path + ": it cannot be read");
-  if (stream.gcount() == kFileLimit) return Fail(Code::kInvalid, path + ": the file is larger than 8 MiB");
-  file.text.resize(size_t(stream.gcount()));
   return file;
 }
 

@@ -79,6 +79,16 @@ TEST_F(ConfigTest, ReadsInlineMaterial) {
   EXPECT_EQ(Token(*config), "");
 }
 
+TEST_F(ConfigTest, AFileIsReadWholeButNotWithoutEnd) {
+  const std::string comment = "# " + std::string(100'000, 'x') + "\n";
+  const Result<Config> whole = Load(comment + Kubeconfig("server: https://h", "token: t") + comment);
+  ASSERT_TRUE(whole) << whole.error().message();
+  EXPECT_EQ(Token(*whole), "t");
+  const Result<Config> endless = Load(std::string(8 << 20, '\n'));
+  ASSERT_FALSE(endless);
+  EXPECT_EQ(endless.error().message(), folder_ + "/config: the file is larger than 8 MiB");
+}
+
 TEST_F(ConfigTest, FilesAreSeenFromTheConfigsFolder) {
   Write("pki/ca.crt", "CA");
   Write("pki/me.crt", "CERT");

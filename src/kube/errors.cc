@@ -6,7 +6,9 @@
 
 #include "base/text.h"
 #include "json/codec.h"
+#include "json/protobuf.h"
 #include "json/schema.h"
+#include "kube/protobuf.h"
 
 namespace capstan::kube {
 namespace {
@@ -26,8 +28,8 @@ struct Status {
 
 const json::Schema& Status::Details::Schema() {
   static const json::Schema schema = json::Object<Details>({
-      json::Field<&Details::causes>("causes"),
-      json::Field<&Details::retry_after_seconds>("retryAfterSeconds"),
+      json::Field<&Details::causes>("causes").Number(4),
+      json::Field<&Details::retry_after_seconds>("retryAfterSeconds").Number(5),
   });
   return schema;
 }
@@ -35,12 +37,20 @@ const json::Schema& Status::Details::Schema() {
 const json::Schema& Status::Schema() {
   static const json::Schema schema = json::Object<Status>({
       json::Field<&Status::kind>("kind"),
-      json::Field<&Status::reason>("reason"),
-      json::Field<&Status::message>("message"),
-      json::Field<&Status::details>("details"),
-      json::Field<&Status::code>("code"),
+      json::Field<&Status::reason>("reason").Number(4),
+      json::Field<&Status::message>("message").Number(3),
+      json::Field<&Status::details>("details").Number(5),
+      json::Field<&Status::code>("code").Number(6),
   });
   return schema;
+}
+
+Result<Status> DecodeStatus(std::string_view text) {
+  if (!IsProtobuf(text)) return json::Decode<Status>(text);
+  CAPSTAN_TRY(const ProtobufObject object, OpenProtobuf(text));
+  CAPSTAN_TRY(Status status, json::DecodeProtobuf<Status>(object.message));
+  status.kind = object.kind;
+  return status;
 }
 
 constexpr size_t kQuotedBytes = 200;  // of an answer that is not a Status, such as a load balancer's page
@@ -113,6 +123,12 @@ Code MeaningOf(const Status& status, int code, Effect effect) {
   return CodeFor(code, status.reason, effect);
 }
 
+constexpr std::chrono::seconds kLongestRetryAfter = 5min;
+
+void SetRetryAfter(Error& error, int64_t seconds) {
+  error.SetRetryAfter(std::chrono::seconds(std::min<int64_t>(seconds, kLongestRetryAfter.count())));
+}
+
 std::shared_ptr<FailedCall> DetailOf(int http_status, std::string_view request_id) {
   auto call = std::make_shared<FailedCall>();
   call->status = http_status;
@@ -122,8 +138,7 @@ std::shared_ptr<FailedCall> DetailOf(int http_status, std::string_view request_i
 
 Error FromStatus(const Status& status, int code, Effect effect, std::string_view request_id) {
   Error error(MeaningOf(status, code, effect), MessageOf(status));
-  if (status.details.retry_after_seconds > 0)
-    error.SetRetryAfter(std::chrono::seconds(status.details.retry_after_seconds));
+  if (status.details.retry_after_seconds > 0) SetRetryAfter(error, status.details.retry_after_seconds);
   const auto call = DetailOf(code, request_id);
   call->reason = status.reason;
   call->causes = status.details.causes;
@@ -141,29 +156,34 @@ Error WithoutStatus(const net::Response& response, Effect effect, std::string_vi
 
 const json::Schema& FailedCall::Cause::Schema() {
   static const json::Schema schema = json::Object<Cause>({
-      json::Field<&Cause::reason>("reason"),
-      json::Field<&Cause::message>("message"),
-      json::Field<&Cause::field>("field"),
+      json::Field<&Cause::reason>("reason").Number(1),
+      json::Field<&Cause::message>("message").Number(2),
+      json::Field<&Cause::field>("field").Number(3),
   });
   return schema;
 }
 
 const FailedCall* FailedCallOf(const Error& error) { return dynamic_cast<const FailedCall*>(error.detail()); }
 
+bool IsBudgetsRefusal(const Error& error) {
+  const FailedCall* call = FailedCallOf(error);
+  return call != nullptr && call->status == 429 &&
+         std::ranges::any_of(call->causes,
+                             [](const FailedCall::Cause& cause) { return cause.reason == "DisruptionBudget"; });
+}
+
 Error ErrorFromResponse(const net::Response& response, Effect effect, std::string_view request_id) {
-  const Result<Status> status = json::Decode<Status>(response.body);
+  const Result<Status> status = DecodeStatus(response.body);
   const bool is_status = status && status->kind == "Status" && !(status->message.empty() && status->reason.empty());
   Error error = is_status ? FromStatus(*status, response.status, effect, request_id)
                           : WithoutStatus(response, effect, request_id);
-  if (const auto seconds = ParseInt(net::Find(response.headers, "Retry-After"));
-      seconds && *seconds >= 0 && *seconds < 86'400) {
-    error.SetRetryAfter(std::chrono::seconds(*seconds));
-  }
+  if (const auto seconds = ParseInt(net::Find(response.headers, "Retry-After")); seconds && *seconds >= 0)
+    SetRetryAfter(error, *seconds);
   return error;
 }
 
-Error ErrorFromStatus(std::string_view status_json) {
-  const Result<Status> status = json::Decode<Status>(status_json);
+Error ErrorFromStatus(std::string_view status_text) {
+  const Result<Status> status = DecodeStatus(status_text);
   if (!status) return Error(Code::kInternal, "an ERROR event without a Status: " + status.error().message());
   return FromStatus(*status, status->code, Effect::kRead, {});
 }

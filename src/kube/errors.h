@@ -38,10 +38,14 @@ struct FailedCall final : Error::Detail {
 // nullptr when `error` is not one of the functions below.
 const FailedCall* FailedCallOf(const Error& error);
 
+// An eviction that a disruption budget forbids now. (kThrottled alone is a server that is busy.)
+bool IsBudgetsRefusal(const Error& error);
+
 // The Error for an answer with a status of 400 or more, or with an unexpected one. Reads the Status object in
-// the body when there is one: its reason decides the code before the HTTP status does, its message becomes
+// the body (JSON or protobuf) when there is one: its reason decides the code before the HTTP status does, its message becomes
 // ours with those details.causes added that the message does not say already; Retry-After or
-// details.retryAfterSeconds becomes retry_after().
+// details.retryAfterSeconds becomes retry_after(), of five minutes at most: what stands between us and the server may
+// ask for hours, and nobody would look at a watch for as long.
 //
 //   400, 405, 406, 413, 415, 422  kInvalid            404            kNotFound
 //   401  kUnauthenticated         403  kForbidden     409            kAlreadyExists or kConflict, by reason
@@ -53,8 +57,9 @@ const FailedCall* FailedCallOf(const Error& error);
 //   422 because metadata.uid is another one: kConflict, since the object is no longer the one that was meant
 Error ErrorFromResponse(const net::Response& response, Effect effect, std::string_view request_id = {});
 
-// The same for the object of a watch's ERROR event: a Status, whose own code stands in for the HTTP status.
-Error ErrorFromStatus(std::string_view status_json);
+// The same for the object of a watch's ERROR event: a Status (JSON or protobuf), whose own code stands in for the HTTP
+// status.
+Error ErrorFromStatus(std::string_view status_text);
 
 // The same for an Error of the Transport. A read whose answer was lost had no effect: kUnknownOutcome becomes
 // kUnavailable.

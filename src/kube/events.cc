@@ -139,6 +139,7 @@ async::Task<void> Recorder::Send(Place place) {
     const Result<void> sent = co_await SendOnce(place->first, series);
     if (sent) {
       ++counts_.sent;
+      failing_ = false;
       break;
     }
     const Code code = sent.error().code();
@@ -146,9 +147,10 @@ async::Task<void> Recorder::Send(Place place) {
                         code == Code::kThrottled;
     if (!passes || tries == kTries) {
       ++counts_.dropped_failed;
-      log::Debug("event dropped", {{"reason", place->first.reason},
-                                   {"object", series.regarding.key.ToString()},
-                                   {"error", sent.error().message()}});
+      log::Write(std::exchange(failing_, true) ? log::Level::kDebug : log::Level::kWarn, "an event is lost",
+                 {{"reason", place->first.reason},
+                  {"object", series.regarding.key.ToString()},
+                  {"error", sent.error().message()}});
       break;
     }
     co_await async::Sleep(loop_, async::Backoff::Plain(kWaits, tries));

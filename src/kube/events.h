@@ -5,7 +5,7 @@
 //   recorder.Record({.regarding = ref, .reason = "ScalingDown", .action = "Delete", .note = "w-3 is idle"});
 //
 // Record never waits and never fails: it puts the event into a bounded queue, and what does not fit is
-// counted and lost. The same event again within six minutes becomes a series: its count goes up, first at
+// counted and lost. So is what the server refuses; the log says why, once each time that begins. The same event again within six minutes becomes a series: its count goes up, first at
 // once, then in growing steps, so that a loop costs a few writes an hour. Different events of one object are
 // limited by a token bucket (25 at once, one more every minute): a broken object cannot flood etcd. Names are
 // derived from content and time, so that a repeated create meets its own event.
@@ -108,6 +108,7 @@ class Recorder {
   std::deque<Place> queue_;
   async::Event wake_;
   Tick forget_at_{};
+  bool failing_ = false;
   Counts counts_;
 };
 

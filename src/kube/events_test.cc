@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
+#include "base/testing/captured_log.h"
 #include "kube/testing/fake_api_server.h"
 
 namespace capstan::kube {
@@ -145,6 +146,22 @@ TEST_F(EventsTest, RefusedEventsHoldNothingUp) {
   Record(Event("b", "x"));
   EXPECT_EQ(Stored().size(), 1u);
   EXPECT_EQ(recorder.counts().dropped_failed, 1u);
+}
+
+// An account that may not write events lost them all, and only a debug log knew.
+TEST_F(EventsTest, TheLogSaysOnceWhyEventsAreLost) {
+  server.deny = [](std::string_view, const Resource&, const Key&) -> std::optional<testing::Refusal> {
+    return testing::Refusal{403, "Forbidden", "may not create events"};
+  };
+  capstan::testing::CapturedLog captured;
+  Record(Event("a", "x"));
+  Record(Event("b", "x"));
+  EXPECT_EQ(recorder.counts().dropped_failed, 2u);
+  EXPECT_EQ(std::ranges::count(captured.Text(), '\n'), 1) << captured.Text();
+  EXPECT_NE(captured.Text().find("may not create events"), std::string::npos) << captured.Text();
+  server.deny = {};
+  Record(Event("c", "x"));
+  EXPECT_EQ(Stored().size(), 1u);
 }
 
 TEST_F(EventsTest, AnEventThatAgedOutIsMadeAnew) {

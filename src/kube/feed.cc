@@ -4,7 +4,10 @@
 #include <bit>
 
 #include "base/log.h"
+#include "base/text.h"
+#include "json/wire.h"
 #include "kube/errors.h"
+#include "kube/protobuf.h"
 #include "kube/store_edit.h"
 
 namespace capstan::kube {
@@ -30,10 +33,15 @@ std::optional<Type> ParseType(std::string_view text) {
 struct MetadataOnly {
   json::ObjectMeta metadata;
   static const json::Schema& Schema() {
-    static const json::Schema schema = json::Object<MetadataOnly>({json::Field<&MetadataOnly::metadata>("metadata")});
+    static const json::Schema schema =
+        json::Object<MetadataOnly>({json::Field<&MetadataOnly::metadata>("metadata").Number(1)});
     return schema;
   }
 };
+
+std::unexpected<Error> UnknownType(std::string_view type) {
+  return Fail(Code::kInvalid, "the watch sent an event of type " + JsonQuoted(type.substr(0, 40)));
+}
 
 Identity IdentityOf(const json::ObjectMeta& meta) {
   return {meta.namespace_, meta.name, meta.uid, meta.resource_version};
@@ -48,14 +56,29 @@ Result<WatchEvent> Feed::Take(std::string_view line, size_t readable, Tick now) 
   if (!decoded) return TakeUnread(line, decoded.error(), now);
   const auto type = ParseType(decoded->type);
   if (!type || *type == Type::kError) return TakeUnread(line, Error(Code::kInvalid, "unknown type"), now);
-  if (*type == Type::kBookmark) return TakeBookmark(line, now);
-  return Heed(*type, std::move(decoded->object), now);
+  if (*type != Type::kBookmark) return Heed(*type, std::move(decoded->object), now);
+  CAPSTAN_TRY(const auto bookmark, json::Decode<WatchLine<MetadataOnly>>(line));
+  return HeedBookmark(bookmark.object.metadata, now);
+}
+
+Result<WatchEvent> Feed::TakeFrame(std::string_view frame, Tick now) {
+  CAPSTAN_TRY(const ProtobufEvent event, ReadProtobufEvent(frame));
+  const auto type = ParseType(event.type);
+  if (!type) return UnknownType(event.type);
+  if (*type == Type::kError) return WatchEvent{.type = *type, .error = ErrorFromStatus(event.object)};
+  CAPSTAN_TRY(const ProtobufObject object, OpenProtobuf(event.object));
+  if (*type != Type::kBookmark) {
+    auto decoded = store_.DecodeProtobuf(object.message);
+    if (decoded) return Heed(*type, *std::move(decoded), now);
+    CAPSTAN_TRY(const auto unread, json::DecodeProtobuf<MetadataOnly>(object.message));
+    return HeedUnread(*type, unread.metadata, decoded.error(), now);
+  }
+  CAPSTAN_TRY(const auto bookmark, json::DecodeProtobuf<MetadataOnly>(object.message));
+  return HeedBookmark(bookmark.metadata, now);
 }
 
 // The store's struct need not hold the annotation that ends a list; bookmarks are few.
-Result<WatchEvent> Feed::TakeBookmark(std::string_view line, Tick now) {
-  CAPSTAN_TRY(const auto bookmark, json::Decode<WatchLine<MetadataOnly>>(line));
-  const json::ObjectMeta& meta = bookmark.object.metadata;
+WatchEvent Feed::HeedBookmark(const json::ObjectMeta& meta, Tick now) {
   WatchEvent event{.type = Type::kBookmark, .version = meta.resource_version};
   heard_at_ = now;
   event.list_complete = meta.Annotation(std::string(kInitialEventsEnd)) == "true";
@@ -69,17 +92,21 @@ Result<WatchEvent> Feed::TakeBookmark(std::string_view line, Tick now) {
 Result<WatchEvent> Feed::TakeUnread(std::string_view line, const Error& why, Tick now) {
   CAPSTAN_TRY(const auto event, json::Decode<WatchLine<json::Raw>>(line));
   const auto type = ParseType(event.type);
-  if (!type) return Fail(Code::kInvalid, "the watch sent an event of type \"" + event.type.substr(0, 40) + "\"");
+  if (!type) return UnknownType(event.type);
   if (*type == Type::kError) return WatchEvent{.type = *type, .error = ErrorFromStatus(event.object.text)};
   CAPSTAN_TRY(const MetadataOnly object, json::Decode<MetadataOnly>(event.object.text));
+  return HeedUnread(*type, object.metadata, why, now);
+}
+
+WatchEvent Feed::HeedUnread(Type type, const json::ObjectMeta& meta, const Error& why, Tick now) {
   heard_at_ = now;
-  const Identity id = IdentityOf(object.metadata);
-  if (*type == Type::kDeleted)
+  const Identity id = IdentityOf(meta);
+  if (type == Type::kDeleted)
     Drop(id);
   else
     NoteUnread(id, why);
   if (!listing_) Advance(id.version);
-  return WatchEvent{.type = *type, .version = id.version};
+  return {.type = type, .version = id.version};
 }
 
 WatchEvent Feed::Heed(Type type, std::unique_ptr<AnyObject> object, Tick now) {
@@ -205,6 +232,7 @@ void Feed::BeginList() {
 }
 
 Result<PageInfo> Feed::TakePage(std::string_view text) {
+  if (IsProtobuf(text)) return TakePageOfProtobuf(text);
   if (auto page = store_.DecodePage(text)) {
     for (auto& object : page->objects) PutListed(std::move(object));
     return std::move(page->info);
@@ -221,6 +249,28 @@ Result<PageInfo> Feed::TakePage(std::string_view text) {
     NoteUnread(IdentityOf(unread.metadata), object.error());
   }
   return std::move(page.metadata);
+}
+
+// A list of any kind: metadata, then the items.
+Result<PageInfo> Feed::TakePageOfProtobuf(std::string_view text) {
+  CAPSTAN_TRY(const ProtobufObject list, OpenProtobuf(text));
+  PageInfo info;
+  json::Wire wire(list.message);
+  for (json::Wire::Field field; wire.Next(field);) {
+    if (field.number == 1) CAPSTAN_CHECK_OK(json::DecodeProtobufValue(json::kType<PageInfo>, &info, field.bytes));
+    if (field.number == 2) CAPSTAN_CHECK_OK(TakeItem(field.bytes));
+  }
+  if (wire.broken() || info.version == 0) return Fail(Code::kInvalid, "the answer is not a whole list");
+  return info;
+}
+
+// One object that cannot be read must not hide the others.
+Result<void> Feed::TakeItem(std::string_view message) {
+  auto object = store_.DecodeProtobuf(message);
+  if (object) return PutListed(*std::move(object)), Result<void>();
+  CAPSTAN_TRY(const auto unread, json::DecodeProtobuf<MetadataOnly>(message));
+  NoteUnread(IdentityOf(unread.metadata), object.error());
+  return {};
 }
 
 void Feed::EndList(uint64_t version, Tick now) {
@@ -243,7 +293,7 @@ void Feed::EndList(uint64_t version, Tick now) {
     frontier_ = version;
     relist_asked_ = true;
   }
-  suspect_ = rewritten;
+  suspect_ = rewritten || (suspect_ && relist_asked_);  // a list that had begun before the doubt does not end it
   Advance(version);
   if (!store_.listener_) return;
   if (rewritten) store_.listener_->OnSuspect(store_);

@@ -31,10 +31,12 @@ class Feed {
   // line.data() on may be read (json::Decoder). An object that cannot be decoded is counted and logged, and
   // what was known of it stays. kInvalid: not a watch event at all; the stream is broken.
   Result<WatchEvent> Take(std::string_view line, size_t readable, Tick now);
+  // The same for a frame of a watch that comes as protobuf. REQUIRES: the store reads it.
+  Result<WatchEvent> TakeFrame(std::string_view frame, Tick now);
 
   // A complete list begins: as a streaming watch (Take ends it when the bookmark comes) or as pages.
   void BeginList();
-  // kInvalid: not a list.
+  // As JSON or as protobuf. kInvalid: not a list.
   Result<PageInfo> TakePage(std::string_view text);
   // The list was complete, as of `version`.
   void EndList(uint64_t version, Tick now);
@@ -54,6 +56,11 @@ class Feed {
 
   // Asks for a complete list that begins later than now.
   void AskRelist();
+  // What it shows may be of another history: suspect until such a list has come in.
+  void Doubt() {
+    suspect_ = true;
+    AskRelist();
+  }
   // `tell` is called by AskRelist; for the Watcher. Empty: nobody.
   void OnRelistAsked(std::function<void()> tell) { tell_relist_ = std::move(tell); }
   // When a complete list should begin; Tick::min() when asked for, nullopt when nothing wants one.
@@ -79,8 +86,11 @@ class Feed {
   void Deleted(const Key& key, std::string_view uid, Tick now);
 
   Result<WatchEvent> TakeUnread(std::string_view line, const Error& why, Tick now);
-  Result<WatchEvent> TakeBookmark(std::string_view line, Tick now);
+  WatchEvent HeedBookmark(const json::ObjectMeta& meta, Tick now);
+  WatchEvent HeedUnread(WatchEvent::Type type, const json::ObjectMeta& meta, const Error& why, Tick now);
   WatchEvent Heed(WatchEvent::Type type, std::unique_ptr<AnyObject> object, Tick now);
+  Result<PageInfo> TakePageOfProtobuf(std::string_view text);
+  Result<void> TakeItem(std::string_view message);
   void Put(std::unique_ptr<AnyObject> object);
   void PutListed(std::unique_ptr<AnyObject> object);
   void Hear(std::unique_ptr<AnyObject> object);

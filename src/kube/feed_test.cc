@@ -3,30 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
+#include "kube/testing/counted.h"
 #include "kube/testing/thing.h"
 
 namespace capstan::kube {
 namespace {
 
 using testing::Bookmark;
+using testing::Counted;
 using testing::Line;
-
-// How many there are at once.
-struct Counted {
-  static inline size_t now = 0, most = 0;
-  Counted() { Add(); }
-  Counted(const Counted&) { Add(); }
-  Counted(Counted&&) noexcept { Add(); }
-  Counted& operator=(const Counted&) = default;
-  Counted& operator=(Counted&&) = default;
-  ~Counted() { --now; }
-  bool operator==(const Counted&) const { return true; }
-
- private:
-  static void Add() { most = std::max(most, ++now); }
-};
 
 struct Item {
   json::ObjectMeta metadata;

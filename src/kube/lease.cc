@@ -142,8 +142,9 @@ async::Task<Result<void>> Lease::Release(async::Deadline deadline) {
   const bool was_held = std::exchange(held_, false);
   releasing_.Set();
   if (running_ && !co_await ended_.Wait(deadline)) co_return Fail(Code::kDeadline, "a renewal did not end in time");
-  held_ = false;
-  while (was_held) {
+  // Asked again: it may have become ours while we waited.
+  const bool ours = std::exchange(held_, false) || was_held;
+  while (ours) {
     if (!known_) {
       const Result<LeaseRecord> record = co_await Read(deadline);
       if (!record) co_return Fail(record.error());

@@ -203,14 +203,15 @@ TEST_F(LeaseTest, TheFenceLetsNoWriteLeaveLate) {
   Fence fence(loop, wire, [&] { return good_until; });
   std::vector<Code> refused;
   async::TaskGroup group(loop);
-  const auto send = [&](std::string method) -> async::Task<void> {
-    const auto sent = co_await fence.Send({.method = std::move(method), .target = "/"}, loop.After(30s));
-    if (!sent) refused.push_back(sent.error().code());
+  const auto send = [](async::Loop& at, Fence& through, std::string method,
+                       std::vector<Code>& no) -> async::Task<void> {
+    const auto sent = co_await through.Send({.method = std::move(method), .target = "/"}, at.After(30s));
+    if (!sent) no.push_back(sent.error().code());
   };
-  group.Spawn("write", send("PATCH"));
+  group.Spawn("write", send(loop, fence, "PATCH", refused));
   loop.Advance(9s);
-  group.Spawn("late", send("DELETE"));
-  group.Spawn("read", send("GET"));
+  group.Spawn("late", send(loop, fence, "DELETE", refused));
+  group.Spawn("read", send(loop, fence, "GET", refused));
   loop.Advance(Duration(0));
   ASSERT_EQ(wire.sent.size(), 2u);
   EXPECT_EQ(wire.sent[0], std::pair(std::string("PATCH"), good_until)) << "not to wait longer than it may be sent";
@@ -324,6 +325,23 @@ TEST_F(LeaseTest, ReleaseBeforeItIsOursEndsTheWait) {
   EXPECT_TRUE(released && *released);
   EXPECT_EQ(b.group.size(), 0u);
   EXPECT_EQ(Holder(), "a");
+}
+
+// It stayed in the record for its whole duration, held by a process that was gone.
+TEST_F(LeaseTest, ReleaseWhileItBecomesOursGivesItUp) {
+  Process& a = Start("a");
+  loop.Advance(3ms);
+  ASSERT_EQ(Holder(), "a") << "written, and not answered yet";
+  ASSERT_FALSE(a.leads());
+  std::optional<Result<void>> released;
+  auto release = [](Lease& lease, async::Loop& on, std::optional<Result<void>>& out) -> async::Task<void> {
+    out = co_await lease.Release(on.After(3s));
+  };
+  a.group.Spawn("release", release(a.lease, loop, released));
+  Pass(1s);
+  EXPECT_TRUE(released && *released);
+  EXPECT_FALSE(a.acquired);
+  EXPECT_EQ(Holder(), "");
 }
 
 }  // namespace

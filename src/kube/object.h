@@ -101,7 +101,7 @@ class StoreListener {
   virtual void OnListed(const AnyStore& store) = 0;
 
   // The server's history has been rewritten under us (store.h, Suspect). Nothing that any store says may be
-  // the ground for destroying anything until all stores have been listed again; ask each of them for that.
+  // the ground for destroying anything until all stores have been listed again: AnyStore::Doubt, for each of them.
   virtual void OnSuspect(const AnyStore& store) = 0;
 };
 

@@ -62,6 +62,12 @@ class Queue {
   // Gives back a key from Take. It is not handed out again before `now` + `rest`.
   void Done(const K& key, Tick now, Duration rest);
 
+  // It waits or is ready, or was wanted again while in flight.
+  bool Wanted(const K& key) const {
+    const auto found = slots_.find(key);
+    return found != slots_.end() && found->second.due.has_value();
+  }
+
   // Nothing wants `key` any more. One that is in flight stays so until Done.
   void Forget(const K& key);
 

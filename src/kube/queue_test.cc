@@ -134,6 +134,21 @@ TEST(Queue, ForgetsWhatNobodyWantsAnyMore) {
   EXPECT_EQ(queue.ready() + queue.waiting() + queue.in_flight(), 0u);
 }
 
+TEST(Queue, KnowsWhatIsWanted) {
+  StringQueue queue;
+  queue.WakeAt("a", At(1s));
+  EXPECT_TRUE(queue.Wanted("a"));
+  EXPECT_FALSE(queue.Wanted("never"));
+  ASSERT_EQ(queue.Take(At(1s)), "a");
+  EXPECT_FALSE(queue.Wanted("a")) << "that wish is being served";
+  queue.Add("a", Priority::kFresh, At(1s));
+  EXPECT_TRUE(queue.Wanted("a"));
+  queue.Done("a", At(1s), 20ms);
+  EXPECT_TRUE(queue.Wanted("a"));
+  queue.Forget("a");
+  EXPECT_FALSE(queue.Wanted("a"));
+}
+
 TEST(Queue, ServesGroupsInTurn) {
   Queue<std::string> queue([](const std::string& key) { return uint64_t(key[0]); });
   for (const char* key : {"a1", "a2", "a3", "a4", "b1", "b2"}) queue.Add(key, Priority::kFresh, At(0s));

@@ -17,10 +17,23 @@ std::vector<std::string> OwnerUid(const AnyObject& object) {
   return owner ? std::vector{owner->uid} : std::vector<std::string>();
 }
 
+KeyView KeyOf(const AnyObject* object) { return KeyView(object->id()); }
+
+// Where `key` stands in a sorted list, or would. Most ask for the object that was asked for last, or for the next one:
+// what stands at `guess` and behind it is looked at first.
+template <class List, class Key>
+size_t PlaceIn(const List& list, const KeyView& key, size_t guess, Key key_of) {
+  for (const size_t at : {guess, guess + 1}) {
+    if (at > list.size()) break;
+    const bool far_enough = at == list.size() || !(key_of(list[at]) < key);
+    if (far_enough && (at == 0 || key_of(list[at - 1]) < key)) return at;
+  }
+  return size_t(std::ranges::lower_bound(list, key, {}, key_of) - list.begin());
+}
+
 // Puts `after` where `before` was, or would be; either may be null.
-void Exchange(std::vector<const AnyObject*>& list, const AnyObject* before, const AnyObject* after) {
-  const KeyView key((after ? after : before)->id());
-  const auto at = std::ranges::lower_bound(list, key, {}, [](const AnyObject* o) { return KeyView(o->id()); });
+void Exchange(std::vector<const AnyObject*>& list, const AnyObject* before, const AnyObject* after, size_t guess) {
+  const auto at = list.begin() + ptrdiff_t(PlaceIn(list, KeyOf(after ? after : before), guess, &KeyOf));
   if (!before)
     list.insert(at, after);
   else if (after)
@@ -92,6 +105,10 @@ void AnyStore::AskRelist() {
   for (const auto& feed : feeds_) feed->AskRelist();
 }
 
+void AnyStore::Doubt() {
+  for (const auto& feed : feeds_) feed->Doubt();
+}
+
 // --- Own writes ------------------------------------------------------------------------------------------------------
 
 Result<bool> AnyStore::Answered(std::string_view object_json, Tick now) {
@@ -154,8 +171,8 @@ AnyStore::Counts AnyStore::counts() const {
 // --- Changing --------------------------------------------------------------------------------------------------------
 
 size_t AnyStore::Place(std::string_view ns, std::string_view name) const {
-  const auto key = [](const Entry& entry) { return KeyView(entry.id()); };
-  return size_t(std::ranges::lower_bound(entries_, KeyView(ns, name), {}, key) - entries_.begin());
+  const auto key_of = [](const Entry& entry) { return KeyView(entry.id()); };
+  return last_place_ = PlaceIn(entries_, KeyView(ns, name), last_place_, key_of);
 }
 
 AnyStore::Entry* AnyStore::FindEntry(std::string_view ns, std::string_view name) {
@@ -165,7 +182,7 @@ AnyStore::Entry* AnyStore::FindEntry(std::string_view ns, std::string_view name)
 
 void AnyStore::Settle(const AnyObject* before, const AnyObject* after) {
   if (before != after) {
-    Exchange(visible_, before, after);
+    Exchange(visible_, before, after, last_place_);
     for (Index& index : indexes_) Reindex(index, before, after);
     if (listener_ && !(before && after && before->SameAs(*after))) Tell(before, after);
   }
@@ -179,11 +196,11 @@ void AnyStore::Reindex(Index& index, const AnyObject* before, const AnyObject* a
   SortUnique(index.after);
   for (const std::string& value : index.before) {
     const auto list = index.lists.find(value);
-    Exchange(list->second, before, std::ranges::binary_search(index.after, value) ? after : nullptr);
+    Exchange(list->second, before, std::ranges::binary_search(index.after, value) ? after : nullptr, 0);
     if (list->second.empty()) index.lists.erase(list);
   }
   for (const std::string& value : index.after) {
-    if (!std::ranges::binary_search(index.before, value)) Exchange(index.lists[value], nullptr, after);
+    if (!std::ranges::binary_search(index.before, value)) Exchange(index.lists[value], nullptr, after, 0);
   }
 }
 

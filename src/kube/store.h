@@ -45,6 +45,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "json/codec.h"
+#include "json/protobuf.h"
 #include "kube/object.h"
 #include "kube/resource.h"
 #include "kube/watch_event.h"
@@ -63,6 +64,9 @@ class AnyStore {
   AnyStore& operator=(const AnyStore&) = delete;
 
   const std::string& name() const { return name_; }
+
+  // Its struct can be decoded from protobuf as well (json/protobuf.h), which Watchers then ask for.
+  virtual bool ReadsProtobuf() const = 0;
 
   // At most one; it outlives the store or is removed with nullptr.
   void SetListener(StoreListener* listener) { listener_ = listener; }
@@ -94,6 +98,10 @@ class AnyStore {
   // Asks every feed for a complete list, soon. While one is under way, a further one follows.
   void AskRelist();
 
+  // Suspect() from now on, until every feed has been listed anew: another kind's history was rewritten, so this one's
+  // was, too, whether or not its watch has noticed.
+  void Doubt();
+
   // --- What we did ourselves -----------------------------------------------------------------------------------------
 
   // The object as the answer to our write had it. True when it now shows; false when what is known is as new,
@@ -119,6 +127,7 @@ class AnyStore {
 
   // --- For code that knows no types (the engine) -------------------------------------------------------------------
 
+  bool HasIn(std::string_view ns) const { return !InNamespaceAny(ns).empty(); }
   // nullptr: not there, as far as we know. REQUIRES: the kind keeps a json::ObjectMeta.
   const json::ObjectMeta* MetaOf(const Key& key) const {
     const AnyObject* object = FindAny(key.ns, key.name);
@@ -153,6 +162,8 @@ class AnyStore {
   virtual Result<DecodedEvent> DecodeEvent(std::string_view line, size_t readable) const = 0;
   virtual Result<DecodedPage> DecodePage(std::string_view text) const = 0;
   virtual Result<std::unique_ptr<AnyObject>> DecodeObject(std::string_view text) const = 0;
+  // REQUIRES: ReadsProtobuf().
+  virtual Result<std::unique_ptr<AnyObject>> DecodeProtobuf(std::string_view message) const = 0;
 
  private:
   friend class Feed;
@@ -188,7 +199,8 @@ class AnyStore {
   std::string name_;
   StoreListener* listener_ = nullptr;
   std::vector<std::unique_ptr<Feed>> feeds_;
-  std::vector<Entry> entries_;  // sorted by key
+  std::vector<Entry> entries_;     // sorted by key
+  mutable size_t last_place_ = 0;  // that was asked for; a guess, right or wrong
   List visible_;
   std::vector<Index> indexes_;                       // the first one is by owner
   std::vector<std::unique_ptr<AnyObject>> retired_;  // replaced in this change, needed until it has been told
@@ -258,6 +270,8 @@ class Store final : public AnyStore {
     });
   }
 
+  bool ReadsProtobuf() const override { return reads_protobuf_; }
+
   // The same as from JSON, for who has decoded the answer already.
   bool Answered(T object, Tick now) { return *AnsweredAny(Box(std::move(object)), now); }
 
@@ -283,7 +297,13 @@ class Store final : public AnyStore {
     CAPSTAN_TRY(T object, json::Decode<T>(text));
     return Box(std::move(object));
   }
+  Result<std::unique_ptr<AnyObject>> DecodeProtobuf(std::string_view message) const override {
+    auto object = std::make_unique<ObjectOf<T>>(T());
+    CAPSTAN_CHECK_OK(json::DecodeProtobufValue(json::kType<T>, &object->value, message));
+    return object;
+  }
 
+  const bool reads_protobuf_ = json::ReadsProtobuf(json::kType<T>);
   mutable json::Decoder decoder_;  // its memory serves every line of every watch
 };
 

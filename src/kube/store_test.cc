@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "kube/feed.h"
 #include "kube/testing/thing.h"
 
@@ -351,6 +352,16 @@ TEST_F(StoreTest, ARestoredEtcdReplacesEverythingAndIsSuspect) {
   EXPECT_EQ(feed.RelistDue(), std::nullopt);
 }
 
+TEST_F(StoreTest, ADoubtOutlivesTheListThatHadBegunBeforeIt) {
+  feed.BeginList();
+  store.Doubt();
+  Hear(Bookmark(9, true));
+  EXPECT_TRUE(store.Suspect());
+  EXPECT_EQ(feed.RelistDue(), Tick::min());
+  Listed({}, 10);
+  EXPECT_FALSE(store.Suspect());
+}
+
 TEST_F(StoreTest, ARestoredEtcdIsSeenEvenWhenItHasOvertakenUs) {
   Listed({Make("a", 5)}, 9);
   Modified(Make("a", 12, "new"));
@@ -443,6 +454,37 @@ Thing Owned(Thing thing, std::string owner) {
     reference.controller = controller;
   }
   return thing;
+}
+
+// The store guesses where the next object stands by where the last one stood.
+TEST_F(StoreTest, InWhateverOrderChangesComeItKeepsItsOwn) {
+  Listed({}, 1);
+  Random random(7);
+  std::map<std::string, std::string> expected;
+  uint64_t version = 1;
+  for (int i = 0; i < 3000; ++i) {
+    const bool walk = (i / 100) % 2 == 0;  // in order, forwards or back, or anywhere
+    const uint64_t at = walk ? uint64_t((i / 200) % 2 == 0 ? i % 50 : 49 - i % 50) : random.Next() % 50;
+    const std::string name = "n" + std::to_string(100 + at);
+    const std::string phase = std::to_string(random.Next() % 3);
+    const Thing thing = Make(name, ++version, phase, name + "-" + std::to_string(i));
+    switch (random.Next() % 4) {
+      case 0:
+        if (const Thing* old = store.Find({"ns", name})) Gone(Make(name, version, "", old->metadata.uid));
+        expected.erase(name);
+        break;
+      case 1:  // there, but hidden
+        if (const Thing* old = store.Find({"ns", name})) store.Deleted({"ns", name}, old->metadata.uid, now);
+        expected.erase(name);
+        break;
+      default:
+        Modified(thing);
+        expected[name] = phase;
+    }
+    Names names;
+    for (const auto& [key, value] : expected) names.push_back(key + ":" + value);
+    ASSERT_EQ(Seen(), names) << "after change " << i;
+  }
 }
 
 TEST_F(StoreTest, IndexesByControllingOwner) {

@@ -8,6 +8,7 @@
 #include "async/timer.h"
 #include "async/turn.h"
 #include "base/log.h"
+#include "kube/protobuf.h"
 
 namespace asio = boost::asio;
 
@@ -83,6 +84,7 @@ async::Task<void> Watcher::Take(WatchState::ListPage step) {
   options.label_selector = selection_.label_selector;
   options.field_selector = selection_.field_selector;
   options.metadata_only = selection_.metadata_only;
+  options.protobuf = feed_.store().ReadsProtobuf();
   options.limit = kPageSize;
   options.continue_token = std::move(step.continue_token);
   const Result<std::string> text = co_await client_.List(resource_, std::move(options), loop_.After(kPagePatience));
@@ -99,6 +101,7 @@ async::Task<void> Watcher::Stream(WatchOptions options) {
   options.label_selector = selection_.label_selector;
   options.field_selector = selection_.field_selector;
   options.metadata_only = selection_.metadata_only;
+  options.protobuf = feed_.store().ReadsProtobuf();
   options.timeout = random_.Jittered(kStreamEnd, 1.0 / 3);
   auto stream = co_await client_.OpenWatch(resource_, std::move(options), loop_.After(kOpenPatience));
   if (!stream) {
@@ -109,15 +112,16 @@ async::Task<void> Watcher::Stream(WatchOptions options) {
   // The server has accepted the version: what it does not send did not happen.
   if (state_.following()) feed_.Heard(loop_.Now());
   Publish();
-  lines_.Clear();
+  events_.Clear();
+  frames_ = IsProtobufType(net::Find((*stream)->headers(), "Content-Type"));
   co_await Pump(**stream);
-  lines_.Clear();
+  events_.Clear();
 }
 
 async::Task<void> Watcher::Pump(net::BodyStream& stream) {
   const async::Deadline initial = loop_.After(kInitialPatience);
   while (true) {
-    const auto space = lines_.Space();
+    const auto space = events_.Space();
     if (!space) co_return state_.Failed(space.error(), loop_.Now());
     const async::Deadline silence = loop_.After(kSilence);
     const auto deadline = state_.following() ? silence : loop_.After(kInitialSilence).Earlier(initial);
@@ -125,17 +129,17 @@ async::Task<void> Watcher::Pump(net::BodyStream& stream) {
     if (!bytes && bytes.error().code() == Code::kDeadline) co_return state_.Silent(loop_.Now());
     if (!bytes) co_return state_.Failed(bytes.error(), loop_.Now());
     if (*bytes == 0) co_return state_.Ended(loop_.Now());
-    lines_.Commit(*bytes);
+    events_.Commit(*bytes);
     async::NameTurn(resource_.plural);
-    if (!TakeLines()) co_return;
+    if (!TakeEvents()) co_return;
     if (figures_) figures_->Show(state_.status());
   }
 }
 
 // False when the stream is of no more use.
-bool Watcher::TakeLines() {
-  while (const auto line = lines_.Next()) {
-    const Result<WatchEvent> event = feed_.Take(line->text, line->readable, loop_.Now());
+bool Watcher::TakeEvents() {
+  while (const auto taken = NextEvent()) {
+    const Result<WatchEvent>& event = *taken;
     if (!event) {
       state_.Failed(event.error(), loop_.Now());
       return false;
@@ -146,6 +150,16 @@ bool Watcher::TakeLines() {
     relist_asked_.Set();  // what was asked for meanwhile
   }
   return true;
+}
+
+// nullopt: no whole one has come.
+std::optional<Result<WatchEvent>> Watcher::NextEvent() {
+  if (frames_) {
+    const auto frame = events_.NextFrame();
+    return frame ? std::optional(feed_.TakeFrame(*frame, loop_.Now())) : std::nullopt;
+  }
+  const auto line = events_.NextLine();
+  return line ? std::optional(feed_.Take(line->text, line->readable, loop_.Now())) : std::nullopt;
 }
 
 // Returns when the step has ended or, while it follows, when a list is due; the other has ended too by then.

@@ -3,7 +3,8 @@
 //   Watcher watcher(loop, client, kPods, store.AddFeed("slurm"), {.label_selector = "app=slurmd"}, seed);
 //   group.Spawn("watch pods", watcher.Run());
 //
-// Lists by a streaming watch, by pages of 500 where the server does not know that. Asks for bookmarks, and
+// Asks for protobuf where the feed's store can read it, and takes JSON from servers that have no other (of custom
+// resources, of old aggregated APIs). Lists by a streaming watch, by pages of 500 where the server does not know that. Asks for bookmarks, and
 // for an end after five to ten minutes. A stream that is silent for 90 s is closed and opened again from the
 // version reached; a server that sends bookmarks never lets it come to that. Nothing ends a Watcher but its
 // cancellation: whatever fails is tried again (watch_state.h says how and when), shows in status(), and is
@@ -58,7 +59,8 @@ class Watcher {
   async::Task<void> Pump(net::BodyStream& stream);
   async::Task<void> TakeUnlessRelistDue(WatchState::Step step);
   async::Task<void> AwaitRelistDue();
-  bool TakeLines();
+  bool TakeEvents();
+  std::optional<Result<WatchEvent>> NextEvent();
   void Publish();
   void LogPhase();
 
@@ -69,7 +71,8 @@ class Watcher {
   Selection selection_;
   Random random_;
   WatchState state_;
-  LineBuffer lines_;
+  EventBuffer events_;
+  bool frames_ = false;  // the stream at hand is protobuf
   async::Event relist_asked_;
   WatchStatus::Phase logged_ = WatchStatus::Phase::kListing;
   std::optional<WatchFigures> figures_;

@@ -4,8 +4,8 @@ namespace capstan::kube {
 
 const json::Schema& PageInfo::Schema() {
   static const json::Schema schema = json::Object<PageInfo>({
-      json::Field<&PageInfo::version>("resourceVersion").AsText(),
-      json::Field<&PageInfo::continue_token>("continue"),
+      json::Field<&PageInfo::version>("resourceVersion").AsText().Number(2),
+      json::Field<&PageInfo::continue_token>("continue").Number(3),
   });
   return schema;
 }

@@ -7,9 +7,9 @@
 
 namespace capstan::kube {
 
-LineBuffer::LineBuffer(Limits limits) : limits_(limits) { Resize(limits_.idle); }
+EventBuffer::EventBuffer(Limits limits) : limits_(limits) { Resize(limits_.idle); }
 
-Result<std::span<char>> LineBuffer::Space() {
+Result<std::span<char>> EventBuffer::Space() {
   if (begin_ == end_) {
     Clear();
   } else if (begin_ > 0) {
@@ -19,15 +19,15 @@ Result<std::span<char>> LineBuffer::Space() {
     begin_ = 0;
   }
   if (end_ == capacity_) {
-    if (capacity_ >= limits_.line) {
-      return Fail(Code::kInvalid, "a line of the watch is longer than " + std::to_string(limits_.line) + " bytes");
+    if (capacity_ >= limits_.event) {
+      return Fail(Code::kInvalid, "an event of the watch is longer than " + std::to_string(limits_.event) + " bytes");
     }
-    Resize(std::min(2 * capacity_, limits_.line));
+    Resize(std::min(2 * capacity_, limits_.event));
   }
   return std::span(bytes_.get() + end_, capacity_ - end_);
 }
 
-std::optional<LineBuffer::Line> LineBuffer::Next() {
+std::optional<EventBuffer::Line> EventBuffer::NextLine() {
   while (scanned_ < end_) {
     const void* newline = std::memchr(bytes_.get() + scanned_, '\n', end_ - scanned_);
     if (!newline) break;
@@ -40,12 +40,23 @@ std::optional<LineBuffer::Line> LineBuffer::Next() {
   return std::nullopt;
 }
 
-void LineBuffer::Clear() {
+std::optional<std::string_view> EventBuffer::NextFrame() {
+  constexpr size_t kHead = 4;
+  if (pending() < kHead) return std::nullopt;
+  size_t length = 0;
+  for (size_t i = 0; i < kHead; ++i) length = length << 8 | static_cast<unsigned char>(bytes_[begin_ + i]);
+  if (pending() - kHead < length) return std::nullopt;
+  const std::string_view frame(bytes_.get() + begin_ + kHead, length);
+  begin_ = scanned_ = begin_ + kHead + length;
+  return frame;
+}
+
+void EventBuffer::Clear() {
   begin_ = scanned_ = end_ = 0;
   if (capacity_ > limits_.idle) Resize(limits_.idle);
 }
 
-void LineBuffer::Resize(size_t capacity) {
+void EventBuffer::Resize(size_t capacity) {
   auto bytes = std::make_unique<char[]>(capacity + json::Decoder::kPadding);
   if (pending() > 0) std::memcpy(bytes.get() + begin_, bytes_.get() + begin_, pending());
   bytes_ = std::move(bytes);

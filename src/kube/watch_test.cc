@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
+#include "kube/testing/frames.h"
 #include "kube/testing/scripted_transport.h"
 #include "kube/testing/thing.h"
 
@@ -340,6 +341,104 @@ TEST_F(WatchTest, MetadataOnlyIsAskedForAndTaken) {
   EXPECT_EQ(net::Find(wire.requests[3].headers, "Accept"),
             "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
   EXPECT_EQ(Seen(), Names{});
+}
+
+class ProtobufWatchTest : public WatchTest {
+ protected:
+  using Numbered = testing::Numbered;
+  void Start() {
+    numbered_watcher.emplace(loop, client, kThings, numbers, Watcher::Selection(), 7);
+    group.Spawn("watch things", numbered_watcher->Run());
+    loop.Advance(Duration(0));
+  }
+  void SayFrame(testing::ScriptedStream& stream, const std::string& event) {
+    stream.Say(testing::Framed(event));
+    loop.Advance(Duration(0));
+  }
+  std::string AcceptOf(size_t request) const {
+    return std::string(net::Find(wire.requests[request].headers, "Accept"));
+  }
+  std::string PhaseOf(const char* name) const {
+    const Numbered* thing = numbered.Find({"ns", name});
+    return thing ? thing->phase : "none";
+  }
+
+  Store<Numbered> numbered{"things"};
+  Feed& numbers = numbered.AddFeed("ns");
+  std::optional<Watcher> numbered_watcher;
+};
+
+TEST_F(ProtobufWatchTest, FramesAreAskedForAndTaken) {
+  auto stream = wire.ThenStream(testing::kFrames);
+  Start();
+  EXPECT_EQ(AcceptOf(0), "application/vnd.kubernetes.protobuf,application/json");
+  const std::string list =
+      testing::Framed(testing::Event("ADDED", Make("a", 5, "x"))) + testing::Framed(testing::BookmarkEvent(9, true));
+  for (const char byte : list) {  // cut at every byte
+    stream->Say(std::string_view(&byte, 1));
+    loop.Advance(Duration(0));
+  }
+  EXPECT_TRUE(numbered.Synced());
+  EXPECT_EQ(numbered_watcher->status().phase, Phase::kLive);
+  SayFrame(*stream, testing::Event("MODIFIED", Make("a", 10, "y")));
+  EXPECT_EQ(PhaseOf("a"), "y");
+  auto next = wire.ThenStream(testing::kFrames);
+  loop.Advance(10s);
+  stream->End();
+  loop.Advance(Duration(0));
+  EXPECT_TRUE(Asked(1, "resourceVersion=10"));
+  EXPECT_EQ(AcceptOf(1), "application/vnd.kubernetes.protobuf,application/json");
+}
+
+TEST_F(ProtobufWatchTest, AServerThatAnswersInJsonIsUnderstood) {  // custom resources, old aggregated APIs
+  auto stream = wire.ThenStream({{"Content-Type", "application/json"}});
+  Start();
+  stream->Say(Line("ADDED", Make("a", 5, "x")) + "\n" + Bookmark(9, true) + "\n");
+  loop.Advance(Duration(0));
+  EXPECT_EQ(PhaseOf("a"), "x");
+  auto frames = wire.ThenStream(testing::kFrames);  // it was upgraded
+  loop.Advance(10s);
+  stream->End();
+  loop.Advance(Duration(0));
+  SayFrame(*frames, testing::Event("MODIFIED", Make("a", 10, "y")));
+  EXPECT_EQ(PhaseOf("a"), "y");
+}
+
+TEST_F(ProtobufWatchTest, ARefusalAndPagesAreProtobufToo) {
+  wire.ThenAnswer(422, testing::StatusMessage(422, "Invalid", "sendInitialEvents: Forbidden"));
+  wire.ThenAnswer(200, testing::ListMessage(20, "t/1", {Make("a", 5, "x")}));
+  wire.ThenAnswer(200, testing::ListMessage(20, "", {Make("b", 6, "y")}));
+  wire.ThenStream(testing::kFrames);
+  Start();
+  EXPECT_EQ(AcceptOf(1), "application/vnd.kubernetes.protobuf,application/json");
+  EXPECT_TRUE(Asked(2, "continue=t%2F1"));
+  EXPECT_TRUE(Asked(3, "resourceVersion=20"));
+  EXPECT_TRUE(numbered.Synced());
+  EXPECT_EQ(PhaseOf("b"), "y");
+}
+
+TEST_F(ProtobufWatchTest, GoneInAFrameListsAnew) {
+  auto stream = wire.ThenStream(testing::kFrames);
+  Start();
+  SayFrame(*stream, testing::BookmarkEvent(9, true));
+  SayFrame(*stream, testing::Event("ERROR", testing::StatusMessage(410, "Expired", "too old resource version")));
+  EXPECT_TRUE(stream->closed());
+  EXPECT_EQ(numbered_watcher->status().phase, Phase::kListing);
+  auto again = wire.ThenStream(testing::kFrames);
+  loop.Advance(1s);
+  SayFrame(*again, testing::BookmarkEvent(700, true));
+  EXPECT_EQ(numbered_watcher->status().phase, Phase::kLive);
+}
+
+TEST_F(ProtobufWatchTest, FramesThatAreNoneEndTheStreamNotTheProcess) {
+  auto stream = wire.ThenStream(testing::kFrames);
+  Start();
+  SayFrame(*stream, testing::Event("ADDED", Make("a", 5, "x")));
+  SayFrame(*stream, testing::BookmarkEvent(9, true));
+  SayFrame(*stream, "{\"type\":\"ADDED\"}");
+  EXPECT_TRUE(stream->closed());
+  EXPECT_EQ(numbered_watcher->status().phase, Phase::kRetrying);
+  EXPECT_EQ(PhaseOf("a"), "x");
 }
 
 TEST_F(WatchTest, SeveralNamespacesFeedOneStore) {

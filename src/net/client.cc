@@ -120,8 +120,12 @@ Result<Endpoint> Endpoint::Parse(std::string_view url) {
 
 std::string Endpoint::ToString() const {
   if (scheme == Scheme::kUnix) return "unix://" + host;
-  const std::string bracketed = host.find(':') == host.npos ? host : "[" + host + "]";
-  return (scheme == Scheme::kHttp ? "http://" : "https://") + bracketed + ":" + std::to_string(port) + base_path;
+  return (scheme == Scheme::kHttp ? "http://" : "https://") + Authority() + base_path;
+}
+
+std::string Endpoint::Authority() const {
+  if (scheme == Scheme::kUnix) return host;
+  return (host.find(':') == host.npos ? host : "[" + host + "]") + ":" + std::to_string(port);
 }
 
 std::string_view UserAgent() { return "capstan/" CAPSTAN_VERSION; }

@@ -39,6 +39,7 @@ struct Endpoint {
   static Result<Endpoint> Parse(std::string_view url);
 
   std::string ToString() const;
+  std::string Authority() const;  // "host:port", IPv6 in brackets; of kUnix its path
 };
 
 // "capstan/<version>". (The API server sends indented JSON, twice the bytes, to user agents it takes for a
@@ -52,7 +53,7 @@ class HttpClient final : public Transport {
     std::shared_ptr<Credentials> credentials = {};  // nullptr: the default of Credentials
 
     size_t max_requests = 8;     // connections for Send; who finds all busy waits in turn, until its deadline
-    size_t max_streams = 256;    // connections for Open; the 257th is refused with kUnavailable
+    size_t max_streams = 4096;   // connections for Open (a watch each); one more is refused with kUnavailable
     size_t max_idle = 8;         // kept for reuse
     Duration age_limit = 10min;  // then a connection is not used again, so that names are resolved anew in time
     Duration idle_limit = 60s;   // shorter than what servers and middleboxes keep (API server: 90 s)

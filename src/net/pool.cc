@@ -52,13 +52,15 @@ async::Task<Result<Slot>> HttpClient::Pool::AcquireRequest(async::Deadline deadl
   struct Listed {
     Pool& pool;
     Waiter& waiter;
+    std::list<Waiter*>::iterator place;
     bool taken = false;
     ~Listed() {
-      pool.waiters_.remove(&waiter);
-      if (waiter.granted && !taken) pool.ReleaseRequest();
+      if (!waiter.granted)
+        pool.waiters_.erase(place);
+      else if (!taken)
+        pool.ReleaseRequest();
     }
-  } listed{*this, waiter};
-  waiters_.push_back(&waiter);
+  } listed{*this, waiter, waiters_.insert(waiters_.end(), &waiter)};
   co_await waiter.timer.WaitUntil(deadline.at());
   if (!waiter.granted) co_return Fail(Code::kDeadline, "every connection was busy until the deadline passed");
   listed.taken = true;

@@ -47,7 +47,9 @@ struct Resolver::Question {
   async::Loop* loop;  // nullptr once nobody is there to be told
 };
 
-Resolver::Resolver(async::Loop& loop) : loop_(loop) {}
+Result<std::vector<Address>> Resolver::AskSystem(const std::string& host, uint16_t port) { return Ask(host, port, 0); }
+
+Resolver::Resolver(async::Loop& loop, Lookup lookup) : loop_(loop), lookup_(std::move(lookup)) {}
 
 Resolver::~Resolver() {
   if (!asked_) return;
@@ -55,12 +57,14 @@ Resolver::~Resolver() {
   asked_->loop = nullptr;
 }
 
+bool Resolver::asking() const { return asked_ && !asked_->answer; }
+
 async::Task<Addresses> Resolver::Resolve(std::string host, uint16_t port, async::Deadline deadline) {
   if (Addresses numeric = Ask(host, port, AI_NUMERICHOST)) co_return numeric;
-  if (!asked_) {
+  if (!asking()) {
     asked_ = std::make_shared<Question>(loop_);
-    auto ask = [question = asked_, host, port] {
-      Addresses answer = Ask(host, port, 0);
+    auto ask = [question = asked_, lookup = lookup_, host, port] {
+      Addresses answer = lookup(host, port);
       const std::lock_guard lock(question->mutex);
       if (!question->loop) return;
       question->loop->Post([question, answer = std::move(answer)]() mutable {

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -96,9 +97,12 @@ struct HttpServer::Service {
 
   void Stop();
   async::Task<void> Accept();
-  async::Task<void> Serve(int fd);
+  async::Task<void> Serve(std::unique_ptr<Socket> socket);
   async::Task<bool> Handshake(Socket& socket);
-  async::Task<void> ServeRequests(Socket& socket, bool& busy);
+  struct Live;
+  using Place = std::list<Live>::iterator;
+  async::Task<void> MakeRoom();
+  async::Task<void> ServeRequests(Socket& socket, Place place);
   async::Task<void> Refuse(Socket& socket, Response refusal);
   struct Share;
   async::Task<Result<void>> ReadRequest(Socket& socket, MessageParser& parser, std::string& received, bool& busy,
@@ -121,8 +125,8 @@ struct HttpServer::Service {
   async::RealLoop loop;  // everything below belongs to its thread
   asio::posix::stream_descriptor listener;
   async::TaskGroup group;
-  async::Event changed;  // a connection ended, or the server is to stop
-  std::list<Live> live;
+  async::Event changed;       // a connection ended, or the server is to stop
+  std::list<Live> live;       // those that wait for a request in the order in which they began to
   size_t received_bytes = 0;  // of all requests that are being received
   bool stopping = false;
   Tick warned{};
@@ -171,17 +175,17 @@ async::Task<void> HttpServer::Service::Drain() {
 
 async::Task<void> HttpServer::Service::Accept() {
   while (!stopping) {
-    if (live.size() >= options.max_connections) {
-      changed.Reset();
-      co_await changed.Wait(async::Deadline::Never());
-      continue;
-    }
     auto [error] =
         co_await listener.async_wait(asio::posix::descriptor_base::wait_read, asio::as_tuple(asio::use_awaitable));
     if (error) co_return;  // closed, or cancelled
+    if (live.size() >= options.max_connections) {
+      co_await MakeRoom();
+      continue;
+    }
     const int fd = accept4(listener.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd >= 0) {
-      group.Spawn("connection", Serve(fd));
+      // Owned from here on: one that is cancelled before its first step closes it, too.
+      group.Spawn("connection", Serve(std::make_unique<Socket>(loop, fd)));
       continue;
     }
     // Out of descriptors: the connection stays in the queue and would wake us again at once.
@@ -189,12 +193,20 @@ async::Task<void> HttpServer::Service::Accept() {
   }
 }
 
-async::Task<void> HttpServer::Service::Serve(int fd) {
-  Socket socket(loop, fd);
-  const auto place = live.insert(live.end(), Live{&socket});
+// Somebody waits to be let in, and every place is taken: the one that has been idle longest goes. (Whoever opens
+// connections and says nothing would keep a kubelet's probe out, and have us killed.)
+async::Task<void> HttpServer::Service::MakeRoom() {
+  changed.Reset();
+  const auto idle = std::ranges::find(live, false, &Live::busy);
+  if (idle != live.end()) idle->socket->Shut();
+  co_await changed.Wait(async::Deadline::Never());
+}
+
+async::Task<void> HttpServer::Service::Serve(std::unique_ptr<Socket> socket) {
+  const Place place = live.insert(live.end(), Live{socket.get()});
   struct Listed {
     Service& service;
-    std::list<Live>::iterator place;
+    Place place;
     ~Listed() {
       service.live.erase(place);
       if (service.connections) service.connections->Add(-1);
@@ -202,8 +214,8 @@ async::Task<void> HttpServer::Service::Serve(int fd) {
     }
   } listed{*this, place};
   if (connections) connections->Add(1);
-  if (options.identity && !co_await Handshake(socket)) co_return;
-  co_await ServeRequests(socket, place->busy);
+  if (options.identity && !co_await Handshake(*socket)) co_return;
+  co_await ServeRequests(*socket, place);
 }
 
 async::Task<bool> HttpServer::Service::Handshake(Socket& socket) {
@@ -224,12 +236,12 @@ void HttpServer::Service::NoteHandshake(const Error& error) {
             {{"port", port}, {"error", error.message()}});
 }
 
-async::Task<void> HttpServer::Service::ServeRequests(Socket& socket, bool& busy) {
+async::Task<void> HttpServer::Service::ServeRequests(Socket& socket, Place place) {
   std::string received;
   while (!stopping) {
     MessageParser parser(MessageParser::Kind::kRequest, {options.max_header_bytes, options.max_body_bytes});
     Share share(*this);
-    const Result<void> read = co_await ReadRequest(socket, parser, received, busy, share);
+    const Result<void> read = co_await ReadRequest(socket, parser, received, place->busy, share);
     const async::Deadline deadline = loop.After(options.request_limit);
     if (!read) {
       const Code code = read.error().code();
@@ -239,7 +251,9 @@ async::Task<void> HttpServer::Service::ServeRequests(Socket& socket, bool& busy)
       co_return;
     }
     const bool keep = co_await Answer(socket, parser, deadline);
-    busy = false;
+    place->busy = false;
+    live.splice(live.end(), live, place);
+    changed.Set();
     if (!keep) co_return;
   }
 }

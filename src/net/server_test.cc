@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <list>
 #include <thread>
 
 #include "net/client.h"
@@ -123,16 +125,29 @@ TEST(HttpServer, ASlowRequestIsGivenUpAndDoesNotHoldUpOthers) {
   EXPECT_EQ(slow.Hear(), "");
 }
 
-TEST(HttpServer, MoreConnectionsThanAllowedWaitTheirTurn) {
+// Connections that say nothing kept everybody else out for two minutes, probes too.
+TEST(HttpServer, WhenAllPlacesAreTakenTheLongestIdleMakesRoom) {
   const auto server = Started({.max_connections = 2}, {{"/", [](const Request&) { return TextResponse("ok"); }}});
-  auto first = std::make_unique<Raw>(server->port());
+  Raw first(server->port());
   Raw second(server->port());
-  Raw third(server->port());
-  third.Say("GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
   second.Say("GET / HTTP/1.1\r\n\r\n");
   EXPECT_THAT(second.HearSome(), ::testing::StartsWith("HTTP/1.1 200 "));
-  first.reset();
-  EXPECT_THAT(third.Hear(), ::testing::StartsWith("HTTP/1.1 200 "));
+  EXPECT_EQ(Get(server->port(), "/")->status, 200);
+  EXPECT_EQ(first.Hear(), "");
+  second.Say("GET / HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(second.HearSome(), ::testing::StartsWith("HTTP/1.1 200 ")) << "it was of use more recently";
+}
+
+TEST(HttpServer, WhoHasBegunARequestIsNotSentAway) {
+  const auto server = Started({.max_connections = 1}, {{"/", [](const Request&) { return TextResponse("ok"); }}});
+  Raw first(server->port());
+  first.Say("GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nX: ");
+  EXPECT_THAT(first.HearSome(), ::testing::StartsWith("HTTP/1.1 200 ")) << "so it has both in hand";
+  Raw waiting(server->port());
+  waiting.Say("GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
+  first.Say("y\r\n\r\n");
+  EXPECT_THAT(first.HearSome(), ::testing::StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(waiting.Hear(), ::testing::StartsWith("HTTP/1.1 200 ")) << "as soon as the first one is idle";
 }
 
 TEST(HttpServer, StopsWhileConnectionsIdle) {
@@ -144,6 +159,25 @@ TEST(HttpServer, StopsWhileConnectionsIdle) {
   server.reset();
   EXPECT_LT(std::chrono::steady_clock::now() - before, 1s);
   EXPECT_EQ(idle.Hear(), "");
+}
+
+size_t OpenDescriptors() {
+  const std::filesystem::directory_iterator descriptors("/proc/self/fd");
+  return size_t(std::distance(begin(descriptors), end(descriptors)));
+}
+
+TEST(HttpServer, KeepsNoConnectionThatCameWhileItStopped) {
+  const size_t before = OpenDescriptors();
+  for (int round = 0; round < 200; ++round) {
+    auto server = Started({}, {});
+    const std::list<Raw> clients = [&] {
+      std::list<Raw> made;
+      for (int i = 0; i < 8; ++i) made.emplace_back(server->port());
+      return made;
+    }();
+    server.reset();
+  }
+  EXPECT_EQ(OpenDescriptors(), before);
 }
 
 TEST(HttpServer, FinishesARequestThatHasBegunBeforeItStops) {

@@ -8,12 +8,13 @@
 #include <sys/un.h>
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+
+#include "async/yield.h"
 
 namespace asio = boost::asio;
 
@@ -106,15 +107,17 @@ async::Task<Result<std::unique_ptr<Socket>>> Socket::Connect(async::Loop& loop, 
                                                              async::Deadline deadline) {
   const int fd = ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) co_return Fail(Code::kUnavailable, std::string("no socket: ") + std::strerror(errno));
-  auto socket = std::make_unique<Socket>(loop, fd);
+  auto connecting = std::make_unique<Socket>(loop, fd);
   int error = ::connect(fd, reinterpret_cast<const sockaddr*>(&address.storage), address.size) == 0 ? 0 : errno;
   if (error == EINPROGRESS) {
-    CAPSTAN_CO_CHECK_OK(co_await socket->Wait(Wants::kWrite, deadline));
+    CAPSTAN_CO_CHECK_OK(co_await connecting->Wait(Wants::kWrite, deadline));
     socklen_t size = sizeof error;
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
   }
   if (error != 0) co_return Fail(Code::kUnavailable, std::strerror(error));
-  co_return socket;
+  // Registered anew: Asio goes on watching a descriptor that once waited to become writable for just that, and it is
+  // writable whenever it is waited for again, so that each such wait would wake the loop twice.
+  co_return std::make_unique<Socket>(loop, connecting->descriptor_.release());
 }
 
 async::Task<Result<void>> Socket::StartTls(std::shared_ptr<const TlsContext> context, std::string server_name,
@@ -141,7 +144,10 @@ async::Task<Result<void>> Socket::Handshake(async::Deadline deadline) {
 }
 
 async::Task<Result<size_t>> Socket::Read(std::string& into, async::Deadline deadline) {
-  if (unyielded_ > kTurnBytes) co_await Yield();
+  if (unyielded_ > kTurnBytes) {
+    unyielded_ = 0;
+    co_await async::Yield(loop_);
+  }
   while (true) {
     if (shut_) co_return Fail(Code::kCancelled, "the connection is being closed");
     const Attempt attempt = TryRead(into);
@@ -205,11 +211,6 @@ async::Task<Result<void>> Socket::Wait(Wants wants, async::Deadline deadline) {
   if (late) co_return Fail(Code::kDeadline, "the deadline passed");
   if (shut_) co_return Fail(Code::kCancelled, "the connection is being closed");
   throw boost::system::system_error(error);  // our coroutine was cancelled
-}
-
-async::Task<void> Socket::Yield() {
-  unyielded_ = 0;
-  co_await asio::post(loop_.executor(), asio::use_awaitable);
 }
 
 Socket::Attempt Socket::TryHandshake() {

@@ -71,7 +71,6 @@ class Socket {
   };
 
   async::Task<Result<void>> Wait(Wants wants, async::Deadline deadline);
-  async::Task<void> Yield();
   Attempt TryRead(std::string& into);
   Attempt TryWrite(std::string_view bytes);
   async::Task<Result<void>> Handshake(async::Deadline deadline);

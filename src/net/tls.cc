@@ -192,7 +192,8 @@ SSL* TlsContext::NewClientOn(BIO* bio, const std::string& server_name) const {
   SSL_set_bio(ssl, bio, bio);
   SSL_set_connect_state(ssl);
   X509_VERIFY_PARAM* const param = SSL_get0_param(ssl);
-  X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  // Names stand in subjectAltName; a subject is whatever its holder wrote there (RFC 9525 section 2).
+  X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
   // Server Name Indication takes names only (RFC 6066 section 3).
   if (X509_VERIFY_PARAM_set1_ip_asc(param, server_name.c_str()) != 1) {
     ERR_clear_error();

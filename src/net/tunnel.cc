@@ -9,14 +9,9 @@ namespace {
 
 constexpr HttpLimits kAnswerLimits{.header_bytes = 16 << 10, .body_bytes = 0};
 
-std::string Authority(const Endpoint& server) {
-  const std::string host = server.host.find(':') == server.host.npos ? server.host : "[" + server.host + "]";
-  return host + ":" + std::to_string(server.port);
-}
-
 // Not MessageParser's business: a CONNECT has no path and its Authorization is the proxy's.
 std::string ConnectRequest(const Proxy& proxy, const Endpoint& server) {
-  const std::string authority = Authority(server);
+  const std::string authority = server.Authority();
   std::string out;
   out.reserve(256 + 2 * authority.size() + proxy.authorization.Reveal().size());
   out.append("CONNECT ").append(authority).append(" HTTP/1.1\r\nHost: ").append(authority);

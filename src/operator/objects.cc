@@ -10,61 +10,62 @@ using json::Field;
 
 const json::Schema& PodCondition::Schema() {
   static const json::Schema schema = json::Object<PodCondition>({
-      Field<&PodCondition::type>("type"),
-      Field<&PodCondition::status>("status"),
-      Field<&PodCondition::reason>("reason"),
-      Field<&PodCondition::message>("message"),
-      Field<&PodCondition::last_transition_time>("lastTransitionTime"),
+      Field<&PodCondition::type>("type").Number(1),
+      Field<&PodCondition::status>("status").Number(2),
+      Field<&PodCondition::reason>("reason").Number(5),
+      Field<&PodCondition::message>("message").Number(6),
+      Field<&PodCondition::last_transition_time>("lastTransitionTime").Number(4),
   });
   return schema;
 }
 
 const json::Schema& ContainerWaiting::Schema() {
   static const json::Schema schema = json::Object<ContainerWaiting>({
-      Field<&ContainerWaiting::reason>("reason"),
-      Field<&ContainerWaiting::message>("message"),
+      Field<&ContainerWaiting::reason>("reason").Number(1),
+      Field<&ContainerWaiting::message>("message").Number(2),
   });
   return schema;
 }
 
 const json::Schema& ContainerState::Schema() {
-  static const json::Schema schema = json::Object<ContainerState>({Field<&ContainerState::waiting>("waiting")});
+  static const json::Schema schema =
+      json::Object<ContainerState>({Field<&ContainerState::waiting>("waiting").Number(1)});
   return schema;
 }
 
 const json::Schema& ContainerStatus::Schema() {
   static const json::Schema schema = json::Object<ContainerStatus>({
-      Field<&ContainerStatus::name>("name"),
-      Field<&ContainerStatus::restart_count>("restartCount"),
-      Field<&ContainerStatus::state>("state"),
+      Field<&ContainerStatus::name>("name").Number(1),
+      Field<&ContainerStatus::restart_count>("restartCount").Number(5),
+      Field<&ContainerStatus::state>("state").Number(2),
   });
   return schema;
 }
 
 const json::Schema& Pod::Spec::Schema() {
   static const json::Schema schema = json::Object<Pod::Spec>({
-      Field<&Pod::Spec::node_name>("nodeName"),
-      Field<&Pod::Spec::hostname>("hostname"),
+      Field<&Pod::Spec::node_name>("nodeName").Number(10),
+      Field<&Pod::Spec::hostname>("hostname").Number(16),
   });
   return schema;
 }
 
 const json::Schema& Pod::Status::Schema() {
   static const json::Schema schema = json::Object<Pod::Status>({
-      Field<&Pod::Status::phase>("phase"),
-      Field<&Pod::Status::pod_ip>("podIP"),
-      Field<&Pod::Status::conditions>("conditions"),
-      Field<&Pod::Status::init_container_statuses>("initContainerStatuses"),
-      Field<&Pod::Status::container_statuses>("containerStatuses"),
+      Field<&Pod::Status::phase>("phase").Number(1),
+      Field<&Pod::Status::pod_ip>("podIP").Number(6),
+      Field<&Pod::Status::conditions>("conditions").Number(2),
+      Field<&Pod::Status::init_container_statuses>("initContainerStatuses").Number(10),
+      Field<&Pod::Status::container_statuses>("containerStatuses").Number(8),
   });
   return schema;
 }
 
 const json::Schema& Pod::Schema() {
   static const json::Schema schema = json::Object<Pod>({
-      Field<&Pod::metadata>("metadata"),
-      Field<&Pod::spec>("spec"),
-      Field<&Pod::status>("status"),
+      Field<&Pod::metadata>("metadata").Number(1),
+      Field<&Pod::spec>("spec").Number(2),
+      Field<&Pod::status>("status").Number(3),
   });
   return schema;
 }
@@ -80,7 +81,7 @@ bool Pod::Ready() const {
 }
 
 const json::Schema& CordonedNode::Schema() {
-  static const json::Schema schema = json::Object<CordonedNode>({Field<&CordonedNode::metadata>("metadata")});
+  static const json::Schema schema = json::Object<CordonedNode>({Field<&CordonedNode::metadata>("metadata").Number(1)});
   return schema;
 }
 

@@ -51,17 +51,16 @@ class ApplyEffect final : public Effect {
         subresource_(std::move(subresource)),
         body_(std::move(body)),
         owned_(std::move(owned)),
+        target_(subresource_.empty() ? ref_.ToString() : ref_.ToString() + "/" + subresource_),
         content_(Fnv64(body_)) {}
 
   std::string_view verb() const override { return subresource_.empty() ? "apply" : "apply status"; }
-  std::string target() const override {
-    return subresource_.empty() ? ref_.ToString() : ref_.ToString() + "/" + subresource_;
-  }
+  std::string target() const override { return target_; }
   uint64_t content() const override { return content_; }
 
   bool Satisfied(const Services& services) const override {
     const json::ObjectMeta* meta = plan::Seen(services, ref_);
-    return meta != nullptr && services.memo.Matches(target(), Now(services, *meta));
+    return meta != nullptr && services.memo.Matches(target_, Now(services, *meta));
   }
 
   uint64_t Seen(const Services& services) const override {
@@ -77,11 +76,11 @@ class ApplyEffect final : public Effect {
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
     CAPSTAN_CO_TRY(const std::optional<json::ObjectMeta> meta, co_await Present(services, deadline));
     if (meta && owned_ && !IsOurs(*meta, owned_->uid, owned_->adoption)) co_return NameConflict(ref_);
-    if (const auto times = services.memo.Fight(target(), content(), services.loop.Now()); times && meta) {
+    if (const auto times = services.memo.Fight(target_, content_, services.loop.Now()); times && meta) {
       co_return co_await Contested(services, *times, deadline);
     }
     // Once a process: what comes later under that name is another program's, and its own.
-    const bool first = !services.memo.Knows(target());
+    const bool first = !services.memo.Knows(target_);
     if (meta && owned_ && first && HasFormerManager(*meta, services.successor())) {
       CAPSTAN_CO_CHECK_OK(co_await TakeOver(services, meta->uid, deadline));
     }
@@ -89,9 +88,12 @@ class ApplyEffect final : public Effect {
     kube::ApplyOptions options{.subresource = subresource_, .field_manager = services.field_manager};
     CAPSTAN_CO_TRY(const std::string answer, co_await services.client.Apply(*ref_.resource, ref_.key, std::move(body),
                                                                             std::move(options), deadline));
-    Remember(services, ref_, answer);
+    if (Remember(services, ref_, answer)) {  // so that the answer is read once only
+      services.memo.Record(target_, Now(services, *plan::Seen(services, ref_)), services.loop.Now());
+      co_return Result<void>();
+    }
     CAPSTAN_CO_TRY(const AnyObject object, json::Decode<AnyObject>(answer));
-    services.memo.Record(target(), Now(services, object.metadata), services.loop.Now());
+    services.memo.Record(target_, Now(services, object.metadata), services.loop.Now());
     co_return Result<void>();
   }
 
@@ -136,7 +138,7 @@ class ApplyEffect final : public Effect {
                    co_await services.client.Patch(*ref_.resource, ref_.key, kube::PatchType::kJson, patch.text(),
                                                   std::move(options), deadline));
     Remember(services, ref_, answer);
-    log::Info("fields taken over from a former manager", {{"target", target()}});
+    log::Info("fields taken over from a former manager", {{"target", target_}});
     co_return Result<void>();
   }
 
@@ -153,6 +155,7 @@ class ApplyEffect final : public Effect {
   std::string subresource_;
   std::string body_;
   std::optional<ChildOwner> owned_;
+  std::string target_;
   uint64_t content_;
 };
 

@@ -9,7 +9,12 @@ namespace {
 using State = AnswerState;
 
 constexpr Duration kFetchLimit = 10s;
-constexpr size_t kMaxAnswers = 10'000;
+constexpr Duration kUnasked = 15min;
+
+// When an answer of this age is too old; an age without bound is never reached.
+Tick TooOldAt(Tick fetched_at, Duration max_age) {
+  return max_age > Tick::max() - fetched_at ? Tick::max() : fetched_at + max_age;
+}
 
 }  // namespace
 
@@ -19,19 +24,25 @@ Asker::Asker(Services& services, std::function<void(const std::string&)> changed
 void Asker::Ask(const std::vector<Asked>& asked) {
   const Tick now = services_.loop.Now();
   auto& entries = answers_.entries();
-  if (entries.size() > kMaxAnswers) {
-    std::erase_if(entries,
-                  [&](const auto& pair) { return !pair.second.in_flight && pair.second.refresh_at < now - 10min; });
-  }
+  if (entries.size() >= forget_at_) ForgetUnasked(now);
   for (const Asked& one : asked) {
     Answers::Entry& entry = entries[one.question->id()];
     entry.question = one.question;
+    entry.asked_at = now;
     const bool failing = entry.failures > 0;
-    const Tick due = failing ? entry.refresh_at : std::min(entry.refresh_at, entry.fetched_at + one.max_age);
+    const Tick due = failing ? entry.refresh_at : std::min(entry.refresh_at, TooOldAt(entry.fetched_at, one.max_age));
     if (entry.in_flight || (entry.state != State::kPending && now < due)) continue;
     entry.in_flight = true;
     group_.Spawn("ask " + one.question->id(), Fetch(one.question->id()));
   }
+}
+
+// Looks at all of them only when there are twice as many as were left the last time.
+void Asker::ForgetUnasked(Tick now) {
+  auto& entries = answers_.entries();
+  std::erase_if(entries,
+                [&](const auto& pair) { return !pair.second.in_flight && now - pair.second.asked_at > kUnasked; });
+  forget_at_ = 2 * entries.size() + 64;
 }
 
 void Asker::Outdate(const std::string& id) {
@@ -45,9 +56,11 @@ std::optional<Tick> Asker::NextRefresh(const std::vector<Asked>& asked) const {
   std::optional<Tick> next;
   for (const Asked& one : asked) {
     const Answers::Entry* entry = answers_.Find(one.question->id());
-    if (entry == nullptr || entry->in_flight) continue;
-    const Tick due =
-        entry->failures > 0 ? entry->refresh_at : std::min(entry->refresh_at, entry->fetched_at + one.max_age);
+    if (entry == nullptr) continue;
+    // An answer under way wakes nobody when it is the same as before.
+    const Tick due = entry->in_flight      ? TooOldAt(services_.loop.Now(), one.max_age)
+                     : entry->failures > 0 ? entry->refresh_at
+                                           : std::min(entry->refresh_at, TooOldAt(entry->fetched_at, one.max_age));
     next = next ? std::min(*next, due) : due;
   }
   return next;

@@ -1,4 +1,5 @@
-// Fetches the answers to the questions that Decides ask, outside Decide.
+// Fetches the answers to the questions that Decides ask, outside Decide. One that no Decide has asked for a quarter of
+// an hour (each key is decided every five minutes) is forgotten with its answer.
 #pragma once
 
 #include <functional>
@@ -30,6 +31,7 @@ class Asker {
   async::Task<void> Stop();
 
  private:
+  void ForgetUnasked(Tick now);
   async::Task<void> Fetch(std::string id);
   void Note(Answers::Entry& entry, Result<std::optional<Question::Fetched>> fetched);
 
@@ -37,6 +39,7 @@ class Asker {
   std::function<void(const std::string&)> changed_;
   Random random_;
   Answers answers_;
+  size_t forget_at_ = 64;
   async::TaskGroup group_;
 };
 

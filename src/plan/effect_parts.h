@@ -18,8 +18,9 @@ struct AnyObject {
 // The object as its store shows it; nullptr: it shows none, or there is no store.
 const json::ObjectMeta* Seen(const Services& services, const ObjectRef& ref);
 
-// What the API server answered to our write shows at once in the store.
-void Remember(Services& services, const ObjectRef& ref, std::string_view answer);
+// What the API server answered to our write shows at once in the store. True when it is what the store shows now; false
+// when the store knows newer, or there is none.
+bool Remember(Services& services, const ObjectRef& ref, std::string_view answer);
 
 // An object of that name is there and not ours.
 std::unexpected<Error> NameConflict(const ObjectRef& ref);

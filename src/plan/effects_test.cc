@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
+#include "async/testing/into.h"
 #include "base/hash.h"
+#include "json/codec.h"
 #include "json/value.h"
 #include "kube/testing/fake_api_server.h"
 #include "plan/derived_name.h"
@@ -22,15 +24,17 @@ class EffectsTest : public testing::Test {
   Result<void> Run(std::shared_ptr<const Effect> effect) {
     Result<void> result;
     async::TaskGroup group(loop);
-    const auto run = [&]() -> async::Task<void> { result = co_await effect->Run(services, loop.After(30s)); };
-    group.Spawn("effect", run());
+    group.Spawn("effect", async::testing::Into(result, effect->Run(services, loop.After(30s))));
     loop.RunUntil([&] { return group.size() == 0; }, 1min);
     return result;
   }
-  std::string PutConfigMap(std::string_view finalizers) {
+  void PutConfigMap(std::string_view finalizers) {
     server.Put(kube::kConfigMaps,
                R"({"metadata":{"namespace":"ns","name":"a","finalizers":)" + std::string(finalizers) + "}}");
-    return std::string(json::FindText(*server.objects().Find(kube::kConfigMaps, key), {"metadata", "uid"}));
+  }
+  json::ObjectMeta Seen() {
+    const json::Value& object = *server.objects().Find(kube::kConfigMaps, key);
+    return *json::Decode<json::ObjectMeta>(json::Serialize(*json::Find(object, {"metadata"})));
   }
   std::string Finalizers() {
     const json::Value* list = json::Find(*server.objects().Find(kube::kConfigMaps, key), {"metadata", "finalizers"});
@@ -51,41 +55,48 @@ class EffectsTest : public testing::Test {
 };
 
 TEST_F(EffectsTest, AFinalizerComesAndGoesAmongOthers) {
-  const std::string uid = PutConfigMap(R"(["theirs/1","theirs/2"])");
-  ASSERT_TRUE(Run(AddFinalizer(ref, uid, "ours")));
+  PutConfigMap(R"(["theirs/1","theirs/2"])");
+  ASSERT_TRUE(Run(AddFinalizer(ref, Seen(), "ours")));
   EXPECT_EQ(Finalizers(), R"(["theirs/1","theirs/2","ours"])");
-  ASSERT_TRUE(Run(AddFinalizer(ref, uid, "ours"))) << "repeating does no harm";
-  EXPECT_EQ(Finalizers(), R"(["theirs/1","theirs/2","ours"])");
-  ASSERT_TRUE(Run(RemoveFinalizer(ref, uid, "ours")));
-  ASSERT_TRUE(Run(RemoveFinalizer(ref, uid, "ours")));
+  ASSERT_TRUE(Run(RemoveFinalizer(ref, Seen(), "ours")));
   EXPECT_EQ(Finalizers(), R"(["theirs/1","theirs/2"])");
+}
+
+TEST_F(EffectsTest, AFinalizerOfWhatIsGoneIsGoneAndNoneCanBeAdded) {
+  PutConfigMap(R"(["ours"])");
+  const json::ObjectMeta seen = Seen();
+  server.Edit(kube::kConfigMaps, key, "",
+              [](json::Value& object) { json::MakeObject(object, {"metadata"}).erase("finalizers"); });
+  server.Remove(kube::kConfigMaps, key);
+  EXPECT_TRUE(Run(RemoveFinalizer(ref, seen, "ours")));
+  const auto added = Run(AddFinalizer(ref, seen, "more"));
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().code(), Code::kNotFound);
 }
 
 TEST_F(EffectsTest, ANamesakeKeepsItsFinalizers) {
   PutConfigMap(R"(["ours"])");
-  EXPECT_TRUE(Run(RemoveFinalizer(ref, "another-uid", "ours"))) << "the one that was meant is gone";
+  json::ObjectMeta seen = Seen();
+  seen.uid = "another-uid";
+  for (const auto& effect : {RemoveFinalizer(ref, seen, "ours"), AddFinalizer(ref, seen, "more")}) {
+    const auto done = Run(effect);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code(), Code::kConflict);
+  }
   EXPECT_EQ(Finalizers(), R"(["ours"])");
-  const auto added = Run(AddFinalizer(ref, "another-uid", "more"));
-  ASSERT_FALSE(added);
-  EXPECT_EQ(added.error().code(), Code::kConflict);
 }
 
-TEST_F(EffectsTest, AListThatMovedMeanwhileIsAConflict) {
-  const std::string uid = PutConfigMap(R"(["theirs","ours"])");
-  // Somebody is quicker: the read has been answered, the patch has not arrived.
-  server.latency = 1s;
-  std::optional<Result<void>> result;
-  async::TaskGroup group(loop);
-  const auto effect = RemoveFinalizer(ref, uid, "ours");
-  const auto run = [&]() -> async::Task<void> { result = co_await effect->Run(services, loop.After(30s)); };
-  group.Spawn("effect", run());
-  loop.Advance(2500ms);
+TEST_F(EffectsTest, AFinalizerIsNotChangedInAnObjectThatMovedSinceItWasSeen) {
+  PutConfigMap(R"(["theirs","ours"])");
+  const json::ObjectMeta seen = Seen();
   server.Edit(kube::kConfigMaps, key, "", [](json::Value& object) {
     json::MakeObject(object, {"metadata"})["finalizers"] = boost::json::array{"first", "theirs", "ours"};
   });
-  loop.RunUntil([&] { return group.size() == 0; }, 1min);
-  ASSERT_TRUE(result && !*result);
-  EXPECT_EQ(result->error().code(), Code::kConflict) << result->error().message();
+  for (const auto& effect : {RemoveFinalizer(ref, seen, "ours"), AddFinalizer(ref, seen, "more")}) {
+    const auto done = Run(effect);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code(), Code::kConflict) << done.error().message();
+  }
   EXPECT_EQ(Finalizers(), R"(["first","theirs","ours"])");
 }
 

@@ -4,9 +4,12 @@
 
 #include "async/timer.h"
 #include "async/turn.h"
+#include "async/yield.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "plan/kube_effects.h"
+#include "plan/kube_guards.h"
 
 namespace capstan::plan {
 
@@ -16,6 +19,10 @@ namespace {
 
 constexpr Duration kStopCheck = 20ms;
 constexpr Duration kSampleEvery = 5s;
+
+// So many keys are decided, and for so long, before everything else that is ready has its turn.
+constexpr int kKeysATurn = 16;
+constexpr Duration kTurn = 200us;
 
 }  // namespace
 
@@ -46,10 +53,10 @@ Engine::Engine(async::Loop& loop, kube::Client& client, Options options)
                             .may_destroy = [this] { return stores_.Trusted(); },
                             .ended = [this](const Key& key, const Action& action, const Result<void>& result,
                                             Duration took) { ActionEnded(key, action, result, took); },
-                            .room = [this](const Key& key) { WakeKey(key, kube::Priority::kFresh); },
+                            .room = [this](const Key& key) { WakeKey(StateOf(key), kube::Priority::kFresh); },
                             .tell = [this](const Key& key, Notice notice) { Tell(key, std::move(notice)); },
                             .seed = random_.Next()}),
-      queue_([this](const Key& key) { return GroupOf(key); }),
+      queue_([this](WakeIndex::KeyNumber number) { return GroupOf(number); }),
       idle_(loop),
       group_(loop),
       metrics_(options_.metrics) {}
@@ -85,27 +92,40 @@ Task<void> Engine::Stop(Duration patience) {
 
 Engine::State& Engine::StateOf(const Key& key) {
   auto& state = states_[key];
-  if (!state) {
-    state = std::make_unique<State>(State{.key = key, .number = WakeIndex::KeyNumber(numbers_.size())});
-    numbers_.push_back(key);
+  if (state) return *state;
+  if (free_numbers_.empty()) {
+    free_numbers_.push_back(WakeIndex::KeyNumber(numbered_.size()));
+    numbered_.push_back(nullptr);
   }
+  state = std::make_unique<State>(State{.key = key, .number = free_numbers_.back()});
+  free_numbers_.pop_back();
+  numbered_[state->number] = state.get();
   return *state;
 }
 
-// Keys take turns by the cluster that they are about; those about none by their namespace.
-uint64_t Engine::GroupOf(const Key& key) const {
-  const auto state = states_.find(key);
-  return Fnv64(state != states_.end() && !state->second->cluster.empty() ? state->second->cluster : key.ns);
+// REQUIRES: it is not queued. Its number may be given to another key.
+void Engine::Forget(const State& state) {
+  queue_.Forget(state.number);
+  index_.Forget(state.number);
+  numbered_[state.number] = nullptr;
+  free_numbers_.push_back(state.number);
+  states_.erase(states_.find(state.key));
 }
 
-void Engine::WakeKey(const Key& key, kube::Priority priority) {
-  metrics_.Wanted(key.kind);
-  queue_.Add(key, priority, loop_.Now());
+// Keys take turns by the cluster that they are about; those about none by their namespace.
+uint64_t Engine::GroupOf(WakeIndex::KeyNumber number) const {
+  const State& state = *numbered_[number];
+  return Fnv64(state.cluster.empty() ? state.key.ns : state.cluster);
+}
+
+void Engine::WakeKey(const State& state, kube::Priority priority) {
+  metrics_.Wanted(state.key.kind);
+  queue_.Add(state.number, priority, loop_.Now());
   idle_.Cancel();
 }
 
 void Engine::Wake(Token token) {
-  for (const WakeIndex::KeyNumber number : index_.Find(token)) WakeKey(numbers_[number], kube::Priority::kFresh);
+  for (const WakeIndex::KeyNumber number : index_.Find(token)) WakeKey(*numbered_[number], kube::Priority::kFresh);
 }
 
 void Engine::OnChange(const kube::AnyStore& store, const kube::Change& change) {
@@ -116,7 +136,7 @@ void Engine::OnChange(const kube::AnyStore& store, const kube::Change& change) {
     if (reconciler.resource->plural != store.name()) continue;
     watches_.Follow(object.ns);
     const auto priority = watches_.Synced() ? kube::Priority::kFresh : kube::Priority::kRoutine;
-    WakeKey({reconciler.kind, object.ns, object.name}, priority);
+    WakeKey(StateOf({reconciler.kind, object.ns, object.name}), priority);
   }
 }
 
@@ -125,7 +145,7 @@ void Engine::OnListed(const kube::AnyStore&) { idle_.Cancel(); }
 void Engine::OnSuspect(const kube::AnyStore& store) {
   log::Warn("the API server's history was rewritten: everything is listed anew, nothing is destroyed until then",
             {{"resource", store.name()}});
-  for (const Stores::Entry& entry : stores_.all()) entry.store->AskRelist();
+  for (const Stores::Entry& entry : stores_.all()) entry.store->Doubt();
 }
 
 void Engine::SlurmChanged(const std::string& cluster, const std::vector<std::string>& nodes) {
@@ -136,31 +156,40 @@ void Engine::SlurmChanged(const std::string& cluster, const std::vector<std::str
 void Engine::ActionEnded(const Key& key, const Action& action, const Result<void>& result, Duration took) {
   if (const std::string question = action.effect->outdates(); !question.empty()) asker_.Outdate(question);
   metrics_.Ended(key.kind, took, !result);
-  WakeKey(key, kube::Priority::kUrgent);
+  WakeKey(StateOf(key), kube::Priority::kUrgent);
 }
 
 // --- Deciding --------------------------------------------------------------------------------------------------------
 
 Task<void> Engine::DecideLoop() {
   while (true) {
-    if (!watches_.Synced() || stopping_ || !options_.may_write()) {
-      co_await idle_.WaitUntil(Tick::max());
-      continue;
-    }
-    const auto key = queue_.Take(loop_.Now());
-    if (!key) {
-      co_await idle_.WaitUntil(queue_.Next().value_or(Tick::max()));
-      continue;
-    }
     const Tick began = loop_.Now();
-    const Duration waited = queue_.waited();
-    async::NameTurn("decide " + ToString(*key));
-    DecideOne(*key);
-    const Tick now = loop_.Now();
-    queue_.Done(*key, now, std::max(Duration(20ms), 10 * Duration(now - began)));
-    metrics_.Decided(key->kind, waited, now - began, !executor_.ledger(*key).Failures().empty());
-    co_await async::Sleep(loop_, Duration(0));  // others' turn
+    bool more = true;
+    for (int i = 0; more && i < kKeysATurn && loop_.Now() - began < kTurn; ++i) more = DecideNext();
+    if (more)
+      co_await async::Yield(loop_);
+    else
+      co_await idle_.WaitUntil(MayDecide() ? queue_.Next().value_or(Tick::max()) : Tick::max());
   }
+}
+
+bool Engine::MayDecide() const { return watches_.Synced() && !stopping_ && options_.may_write(); }
+
+// False when there is nothing to decide, or it is not the time for it.
+bool Engine::DecideNext() {
+  if (!MayDecide()) return false;
+  const Tick began = loop_.Now();
+  const auto number = queue_.Take(began);
+  if (!number) return false;
+  const Duration waited = queue_.waited();
+  State& state = *numbered_[*number];
+  async::NameTurn("decide " + ToString(state.key));
+  const bool over = DecideOne(state);
+  const Tick now = loop_.Now();
+  queue_.Done(*number, now, std::max(Duration(20ms), 10 * Duration(now - began)));
+  metrics_.Decided(state.key.kind, waited, now - began, !executor_.ledger(state.key).Failures().empty());
+  if (over && !queue_.Wanted(*number)) Forget(state);
+  return true;
 }
 
 const Reconciler& Engine::ReconcilerOf(const Key& key) const {
@@ -183,9 +212,10 @@ World::Parts Engine::PartsFor(const State& state) const {
           .settings = options_.settings};
 }
 
-void Engine::DecideOne(const Key& key) {
+// True: nothing is left to keep of the key.
+bool Engine::DecideOne(State& state) {
   ++decides_;
-  State& state = StateOf(key);
+  const Key& key = state.key;
   const Reconciler& reconciler = ReconcilerOf(key);
   const World world(PartsFor(state));
   Plan plan = reconciler.decide(world, {key.ns, key.name});
@@ -217,10 +247,14 @@ void Engine::DecideOne(const Key& key) {
   if (plan.look_again != Duration::max()) sooner(now + plan.look_again);
   if (object == nullptr) {
     executor_.Forget(key);
-    if (!again) return;
+    // Nothing but its own object can give it something to do, and that one wakes it however little is known of it.
+    const bool over = !again && world.reads().tokens().size() <= 1 && world.facts().empty() && !state.slurm_cluster &&
+                      executor_.TargetsInFlight(key).empty();
+    if (!again) return over;
   }
   sooner(now + random_.Jittered(options_.look_every, 0.1));
-  queue_.WakeAt(key, *again);
+  queue_.WakeAt(state.number, *again);
+  return false;
 }
 
 // Whoever changes or removes a child wakes the key, though its Decide may not have looked at that child.
@@ -252,6 +286,9 @@ std::vector<Action> Engine::Resolve(const Reconciler& reconciler, const json::Ob
 void Engine::AddPrunes(const Reconciler& reconciler, const json::ObjectMeta& object, const Plan& plan,
                        std::vector<Action>& actions) const {
   if (object.deleting() || !plan.children_complete) return;
+  // The children may be shown as they are, and their owner as it was.
+  const auto same_owner =
+      SameGeneration({reconciler.resource, {object.namespace_, object.name}}, object.uid, object.generation);
   for (const kube::Resource* resource : reconciler.prunes) {
     const kube::AnyStore* store = stores_.Find(*resource);
     store->ForEachOwnedBy(object.uid, [&](const json::ObjectMeta& child) {
@@ -260,6 +297,7 @@ void Engine::AddPrunes(const Reconciler& reconciler, const json::ObjectMeta& obj
           std::ranges::any_of(plan.children, [&](const Child& c) { return *c.resource == *resource && c.key == key; });
       if (wanted || child.deleting()) return;
       actions.push_back(DeleteUnchanged({resource, key}, child.uid, child.resource_version, "no longer wanted"));
+      actions.back().guards = {same_owner};
     });
   }
 }
@@ -282,9 +320,28 @@ void Engine::Sample() {
         "an action does not end",
         {{"key", ToString(one.key)}, {"verb", one.verb}, {"target", one.target}, {"for", FormatDuration(one.age)}});
   }
+  SayWhatIsNotListed();
+  LeaveNamespaces(running);
   std::map<std::string, size_t> ready;
-  queue_.ForEachReady([&](const Key& key) { ++ready[key.kind]; });
+  queue_.ForEachReady([&](WakeIndex::KeyNumber number) { ++ready[numbered_[number]->key.kind]; });
   metrics_.Sample(ready, running);
+}
+
+void Engine::SayWhatIsNotListed() {
+  const Duration before = unsynced_for_;
+  unsynced_for_ = watches_.Synced() ? Duration(0) : before + kSampleEvery;
+  if (unsynced_for_ / 1min == before / 1min || unsynced_for_ < before) return;
+  log::Warn("nothing is decided before everything watched has been listed",
+            {{"not_listed", Join(watches_.Unlisted(), "; ")}, {"for", FormatDuration(unsynced_for_)}});
+}
+
+void Engine::LeaveNamespaces(const std::vector<Executor::Running>& running) {
+  watches_.LeaveUnused([&](const std::string& ns) {
+    const bool acts = std::ranges::any_of(running, [&](const Executor::Running& one) { return one.key.ns == ns; });
+    return acts || std::ranges::any_of(reconcilers_, [&](const Reconciler& reconciler) {
+             return stores_.Find(*reconciler.resource)->HasIn(ns);
+           });
+  });
 }
 
 void Engine::FollowSlurm(State& state, const Plan& plan) {
@@ -297,7 +354,7 @@ void Engine::FollowSlurm(State& state, const Plan& plan) {
   if (!plan.slurm_expects.empty()) clusters_.ExpectChange(plan.slurm_cluster, plan.slurm_expects);
 }
 
-// Also of an object that what is told of has ended: its last Event is not the one to be lost.
+// Of an object that has just gone, too: its last Event is not the one to be lost.
 void Engine::Tell(const Key& key, Notice notice) const {
   const auto state = states_.find(key);
   if (options_.tell && state != states_.end() && !state->second->uid.empty()) {

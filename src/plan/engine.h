@@ -16,12 +16,13 @@
 // Clusters are served in turn: those of one with a thousand keys do not hold up another's single one.
 //
 // An action that does not end in time although it has a deadline is a bug somewhere; a watchdog names it in the log every
-// minute.
+// minute. So it does with what has not been listed, while nothing is decided for that.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "async/event.h"
@@ -50,7 +51,8 @@ struct Reconciler {
   const kube::Resource* resource;  // each object of it is a key
   Decide decide;
   // Kinds whose objects, controlled by the key's object and not among the Plan's children, are removed. They are
-  // deleted only as they were last seen (DeleteUnchanged).
+  // deleted only as they were last seen (DeleteUnchanged), and only while the key's object asks for what was seen
+  // (SameGeneration), for which the program needs the right to get it. REQUIRES: there is a store of each.
   std::vector<const kube::Resource*> prunes;
 };
 
@@ -97,6 +99,8 @@ class Engine final : private kube::StoreListener {
   // Nothing is in flight and no key is ready to be decided; for tests and the simulator.
   bool Idle() const { return executor_.in_flight() == 0 && queue_.ready() == 0 && queue_.in_flight() == 0; }
 
+  // How many keys it keeps anything of: those whose object is there, or that have something left to do or to wait for.
+  size_t keys() const { return states_.size(); }
   uint64_t decides() const { return decides_; }
   uint64_t actions() const { return executor_.started(); }
 
@@ -109,16 +113,21 @@ class Engine final : private kube::StoreListener {
   void OnSuspect(const kube::AnyStore& store) override;
 
   State& StateOf(const Key& key);
+  void Forget(const State& state);
   void Wake(Token token);
-  void WakeKey(const Key& key, kube::Priority priority);
+  void WakeKey(const State& state, kube::Priority priority);
   void SlurmChanged(const std::string& cluster, const std::vector<std::string>& nodes);
   void ActionEnded(const Key& key, const Action& action, const Result<void>& result, Duration took);
 
-  uint64_t GroupOf(const Key& key) const;
+  uint64_t GroupOf(WakeIndex::KeyNumber number) const;
   async::Task<void> Watchdog();
   void Sample();
+  void SayWhatIsNotListed();
+  void LeaveNamespaces(const std::vector<Executor::Running>& running);
   async::Task<void> DecideLoop();
-  void DecideOne(const Key& key);
+  bool MayDecide() const;
+  bool DecideNext();
+  bool DecideOne(State& state);
   World::Parts PartsFor(const State& state) const;
   std::vector<Action> Resolve(const Reconciler& reconciler, const json::ObjectMeta* object, Plan& plan) const;
   void NoteChildren(const World& world, const Reconciler& reconciler, const json::ObjectMeta* object,
@@ -141,14 +150,16 @@ class Engine final : private kube::StoreListener {
   Asker asker_;
   Executor executor_;
   std::vector<Reconciler> reconcilers_;
-  std::map<Key, std::unique_ptr<State>> states_;
-  std::vector<Key> numbers_;  // WakeIndex::KeyNumber -> key
+  std::unordered_map<Key, std::unique_ptr<State>> states_;
+  std::vector<State*> numbered_;  // by WakeIndex::KeyNumber; nullptr: free
+  std::vector<WakeIndex::KeyNumber> free_numbers_;
   WakeIndex index_;
-  kube::Queue<Key> queue_;
+  kube::Queue<WakeIndex::KeyNumber> queue_;
   async::Timer idle_;
   async::TaskGroup group_;
   EngineMetrics metrics_;
   uint64_t decides_ = 0;
+  Duration unsynced_for_{0};
   bool stopping_ = false;
 };
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <tuple>
 
 #include "async/with_deadline.h"
 #include "base/log.h"
+#include "kube/errors.h"
 
 namespace capstan::plan {
 
@@ -62,7 +64,8 @@ std::vector<Executor::Running> Executor::running() const {
     for (const auto& [target, started] : record.targets)
       running.push_back({key, started.verb, target, services_.loop.Now() - started.at});
   }
-  std::ranges::sort(running, std::greater(), &Running::age);
+  std::ranges::sort(running,
+                    [](const Running& a, const Running& b) { return std::tie(b.age, a.key) < std::tie(a.age, b.key); });
   return running;
 }
 
@@ -75,34 +78,43 @@ std::optional<Tick> Executor::Submit(const Key& key, std::vector<Action> actions
   Record& record = records_[key];
   const Tick now = services_.loop.Now();
   for (auto& [name, lane] : lanes_) lane.waiting.Leave(key);
-  std::set<ActionId> left;
-  std::vector<ActionId> wanted;
-  for (const Action& action : actions) {
-    wanted.push_back(action.id());
-    if (action.effect->Satisfied(services_))
-      record.ledger.Clear(action.id());
-    else if (!record.ledger.Done(action.id(), now))
-      left.insert(action.id());
-  }
-  if (status) {
-    wanted.push_back(status->id());
-    record.status_target = status->effect->target();
-  }
-  std::ranges::sort(wanted);
-  record.ledger.KeepOnly(wanted);
-
-  bool distrusted = false;
+  const size_t failures = Failures(key).size();
+  std::vector<Wanted> wanted;
+  std::vector<ActionId> ids;
   for (Action& action : actions) {
-    if (!left.contains(action.id())) continue;
-    const bool waits = std::ranges::any_of(action.after, [&](ActionId id) { return left.contains(id); });
+    Wanted& one = wanted.emplace_back(Identified(std::move(action)));
+    ids.push_back(one.id);
+    const bool satisfied = one.action.effect->Satisfied(services_);
+    if (satisfied) record.ledger.Clear(one.id);
+    one.left = !satisfied && !record.ledger.Done(one.id, now);
+  }
+  std::optional<Wanted> wanted_status;
+  if (status) {
+    wanted_status = Identified(*std::move(status));
+    ids.push_back(wanted_status->id);
+    record.status_target = wanted_status->target;
+  }
+  std::ranges::sort(ids);
+  record.ledger.KeepOnly(ids);
+
+  std::set<ActionId> left;
+  for (const Wanted& one : wanted) {
+    if (one.left) left.insert(one.id);
+  }
+  bool distrusted = false;
+  for (Wanted& one : wanted) {
+    if (!one.left) continue;
+    const bool waits = std::ranges::any_of(one.action.after, [&](ActionId id) { return left.contains(id); });
     if (waits) continue;
-    distrusted |= action.effect->destructive() && !options_.may_destroy();
-    if (MayStart(key, record, action)) Start(key, record, std::move(action));
+    distrusted |= one.action.effect->destructive() && !options_.may_destroy();
+    StartIfPossible(key, record, std::move(one));
   }
   std::optional<Tick> again = record.ledger.NextRetry(now);
+  // What went wrong and is over without having been done again still stands in the status.
+  if (Failures(key).size() < failures) again = now;
   if (distrusted) again = std::min(again.value_or(Tick::max()), now + kTrustCheck);
-  if (status && !status->effect->Satisfied(services_)) {
-    const auto patience = SubmitStatus(key, record, *std::move(status));
+  if (wanted_status && !wanted_status->action.effect->Satisfied(services_)) {
+    const auto patience = SubmitStatus(key, record, *std::move(wanted_status));
     if (patience) again = again ? std::min(*again, *patience) : *patience;
   } else {
     record.status_wanted.reset();
@@ -110,23 +122,35 @@ std::optional<Tick> Executor::Submit(const Key& key, std::vector<Action> actions
   return again;
 }
 
+Executor::Wanted Executor::Identified(Action action) const {
+  const ActionId id = action.id();
+  std::string target = action.effect->target();
+  return {.action = std::move(action), .id = id, .target = std::move(target)};
+}
+
 // Starts the status write, or says until when it waits for other actions that are on their way.
-std::optional<Tick> Executor::SubmitStatus(const Key& key, Record& record, Action status) {
+std::optional<Tick> Executor::SubmitStatus(const Key& key, Record& record, Wanted status) {
   const Tick now = services_.loop.Now();
   if (!record.status_wanted) record.status_wanted = now;
   const Tick patience = *record.status_wanted + options_.status_patience;
   if (record.ledger.in_flight() > 0 && now < patience) return patience;
-  if (MayStart(key, record, status)) Start(key, record, std::move(status));
+  StartIfPossible(key, record, std::move(status));
   return std::nullopt;
 }
 
-bool Executor::MayStart(const Key& key, const Record& record, const Action& action) {
-  if (!record.ledger.MayStart(action.id(), services_.loop.Now(), action.effect->Seen(services_))) return false;
-  if (record.targets.contains(action.effect->target())) return false;
+void Executor::StartIfPossible(const Key& key, Record& record, Wanted wanted) {
+  const uint64_t seen = wanted.action.effect->Seen(services_);
+  if (MayStart(key, record, wanted, seen)) Start(key, record, std::move(wanted), seen);
+}
+
+bool Executor::MayStart(const Key& key, const Record& record, const Wanted& wanted, uint64_t seen) {
+  if (!record.ledger.MayStart(wanted.id, services_.loop.Now(), seen)) return false;
+  if (record.targets.contains(wanted.target)) return false;
   if (record.ledger.in_flight() >= options_.wave_limit) return false;
-  if (action.effect->destructive() && !options_.may_destroy()) return false;
+  const Effect& effect = *wanted.action.effect;
+  if (effect.destructive() && !options_.may_destroy()) return false;
   if (!options_.may_write()) return false;
-  LaneState& lane = lanes_[action.effect->lane()];
+  LaneState& lane = lanes_[effect.lane()];
   const bool room = HasRoom(key, lane);
   if (!room) lane.waiting.Join(key);
   return room;
@@ -149,16 +173,16 @@ void Executor::LeaveLane(const Key& key, const Lane& name) {
   options_.room(lane.waiting.TakeTurn());
 }
 
-void Executor::Start(const Key& key, Record& record, Action action) {
-  const std::string verb(action.effect->verb());
-  record.ledger.Started(action.id(), verb, action.effect->target(), action.effect->Seen(services_));
-  record.targets[action.effect->target()] = {verb, services_.loop.Now()};
-  LaneState& lane = lanes_[action.effect->lane()];
+void Executor::Start(const Key& key, Record& record, Wanted wanted, uint64_t seen) {
+  const std::string verb(wanted.action.effect->verb());
+  LaneState& lane = lanes_[wanted.action.effect->lane()];
   ++lane.in_flight;
   ++lane.by_key[key];
   ++started_;
-  std::string name = ToString(key) + ": " + std::string(action.effect->verb()) + " " + action.effect->target();
-  group_.Spawn(std::move(name), Run(key, std::move(action)));
+  std::string name = ToString(key) + ": " + verb + " " + wanted.target;
+  record.targets[wanted.target] = {verb, services_.loop.Now()};
+  record.ledger.Started(wanted.id, verb, std::move(wanted.target), seen);
+  group_.Spawn(std::move(name), Run(key, std::move(wanted.action)));
 }
 
 Task<void> Executor::Run(Key key, Action action) {
@@ -189,7 +213,8 @@ Task<Result<void>> Executor::Perform(const Action& action, Deadline deadline) {
 
 void Executor::Ended(const Key& key, const Action& action, const Result<void>& result, Duration took) {
   Record& record = records_[key];
-  record.targets.erase(action.effect->target());
+  const std::string target = action.effect->target();
+  record.targets.erase(target);
   if (result)
     record.ledger.Succeeded(action.id(), services_.loop.Now());
   else
@@ -199,15 +224,17 @@ void Executor::Ended(const Key& key, const Action& action, const Result<void>& r
   if (result) {
     log::Info("done", {{"key", ToString(key)},
                        {"verb", action.effect->verb()},
-                       {"target", action.effect->target()},
+                       {"target", target},
                        {"reason", action.reason},
                        {"took_ms", millis}});
   } else {
+    const kube::FailedCall* call = kube::FailedCallOf(result.error());
     log::Warn("not done", {{"key", ToString(key)},
                            {"verb", action.effect->verb()},
-                           {"target", action.effect->target()},
+                           {"target", target},
                            {"reason", action.reason},
                            {"error", result.error().message()},
+                           {"request", call != nullptr ? call->request_id : ""},
                            {"took_ms", millis}});
   }
   Tell(key, action, result);
@@ -216,10 +243,11 @@ void Executor::Ended(const Key& key, const Action& action, const Result<void>& r
 }
 
 void Executor::Tell(const Key& key, const Action& action, const Result<void>& result) {
-  std::string what = std::string(action.effect->verb()) + " " + action.effect->target() + ": " + action.reason;
+  const auto what = [&action] {
+    return std::string(action.effect->verb()) + " " + action.effect->target() + ": " + action.reason;
+  };
   if (result) {
-    if (action.event)
-      options_.tell(key, {action.event->warning, action.event->reason, action.event->action, std::move(what)});
+    if (action.event) options_.tell(key, {action.event->warning, action.event->reason, action.event->action, what()});
     return;
   }
   const Error& error = result.error();
@@ -229,7 +257,7 @@ void Executor::Tell(const Key& key, const Action& action, const Result<void>& re
   options_.tell(key, {.warning = true,
                       .reason = action.event ? action.event->reason + "Failed" : std::string(ReasonOf(error)),
                       .action = action.event ? action.event->action : CamelCase(action.effect->verb()),
-                      .note = what + ": " + error.message()});
+                      .note = what() + ": " + error.message()});
 }
 
 Task<void> Executor::Stop() {

@@ -15,6 +15,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "async/task_group.h"
@@ -98,17 +99,26 @@ class Executor {
     std::optional<Tick> status_wanted;       // since when a status write has been wanted
     std::string status_target;               // of the last status write that was wanted
   };
+  // An action that is wanted, and what tells it from others.
+  struct Wanted {
+    Action action;
+    ActionId id;
+    std::string target;
+    bool left = true;  // to be done
+  };
   struct LaneState {
     size_t in_flight = 0;
-    std::map<Key, size_t> by_key;
+    std::unordered_map<Key, size_t> by_key;
     WaitingLine waiting;  // wanted more than there was room for
   };
 
-  bool MayStart(const Key& key, const Record& record, const Action& action);
+  Wanted Identified(Action action) const;
+  bool MayStart(const Key& key, const Record& record, const Wanted& wanted, uint64_t seen);
   bool HasRoom(const Key& key, LaneState& lane) const;
   void LeaveLane(const Key& key, const Lane& name);
-  void Start(const Key& key, Record& record, Action action);
-  std::optional<Tick> SubmitStatus(const Key& key, Record& record, Action status);
+  void StartIfPossible(const Key& key, Record& record, Wanted wanted);
+  void Start(const Key& key, Record& record, Wanted wanted, uint64_t seen);
+  std::optional<Tick> SubmitStatus(const Key& key, Record& record, Wanted status);
   async::Task<void> Run(Key key, Action action);
   async::Task<Result<void>> Perform(const Action& action, async::Deadline deadline);
   void Ended(const Key& key, const Action& action, const Result<void>& result, Duration took);
@@ -117,7 +127,7 @@ class Executor {
   Services& services_;
   Options options_;
   Random random_;
-  std::map<Key, Record> records_;
+  std::unordered_map<Key, Record> records_;
   std::map<Lane, LaneState> lanes_;
   async::TaskGroup group_;
   uint64_t started_ = 0;

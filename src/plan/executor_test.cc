@@ -193,6 +193,23 @@ TEST_F(ExecutorTest, AStatusIsNotToldOfItsOwnFailure) {
   EXPECT_EQ(executor.ledger(kKey).Failures().size(), 2u) << "it backs off all the same";
 }
 
+// The status went on telling of a failure that was over, until the next regular look.
+TEST_F(ExecutorTest, WhatHealedByItselfIsLookedAtAgainAtOnce) {
+  script.results["a"] = Fail(Code::kConflict, "changed");
+  Submit({Do("a")});
+  loop.Run();
+  script.satisfied.insert("a");
+  Submit({Do("a")});
+  EXPECT_EQ(again, loop.Now());
+  Submit({Do("a")});
+  EXPECT_EQ(again, std::nullopt);
+  script.results["b"] = Fail(Code::kConflict, "changed");
+  Submit({Do("b")});
+  loop.Run();
+  Submit({});
+  EXPECT_EQ(again, loop.Now()) << "nor what nobody wants any more";
+}
+
 TEST_F(ExecutorTest, SaysWhatRunsAndForHowLong) {
   script.takes["slow"] = script.takes["slower"] = 1h;
   Submit({Do("slower")});

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <compare>
+#include <functional>
 #include <string>
+
+#include "base/hash.h"
 
 namespace capstan::plan {
 
@@ -16,3 +19,11 @@ struct Key {
 inline std::string ToString(const Key& key) { return key.kind + "/" + key.ns + "/" + key.name; }
 
 }  // namespace capstan::plan
+
+template <>
+struct std::hash<capstan::plan::Key> {
+  size_t operator()(const capstan::plan::Key& key) const {
+    using capstan::Fnv64;
+    return Fnv64(key.name, Fnv64(key.ns, Fnv64(key.kind)));
+  }
+};

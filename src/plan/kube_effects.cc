@@ -175,9 +175,9 @@ const json::ObjectMeta* Seen(const Services& services, const ObjectRef& ref) {
   return store == nullptr ? nullptr : store->MetaOf(ref.key);
 }
 
-void Remember(Services& services, const ObjectRef& ref, std::string_view answer) {
+bool Remember(Services& services, const ObjectRef& ref, std::string_view answer) {
   kube::AnyStore* store = services.stores.Find(*ref.resource);
-  if (store != nullptr) (void)store->Answered(answer, services.loop.Now());
+  return store != nullptr && store->Answered(answer, services.loop.Now()).value_or(false);
 }
 
 std::unexpected<Error> NameConflict(const ObjectRef& ref) {

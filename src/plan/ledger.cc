@@ -13,8 +13,7 @@ constexpr Duration kSettle = 5s;  // longer than Slurm takes to show what was do
 // The server has understood, and will not.
 bool IsRefusal(const Error& error) { return error.code() == Code::kInvalid || error.code() == Code::kForbidden; }
 
-Duration WaitAfter(const Error& error, int tries, Random& random) {
-  if (error.retry_after()) return *error.retry_after();
+Duration OwnWait(const Error& error, int tries, Random& random) {
   if (IsRefusal(error)) return random.Jittered(kRefused, 0.1);
   switch (error.code()) {
     case Code::kConflict:
@@ -22,6 +21,11 @@ Duration WaitAfter(const Error& error, int tries, Random& random) {
     default:
       return random.Jittered(async::Backoff::Plain({.first = 200ms, .cap = 30s}, tries), 0.25);
   }
+}
+
+// What the server asks for counts where it is longer. (It may ask for no wait at all, for ever.)
+Duration WaitAfter(const Error& error, int tries, Random& random) {
+  return std::max(OwnWait(error, tries, random), error.retry_after().value_or(Duration(0)));
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ class Ledger {
 
   // Records the failure and sets when to try again: kInvalid and kForbidden after five minutes (or when the target
   // changes, or the content, which makes it another action), a conflict almost at once, everything else with exponential
-  // back-off; and when the error says when, then.
+  // back-off; not before the time that the error names.
   void Failed(ActionId id, const Error& error, Tick now, Random& random);
 
   // Forgets finished entries that are not in `wanted` (sorted): what nobody wants any more need not be told.

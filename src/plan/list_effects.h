@@ -1,25 +1,28 @@
 // Effects on lists that have several writers: the smallest patch that says only what is ours.
 //
 // A list that is sent whole undoes whatever another writer has put into it meanwhile. Finalizers are therefore changed
-// with the version they were read at as a precondition (a fresh read; kConflict when somebody was quicker, and the key
-// decides again). A pod's conditions are merged by their type on the server, so that no version is needed and the
-// kubelet's own writes, many a second, are no conflict. All carry the object's uid: a namesake is never touched.
+// only if nobody has changed the object since it was seen: kConflict says that somebody was quicker, and the key decides
+// again. A pod's conditions are merged by their type on the server, so that no version is needed and the kubelet's own
+// writes, many a second, are no conflict. All carry the object's uid: a namesake is never touched.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "json/object_meta.h"
 #include "plan/kube_effects.h"
 
 namespace capstan::plan {
 
-// The finalizer is in the list afterwards, at its end when it is added. An object that is being deleted takes no new
-// ones: kInvalid then, from the server.
-std::shared_ptr<const Effect> AddFinalizer(ObjectRef ref, std::string uid, std::string finalizer);
+// Puts the finalizer at the end of the list of the object `seen`. An object that is being deleted takes no new ones:
+// kInvalid then, from the server.
+std::shared_ptr<const Effect> AddFinalizer(ObjectRef ref, const json::ObjectMeta& seen, std::string_view finalizer);
 
-// The finalizer is gone, or the object is.
-std::shared_ptr<const Effect> RemoveFinalizer(ObjectRef ref, std::string uid, std::string finalizer);
+// Takes the finalizer out of it. What it has kept from going may go then, so this is destructive. An object that is gone
+// counts as done.
+std::shared_ptr<const Effect> RemoveFinalizer(ObjectRef ref, const json::ObjectMeta& seen, std::string_view finalizer);
 
 // Sets `conditions` (JSON objects, each with its type) in a pod's status; those of other types stay.
 std::shared_ptr<const Effect> SetPodConditions(kube::Key pod, std::string uid, std::vector<std::string> conditions);

@@ -6,9 +6,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/time.h"
@@ -44,7 +44,7 @@ class AppliedMemo {
     Applied applied;
     std::vector<Tick> times;  // of the applies with this content, the latest last; at most kFightTimes
   };
-  std::map<std::string, Entry> entries_;
+  std::unordered_map<std::string, Entry> entries_;
 };
 
 }  // namespace capstan::plan

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
+#include "async/testing/into.h"
 #include "kube/testing/fake_api_server.h"
 #include "plan/kube_effects.h"
 #include "plan/managed_fields.h"
@@ -115,8 +116,7 @@ class TakeOverTest : public testing::Test {
     const auto effect = plan::Apply({&kube::kConfigMaps, key}, body, {"me", std::move(adoption)});
     Result<void> result;
     async::TaskGroup group(loop);
-    const auto run = [&]() -> async::Task<void> { result = co_await effect->Run(services, loop.After(30s)); };
-    group.Spawn("apply", run());
+    group.Spawn("apply", async::testing::Into(result, effect->Run(services, loop.After(30s))));
     loop.RunUntil([&] { return group.size() == 0; }, 1min);
     return result;
   }

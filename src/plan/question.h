@@ -19,7 +19,7 @@
 
 namespace capstan::plan {
 
-class Services;  // executor.h: what effects and questions may use
+class Services;  // services.h: what effects and questions may use
 
 class Question {
  public:
@@ -63,6 +63,7 @@ class Answers {
     int failures = 0;
     Tick fetched_at{};
     Tick refresh_at{};  // when the answer is to be fetched again
+    Tick asked_at{};    // by a Decide, for the last time
     bool in_flight = false;
     bool outdated = false;  // something has changed since the fetch in flight began
   };

@@ -83,6 +83,22 @@ TEST(Ledger, ObeysTheServersRetryAfter) {
   EXPECT_EQ(ledger.NextRetry(kStart), kStart + 17s);
 }
 
+// "Retry-After: 0" came again and again, and so did the action, as fast as the answers.
+TEST(Ledger, AServerThatAsksForNoWaitIsStillWaitedFor) {
+  Random random(3);
+  Ledger ledger;
+  Error error(Code::kUnavailable, "in maintenance");
+  error.SetRetryAfter(0s);
+  Tick now = kStart;
+  for (int tries = 0; tries < 10; ++tries) {
+    ledger.Started(kAction, "apply", "Service a/b");
+    ledger.Failed(kAction, error, now, random);
+    ASSERT_TRUE(ledger.NextRetry(now)) << tries;
+    now = *ledger.NextRetry(now);
+  }
+  EXPECT_GT(now - kStart, 1min);
+}
+
 TEST(Ledger, FailuresAreToldUntilTheActionSucceedsOrIsNoLongerWanted) {
   Random random(3);
   Ledger ledger = Refused(Code::kUnavailable, random);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
+#include "async/testing/into.h"
 #include "base/hash.h"
 #include "kube/testing/fake_api_server.h"
 #include "plan/services.h"
@@ -51,8 +52,7 @@ class SlurmGuards : public testing::Test {
   std::optional<Proof> Prove(const std::shared_ptr<const Guard>& guard, const std::function<void()>& meanwhile = {}) {
     std::optional<Proof> proof;
     async::TaskGroup group(loop);
-    const auto run = [&]() -> async::Task<void> { proof = co_await guard->Prove(services, loop.After(30s)); };
-    group.Spawn("guard", run());
+    group.Spawn("guard", async::testing::Into(proof, guard->Prove(services, loop.After(30s))));
     if (meanwhile) meanwhile();
     loop.RunUntil([&] { return group.size() == 0; }, 1min);
     return proof;

@@ -1,8 +1,10 @@
-// Keys that wait for room in a lane, in turn. Each operation costs the logarithm of their number: there may be thousands.
+// Keys that wait for room in a lane, in turn. No operation costs more than the logarithm of their number: there may be
+// thousands.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <unordered_map>
 
 #include "plan/key.h"
 
@@ -36,7 +38,7 @@ class WaitingLine {
 
  private:
   std::map<uint64_t, Key> line_;  // by place, which only grow
-  std::map<Key, uint64_t> places_;
+  std::unordered_map<Key, uint64_t> places_;
   uint64_t next_ = 0;
 };
 

@@ -1,13 +1,20 @@
 #include "plan/watches.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/log.h"
+#include "kube/feed.h"
 
 namespace capstan::plan {
+namespace {
+
+constexpr Duration kLinger = 10min;
+
+}  // namespace
 
 Watches::Watches(async::Loop& loop, kube::Client& client, Stores& stores, uint64_t seed)
-    : loop_(loop), client_(client), stores_(stores), random_(seed), group_(loop) {}
+    : loop_(loop), client_(client), stores_(stores), random_(seed), everywhere_(loop), group_(loop) {}
 
 Watches::~Watches() = default;
 
@@ -21,27 +28,60 @@ void Watches::Start(const std::vector<std::string>& namespaces) {
   for (const Stores::Entry& entry : stores_.all()) {
     if (!entry.everywhere) continue;
     if (namespaces.empty() || !entry.resource.namespaced) {
-      Watch(entry, "");
+      Watch(everywhere_, entry, "");
       continue;
     }
-    for (const std::string& ns : namespaces) Watch(entry, ns);
+    for (const std::string& ns : std::set(namespaces.begin(), namespaces.end())) Watch(everywhere_, entry, ns);
   }
 }
 
 void Watches::Follow(const std::string& ns) {
-  if (!followed_.insert(ns).second) return;
+  const auto [place, fresh] = followed_.try_emplace(ns);
+  if (!fresh) {
+    place->second->unused_since.reset();
+    return;
+  }
+  place->second = std::make_unique<Followed>(loop_);
   log::Info("watching a namespace", {{"namespace", ns}});
   for (const Stores::Entry& entry : stores_.all()) {
-    if (!entry.everywhere) Watch(entry, ns);
+    if (!entry.everywhere) Watch(*place->second, entry, ns);
   }
 }
 
-void Watches::Watch(const Stores::Entry& entry, const std::string& ns) {
+void Watches::LeaveUnused(const std::function<bool(const std::string& ns)>& in_use) {
+  for (const auto& [ns, followed] : followed_) {
+    if (followed->leaving) continue;
+    if (in_use(ns)) {
+      followed->unused_since.reset();
+      continue;
+    }
+    if (!followed->unused_since) followed->unused_since = loop_.Now();
+    if (loop_.Now() - *followed->unused_since < kLinger) continue;
+    followed->leaving = true;
+    group_.Spawn("leave " + ns, Leave(ns));
+  }
+}
+
+async::Task<void> Watches::Leave(std::string ns) {
+  Followed& followed = *followed_.at(ns);
+  followed.group.Cancel();
+  co_await followed.group.Join();
+  followed.watchers.clear();
+  const bool again = !followed.unused_since;  // followed while it was being left
+  for (const Stores::Entry& entry : stores_.all()) {
+    if (!entry.everywhere) entry.store->RemoveFeed(ns);
+  }
+  followed_.erase(ns);
+  log::Info("no longer watching a namespace", {{"namespace", ns}});
+  if (again) Follow(ns);
+}
+
+void Watches::Watch(Followed& with, const Stores::Entry& entry, const std::string& ns) {
   kube::Watcher::Selection selection{.label_selector = entry.label_selector, .field_selector = entry.field_selector};
   kube::Feed& feed = entry.store->AddFeed(ns);
-  watchers_.push_back(
-      std::make_unique<kube::Watcher>(loop_, client_, entry.resource, feed, std::move(selection), random_.Next()));
-  group_.Spawn("watch " + entry.store->name() + " " + ns, watchers_.back()->Run());
+  with.watchers.push_back({&feed, std::make_unique<kube::Watcher>(loop_, client_, entry.resource, feed,
+                                                                  std::move(selection), random_.Next())});
+  with.group.Spawn("watch " + entry.store->name() + " " + ns, with.watchers.back().watcher->Run());
 }
 
 bool Watches::Synced() const {
@@ -50,9 +90,31 @@ bool Watches::Synced() const {
          });
 }
 
+std::vector<std::string> Watches::Unlisted() const {
+  std::vector<std::string> names;
+  NameUnlisted(everywhere_, names);
+  for (const auto& [ns, followed] : followed_) NameUnlisted(*followed, names);
+  return names;
+}
+
+void Watches::NameUnlisted(const Followed& followed, std::vector<std::string>& names) {
+  for (const Watched& watched : followed.watchers) {
+    if (watched.feed->synced()) continue;
+    const kube::WatchStatus& status = watched.watcher->status();
+    std::string& name = names.emplace_back(watched.feed->store().name());
+    if (!watched.feed->ns().empty()) name += " in " + watched.feed->ns();
+    name.append(" (").append(kube::Name(status.phase));
+    name += (status.error ? ": " + status.error->message() : "") + ")";
+  }
+}
+
 async::Task<void> Watches::Stop() {
   group_.Cancel();
+  everywhere_.group.Cancel();
+  for (const auto& [ns, followed] : followed_) followed->group.Cancel();
   co_await group_.Join();
+  co_await everywhere_.group.Join();
+  for (const auto& [ns, followed] : followed_) co_await followed->group.Join();
 }
 
 }  // namespace capstan::plan

@@ -2,12 +2,14 @@
 //
 // Kinds marked `everywhere` (custom resources) are watched in all namespaces, or in those the service was given. The
 // others are watched in a namespace from the moment a custom resource is seen there, so that a cluster full of other
-// people's objects costs nothing.
+// people's objects costs nothing; and until none has been there for ten minutes, so that namespaces that come and go do
+// not add up. Each watch is a connection: net::HttpClient::Options::max_streams bounds how many there can be.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -30,23 +32,44 @@ class Watches {
   // A custom resource lives in `ns`: watch the other kinds there too.
   void Follow(const std::string& ns);
 
+  // Called now and then: whatever `in_use` has denied for ten minutes is no longer followed, and its objects leave the
+  // stores.
+  void LeaveUnused(const std::function<bool(const std::string& ns)>& in_use);
+
   // Every watch has listed once. False before Start. A namespace that is followed anew makes it false again for a
   // moment: nothing is decided on half a picture.
   bool Synced() const;
 
+  // What keeps it from that, in words: "pods in slurm (forbidden: ...)".
+  std::vector<std::string> Unlisted() const;
+
   async::Task<void> Stop();
 
  private:
-  void Watch(const Stores::Entry& entry, const std::string& ns);
+  // Watches that begin and end together.
+  struct Watched {
+    const kube::Feed* feed;
+    std::unique_ptr<kube::Watcher> watcher;
+  };
+  struct Followed {
+    explicit Followed(async::Loop& loop) : group(loop) {}
+    std::vector<Watched> watchers;
+    std::optional<Tick> unused_since;
+    bool leaving = false;
+    async::TaskGroup group;  // after what its tasks use
+  };
+  void Watch(Followed& with, const Stores::Entry& entry, const std::string& ns);
+  async::Task<void> Leave(std::string ns);
+  static void NameUnlisted(const Followed& followed, std::vector<std::string>& names);
 
   async::Loop& loop_;
   kube::Client& client_;
   Stores& stores_;
   Random random_;
   bool started_ = false;
-  std::set<std::string> followed_;
-  std::vector<std::unique_ptr<kube::Watcher>> watchers_;
-  std::optional<kube::StoreMetrics> figures_;  // where the client counts
+  Followed everywhere_;
+  std::map<std::string, std::unique_ptr<Followed>> followed_;  // by namespace
+  std::optional<kube::StoreMetrics> figures_;                  // where the client counts
   async::TaskGroup group_;
 };
 

@@ -55,25 +55,25 @@ struct LogicalLine {
 // Lines that say something, continuations joined and escapes undone.
 std::vector<LogicalLine> LogicalLines(std::string_view text) {
   std::vector<LogicalLine> lines;
-  std::optional<LogicalLine> open;
+  LogicalLine open;  // number 0: none
+  const auto close = [&] {
+    std::string said = WithoutEscapes(Trim(open.text));
+    if (!Trim(said).empty()) lines.push_back({open.number, std::move(said)});
+    open = {};
+  };
   size_t number = 0;
   for (std::string_view physical : Split(text, '\n')) {
     ++number;
-    std::string_view line = TrimRight(WithoutComment(physical));
-    if (!open) open = LogicalLine{number, ""};
+    const std::string_view line = TrimRight(WithoutComment(physical));
+    if (open.number == 0) open.number = number;
     if (BackslashesBefore(line, line.size()) % 2 == 1) {
-      open->text += line.substr(0, line.size() - 1);
+      open.text += line.substr(0, line.size() - 1);
       continue;
     }
-    open->text += line;
-    open->text = WithoutEscapes(Trim(open->text));
-    if (!open->text.empty()) lines.push_back(*std::move(open));
-    open.reset();
+    open.text += line;
+    close();
   }
-  if (open) {
-    open->text = WithoutEscapes(Trim(open->text));
-    if (!open->text.empty()) lines.push_back(*std::move(open));
-  }
+  close();
   return lines;
 }
 

@@ -55,6 +55,14 @@ TEST(ConfText, VerbatimMayEndInAnEscapedBackslashOrAComment) {
   EXPECT_EQ(ConfText().Verbatim("\n\n", "extraConf").Build(), Result<std::string>(""));
 }
 
+TEST(ParseConf, ALineOfEscapedBlanksSaysNothing) {
+  for (const char* text : {" \\ \\ \\", "\\ ", "\\ \\\n"}) {
+    const auto lines = ParseConf(text);
+    ASSERT_TRUE(lines) << text;
+    EXPECT_TRUE(lines->empty()) << text;
+  }
+}
+
 TEST(ParseConf, SeesWhatSlurmSees) {
   const auto lines = ParseConf(
       "# comment\n"

@@ -66,6 +66,18 @@ def test_headers_are_included_once():
         assert "#pragma once" in path.read_text(), path
 
 
+def test_promises_of_the_runtime_name_their_tests():
+    table = (ROOT / "docs/runtime.md").read_text().split("## What it promises")[1].split("\n## ")[0]
+    named = set(re.findall(r"`(\w+)\.(\w+)`", table))
+    there = set()
+    for path in tracked("src/*_test.cc", "test/*_test.cc"):
+        there |= set(re.findall(r"^TEST(?:_F|_P)?\((\w+), (\w+)\)", path.read_text(), re.M))
+    assert len(named) > 10 and not named - there
+    functions = set(re.findall(r"`(test_\w+)`", table))
+    assert functions <= set(re.findall(r"^def (test_\w+)", (ROOT / "test/examples/test_website.py").read_text(), re.M))
+    assert all((ROOT / path).exists() for path in re.findall(r"`(test/nocompile/\S+)`", table))
+
+
 def test_shell_scripts_parse():
     for path in tracked("dev/*", "test/*", "images/*", ".ci/*"):
         first = path.open("rb").readline()
@@ -76,6 +88,17 @@ def test_shell_scripts_parse():
 def test_no_large_file_is_committed():
     large = [str(path) for path in tracked() if path.stat().st_size > 1 << 20]
     assert not large
+
+
+def test_every_promise_names_a_test_that_exists():
+    named = re.findall(r"`([\w./]+\.(?:cc|py))(?::(?:(\w+)\.)?(\w+))?`", (ROOT / "docs/testing.md").read_text())
+    assert len(named) > 100, "the tables are not read as they are written"
+    for path, suite, name in named:
+        files = [folder / path for folder in (ROOT, ROOT / "src") if (folder / path).is_file()]
+        assert files, f"docs/testing.md names {path}, which is not there"
+        macro = rf"^TEST(_[FP])?\({suite}, {name}\)" if suite else rf"^def {name}\("
+        found = not name or re.search(macro, files[0].read_text(), re.M)
+        assert found, f"docs/testing.md names {suite}.{name}, which is not in {path}"
 
 
 def test_nothing_names_a_registry_or_a_path_of_one_machine():

@@ -2,6 +2,7 @@
 
 Runs against the local cluster only; the caller's KUBECONFIG is not looked at.
 """
+import datetime
 import json
 import os
 import pathlib
@@ -14,6 +15,9 @@ IMAGES = "localhost/capstan"
 SLURM = "slurm"       # namespace and release of the Slurm cluster
 OPERATOR = "slinky"   # namespace of the operator
 NODESET = "slurm-worker-slinky"
+STATE = pathlib.Path("/var/lib/capstan-dev")  # of the local cluster
+KINDS = ("pods", "services", "statefulsets", "deployments", "configmaps", "secrets", "persistentvolumeclaims",
+         "poddisruptionbudgets", "controllers", "restapis", "nodesets", "controllerrevisions", "endpointslices")
 
 
 class Failed(AssertionError):
@@ -114,6 +118,12 @@ def worker_pods():
     return {pod["metadata"]["name"]: pod for pod in pods}
 
 
+def uid_of(ordinal):
+    """Of the worker's pod; None when there is none, or it is being deleted."""
+    pod = worker_pods().get(f"{NODESET}-{ordinal}")
+    return pod and not pod["metadata"].get("deletionTimestamp") and pod["metadata"]["uid"]
+
+
 def some_worker():
     """A worker to type commands in: one that stays when the set is scaled in."""
     for name, pod in sorted(worker_pods().items()):
@@ -138,6 +148,18 @@ def in_worker(*words, worker=None, timeout=60):
     return done.stdout
 
 
+def in_controller_result(*words):
+    """The same where slurmctld runs, for when there may be no worker. srun would hang here: workers cannot reach it."""
+    return kubectl("-n", SLURM, "exec", "slurm-controller-0", "-c", "slurmctld", "--", *words, check=False)
+
+
+def records():
+    """What slurmctld has in its books: name to state and reason ("none"); None when it does not answer."""
+    done = in_controller_result("sinfo", "-h", "-N", "-o", "%N %T %E")
+    lines = [line.split(None, 2) for line in done.stdout.splitlines()]
+    return {name: (state, reason.strip()) for name, state, reason in lines} if done.returncode == 0 else None
+
+
 def node_states():
     """Slurm's nodes: name to state, "idle", "draining", "down*"."""
     done = in_worker_result("sinfo", "-h", "-N", "-o", "%N %T")
@@ -156,10 +178,23 @@ def submit(*words):
     return in_worker("sbatch", "--parsable", "-o", "/tmp/job-%j", *words).strip()
 
 
+def submit_open(node):
+    """A job on this node that runs until let_end()."""
+    return submit("-w", node, "--wrap", "until [ -e /tmp/end-$SLURM_JOB_ID ]; do sleep 0.2; done")
+
+
+def let_end(job, worker):
+    in_worker("touch", f"/tmp/end-{job}", worker=worker)
+
+
+def job_fields(job):
+    """What Slurm says of it, times as seconds since 1970; empty when slurmctld does not answer."""
+    done = in_controller_result("env", "SLURM_TIME_FORMAT=%s", "scontrol", "-o", "show", "job", job)
+    return dict(field.split("=", 1) for field in done.stdout.split() if "=" in field)
+
+
 def job_state(job):
-    done = in_worker_result("scontrol", "-o", "show", "job", job)
-    fields = dict(field.split("=", 1) for field in done.stdout.split() if "=" in field)
-    return fields.get("JobState")
+    return job_fields(job).get("JobState")
 
 
 def wait_for_job(job, state, within):
@@ -176,6 +211,17 @@ def condition(kind, name, type_):
         if one["type"] == type_:
             return one
     return {"status": "", "reason": "", "message": ""}
+
+
+def asked_to_delete(pod, since):
+    """When the API server was asked to delete it, by its own log: seconds since 1970."""
+    times = []
+    for log in (STATE / "audit").glob("*.log"):
+        for line in log.open():
+            if '"verb":"delete"' in line and f'"name":"{pod}"' in line:
+                when = json.loads(line)["requestReceivedTimestamp"]
+                times.append(datetime.datetime.fromisoformat(when.replace("Z", "+00:00")).timestamp())
+    return sorted(when for when in times if when >= since)
 
 
 # --- Breaking things -------------------------------------------------------------------------------------------------------

@@ -19,18 +19,13 @@ def three_workers(crowded):
     lab.wait_for_idle(3, within=90)
 
 
-def uid_of(ordinal):
-    pod = lab.worker_pods().get(f"{lab.NODESET}-{ordinal}")
-    return pod and not pod["metadata"].get("deletionTimestamp") and pod["metadata"]["uid"]
-
-
 def wait_for_end(job, uid, ordinal, within=120):
     """The job ends well, and until then its pod is not touched."""
     def ended():
         state = lab.job_state(job)
         assert state in (None, "RUNNING", "COMPLETING", "COMPLETED"), state
         if state in ("RUNNING", "COMPLETING"):
-            assert uid_of(ordinal) == uid or lab.job_state(job) == "COMPLETED", "the pod of a running job was deleted"
+            assert lab.uid_of(ordinal) == uid or lab.job_state(job) == "COMPLETED", "the pod of a running job was deleted"
         return state == "COMPLETED"
     lab.wait_for(f"job {job} is COMPLETED", ended, within)
 
@@ -38,7 +33,7 @@ def wait_for_end(job, uid, ordinal, within=120):
 def test_a_job_on_the_highest_ordinal_survives_scaling_in_and_four_come_back_idle():
     job = lab.submit("-w", "slinky-2", "--wrap", "sleep 12")
     lab.wait_for_job(job, "RUNNING", within=20)
-    uid = uid_of(2)
+    uid = lab.uid_of(2)
     lab.scale(1)
     wait_for_end(job, uid, 2)
     lab.wait_for("one worker is left", lambda: len(lab.worker_pods()) == 1, within=90)
@@ -54,7 +49,7 @@ def test_a_job_on_the_highest_ordinal_survives_scaling_in_and_four_come_back_idl
 def test_scaling_back_lifts_the_drain_and_the_job_lives():
     job = lab.submit("-N3", "--wrap", "srun -N3 sleep 25")
     lab.wait_for_job(job, "RUNNING", within=20)
-    uids = [uid_of(ordinal) for ordinal in range(3)]
+    uids = [lab.uid_of(ordinal) for ordinal in range(3)]
     lab.scale(1)
     lab.wait_for("two workers are draining",
                   lambda: sum(state.startswith("drain") for state in lab.node_states().values()) == 2, within=30)
@@ -63,7 +58,7 @@ def test_scaling_back_lifts_the_drain_and_the_job_lives():
                   lambda: not any(state.startswith("drain") for state in lab.node_states().values()), within=30)
     assert lab.job_state(job) == "RUNNING"
     lab.wait_for_job(job, "COMPLETED", within=60)
-    assert [uid_of(ordinal) for ordinal in range(3)] == uids
+    assert [lab.uid_of(ordinal) for ordinal in range(3)] == uids
     lab.wait_for_idle(4, within=30)
 
 

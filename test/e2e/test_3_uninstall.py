@@ -6,13 +6,9 @@ import pytest
 
 import lab
 
-KINDS = ("pods", "services", "statefulsets", "deployments", "configmaps", "secrets", "persistentvolumeclaims",
-         "poddisruptionbudgets", "controllers", "restapis", "nodesets", "controllerrevisions", "endpointslices")
-
-
 def everything():
     found = set()
-    for kind in KINDS:
+    for kind in lab.KINDS:
         for item in lab.items("-n", lab.SLURM, kind):
             found.add(f"{kind}/{item['metadata']['name']}")
     return found - {"configmaps/kube-root-ca.crt"}

@@ -8,7 +8,6 @@ import pytest
 
 import lab
 
-STATE = "/var/lib/capstan-dev"
 FAILURE = "dev/demo: "
 HOSTS = ["slinky-0", "slinky-1", "slinky-2"]
 
@@ -27,7 +26,7 @@ def mine(tmp_path):
 
     def make(target, *settings, kubeconfig=kubeconfig):
         return lab.run("unshare", "--mount", "--propagation", "private", "sh", "-c",
-                       'mount -t tmpfs none "$1" && shift && exec make --no-print-directory "$@"', "-", STATE,
+                       'mount -t tmpfs none "$1" && shift && exec make --no-print-directory "$@"', "-", lab.STATE,
                        target, "CLUSTER=mine", *settings, check=False, timeout=420,
                        env=os.environ | {"KUBECONFIG": str(kubeconfig)})
     return make

@@ -196,6 +196,7 @@ TEST_F(ApiTest, EvictionHeedsTheBudget) {
   ASSERT_TRUE(Run(client().Create(kPodDisruptionBudgets, {ns_, ""}, budget, {}, Soon())));
   const Result<void> refused = Run(client().Evict(KeyOf("p"), {}, Soon()));
   ExpectCode(refused, Code::kThrottled);
+  EXPECT_TRUE(IsBudgetsRefusal(refused.error()));
   ASSERT_TRUE(Run(client().Delete(kPodDisruptionBudgets, KeyOf("b"), {}, Soon())));
   const Result<void> evicted = Run(client().Evict(KeyOf("p"), {}, Soon()));
   EXPECT_TRUE(evicted) << evicted.error().message();
@@ -421,7 +422,7 @@ TEST_F(ApiTest, ManyCallsAtOnceShareFewConnections) {
     EXPECT_TRUE(applied) << applied.error().message();
     done += applied.has_value();
   };
-  auto all = [&](async::TaskGroup& group) -> async::Task<bool> {
+  auto all = [](async::TaskGroup& group) -> async::Task<bool> {
     co_await group.Join();
     co_return true;
   };

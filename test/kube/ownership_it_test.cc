@@ -193,12 +193,19 @@ TEST_F(SharedLists, ConditionsOfAPodAreSetAndRemovedByType) {
 
 TEST_F(SharedLists, AFinalizerComesAndGoesAmongOthers) {
   const ObjectRef ref{&kube::kPods, Pod()};
-  const auto added = Do(AddFinalizer(ref, uid_, "example.com/ours"));
+  const auto seen = [&] {
+    return *json::Decode<json::ObjectMeta>(json::Serialize(*json::Find(Get(kube::kPods), {"metadata"})));
+  };
+  const json::ObjectMeta before = seen();
+  const auto added = Do(AddFinalizer(ref, before, "example.com/ours"));
   ASSERT_TRUE(added) << added.error().message();
   EXPECT_EQ(Part(Get(kube::kPods), {"metadata", "finalizers"}), R"(["example.com/theirs","example.com/ours"])");
-  ASSERT_TRUE(Do(RemoveFinalizer(ref, uid_, "example.com/ours")));
+  const auto late = Do(AddFinalizer(ref, before, "example.com/late"));
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code(), Code::kConflict) << late.error().message();
+  ASSERT_TRUE(Do(RemoveFinalizer(ref, seen(), "example.com/ours")));
   EXPECT_EQ(Part(Get(kube::kPods), {"metadata", "finalizers"}), R"(["example.com/theirs"])");
-  ASSERT_TRUE(Do(RemoveFinalizer(ref, uid_, "example.com/theirs")));
+  ASSERT_TRUE(Do(RemoveFinalizer(ref, seen(), "example.com/theirs")));
   EXPECT_EQ(Part(Get(kube::kPods), {"metadata", "finalizers"}), "");
 }
 

@@ -4,6 +4,7 @@
 
 #include "api_test.h"
 #include "kube/discovery.h"
+#include "kube/testing/counted.h"
 #include "kube/watch.h"
 #include "net/testing/faulty_link.h"
 
@@ -13,27 +14,13 @@ namespace {
 using testing::Apiserver;
 using testing::ApiTest;
 using testing::ConfigMapJson;
+using testing::Counted;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::RealApiserver;
 using Phase = WatchStatus::Phase;
 using Names = std::vector<std::string>;
-
-// How many of something there are at once.
-struct Counted {
-  static inline size_t now = 0, most = 0;
-  Counted() { Add(); }
-  Counted(const Counted&) { Add(); }
-  Counted(Counted&&) noexcept { Add(); }
-  Counted& operator=(const Counted&) = default;
-  Counted& operator=(Counted&&) = default;
-  ~Counted() { --now; }
-  bool operator==(const Counted&) const { return true; }
-
- private:
-  static void Add() { most = std::max(most, ++now); }
-};
 
 // An object with data, or the little that is left of one.
 struct Item {

@@ -102,12 +102,31 @@ Plan AtOnce(const World& world, const kube::Key& key) {
   return plan;
 }
 
+// Another uid, and another text each time: refused as a new thing whenever it is decided.
+Plan NoPatience(const World& world, const kube::Key& key) {
+  Plan plan = op::nodeset::Decide(world, key);
+  const Looked looked(world, key);
+  for (const Worker& worker : looked.workers) {
+    const json::ObjectMeta& meta = worker.pod->metadata;
+    std::string patch = R"({"metadata":{"labels":{"nodeset.slinky.slurm.net/pod-protect":")" +
+                        std::to_string(world.now().time_since_epoch().count()) + "\"}}}";
+    plan.Add({.effect =
+                  plan::MergePatch("insist", {&kube::kPods, {meta.namespace_, meta.name}}, "nobodys", std::move(patch)),
+              .reason = "broken",
+              .guards = {},
+              .after = {},
+              .event = {}});
+  }
+  return plan;
+}
+
 constexpr auto kBreaks = std::to_array<Break>({
     {"proof", "nothing is proven before it is done", &WithoutProof},
     {"drain", "workers that are too many are deleted without a drain", &WithoutDrain},
     {"owner", "every drain is lifted, whosever it is", &WithoutOwner},
     {"unknown", "while Slurm is not heard, workers count as drained", &UnknownIsDrained},
     {"record", "records are removed, whoever drained them", &AnyRecord},
+    {"patience", "what was refused is sent again at once, a little changed", &NoPatience},
     {"release", "a NodeSet that is deleted is let go at once", &AtOnce},
 });
 

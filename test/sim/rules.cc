@@ -18,6 +18,8 @@ namespace {
 using json::FindText;
 using json::Value;
 
+constexpr size_t kMostRefusals = 100;  // of one write, a minute; some dozens are races while the API server lags
+
 template <class T>
 T Decoded(const Value* value) {
   auto decoded = value != nullptr ? json::Decode<T>(json::Serialize(*value)) : Result<T>(T());
@@ -119,7 +121,17 @@ void Rules::OnApiWrite(const kube::testing::ApiWrite& write) {
   cluster_.story.Add("  operator: " + Title(write) + status);
   if (const auto breach = ApiBreach(write)) Break(*breach);
   if (write.status < 300 && write.verb == "create" && write.resource == kube::kPods) Created(write.key.name);
+  if (write.status >= 400 && write.status < 500) Refused(write);
   if (on_write) on_write();
+}
+
+// Whoever is refused waits longer each time, also when what is sent differs a little.
+void Rules::Refused(const kube::testing::ApiWrite& write) {
+  std::deque<Tick>& times = refused_[Title(write)];
+  times.push_back(write.at);
+  while (write.at - times.front() > 1min) times.pop_front();
+  if (times.size() > kMostRefusals)
+    Break(Title(write) + " was refused " + std::to_string(times.size()) + " times within a minute");
 }
 
 int64_t OrdinalOf(const std::string& pod) { return ParseInt(pod.substr(pod.rfind('-') + 1)).value_or(-1); }

@@ -1,6 +1,7 @@
 // What must never happen, checked at every write of the operator and after every moment of a run.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -46,6 +47,7 @@ class Rules {
   bool IsBusy(const kube::testing::ApiWrite& write) const;
   op::nodeset::Surroundings Around() const;
   void Created(const std::string& pod);
+  void Refused(const kube::testing::ApiWrite& write);
   void Fold(std::initializer_list<std::string_view> texts);
   void Break(std::string what);
 
@@ -62,7 +64,8 @@ class Rules {
   Seen<api::Controller> main_;
   Seen<api::RestApi> rest_;
   Seen<api::NodeSet> set_;
-  std::map<std::string, std::string> hosts_;  // pod -> Slurm node, of pods that are or were
+  std::map<std::string, std::string> hosts_;         // pod -> Slurm node, of pods that are or were
+  std::map<std::string, std::deque<Tick>> refused_;  // what the API server refused in the last minute, by what it was
   int writes_ = 0;
   uint64_t fingerprint_ = 0;
 };

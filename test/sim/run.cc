@@ -155,7 +155,7 @@ class Run {
     return workers.empty() ? "" : workers[random_.Below(workers.size())];
   }
 
-  void ScaleSet() { cluster_.Scale(int(random_.Below(uint64_t(cluster_.options.machines + 2)))); }
+  void ScaleSet() { cluster_.Scale(int(random_.Below(uint64_t(cluster_.options.machines) + 2))); }
 
   void SubmitJobs() {
     for (uint64_t left = 1 + random_.Below(4); left > 0; --left) cluster_.Submit(Between(5s, 150s));

@@ -1,6 +1,7 @@
 {{/*
 What the operator may do, the least that its work needs. A key Secret is read by name and created when it is missing, never listed, changed or
-deleted, so the operator cannot read Secrets it has not been told about by a custom resource.
+deleted. Which names those are only custom resources say, so that its account may get any Secret whose name it knows; operator.namespaces
+bounds that.
 */}}
 {{- define "slurm-operator.rules" -}}
 - apiGroups: [slinky.slurm.net]

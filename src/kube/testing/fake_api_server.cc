@@ -30,9 +30,11 @@ net::Response JsonResponse(int status, const json::Value& body) {
 }
 
 net::Response RefusalResponse(const Refusal& refusal) {
-  const object status{{"kind", "Status"},      {"apiVersion", "v1"},         {"metadata", object()},
-                      {"status", "Failure"},   {"message", refusal.message}, {"reason", refusal.reason},
-                      {"code", refusal.status}};
+  object status{{"kind", "Status"},      {"apiVersion", "v1"},         {"metadata", object()},
+                {"status", "Failure"},   {"message", refusal.message}, {"reason", refusal.reason},
+                {"code", refusal.status}};
+  if (!refusal.cause.empty())
+    status["details"] = object{{"causes", boost::json::array{object{{"reason", refusal.cause}}}}};
   net::Response response = JsonResponse(refusal.status, status);
   if (refusal.status == 429) response.headers.emplace_back("Retry-After", "1");
   return response;
@@ -414,7 +416,9 @@ Answered<Stored> FakeApiServer::Evict(const FakeTarget& target, json::Value body
   const json::Value* pod = Find(target.table->resource, target.key);
   if (!pod) return Refuse(404, "NotFound", target.Title() + " not found");
   if (may_evict && !may_evict(*pod)) {
-    return Refuse(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.");
+    return std::unexpected(Refusal{429, "TooManyRequests",
+                                   "Cannot evict pod as it would violate the pod's disruption budget.",
+                                   "DisruptionBudget"});
   }
   const json::Value* options = json::Find(body, {"deleteOptions"});
   auto ending = objects_.Delete(*target.table, target.key, DeletionOf(options ? *options : json::Value(object())));

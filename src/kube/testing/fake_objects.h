@@ -31,6 +31,7 @@ struct Refusal {
   int status;
   std::string reason;  // "NotFound", "Conflict", ...
   std::string message;
+  std::string cause = {};  // the reason of its one cause: "DisruptionBudget"; "": it has none
 };
 
 template <class T>

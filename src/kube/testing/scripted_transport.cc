@@ -27,7 +27,7 @@ class ScriptedBody final : public net::BodyStream {
   ~ScriptedBody() override { stream_->closed_ = true; }
 
   int status() const override { return status_; }
-  const net::Headers& headers() const override { return headers_; }
+  const net::Headers& headers() const override { return stream_->headers_; }
 
   async::Task<Result<size_t>> Read(std::span<char> buffer, async::Deadline deadline) override {
     ScriptedStream& stream = *stream_;
@@ -46,7 +46,6 @@ class ScriptedBody final : public net::BodyStream {
 
  private:
   int status_;
-  net::Headers headers_;
   std::shared_ptr<ScriptedStream> stream_;
 };
 
@@ -56,8 +55,8 @@ void ScriptedTransport::ThenAnswer(int status, std::string body, Duration after,
 
 void ScriptedTransport::ThenFail(Error error, Duration after) { replies_.push_back({after, std::move(error)}); }
 
-std::shared_ptr<ScriptedStream> ScriptedTransport::ThenStream() {
-  auto stream = std::make_shared<ScriptedStream>(loop_);
+std::shared_ptr<ScriptedStream> ScriptedTransport::ThenStream(net::Headers headers) {
+  auto stream = std::make_shared<ScriptedStream>(loop_, std::move(headers));
   replies_.push_back({Duration(0), stream});
   return stream;
 }
@@ -92,7 +91,7 @@ async::Task<Result<std::unique_ptr<net::BodyStream>>> ScriptedTransport::Open(ne
     co_return std::make_unique<ScriptedBody>(200, std::move(*stream));
   }
   auto& response = std::get<net::Response>(reply->what);
-  auto stream = std::make_shared<ScriptedStream>(loop_);
+  auto stream = std::make_shared<ScriptedStream>(loop_, response.headers);
   stream->Say(response.body);
   stream->End();
   co_return std::make_unique<ScriptedBody>(response.status, std::move(stream));

@@ -26,7 +26,7 @@ namespace capstan::kube::testing {
 // The server's side of one open answer.
 class ScriptedStream {
  public:
-  explicit ScriptedStream(async::Loop& loop) : changed_(loop) {}
+  ScriptedStream(async::Loop& loop, net::Headers headers) : headers_(std::move(headers)), changed_(loop) {}
 
   void Say(std::string_view bytes);
   void End();                              // in good order
@@ -36,6 +36,7 @@ class ScriptedStream {
 
  private:
   friend class ScriptedBody;
+  net::Headers headers_;
   async::Event changed_;
   std::string unread_;
   bool ended_ = false;
@@ -50,7 +51,7 @@ class ScriptedTransport final : public net::Transport {
 
   void ThenAnswer(int status, std::string body, Duration after = Duration(0), net::Headers headers = {});
   void ThenFail(Error error, Duration after = Duration(0));
-  std::shared_ptr<ScriptedStream> ThenStream();
+  std::shared_ptr<ScriptedStream> ThenStream(net::Headers headers = {});
 
   async::Task<Result<net::Response>> Send(net::Request request, async::Deadline deadline) override;
   async::Task<Result<std::unique_ptr<net::BodyStream>>> Open(net::Request request, async::Deadline deadline) override;

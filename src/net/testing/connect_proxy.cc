@@ -2,11 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/ssl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,6 +14,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "net/testing/server_end.h"
 
 namespace capstan::net::testing {
 namespace {
@@ -29,62 +26,6 @@ sockaddr_in Loopback(uint16_t port) {
   address.sin_port = htons(port);
   return address;
 }
-
-SSL_CTX* MakeContext(const ConnectProxy::Options& options) {
-  if (options.certificate_pem.empty()) return nullptr;
-  SSL_CTX* const context = SSL_CTX_new(TLS_server_method());
-  BIO* const certificate_bio = BIO_new_mem_buf(options.certificate_pem.data(), int(options.certificate_pem.size()));
-  BIO* const key_bio = BIO_new_mem_buf(options.key_pem.data(), int(options.key_pem.size()));
-  X509* const certificate = PEM_read_bio_X509(certificate_bio, nullptr, nullptr, nullptr);
-  EVP_PKEY* const key = PEM_read_bio_PrivateKey(key_bio, nullptr, nullptr, nullptr);
-  if (SSL_CTX_use_certificate(context, certificate) != 1 || SSL_CTX_use_PrivateKey(context, key) != 1) std::abort();
-  X509_free(certificate);
-  EVP_PKEY_free(key);
-  BIO_free(certificate_bio);
-  BIO_free(key_bio);
-  return context;
-}
-
-// One end of a tunnel.
-class End {
- public:
-  End(int fd, SSL_CTX* context) : fd_(fd) {
-    if (!context) return;
-    ssl_ = SSL_new(context);
-    SSL_set_fd(ssl_, fd_);
-  }
-  ~End() {
-    SSL_free(ssl_);
-    close(fd_);
-    ERR_clear_error();
-  }
-  End(const End&) = delete;
-  End& operator=(const End&) = delete;
-
-  int fd() const { return fd_; }
-  bool Handshake() { return !ssl_ || SSL_accept(ssl_) == 1; }
-  bool HasMore() const { return ssl_ && SSL_pending(ssl_) > 0; }
-
-  bool Read(std::string& into) {
-    char buffer[16384];
-    const ssize_t got = ssl_ ? SSL_read(ssl_, buffer, sizeof buffer) : read(fd_, buffer, sizeof buffer);
-    if (got > 0) into.append(buffer, size_t(got));
-    return got > 0;
-  }
-  bool Write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t sent =
-          ssl_ ? SSL_write(ssl_, bytes.data(), int(bytes.size())) : send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return false;
-      bytes.remove_prefix(size_t(sent));
-    }
-    return true;
-  }
-
- private:
-  const int fd_;
-  SSL* ssl_ = nullptr;
-};
 
 // The port of "CONNECT host:port HTTP/1.1"; 0 when there is none.
 uint16_t PortAskedFor(const std::string& request) {
@@ -99,7 +40,7 @@ struct ConnectProxy::State {
   Options options;
   int listener = -1;
   int ending = -1;  // an eventfd that is never read: once written, every poll ends
-  SSL_CTX* context = nullptr;
+  Owned<SSL_CTX> context;
   std::thread acceptor;
 
   std::mutex mutex;
@@ -109,8 +50,8 @@ struct ConnectProxy::State {
   void Accept();
   void Serve(int fd);
   bool Wait(std::initializer_list<int> fds) const;
-  std::optional<std::string> ReadRequest(End& client);
-  void Relay(End& client, End& server);
+  std::optional<std::string> ReadRequest(ServerEnd& client);
+  void Relay(ServerEnd& client, ServerEnd& server);
 };
 
 // False once the proxy is to end.
@@ -121,7 +62,7 @@ bool ConnectProxy::State::Wait(std::initializer_list<int> fds) const {
   return polled[0].revents == 0;
 }
 
-std::optional<std::string> ConnectProxy::State::ReadRequest(End& client) {
+std::optional<std::string> ConnectProxy::State::ReadRequest(ServerEnd& client) {
   std::string bytes;
   while (bytes.find("\r\n\r\n") == bytes.npos) {
     if (!client.HasMore() && !Wait({client.fd()})) return std::nullopt;
@@ -130,10 +71,11 @@ std::optional<std::string> ConnectProxy::State::ReadRequest(End& client) {
   return bytes;
 }
 
-void ConnectProxy::State::Relay(End& client, End& server) {
+void ConnectProxy::State::Relay(ServerEnd& client, ServerEnd& server) {
   while (true) {
     if (!client.HasMore() && !Wait({client.fd(), server.fd()})) return;
-    for (const auto& [from, to] : {std::array<End*, 2>{&client, &server}, std::array<End*, 2>{&server, &client}}) {
+    for (const auto& [from, to] :
+         {std::array<ServerEnd*, 2>{&client, &server}, std::array<ServerEnd*, 2>{&server, &client}}) {
       pollfd ready{from->fd(), POLLIN, 0};
       if (!from->HasMore() && poll(&ready, 1, 0) <= 0) continue;
       std::string bytes;
@@ -143,12 +85,8 @@ void ConnectProxy::State::Relay(End& client, End& server) {
 }
 
 void ConnectProxy::State::Serve(int fd) {
-  sigset_t pipe;  // OpenSSL writes without MSG_NOSIGNAL
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
-
-  End client(fd, context);
+  ServerEnd::BlockBrokenPipes();
+  ServerEnd client(fd, context.get());
   if (options.silent) {
     Wait({});
     return;
@@ -164,7 +102,7 @@ void ConnectProxy::State::Serve(int fd) {
     client.Write(options.answer);
     return;
   }
-  End server(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), nullptr);
+  ServerEnd server(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), nullptr);
   const sockaddr_in address = Loopback(PortAskedFor(*request));
   if (connect(server.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     client.Write("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
@@ -181,7 +119,7 @@ void ConnectProxy::State::Accept() {
 }
 
 ConnectProxy::ConnectProxy(Options options) : state_(std::make_unique<State>()) {
-  state_->context = MakeContext(options);
+  state_->context = ServerContext(options.certificate_pem, options.key_pem);
   state_->options = std::move(options);
   state_->ending = eventfd(0, EFD_CLOEXEC);
   state_->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -198,7 +136,6 @@ ConnectProxy::~ConnectProxy() {
   for (std::thread& worker : state_->workers) worker.join();
   close(state_->listener);
   close(state_->ending);
-  SSL_CTX_free(state_->context);
 }
 
 uint16_t ConnectProxy::port() const {

@@ -3,11 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/ssl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -25,6 +21,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "net/testing/server_end.h"
 
 namespace capstan::net::testing {
 namespace {
@@ -75,33 +72,6 @@ std::optional<Seen> TakeRequest(std::string& bytes) {
   seen.body = bytes.substr(header_end + 4, length);
   bytes.erase(0, header_end + 4 + length);
   return seen;
-}
-
-template <class T>
-T* FromPem(const std::string& pem, T* (*read)(BIO*, T**, pem_password_cb*, void*)) {
-  BIO* bio = BIO_new_mem_buf(pem.data(), int(pem.size()));
-  T* const object = read(bio, nullptr, nullptr, nullptr);
-  BIO_free(bio);
-  if (!object) Die("reading a test's PEM");
-  return object;
-}
-
-SSL_CTX* MakeContext(const ScriptedServer::Options& options) {
-  if (options.certificate_pem.empty()) return nullptr;
-  SSL_CTX* const context = SSL_CTX_new(TLS_server_method());
-  X509* const certificate = FromPem<X509>(options.certificate_pem, PEM_read_bio_X509);
-  EVP_PKEY* const key = FromPem<EVP_PKEY>(options.key_pem, PEM_read_bio_PrivateKey);
-  SSL_CTX_use_certificate(context, certificate);
-  SSL_CTX_use_PrivateKey(context, key);
-  X509_free(certificate);
-  EVP_PKEY_free(key);
-  if (!options.client_ca_pem.empty()) {
-    X509* const ca = FromPem<X509>(options.client_ca_pem, PEM_read_bio_X509);
-    X509_STORE_add_cert(SSL_CTX_get_cert_store(context), ca);
-    X509_free(ca);
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-  }
-  return context;
 }
 
 int Listen(const ScriptedServer::Options& options) {
@@ -173,42 +143,36 @@ struct Orders {
 
 class Connection {
  public:
-  Connection(int fd, SSL_CTX* context) : fd_(fd), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  Connection(int fd, SSL_CTX* context) : end_(fd, context), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     const int on = 1;
-    setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (context) {
-      ssl_ = SSL_new(context);
-      SSL_set_fd(ssl_, fd_);
-    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
   ~Connection() {
-    if (ssl_) SSL_free(ssl_);
     if (reset_) {
       const linger hard{1, 0};
-      setsockopt(fd_, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
+      setsockopt(end_.fd(), SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
     }
-    close(fd_);
     close(event_);
   }
 
-  bool Handshake() { return !ssl_ || SSL_accept(ssl_) == 1; }
   void SetReset() { reset_ = true; }
 
   // Closing with something unread would reset the connection, and the peer would lose what we said last.
   void CloseGently() {
-    shutdown(fd_, SHUT_WR);
+    shutdown(end_.fd(), SHUT_WR);
     char buffer[4096];
-    while (WaitReadable(1000) && read(fd_, buffer, sizeof buffer) > 0) {
+    while (WaitReadable(1000) && read(end_.fd(), buffer, sizeof buffer) > 0) {
     }
   }
 
+  ServerEnd& end() { return end_; }
   int event() const { return event_; }
 
   // Waits until the peer sent something, an order came, or `timeout` passed. True when there is something to
   // read.
   bool WaitReadable(int timeout_ms) {
-    if (ssl_ && SSL_pending(ssl_) > 0) return true;
-    pollfd fds[] = {{fd_, POLLIN, 0}, {event_, POLLIN, 0}};
+    if (end_.HasMore()) return true;
+    pollfd fds[] = {{end_.fd(), POLLIN, 0}, {event_, POLLIN, 0}};
     if (poll(fds, 2, timeout_ms) <= 0) return false;
     eventfd_t ignored;
     if (fds[1].revents) eventfd_read(event_, &ignored);
@@ -219,26 +183,10 @@ class Connection {
     pollfd fds[] = {{event_, POLLIN, 0}};
     poll(fds, 1, int(wait / 1ms));
   }
-  bool Read(std::string& into) {
-    char buffer[16384];
-    const ssize_t got = ssl_ ? SSL_read(ssl_, buffer, sizeof buffer) : read(fd_, buffer, sizeof buffer);
-    if (got > 0) into.append(buffer, size_t(got));
-    return got > 0;
-  }
-  bool Write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t sent =
-          ssl_ ? SSL_write(ssl_, bytes.data(), int(bytes.size())) : send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return false;
-      bytes.remove_prefix(size_t(sent));
-    }
-    return true;
-  }
 
  private:
-  const int fd_;
+  ServerEnd end_;
   const int event_;
-  SSL* ssl_ = nullptr;
   bool reset_ = false;
 };
 
@@ -248,7 +196,7 @@ struct ScriptedServer::State {
   Options options;
   int listener = -1;
   int event = -1;  // wakes the accepting thread
-  SSL_CTX* context = nullptr;
+  Owned<SSL_CTX> context;
 
   mutable std::mutex mutex;
   mutable std::condition_variable changed;
@@ -301,7 +249,8 @@ bool ScriptedServer::State::Play(size_t number, Connection& connection, const An
     if (piece.wait > Duration(0)) connection.Pause(piece.wait);
     const size_t step = answer.piece_size() ? answer.piece_size() : std::max<size_t>(piece.bytes.size(), 1);
     for (size_t at = 0; at < piece.bytes.size(); at += step) {
-      if (Cut(number, connection) || !connection.Write(std::string_view(piece.bytes).substr(at, step))) return false;
+      if (Cut(number, connection) || !connection.end().Write(std::string_view(piece.bytes).substr(at, step)))
+        return false;
       if (answer.piece_size()) std::this_thread::yield();
     }
   }
@@ -318,8 +267,8 @@ void ScriptedServer::State::HoldOpen(size_t number, Connection& connection) {
       const std::lock_guard lock(mutex);
       push.swap(live.at(number).second.push);
     }
-    if (!push.empty() && !connection.Write(push)) return;
-    if (connection.WaitReadable(-1) && !connection.Read(ignored)) return;
+    if (!push.empty() && !connection.end().Write(push)) return;
+    if (connection.WaitReadable(-1) && !connection.end().Read(ignored)) return;
   }
 }
 
@@ -331,27 +280,22 @@ void ScriptedServer::State::ServeRequests(size_t number, Connection& connection)
       if (!Play(number, connection, Choose(*std::move(request)))) return;
       continue;
     }
-    if (connection.WaitReadable(-1) && !connection.Read(bytes)) return;
+    if (connection.WaitReadable(-1) && !connection.end().Read(bytes)) return;
   }
 }
 
 void ScriptedServer::State::Serve(size_t number, int fd) {
-  sigset_t pipe;  // OpenSSL writes without MSG_NOSIGNAL
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
-
-  Connection connection(fd, context);
+  ServerEnd::BlockBrokenPipes();
+  Connection connection(fd, context.get());
   {
     const std::lock_guard lock(mutex);
     live[number].first = &connection;
   }
-  if (connection.Handshake()) {
+  if (connection.end().Handshake()) {
     ServeRequests(number, connection);
   } else {
     connection.CloseGently();
   }
-  ERR_clear_error();
   const std::lock_guard lock(mutex);
   live.erase(number);
   changed.notify_all();
@@ -380,7 +324,7 @@ void ScriptedServer::State::Accept() {
 }
 
 ScriptedServer::ScriptedServer(Options options) : state_(std::make_shared<State>()) {
-  state_->context = MakeContext(options);
+  state_->context = ServerContext(options.certificate_pem, options.key_pem, options.client_ca_pem);
   state_->listener = Listen(options);
   state_->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   state_->options = std::move(options);
@@ -398,7 +342,6 @@ ScriptedServer::~ScriptedServer() {
   for (std::thread& worker : state_->workers) worker.join();
   close(state_->listener);
   close(state_->event);
-  if (state_->context) SSL_CTX_free(state_->context);
   if (!state_->options.unix_path.empty()) unlink(state_->options.unix_path.c_str());
 }
 

@@ -207,6 +207,9 @@ Result<plan::Child> ClientService(const api::Controller& controller) {
   StringMap selector = Selector(controller);
   selector.emplace(kLabelActive, "true");
   CAPSTAN_TRY(JsonObject spec, MergeService(service.spec, ports, selector, "spec.service.spec"));
+  // There is one slurmctld to reach, and it answers long before the kubelet looks again and calls it ready. A slurmd
+  // that finds none for ten seconds would wait ten more.
+  spec.emplace("publishNotReadyAddresses", true);
   Metadata metadata = Inherited(controller.metadata).Add(service.metadata.labels, service.metadata.annotations);
   metadata.Add(Labels(controller), {});
   JsonObject body = Object(kube::kServices, ControllerName(controller.metadata.name), metadata, controller);

@@ -145,6 +145,15 @@ TEST_F(ControllerTest, EverythingIsPinned) {
   }
 }
 
+// Seen on a real cluster: the kubelet called slurmctld ready ten seconds after it answered, a moment after the slurmds
+// had given up for another ten.
+TEST_F(ControllerTest, SlurmctldIsReachedBeforeItIsReadyUnlessTheUserWantsItOtherwise) {
+  HaveKeys();
+  EXPECT_THAT(BodyOf(Look(), "Service", "main-controller"), HasSubstr(R"("publishNotReadyAddresses":true)"));
+  controller.spec.service.spec.text = R"({"publishNotReadyAddresses":false})";
+  EXPECT_THAT(BodyOf(Look(), "Service", "main-controller"), HasSubstr(R"("publishNotReadyAddresses":false)"));
+}
+
 TEST_F(ControllerTest, NothingOfSlurmctldMovesWhileAQuestionIsOpen) {
   const plan::Plan plan = Look();
   EXPECT_FALSE(plan.children_complete);

@@ -203,6 +203,7 @@ class Deciding {
         return;
       case Stage::kUnregistered:
         MarkGoing(worker);
+        if (IsComing(worker)) plan_.slurm_expects.push_back(worker.host);
         // Absence does not justify deleting a worker that is ready, nor one that is about to register.
         if (slurm_.absence_counts() && (worker.pod->Ready() ? Forgotten(worker) : Stuck(worker)))
           RemoveProven(worker, true);
@@ -263,10 +264,12 @@ class Deciding {
     plan_.actions.back().event = {.reason = "ScalingDown", .action = "ScaleDown"};
   }
 
+  // Fewer workers may have been wanted once than are now, and an API server that lags shows that again.
   void RemoveProven(const Worker& worker, bool absent_is_enough) {
     Action remove = plan::Delete(PodRef(worker), worker.pod->metadata.uid,
                                  plan::Proven(plan::NodeIsDrained(cluster_, worker.host, absent_is_enough)),
                                  WhyItGoes() + ": the worker is drained and runs no job");
+    remove.guards.insert(remove.guards.begin(), AsksForTheSame(set_));
     remove.event = {.reason = "SuccessfulDelete", .action = "Delete"};
     plan_.slurm_expects.push_back(worker.host);
     plan_.Add(std::move(remove));
@@ -276,6 +279,7 @@ class Deciding {
 
   void Keep(const Worker& worker) {
     if (worker.condemned()) Annotate("uncordon", worker, "null", "the worker is wanted again");
+    if (IsComing(worker)) plan_.slurm_expects.push_back(worker.host);
     if (worker.stage == Stage::kUnregistered) Replace(worker);
     if (worker.node == nullptr) return;
     if (!worker.cordon.empty()) return KeepOut(worker);
@@ -290,6 +294,15 @@ class Deciding {
       Update("undrain", worker, {.action = NodeAction::kUndrain}, "the worker is wanted again");
       plan_.actions.back().guards = {NotHeld(worker)};
     }
+  }
+
+  // It runs and is due to register: what Slurm says of it is about to change. Not for ever: one that never comes is no
+  // reason to poll Slurm closely.
+  bool IsComing(const Worker& worker) {
+    const bool registers = worker.stage == Stage::kUnregistered ||
+                           (worker.stage == Stage::kDown && IsOurDown(*worker.node) && worker.cordon.empty());
+    return registers && worker.pod->status.phase == "Running" &&
+           world_.HeldFor("coming " + worker.pod->metadata.uid) < kRegistrationTime;
   }
 
   // Its jobs end in peace, and no new ones begin, until the cordon is lifted. A node that is out of service for another

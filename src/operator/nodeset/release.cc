@@ -4,12 +4,12 @@
 
 #include "api/controller.h"
 #include "api/restapi.h"
-#include "json/value.h"
 #include "kube/client.h"
 #include "operator/names.h"
 #include "operator/objects.h"
 #include "operator/resources.h"
-#include "plan/kube_effects.h"
+#include "plan/kube_guards.h"
+#include "plan/list_effects.h"
 #include "plan/services.h"
 
 namespace capstan::op::nodeset {
@@ -23,35 +23,6 @@ using plan::Services;
 constexpr Duration kSilence = 10s;  // less than the Executor gives an action
 
 plan::ObjectRef RefOf(const api::NodeSet& set) { return {&kNodeSets, {set.metadata.namespace_, set.metadata.name}}; }
-
-// The finalizers as a whole list, which only the version that was seen may be given.
-std::shared_ptr<const plan::Effect> SetFinalizers(std::string_view verb, const api::NodeSet& set,
-                                                  const std::vector<std::string>& finalizers) {
-  json::Value patch(boost::json::object{});
-  auto& metadata = json::MakeObject(patch, {"metadata"});
-  metadata["resourceVersion"] = std::to_string(set.metadata.resource_version);
-  metadata["finalizers"] = boost::json::array(finalizers.begin(), finalizers.end());
-  return plan::MergePatch(verb, RefOf(set), set.metadata.uid, json::Serialize(patch));
-}
-
-class ReleaseEffect final : public plan::Effect {
- public:
-  explicit ReleaseEffect(std::shared_ptr<const plan::Effect> patch) : patch_(std::move(patch)) {}
-
-  std::string_view verb() const override { return patch_->verb(); }
-  std::string target() const override { return patch_->target(); }
-  uint64_t content() const override { return patch_->content(); }
-  bool destructive() const override { return true; }
-
-  Task<Result<void>> Run(Services& services, Deadline deadline) const override {
-    auto done = co_await patch_->Run(services, deadline);
-    if (!done && done.error().code() == Code::kNotFound) co_return Result<void>();
-    co_return done;
-  }
-
- private:
-  std::shared_ptr<const plan::Effect> patch_;
-};
 
 // --- Proofs ----------------------------------------------------------------------------------------------------------
 
@@ -145,9 +116,7 @@ class WorkerIsOwnedGuard final : public plan::Guard {
 }  // namespace
 
 plan::Action Hold(const api::NodeSet& set) {
-  std::vector<std::string> finalizers = set.metadata.finalizers;
-  finalizers.emplace_back(kFinalizerDrain);
-  return {.effect = SetFinalizers("hold", set, finalizers),
+  return {.effect = plan::AddFinalizer(RefOf(set), set.metadata, kFinalizerDrain),
           .reason = "its workers are to be drained before it goes",
           .guards = {},
           .after = {},
@@ -155,13 +124,15 @@ plan::Action Hold(const api::NodeSet& set) {
 }
 
 plan::Action Release(const api::NodeSet& set, plan::Guards guards, std::string reason) {
-  std::vector<std::string> finalizers = set.metadata.finalizers;
-  std::erase(finalizers, kFinalizerDrain);
-  return {.effect = std::make_shared<ReleaseEffect>(SetFinalizers("release", set, finalizers)),
+  return {.effect = plan::RemoveFinalizer(RefOf(set), set.metadata, kFinalizerDrain),
           .reason = std::move(reason),
           .guards = std::move(guards),
           .after = {},
           .event = {}};
+}
+
+std::shared_ptr<const plan::Guard> AsksForTheSame(const api::NodeSet& set) {
+  return plan::SameGeneration(RefOf(set), set.metadata.uid, set.metadata.generation);
 }
 
 std::shared_ptr<const plan::Guard> NoWorkerIsLeft(const api::NodeSet& set) {

@@ -17,6 +17,9 @@ plan::Action Hold(const api::NodeSet& set);
 // the garbage collector's, so this counts as destructive. A NodeSet that is gone counts as let go.
 plan::Action Release(const api::NodeSet& set, plan::Guards guards, std::string reason);
 
+// The API server says, asked just now: the set asks for what it was seen to ask for.
+std::shared_ptr<const plan::Guard> AsksForTheSame(const api::NodeSet& set);
+
 // The API server says, asked just now: every pod that the set controls is terminating, or there is none.
 std::shared_ptr<const plan::Guard> NoWorkerIsLeft(const api::NodeSet& set);
 

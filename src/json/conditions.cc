@@ -1,10 +1,8 @@
-#include "api/conditions.h"
+#include "json/conditions.h"
 
 #include <algorithm>
 
-namespace capstan::api {
-
-using json::Field;
+namespace capstan::json {
 
 const json::Schema& Condition::Schema() {
   static const json::Schema schema = json::Object<Condition>({
@@ -78,4 +76,4 @@ bool RemoveCondition(Conditions& conditions, std::string_view type) {
   return std::erase_if(conditions, [&](const Condition& condition) { return condition.type == type; }) > 0;
 }
 
-}  // namespace capstan::api
+}  // namespace capstan::json

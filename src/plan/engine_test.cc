@@ -1,0 +1,293 @@
+// The engine's rules, on a kind of no meaning and the modelled API server. What it does with old news is in
+// stale_reads_test.cc; what comes of it for workers and jobs, in the simulator.
+#include "plan/engine.h"
+
+#include <gmock/gmock.h>
+
+#include "base/testing/captured_log.h"
+#include "plan/testing/shelves.h"
+
+namespace capstan::plan {
+namespace {
+
+using testing::Book;
+using testing::BookJson;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::Life;
+using testing::Shelf;
+using testing::ShelfTest;
+using testing::WantBooks;
+
+const kube::Key kMain{"ns", "main"};
+
+// --- Deciding --------------------------------------------------------------------------------------------------------
+
+TEST_F(ShelfTest, NothingIsDecidedBeforeEveryKindIsListed) {
+  PutShelf(R"(["a"])");
+  server.deny = [](std::string_view, const kube::Resource& resource, const kube::Key&) {
+    const bool books = resource == kube::kConfigMaps;
+    return books ? std::optional(kube::testing::Refusal{503, "ServiceUnavailable", "not now"}) : std::nullopt;
+  };
+  const auto life = Start(server, &WantBooks, 2min);
+  EXPECT_EQ(life->engine().decides(), 0u);
+  EXPECT_FALSE(life->engine().Synced());
+  server.deny = nullptr;
+  loop.Advance(1min);
+  EXPECT_EQ(Title("main-a"), "a");
+}
+
+TEST_F(ShelfTest, AtRestNothingIsWrittenAndEveryKeyIsLookedAtEveryFiveMinutes) {
+  PutShelf(R"(["a","b"])");
+  const auto life = Start();
+  const uint64_t decides = life->engine().decides();
+  server.ForgetWrites();
+  loop.Advance(30min);
+  EXPECT_THAT(server.writes(), ::testing::IsEmpty());
+  EXPECT_GE(life->engine().decides() - decides, 5u);
+  EXPECT_LE(life->engine().decides() - decides, 7u);
+}
+
+TEST_F(ShelfTest, ARestartRepeatsWhatIsNotKnownAndChangesNothing) {
+  PutShelf(R"(["a","b"])");
+  Start();
+  const uint64_t version = server.objects().version();
+  const auto second = Start();
+  EXPECT_EQ(server.objects().version(), version);
+}
+
+TEST_F(ShelfTest, WhoMayNotWriteDecidesNothingAndKnowsEverythingWhenItsTurnComes) {
+  bool leads = false;
+  options.may_write = [&] { return leads; };
+  PutShelf(R"(["a"])");
+  const auto life = Start(server, &WantBooks, 10min);
+  EXPECT_EQ(life->engine().decides(), 0u);
+  EXPECT_TRUE(life->engine().Synced());
+  const uint64_t reads = server.reads();
+  leads = true;
+  life->engine().Lead();
+  loop.Advance(100ms);
+  EXPECT_EQ(Title("main-a"), "a");
+  EXPECT_LE(server.reads() - reads, 1u) << "it does not begin with reading; but a name that seems free is looked at";
+}
+
+// --- Wake-ups --------------------------------------------------------------------------------------------------------
+
+// Reads one book by name, and the entry of an index.
+Plan ReadTwoThings(const World& world, const kube::Key&) {
+  (void)world.Find<Book>({"ns", "read"});
+  (void)world.OwnedBy<Book>("owner-1");
+  return {};
+}
+
+TEST_F(ShelfTest, AKeyIsWokenByWhatItReadAndByNothingElse) {
+  PutShelf("[]");
+  const auto life = Start(server, &ReadTwoThings);
+  const auto decides_after = [&](const std::string& object) {
+    const uint64_t before = life->engine().decides();
+    server.Put(kube::kConfigMaps, object);
+    loop.Advance(1s);
+    return life->engine().decides() - before;
+  };
+  const auto named = [](std::string_view name, std::string_view title) {
+    return R"({"metadata":{"namespace":"ns","name":")" + std::string(name) + R"("},"data":{"title":")" +
+           std::string(title) + "\"}}";
+  };
+  EXPECT_EQ(decides_after(named("read", "1")), 1u) << "it was not there when it was read";
+  EXPECT_EQ(decides_after(named("read", "2")), 1u);
+  EXPECT_EQ(decides_after(named("unread", "1")), 0u);
+  EXPECT_EQ(decides_after(BookJson("main", "owner-1", "x")), 1u) << "a new entry of the index";
+  EXPECT_EQ(decides_after(BookJson("main", "owner-2", "y")), 0u);
+}
+
+TEST_F(ShelfTest, AChildThatSomebodyChangesOrRemovesIsPutRight) {
+  PutShelf(R"(["a","b"])");
+  const auto life = Start();
+  Retitle("main-a", "theirs");
+  server.Remove(kube::kConfigMaps, {"ns", "main-b"});
+  loop.Advance(2s);
+  EXPECT_EQ(Title("main-a"), "a");
+  EXPECT_EQ(Title("main-b"), "b");
+}
+
+// --- Questions -------------------------------------------------------------------------------------------------------
+
+// Whether the sign (a Secret, which nobody watches) is there.
+struct Sign final : Question {
+  struct Value {};
+  std::string id() const override { return "sign"; }
+  async::Task<Result<std::optional<Fetched>>> Fetch(Services& services, async::Deadline deadline) const override {
+    const auto read = co_await services.client.Get(kube::kSecrets, {"ns", "sign"}, {}, deadline);
+    if (read) co_return std::optional(Fetched{std::make_shared<Value>(), 1});
+    if (read.error().code() == Code::kNotFound) co_return std::optional<Fetched>();
+    co_return Fail(read.error());
+  }
+};
+
+// Books, and another one once the sign is known to be there. Until it is known, nobody can say what is too much.
+Plan WantBooksAndSign(const World& world, const kube::Key& key) {
+  Plan plan = WantBooks(world, key);
+  const Shelf* shelf = world.Find<Shelf>(key);
+  const auto sign = world.Ask(Sign(), 1min);
+  plan.children_complete = sign.known() || sign.absent();
+  if (shelf != nullptr && sign.known()) {
+    plan.children.push_back({.resource = &kube::kConfigMaps,
+                             .key = {"ns", "main-sign"},
+                             .body = BookJson("main", shelf->metadata.uid, "sign"),
+                             .reason = "there is a sign",
+                             .after = {}});
+  }
+  return plan;
+}
+
+// An answer that was the same again woke nobody, and the next one was asked for minutes later.
+TEST_F(ShelfTest, AnAnswerIsNeverOlderThanWasAskedFor) {
+  PutShelf("[]");
+  const auto life = Start(server, &WantBooksAndSign, 10min);
+  server.Put(kube::kSecrets, R"({"metadata":{"namespace":"ns","name":"sign"}})");
+  loop.Advance(61s);
+  EXPECT_EQ(Title("main-sign"), "sign");
+}
+
+TEST_F(ShelfTest, AnOpenQuestionHoldsUpNothingElseAndNothingIsPrunedMeanwhile) {
+  PutShelf(R"(["a"])");
+  server.Put(kube::kConfigMaps, BookJson("main", ShelfUid(), "b"));
+  bool down = true;
+  server.deny = [&](std::string_view, const kube::Resource& resource, const kube::Key&) {
+    const bool refused = down && resource == kube::kSecrets;
+    return refused ? std::optional(kube::testing::Refusal{403, "Forbidden", "not now"}) : std::nullopt;
+  };
+  const auto life = Start(server, &WantBooksAndSign, 1min);
+  EXPECT_EQ(Title("main-a"), "a");
+  EXPECT_NE(BookUid("main-b"), "") << "unknown means keep";
+  down = false;
+  loop.Advance(6min);
+  EXPECT_EQ(BookUid("main-b"), "");
+  EXPECT_EQ(Title("main-sign"), "");
+}
+
+// --- Facts -----------------------------------------------------------------------------------------------------------
+
+// Wants its books once the shelf has held five for a minute.
+Plan WantBooksAfterAMinute(const World& world, const kube::Key& key) {
+  const Shelf* shelf = world.Find<Shelf>(key);
+  if (shelf == nullptr || shelf->spec.books.empty()) return {};
+  const Duration held = world.HeldFor("it names books");
+  if (held >= 1min) return WantBooks(world, key);
+  Plan plan;
+  plan.LookAgainIn(1min - held);
+  return plan;
+}
+
+TEST_F(ShelfTest, AFactIsAsOldAsItHasHeldWithoutInterruption) {
+  PutShelf(R"(["a"])");
+  const auto life = Start(server, &WantBooksAfterAMinute, 50s);
+  PutShelf("[]");
+  loop.Advance(1s);
+  PutShelf(R"(["a"])");
+  loop.Advance(50s);
+  EXPECT_EQ(Title("main-a"), "");
+  loop.Advance(11s);
+  EXPECT_EQ(Title("main-a"), "a");
+}
+
+TEST_F(ShelfTest, ARestartBeginsAWaitAnewAndNeverShortensIt) {
+  PutShelf(R"(["a"])");
+  Start(server, &WantBooksAfterAMinute, 50s);
+  const auto second = Start(server, &WantBooksAfterAMinute, 50s);
+  EXPECT_EQ(Title("main-a"), "");
+  loop.Advance(11s);
+  EXPECT_EQ(Title("main-a"), "a");
+}
+
+// --- Pruning ---------------------------------------------------------------------------------------------------------
+
+TEST_F(ShelfTest, WhatIsNoLongerWantedGoesAndNobodyElsesDoes) {
+  PutShelf(R"(["a","b"])");
+  PutShelf(R"(["x"])", "other");
+  server.Put(kube::kConfigMaps, R"({"metadata":{"namespace":"ns","name":"main-nobodys"}})");
+  const auto life = Start();
+  PutShelf(R"(["a"])");
+  loop.Advance(2s);
+  EXPECT_EQ(BookUid("main-b"), "");
+  EXPECT_EQ(Title("main-a"), "a");
+  EXPECT_NE(BookUid("other-x"), "");
+  EXPECT_NE(BookUid("main-nobodys"), "");
+  EXPECT_EQ(Done("delete"), 1u);
+}
+
+// --- What it shows ---------------------------------------------------------------------------------------------------
+
+TEST_F(ShelfTest, WhatWasDoneIsALogLineAndAMetric) {
+  net::Metrics metrics;
+  options.metrics = &metrics;
+  PutShelf(R"(["a"])");
+  capstan::testing::CapturedLog log;
+  const auto life = Start();
+  EXPECT_THAT(log.Text(),
+              HasSubstr(R"("msg":"done","key":"shelf/ns/main","verb":"apply","target":"ConfigMap ns/main-a",)"
+                        R"("reason":"the shelf names it")"));
+  EXPECT_THAT(metrics.Exposition(), HasSubstr(R"(controller_runtime_reconcile_total{controller="shelf",)"));
+}
+
+TEST_F(ShelfTest, WhatIsRefusedIsAConditionAnEventAndALogLineWithTheRequestsId) {
+  std::vector<std::string> events;
+  options.tell = [&](const kube::Resource&, const kube::Key&, const std::string&, Notice notice) {
+    events.push_back(notice.reason + ": " + notice.note);
+  };
+  server.deny = [](std::string_view method, const kube::Resource& resource, const kube::Key&) {
+    const bool refused = method != "GET" && resource == kube::kConfigMaps;
+    return refused ? std::optional(kube::testing::Refusal{403, "Forbidden", "no books today"}) : std::nullopt;
+  };
+  PutShelf(R"(["a"])");
+  capstan::testing::CapturedLog log;
+  const auto life = Start();
+  EXPECT_THAT(Note(), HasSubstr("no books today"));
+  EXPECT_THAT(events, ElementsAre(HasSubstr("no books today")));
+  EXPECT_THAT(log.Text(),
+              ::testing::ContainsRegex(R"("error":"[^}]*no books today[^}]*"request":"capstan-[0-9]+-[0-9]+")"));
+}
+
+// Never ends by itself.
+struct Endless final : Effect {
+  std::string_view verb() const override { return "wait"; }
+  std::string target() const override { return "for ever"; }
+  uint64_t content() const override { return 0; }
+  async::Task<Result<void>> Run(Services& services, async::Deadline) const override {
+    async::Event never(services.loop);
+    co_await never.Wait(async::Deadline::Never());
+    co_return Result<void>();
+  }
+};
+
+Plan WaitForEver(const World&, const kube::Key&) {
+  Plan plan;
+  plan.Add({.effect = std::make_shared<Endless>(), .reason = "a bug", .guards = {}, .after = {}, .event = {}});
+  return plan;
+}
+
+TEST_F(ShelfTest, AnActionThatDoesNotEndIsNamedEveryMinute) {
+  PutShelf("[]");
+  capstan::testing::CapturedLog log;
+  const auto life = Start(server, &WaitForEver, 150s);
+  const std::string& text = log.Text();
+  EXPECT_THAT(text,
+              HasSubstr(R"("msg":"an action does not end","key":"shelf/ns/main","verb":"wait","target":"for ever")"));
+  EXPECT_THAT(text, HasSubstr(R"("for":"1m)"));
+  EXPECT_THAT(text, HasSubstr(R"("for":"2m)"));
+}
+
+TEST_F(ShelfTest, StopLetsWhatHasBegunEndAndBeginsNothing) {
+  const auto life = Start();
+  server.latency = 1s;
+  PutShelf(R"(["a"])");
+  ASSERT_TRUE(loop.RunUntil([&] { return life->engine().actions() == 1; }, 1min));
+  PutShelf(R"(["a","b"])");
+  life->Stop(10s);
+  EXPECT_EQ(Title("main-a"), "a");
+  EXPECT_EQ(Title("main-b"), "");
+  EXPECT_EQ(life->engine().actions(), 1u);
+}
+
+}  // namespace
+}  // namespace capstan::plan

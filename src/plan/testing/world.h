@@ -1,0 +1,137 @@
+// A World built by hand: objects and answers that a test puts in, and what a Decide makes of them. Nothing else is needed
+// to test a reconciler: it is a function.
+//
+//   TestWorld world("default");
+//   world.Add<Website>();
+//   world.Add<Deployment>();
+//   world.Put(website);
+//   EXPECT_THAT(ChildNames(world.Decide(&Decide, "main")), ElementsAre("ConfigMap main", "Deployment main"));
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "json/codec.h"
+#include "json/conditions.h"
+#include "plan/engine.h"
+#include "plan/plan.h"
+#include "plan/world.h"
+
+namespace capstan::plan::testing {
+
+class TestWorld {
+ public:
+  // `ns`: of objects that name no namespace, and of the keys that are decided.
+  explicit TestWorld(std::string ns) : ns_(std::move(ns)) {}
+
+  Time now = *ParseRfc3339("2026-11-21T08:00:00Z");
+  std::vector<Failure> failures;
+  const void* settings = nullptr;
+
+  // A kind that the Decide reads. A store for indexes (store.h).
+  template <class T>
+  kube::Store<T>& Add() {
+    kube::Store<T>& store = stores_.Add<T>();
+    store.AddFeed("");
+    return store;
+  }
+
+  // Puts an object in, or in place of the one of its name. Its uid is "uid-<name>" unless it has one. REQUIRES: the
+  // kind was added.
+  template <class T>
+  void Put(T object) {
+    object.metadata.resource_version = ++version_;
+    if (object.metadata.namespace_.empty()) object.metadata.namespace_ = ns_;
+    if (object.metadata.uid.empty()) object.metadata.uid = "uid-" + object.metadata.name;
+    auto* store = static_cast<kube::Store<T>*>(stores_.Find(ResourceOf<T>::kValue));
+    EXPECT_TRUE(store->Answered(std::move(object), Tick()));
+  }
+
+  // What the question of this id (Question::id) is answered; without any of these its answer is still pending.
+  void Answer(const std::string& question, std::shared_ptr<const void> value) {
+    answers_.entries()[question] = {.state = AnswerState::kKnown, .value = std::move(value)};
+  }
+  void Absent(const std::string& question) { answers_.entries()[question] = {.state = AnswerState::kAbsent}; }
+  // Could not be told; the last good answer stays.
+  void Failed(const std::string& question, const std::string& error) {
+    answers_.entries()[question].state = AnswerState::kFailed;
+    answers_.entries()[question].error = error;
+  }
+
+  // Decides, and once more after `settle` in which nothing has changed (World::HeldFor).
+  Plan Decide(plan::Decide decide, const std::string& name, Duration settle = 1s) {
+    const World first = At({});
+    Plan plan = decide(first, {ns_, name});
+    if (settle == Duration(0)) return plan;
+    tick_ += settle;
+    return decide(At(first.facts()), {ns_, name});
+  }
+
+ private:
+  World At(std::map<std::string, Tick> held_since) const {
+    return World({.now = now,
+                  .tick = tick_,
+                  .stores = &stores_,
+                  .answers = &answers_,
+                  .failures = failures,
+                  .held_since = std::move(held_since),
+                  .settings = settings});
+  }
+
+  std::string ns_;
+  Stores stores_;
+  Answers answers_;
+  Tick tick_{};
+  uint64_t version_ = 0;
+};
+
+// The body of the Plan's child of that kind and name; "" when there is none.
+inline std::string BodyOf(const Plan& plan, std::string_view kind, std::string_view name) {
+  for (const Child& child : plan.children) {
+    if (child.resource->kind == kind && child.key.name == name) return child.body;
+  }
+  return {};
+}
+
+// "Kind name", in the Plan's order.
+inline std::vector<std::string> ChildNames(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const Child& child : plan.children) names.push_back(std::string(child.resource->kind) + " " + child.key.name);
+  return names;
+}
+
+// "verb target", in the Plan's order.
+inline std::vector<std::string> ActionNames(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const Action& action : plan.actions) {
+    names.push_back(std::string(action.effect->verb()) + " " + action.effect->target());
+  }
+  return names;
+}
+
+// Any status, as far as its conditions.
+struct ConditionsOnly {
+  json::Conditions conditions;
+  static const json::Schema& Schema() {
+    static const json::Schema schema =
+        json::Object<ConditionsOnly>({json::Field<&ConditionsOnly::conditions>("conditions")});
+    return schema;
+  }
+};
+
+// The condition of that type in the Plan's status, as "Status Reason: message".
+inline std::string ConditionOf(const Plan& plan, std::string_view type) {
+  if (!plan.status) return "no status";
+  const auto status = json::Decode<ConditionsOnly>(*plan.status);
+  if (!status) return status.error().message();
+  const json::Condition* condition = json::FindCondition(status->conditions, type);
+  return condition == nullptr ? "none" : condition->status + " " + condition->reason + ": " + condition->message;
+}
+
+}  // namespace capstan::plan::testing
