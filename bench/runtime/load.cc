@@ -18,7 +18,7 @@
 #include "async/timer.h"
 #include "base/log.h"
 #include "kube/client.h"
-#include "kube/config.h"
+#include "kube/config/config.h"
 #include "net/client.h"
 
 namespace capstan::bench {

@@ -22,7 +22,7 @@
 #include "base/log.h"
 #include "json/codec.h"
 #include "kube/client.h"
-#include "kube/config.h"
+#include "kube/config/config.h"
 #include "kube/feed.h"
 #include "net/client.h"
 #include "plan/engine.h"
@@ -77,11 +77,11 @@ class Reference {
         engine_(loop_, client_, {.field_manager = "bench-reference", .settings = &flags_.prefix}),
         group_(loop_) {
     plan::Stores& stores = engine_.stores();
-    stores.Add<Source>({}, true);
-    stores.Add<ConfigMap>({}, true);
-    stores.Add<Pod>({}, true);
-    stores.Add<Secret>({}, true);
-    stores.Add<Node>({}, true);
+    stores.Add<Source>({.everywhere = true});
+    stores.Add<ConfigMap>({.everywhere = true});
+    stores.Add<Pod>({.everywhere = true});
+    stores.Add<Secret>({.everywhere = true});
+    stores.Add<Node>({.everywhere = true});
     engine_.Add({.kind = "source", .resource = &kSources, .decide = &Decide, .prunes = {}});
   }
 

@@ -199,10 +199,10 @@ plan::Plan Decide(const plan::World& world, const kube::Key& key) {
 void SetUp(plan::Engine& engine) {
   // Children by a label that all of them carry: other people's objects are never read.
   const std::string ours = std::string(kManagedBy) + "=" + std::string(kOperator);
-  engine.stores().Add<Website>({}, /*everywhere=*/true);
-  engine.stores().Add<ConfigMap>(ours);
-  engine.stores().Add<Deployment>(ours);
-  engine.stores().Add<Service>(ours);
+  engine.stores().Add<Website>({.everywhere = true});
+  engine.stores().Add<ConfigMap>({.label_selector = ours});
+  engine.stores().Add<Deployment>({.label_selector = ours});
+  engine.stores().Add<Service>({.label_selector = ours});
   engine.Add({.kind = "website", .resource = &Website::kResource, .decide = &Decide, .prunes = {&kube::kServices}});
 }
 

@@ -2,11 +2,14 @@
 
 namespace capstan::kube {
 
-Health::Health(std::function<Tick()> now) : now_(std::move(now)), beat_(now_().time_since_epoch().count()) {}
+Health::Health(std::function<Tick()> now)
+    : now_(std::move(now)),
+      beat_(now_().time_since_epoch().count()),
+      unlisted_(std::make_shared<const std::string>("everything that is watched")) {}
 
-void Health::Beat(bool synced) {
+void Health::Beat(std::string unlisted) {
   beat_.store(now_().time_since_epoch().count(), std::memory_order_relaxed);
-  synced_.store(synced, std::memory_order_relaxed);
+  unlisted_.store(std::make_shared<const std::string>(std::move(unlisted)));
 }
 
 std::string Health::WhyStill(Duration longer_than) const {
@@ -16,7 +19,8 @@ std::string Health::WhyStill(Duration longer_than) const {
 
 std::string Health::WhyNotReady() const {
   if (std::string still = WhyStill(kStillForReadiness); !still.empty()) return still;
-  return synced_.load(std::memory_order_relaxed) ? "" : "not every watched kind has been listed yet";
+  const std::shared_ptr<const std::string> unlisted = unlisted_.load();
+  return unlisted->empty() ? "" : "not listed yet: " + *unlisted;
 }
 
 }  // namespace capstan::kube

@@ -1,14 +1,15 @@
 // What /healthz and /readyz say.
 //
 //   live   the event loop turns: it has not stood still for half a minute. The kubelet starts anew what is not.
-//   ready  it turns now, and every watched kind has been listed. A process that waits for the lease is ready too: it
-//          could lead at once.
+//   ready  it turns now, and every watched kind has been listed; if not, the answer names those that have not. A process
+//          that waits for the lease is ready too: it could lead at once.
 //
 // Beat is the loop's; the questions may come from any thread, and need nothing that a stuck loop could hold.
 #pragma once
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "base/time.h"
@@ -22,8 +23,8 @@ class Health {
 
   explicit Health(std::function<Tick()> now = [] { return Tick(std::chrono::steady_clock::now()); });
 
-  // The loop has had a turn.
-  void Beat(bool synced);
+  // The loop has had a turn. `unlisted`: which watched kinds have not been listed and why, in words; empty: none.
+  void Beat(std::string unlisted);
 
   bool Ready() const { return WhyNotReady().empty(); }
   // "" when it is so; otherwise a sentence.
@@ -35,7 +36,7 @@ class Health {
 
   std::function<Tick()> now_;
   std::atomic<Duration::rep> beat_;
-  std::atomic<bool> synced_ = false;
+  std::atomic<std::shared_ptr<const std::string>> unlisted_;
 };
 
 }  // namespace capstan::kube

@@ -8,24 +8,24 @@ namespace {
 TEST(Health, IsReadyWhenTheLoopTurnsAndEverythingIsListed) {
   Tick now{};
   Health health([&] { return now; });
-  EXPECT_EQ(health.WhyNotReady(), "not every watched kind has been listed yet");
+  EXPECT_EQ(health.WhyNotReady(), "not listed yet: everything that is watched");
   EXPECT_EQ(health.WhyNotLive(), "") << "a start takes its time";
-  health.Beat(true);
+  health.Beat("");
   EXPECT_TRUE(health.Ready());
-  health.Beat(false);
-  EXPECT_FALSE(health.Ready());
+  health.Beat("pods in slurm (forbidden)");
+  EXPECT_EQ(health.WhyNotReady(), "not listed yet: pods in slurm (forbidden)");
 }
 
 TEST(Health, ALoopThatStandsStillIsSoonNotReadyAndLaterNotLive) {
   Tick now{};
   Health health([&] { return now; });
-  health.Beat(true);
+  health.Beat("");
   now += 6s;
   EXPECT_EQ(health.WhyNotReady(), "the event loop has stood still for 6s");
   EXPECT_EQ(health.WhyNotLive(), "");
   now += 25s;
   EXPECT_EQ(health.WhyNotLive(), "the event loop has stood still for 31s");
-  health.Beat(true);
+  health.Beat("");
   EXPECT_EQ(health.WhyNotLive() + health.WhyNotReady(), "");
 }
 

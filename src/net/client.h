@@ -51,6 +51,7 @@ class HttpClient final : public Transport {
   struct Options {
     Endpoint server = {};
     std::shared_ptr<Credentials> credentials = {};  // nullptr: the default of Credentials
+    std::string user_agent = std::string(UserAgent());
 
     size_t max_requests = 8;     // connections for Send; who finds all busy waits in turn, until its deadline
     size_t max_streams = 4096;   // connections for Open (a watch each); one more is refused with kUnavailable

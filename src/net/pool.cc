@@ -110,7 +110,7 @@ async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::Perform(Reques
 async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(const Request& request,
                                                                               const Secret& token, size_t body_limit,
                                                                               async::Deadline deadline) {
-  Result<std::string> serialized = Serialized(request, host_header_, UserAgent(), token);
+  Result<std::string> serialized = Serialized(request, host_header_, options_.user_agent, token);
   if (!serialized) co_return Fail(std::move(serialized).error());
   const Wiped bytes{*std::move(serialized)};
 

@@ -46,22 +46,22 @@ std::vector<plan::Reconciler> Reconcilers() {
 
 void AddReconcilers(plan::Engine& engine, std::vector<plan::Reconciler> reconcilers) {
   plan::Stores& stores = engine.stores();
-  stores.Add<api::Controller>({}, true);
-  AddIndexByController(stores.Add<api::RestApi>({}, true));
-  AddIndexByController(stores.Add<api::NodeSet>({}, true));
-  stores.Add<api::LoginSet>({}, true);
-  stores.Add<api::Accounting>({}, true);
-  stores.Add<api::Token>({}, true);
+  stores.Add<api::Controller>({.everywhere = true});
+  AddIndexByController(stores.Add<api::RestApi>({.everywhere = true}));
+  AddIndexByController(stores.Add<api::NodeSet>({.everywhere = true}));
+  stores.Add<api::LoginSet>({.everywhere = true});
+  stores.Add<api::Accounting>({.everywhere = true});
+  stores.Add<api::Token>({.everywhere = true});
 
   // Children are watched by the labels that every one of them carries, so that other people's objects are never read.
   const std::string ours = std::string(kLabelComponent) + " in (controller,restapi,worker)";
-  stores.Add<Pod>(std::string(kLabelComponent) + " in (controller,worker)");
-  stores.Add<StatefulSet>(ours);
-  stores.Add<Deployment>(ours);
-  stores.Add<Service>(ours);
-  stores.Add<ConfigMap>(ours);
-  stores.Add<PodDisruptionBudget>(ours);
-  stores.Add<CordonedNode>({}, true, std::string(CordonedNode::kSelector));
+  stores.Add<Pod>({.label_selector = std::string(kLabelComponent) + " in (controller,worker)"});
+  stores.Add<StatefulSet>({.label_selector = ours});
+  stores.Add<Deployment>({.label_selector = ours});
+  stores.Add<Service>({.label_selector = ours});
+  stores.Add<ConfigMap>({.label_selector = ours});
+  stores.Add<PodDisruptionBudget>({.label_selector = ours});
+  stores.Add<CordonedNode>({.field_selector = std::string(CordonedNode::kSelector), .everywhere = true});
 
   for (plan::Reconciler& reconciler : reconcilers) engine.Add(std::move(reconciler));
 }

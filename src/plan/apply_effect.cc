@@ -45,12 +45,14 @@ struct FreshMetadata {
 
 class ApplyEffect final : public Effect {
  public:
-  // `owned`: of a child; nullopt for the status of the key's own object.
-  ApplyEffect(ObjectRef ref, std::string subresource, std::string body, std::optional<ChildOwner> owned)
+  // `owner`: UID of the key's own object. `adoption`: of a child; nullopt for the status of that object itself.
+  ApplyEffect(ObjectRef ref, std::string subresource, std::string body, std::string owner,
+              std::optional<Adoption> adoption)
       : ref_(std::move(ref)),
         subresource_(std::move(subresource)),
         body_(std::move(body)),
-        owned_(std::move(owned)),
+        owner_(std::move(owner)),
+        adoption_(std::move(adoption)),
         target_(subresource_.empty() ? ref_.ToString() : ref_.ToString() + "/" + subresource_),
         content_(Fnv64(body_)) {}
 
@@ -60,7 +62,7 @@ class ApplyEffect final : public Effect {
 
   bool Satisfied(const Services& services) const override {
     const json::ObjectMeta* meta = plan::Seen(services, ref_);
-    return meta != nullptr && services.memo.Matches(target_, Now(services, *meta));
+    return meta != nullptr && services.memo.Matches(memo_target(), Now(services, *meta));
   }
 
   uint64_t Seen(const Services& services) const override {
@@ -75,13 +77,13 @@ class ApplyEffect final : public Effect {
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
     CAPSTAN_CO_TRY(const std::optional<json::ObjectMeta> meta, co_await Present(services, deadline));
-    if (meta && owned_ && !IsOurs(*meta, owned_->uid, owned_->adoption)) co_return NameConflict(ref_);
-    if (const auto times = services.memo.Fight(target_, content_, services.loop.Now()); times && meta) {
+    if (meta && adoption_ && !IsOurs(*meta, owner_, *adoption_)) co_return NameConflict(ref_);
+    if (const auto times = services.memo.Fight(memo_target(), content_, services.loop.Now()); times && meta) {
       co_return co_await Contested(services, *times, deadline);
     }
     // Once a process: what comes later under that name is another program's, and its own.
-    const bool first = !services.memo.Knows(target_);
-    if (meta && owned_ && first && HasFormerManager(*meta, services.successor())) {
+    const bool first = !services.memo.Knows(memo_target());
+    if (meta && adoption_ && first && HasFormerManager(*meta, services.successor())) {
       CAPSTAN_CO_CHECK_OK(co_await TakeOver(services, meta->uid, deadline));
     }
     std::string body = meta ? WithUid(body_, meta->uid) : body_;
@@ -89,15 +91,17 @@ class ApplyEffect final : public Effect {
     CAPSTAN_CO_TRY(const std::string answer, co_await services.client.Apply(*ref_.resource, ref_.key, std::move(body),
                                                                             std::move(options), deadline));
     if (Remember(services, ref_, answer)) {  // so that the answer is read once only
-      services.memo.Record(target_, Now(services, *plan::Seen(services, ref_)), services.loop.Now());
+      services.memo.Record(memo_target(), Now(services, *plan::Seen(services, ref_)), services.loop.Now());
       co_return Result<void>();
     }
     CAPSTAN_CO_TRY(const AnyObject object, json::Decode<AnyObject>(answer));
-    services.memo.Record(target_, Now(services, object.metadata), services.loop.Now());
+    services.memo.Record(memo_target(), Now(services, object.metadata), services.loop.Now());
     co_return Result<void>();
   }
 
  private:
+  AppliedMemo::Target memo_target() const { return {owner_, target_}; }
+
   AppliedMemo::Applied Now(const Services& services, const json::ObjectMeta& meta) const {
     return {meta.uid, content(), OwnFields(meta, services.field_manager, subresource_)};
   }
@@ -154,7 +158,8 @@ class ApplyEffect final : public Effect {
   ObjectRef ref_;
   std::string subresource_;
   std::string body_;
-  std::optional<ChildOwner> owned_;
+  std::string owner_;
+  std::optional<Adoption> adoption_;
   std::string target_;
   uint64_t content_;
 };
@@ -162,7 +167,8 @@ class ApplyEffect final : public Effect {
 }  // namespace
 
 std::shared_ptr<const Effect> Apply(ObjectRef ref, std::string body, ChildOwner owner) {
-  return std::make_shared<ApplyEffect>(std::move(ref), "", std::move(body), std::move(owner));
+  return std::make_shared<ApplyEffect>(std::move(ref), "", std::move(body), std::move(owner.uid),
+                                       std::move(owner.adoption));
 }
 
 std::shared_ptr<const Effect> ApplyStatus(ObjectRef ref, std::string uid, std::string status) {
@@ -171,7 +177,7 @@ std::shared_ptr<const Effect> ApplyStatus(ObjectRef ref, std::string uid, std::s
                      JsonQuoted(ref.resource->kind) + R"(,"metadata":{"name":)" + JsonQuoted(ref.key.name) +
                      R"(,"namespace":)" + JsonQuoted(ref.key.ns) + R"(,"uid":)" + JsonQuoted(uid) + R"(},"status":)" +
                      status + "}";
-  return std::make_shared<ApplyEffect>(std::move(ref), "status", std::move(body), std::nullopt);
+  return std::make_shared<ApplyEffect>(std::move(ref), "status", std::move(body), std::move(uid), std::nullopt);
 }
 
 }  // namespace capstan::plan

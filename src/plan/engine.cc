@@ -228,6 +228,7 @@ bool Engine::DecideOne(State& state) {
   FollowSlurm(state, plan);
   asker_.Ask(world.asked());
 
+  if (object == nullptr || object->uid != state.uid) memo_.Forget(state.uid);
   if (object != nullptr) state.uid = object->uid;
   std::vector<Action> actions = Resolve(reconciler, object, plan);
   std::optional<Action> status;
@@ -332,7 +333,13 @@ void Engine::SayWhatIsNotListed() {
   unsynced_for_ = watches_.Synced() ? Duration(0) : before + kSampleEvery;
   if (unsynced_for_ / 1min == before / 1min || unsynced_for_ < before) return;
   log::Warn("nothing is decided before everything watched has been listed",
-            {{"not_listed", Join(watches_.Unlisted(), "; ")}, {"for", FormatDuration(unsynced_for_)}});
+            {{"not_listed", Unlisted()}, {"for", FormatDuration(unsynced_for_)}});
+}
+
+std::string Engine::Unlisted() const {
+  if (Synced()) return "";
+  const std::vector<std::string> names = watches_.Unlisted();
+  return names.empty() ? "everything that is watched" : Join(names, "; ");
 }
 
 void Engine::LeaveNamespaces(const std::vector<Executor::Running>& running) {

@@ -1,8 +1,8 @@
 // Runs reconcilers that are pure functions: World in, Plan out. The engine alone waits, writes and knows the time.
 //
 //   Engine engine(loop, client, options);
-//   engine.stores().Add<NodeSet>({}, /*everywhere=*/true);
-//   engine.stores().Add<Pod>("app.kubernetes.io/name=slurmd");
+//   engine.stores().Add<NodeSet>({.everywhere = true});
+//   engine.stores().Add<Pod>({.label_selector = "app.kubernetes.io/name=slurmd"});
 //   engine.Add({.kind = "nodeset", .resource = &NodeSet::kResource, .decide = &nodeset::Decide, ...});
 //   co_await engine.Run();            // until cancelled
 //
@@ -95,6 +95,8 @@ class Engine final : private kube::StoreListener {
 
   // Every watched kind has been listed; for readiness.
   bool Synced() const { return watches_.Synced(); }
+  // What has not, and why, in words; "" when Synced.
+  std::string Unlisted() const;
 
   // Nothing is in flight and no key is ready to be decided; for tests and the simulator.
   bool Idle() const { return executor_.in_flight() == 0 && queue_.ready() == 0 && queue_.in_flight() == 0; }

@@ -46,7 +46,7 @@ class LifetimeTest : public ::testing::Test {
  protected:
   LifetimeTest() {
     server.objects().Serve(Box::kResource);
-    engine.stores().Add<Box>({}, /*everywhere=*/true);
+    engine.stores().Add<Box>({.everywhere = true});
     engine.stores().Add<Content>();
     engine.Add({.kind = "box", .resource = &Box::kResource, .decide = &WantContent, .prunes = {}});
     group.Spawn("engine", engine.Run());
@@ -129,7 +129,7 @@ TEST(Watches, ANamespaceThatIsNamedTwiceIsWatchedOnce) {
   server.objects().Serve(Box::kResource);
   kube::Client client(loop, server, {});
   Stores stores;
-  stores.Add<Box>({}, /*everywhere=*/true);
+  stores.Add<Box>({.everywhere = true});
   Watches watches(loop, client, stores, 1);
   watches.Start({"b", "a", "b"});
   loop.Advance(1s);
@@ -138,6 +138,39 @@ TEST(Watches, ANamespaceThatIsNamedTwiceIsWatchedOnce) {
   async::TaskGroup group(loop);
   group.Spawn("stop", watches.Stop());
   loop.RunUntil([&] { return group.size() == 0; }, 1min);
+}
+
+// A ConfigMap with what is in it.
+struct Filled {
+  json::ObjectMeta metadata;
+  std::map<std::string, std::string> data;
+  static constexpr const kube::Resource& kResource = kube::kConfigMaps;
+  friend bool operator==(const Filled&, const Filled&) = default;
+  static const json::Schema& Schema() {
+    static const json::Schema schema =
+        json::Object<Filled>({json::Field<&Filled::metadata>("metadata"), json::Field<&Filled::data>("data")});
+    return schema;
+  }
+};
+
+TEST(Watches, AKindMayBeWatchedForItsMetadataAlone) {
+  async::VirtualLoop loop;
+  kube::testing::FakeApiServer server(loop, 1);
+  server.Put(kube::kConfigMaps, R"({"metadata":{"namespace":"ns","name":"big"},"data":{"a":"much"}})");
+  kube::Client client(loop, server, {});
+  for (const bool metadata_only : {false, true}) {
+    Stores stores;
+    stores.Add<Filled>({.metadata_only = metadata_only, .everywhere = true});
+    Watches watches(loop, client, stores, 1);
+    watches.Start({});
+    loop.Advance(1s);
+    const Filled* found = stores.Of<Filled>().Find({"ns", "big"});
+    ASSERT_NE(found, nullptr);
+    EXPECT_EQ(found->data.empty(), metadata_only);
+    async::TaskGroup group(loop);
+    group.Spawn("stop", watches.Stop());
+    loop.RunUntil([&] { return group.size() == 0; }, 1min);
+  }
 }
 
 TEST_F(LifetimeTest, AKeyWhoseObjectIsGoneIsForgotten) {

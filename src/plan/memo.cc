@@ -8,29 +8,32 @@ constexpr Duration kFightWindow = 10min;
 
 }  // namespace
 
-bool AppliedMemo::Matches(const std::string& what, const Applied& now) const {
-  const auto found = entries_.find(what);
-  if (found == entries_.end()) return false;
-  const Applied& applied = found->second.applied;
-  return applied.uid == now.uid && applied.content == now.content && applied.fields == now.fields;
+const AppliedMemo::Entry* AppliedMemo::Find(const Target& target) const {
+  const auto owner = owners_.find(target.owner);
+  if (owner == owners_.end()) return nullptr;
+  const auto found = owner->second.find(target.what);
+  return found == owner->second.end() ? nullptr : &found->second;
 }
 
-void AppliedMemo::Record(const std::string& what, Applied applied, Tick now) {
-  Entry& entry = entries_[what];
+bool AppliedMemo::Matches(const Target& target, const Applied& now) const {
+  const Entry* entry = Find(target);
+  return entry != nullptr && entry->applied.uid == now.uid && entry->applied.content == now.content &&
+         entry->applied.fields == now.fields;
+}
+
+void AppliedMemo::Record(const Target& target, Applied applied, Tick now) {
+  Entry& entry = owners_[target.owner][target.what];
   if (entry.applied.content != applied.content || entry.applied.uid != applied.uid) entry.times.clear();
   entry.applied = std::move(applied);
   entry.times.push_back(now);
   if (entry.times.size() > kFightTimes) entry.times.erase(entry.times.begin());
 }
 
-void AppliedMemo::Forget(const std::string& what) { entries_.erase(what); }
-
-std::optional<int> AppliedMemo::Fight(const std::string& what, uint64_t content, Tick now) const {
-  const auto found = entries_.find(what);
-  if (found == entries_.end() || found->second.applied.content != content) return std::nullopt;
-  const auto& times = found->second.times;
-  if (times.size() < kFightTimes || times.front() < now - kFightWindow) return std::nullopt;
-  return int(times.size());
+std::optional<int> AppliedMemo::Fight(const Target& target, uint64_t content, Tick now) const {
+  const Entry* entry = Find(target);
+  if (entry == nullptr || entry->applied.content != content) return std::nullopt;
+  if (entry->times.size() < kFightTimes || entry->times.front() < now - kFightWindow) return std::nullopt;
+  return int(entry->times.size());
 }
 
 }  // namespace capstan::plan

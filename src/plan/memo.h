@@ -23,28 +23,35 @@ class AppliedMemo {
     uint64_t fields = 0;   // digest of our managedFields entry in the answer
   };
 
-  // `what` names an object and, behind a slash, its subresource: "StatefulSet slurm/main-controller",
-  // "NodeSet slurm/main/status".
-  bool Matches(const std::string& what, const Applied& now) const;
+  struct Target {
+    const std::string& owner;  // UID of the object for whose sake it is applied
+    // An object and, behind a slash, its subresource: "StatefulSet slurm/main-controller", "NodeSet slurm/main/status".
+    const std::string& what;
+  };
+
+  bool Matches(const Target& target, const Applied& now) const;
 
   // Records an apply that the server accepted.
-  void Record(const std::string& what, Applied applied, Tick now);
+  void Record(const Target& target, Applied applied, Tick now);
 
   // This process has applied it, whatever became of it since.
-  bool Knows(const std::string& what) const { return entries_.contains(what); }
-
-  void Forget(const std::string& what);
+  bool Knows(const Target& target) const { return Find(target) != nullptr; }
 
   // The same content applied five times within ten minutes: somebody keeps undoing it. Says how often; nullopt when
   // there is no fight.
-  std::optional<int> Fight(const std::string& what, uint64_t content, Tick now) const;
+  std::optional<int> Fight(const Target& target, uint64_t content, Tick now) const;
+
+  // The owner is gone.
+  void Forget(const std::string& owner) { owners_.erase(owner); }
 
  private:
   struct Entry {
     Applied applied;
     std::vector<Tick> times;  // of the applies with this content, the latest last; at most kFightTimes
   };
-  std::unordered_map<std::string, Entry> entries_;
+  const Entry* Find(const Target& target) const;
+
+  std::unordered_map<std::string, std::unordered_map<std::string, Entry>> owners_;  // by UID, then by what
 };
 
 }  // namespace capstan::plan

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "kube/client.h"
-#include "kube/config.h"
+#include "kube/config/config.h"
 #include "kube/events.h"
 #include "kube/fence.h"
 #include "kube/health.h"
@@ -38,6 +38,9 @@ std::string HostName() {
   char name[256] = {};
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
 }
+
+// "slurm-operator capstan/1.0.0": by it an audit log tells who wrote.
+std::string Agent(const std::string& name) { return name + " " + std::string(net::UserAgent()); }
 
 Secret Entropy(size_t bytes) {
   std::string random(bytes, '\0');
@@ -86,9 +89,12 @@ class Program {
   Program(const ProgramOptions& options, const kube::Config& config)
       : name_(options.name),
         seed_(std::random_device{}()),
-        http_(loop_, {.server = config.server, .credentials = config.credentials}),
+        http_(loop_, {.server = config.server, .credentials = config.credentials, .user_agent = Agent(name_)}),
         fence_(loop_, http_, [this] { return GoodUntil(); }),
-        lease_http_(loop_, {.server = config.server, .credentials = config.credentials, .max_requests = 1}),
+        lease_http_(loop_, {.server = config.server,
+                            .credentials = config.credentials,
+                            .user_agent = Agent(name_),
+                            .max_requests = 1}),
         lease_client_(loop_, lease_http_, ClientOptions(config, seed_ + 3)),
         client_(loop_, fence_, ClientOptions(config, seed_)),
         engine_(loop_, client_, EngineOptions(options)),
@@ -185,7 +191,7 @@ class Program {
     uint64_t told_lost = 0;
     while (true) {
       const bool synced = engine_.Synced();
-      health_.Beat(synced);
+      health_.Beat(engine_.Unlisted());
       const kube::Recorder::Counts events = events_.counts();
       const uint64_t lost = events.dropped_full + events.dropped_flood + events.dropped_failed;
       lost_events_->Add(double(lost - std::exchange(told_lost, lost)));
@@ -262,7 +268,7 @@ int RunProgram(ProgramOptions options) {
     return 1;
   }
   log::Info("starting",
-            {{"program", net::UserAgent()}, {"config", config->source}, {"server", config->server.ToString()}});
+            {{"program", Agent(options.name)}, {"config", config->source}, {"server", config->server.ToString()}});
   Program program(options, *config);
   if (const auto served = program.Serve(options); !served) {
     log::Error("cannot serve", {{"error", served.error().message()}});

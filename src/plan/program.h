@@ -6,7 +6,7 @@
 //     return plan::RunProgram(std::move(options));
 //   }
 //
-// It finds the API server (kube/config.h); serves /healthz and /readyz (kube/health.h) and /metrics; keeps every watched
+// It finds the API server (kube/config/config.h); serves /healthz and /readyz (kube/health.h) and /metrics; keeps every watched
 // kind up to date from the start; and, once it leads, decides and acts, and tells users by Events. Of several processes
 // that elect a leader one acts; a fence (kube/fence.h) sees to it that no write of one that has lost its Lease leaves.
 // SIGTERM and SIGINT: what has begun may end within three seconds, then the Lease is given up, so that the next one acts

@@ -119,26 +119,44 @@ TEST(Ledger, WhatIsInFlightIsKeptEvenWhenNobodyWantsItAnyMore) {
   EXPECT_TRUE(ledger.InFlight(kAction));
 }
 
+const std::string kOwner = "owner's uid";
+const std::string kService = "Service a/b";
+
 TEST(AppliedMemo, MatchesOnlyWhileObjectContentAndOurFieldsAreTheSame) {
   AppliedMemo memo;
   const AppliedMemo::Applied applied{"uid", 1, 2};
-  EXPECT_FALSE(memo.Matches("Service a/b", applied));
-  memo.Record("Service a/b", applied, kStart);
-  EXPECT_TRUE(memo.Matches("Service a/b", applied));
-  EXPECT_FALSE(memo.Matches("Service a/b", {"other uid", 1, 2}));
-  EXPECT_FALSE(memo.Matches("Service a/b", {"uid", 9, 2}));
-  EXPECT_FALSE(memo.Matches("Service a/b", {"uid", 1, 9})) << "somebody took a field of ours";
+  const AppliedMemo::Target service{kOwner, kService};
+  EXPECT_FALSE(memo.Matches(service, applied));
+  memo.Record(service, applied, kStart);
+  EXPECT_TRUE(memo.Matches(service, applied));
+  EXPECT_FALSE(memo.Matches(service, {"other uid", 1, 2}));
+  EXPECT_FALSE(memo.Matches(service, {"uid", 9, 2}));
+  EXPECT_FALSE(memo.Matches(service, {"uid", 1, 9})) << "somebody took a field of ours";
 }
 
 TEST(AppliedMemo, FiveEqualAppliesInTenMinutesAreAFight) {
   AppliedMemo memo;
+  const AppliedMemo::Target service{kOwner, kService};
   for (int i = 0; i < 5; ++i) {
-    EXPECT_FALSE(memo.Fight("Service a/b", 1, kStart + i * 1min)) << i;
-    memo.Record("Service a/b", {"uid", 1, uint64_t(i)}, kStart + i * 1min);
+    EXPECT_FALSE(memo.Fight(service, 1, kStart + i * 1min)) << i;
+    memo.Record(service, {"uid", 1, uint64_t(i)}, kStart + i * 1min);
   }
-  EXPECT_EQ(memo.Fight("Service a/b", 1, kStart + 5min), 5);
-  EXPECT_FALSE(memo.Fight("Service a/b", 2, kStart + 5min)) << "other content is no fight";
-  EXPECT_FALSE(memo.Fight("Service a/b", 1, kStart + 11min)) << "over after ten minutes";
+  EXPECT_EQ(memo.Fight(service, 1, kStart + 5min), 5);
+  EXPECT_FALSE(memo.Fight(service, 2, kStart + 5min)) << "other content is no fight";
+  EXPECT_FALSE(memo.Fight(service, 1, kStart + 11min)) << "over after ten minutes";
+}
+
+TEST(AppliedMemo, ForgetsAnOwnerThatIsGoneWithAllThatWasAppliedForIt) {
+  AppliedMemo memo;
+  const std::string other = "other's uid";
+  const AppliedMemo::Applied applied{"uid", 1, 2};
+  memo.Record({kOwner, kService}, applied, kStart);
+  memo.Record({kOwner, kOwner}, applied, kStart);
+  memo.Record({other, kService}, applied, kStart);
+  memo.Forget(kOwner);
+  EXPECT_FALSE(memo.Knows({kOwner, kService}));
+  EXPECT_FALSE(memo.Knows({kOwner, kOwner}));
+  EXPECT_TRUE(memo.Knows({other, kService}));
 }
 
 TEST(WakeIndex, FindsTheKeysThatReadATokenLastTime) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "kube/store.h"
@@ -22,28 +23,30 @@ struct ResourceOf {
   static constexpr const kube::Resource& kValue = T::kResource;
 };
 
+// What of a kind is watched.
+struct Watching {
+  std::string label_selector = {};
+  std::string field_selector = {};
+  bool metadata_only = false;  // all else of T is not sent, and stays empty
+  bool everywhere = false;     // in all namespaces, not only where custom resources live
+};
+
 // A kind with a store is a struct T as store.h wants it, with a ResourceOf.
 class Stores {
  public:
   struct Entry {
     kube::Resource resource;
-    std::string label_selector;  // of its watches
-    std::string field_selector;  // the same
-    bool everywhere = false;     // watched in all namespaces, not only where custom resources live
+    Watching watching;
     std::unique_ptr<kube::AnyStore> store;
   };
 
   // Adds the store of T. REQUIRES: not added yet; a kind without namespaces is watched everywhere.
   template <class T>
-  kube::Store<T>& Add(std::string label_selector = {}, bool everywhere = false, std::string field_selector = {}) {
+  kube::Store<T>& Add(Watching watching = {}) {
     auto store = std::make_unique<kube::Store<T>>(std::string(ResourceOf<T>::kValue.plural));
     kube::Store<T>& added = *store;
     by_type_[&internal::kTypeTag<T>] = store.get();
-    all_.push_back({.resource = ResourceOf<T>::kValue,
-                    .label_selector = std::move(label_selector),
-                    .field_selector = std::move(field_selector),
-                    .everywhere = everywhere,
-                    .store = std::move(store)});
+    all_.push_back({.resource = ResourceOf<T>::kValue, .watching = std::move(watching), .store = std::move(store)});
     return added;
   }
 

@@ -26,7 +26,7 @@ void Watches::Start(const std::vector<std::string>& namespaces) {
     group_.Spawn("store figures", figures_->Run());
   }
   for (const Stores::Entry& entry : stores_.all()) {
-    if (!entry.everywhere) continue;
+    if (!entry.watching.everywhere) continue;
     if (namespaces.empty() || !entry.resource.namespaced) {
       Watch(everywhere_, entry, "");
       continue;
@@ -44,7 +44,7 @@ void Watches::Follow(const std::string& ns) {
   place->second = std::make_unique<Followed>(loop_);
   log::Info("watching a namespace", {{"namespace", ns}});
   for (const Stores::Entry& entry : stores_.all()) {
-    if (!entry.everywhere) Watch(*place->second, entry, ns);
+    if (!entry.watching.everywhere) Watch(*place->second, entry, ns);
   }
 }
 
@@ -69,7 +69,7 @@ async::Task<void> Watches::Leave(std::string ns) {
   followed.watchers.clear();
   const bool again = !followed.unused_since;  // followed while it was being left
   for (const Stores::Entry& entry : stores_.all()) {
-    if (!entry.everywhere) entry.store->RemoveFeed(ns);
+    if (!entry.watching.everywhere) entry.store->RemoveFeed(ns);
   }
   followed_.erase(ns);
   log::Info("no longer watching a namespace", {{"namespace", ns}});
@@ -77,7 +77,9 @@ async::Task<void> Watches::Leave(std::string ns) {
 }
 
 void Watches::Watch(Followed& with, const Stores::Entry& entry, const std::string& ns) {
-  kube::Watcher::Selection selection{.label_selector = entry.label_selector, .field_selector = entry.field_selector};
+  kube::Watcher::Selection selection{.label_selector = entry.watching.label_selector,
+                                     .field_selector = entry.watching.field_selector,
+                                     .metadata_only = entry.watching.metadata_only};
   kube::Feed& feed = entry.store->AddFeed(ns);
   with.watchers.push_back({&feed, std::make_unique<kube::Watcher>(loop_, client_, entry.resource, feed,
                                                                   std::move(selection), random_.Next())});

@@ -126,6 +126,6 @@ def writes(server):
     for line in server.audit.read_text().splitlines() if server.audit.exists() else []:
         entry = json.loads(line)
         reference = entry.get("objectRef", {})
-        if entry["userAgent"].startswith("capstan/") and reference["resource"] != "leases":
+        if entry["userAgent"].startswith("website-operator capstan/") and reference["resource"] != "leases":
             found.append((entry["verb"], reference["resource"], reference.get("subresource", ""), reference.get("name", "")))
     return found

@@ -7,10 +7,10 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "json/patch_diff.h"
-#include "kube/admission.h"
-#include "kube/conversion.h"
 #include "kube/testing/json_patch.h"
-#include "kube/webhook_trust.h"
+#include "kube/webhook/admission.h"
+#include "kube/webhook/conversion.h"
+#include "kube/webhook/trust.h"
 
 using namespace capstan;  // NOLINT: a program of few functions
 

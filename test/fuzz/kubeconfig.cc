@@ -1,7 +1,7 @@
 // Whatever stands in somebody's kubeconfig, in $HTTPS_PROXY or in what an exec plugin prints: reading it never
 // crashes, opens no file and runs no program; what is refused is refused with a place; and nothing that was
 // read can break a header, an environment or the JSON that a plugin is given.
-#include "kube/kubeconfig.h"
+#include "kube/config/kubeconfig.h"
 
 #include <cstdlib>
 #include <string_view>

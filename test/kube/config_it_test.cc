@@ -11,7 +11,7 @@
 #include "apiserver.h"
 #include "async/timer.h"
 #include "base/text.h"
-#include "kube/config.h"
+#include "kube/config/config.h"
 #include "net/client.h"
 #include "net/testing/connect_proxy.h"
 #include "net/testing/run.h"

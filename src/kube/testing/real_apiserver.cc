@@ -14,7 +14,7 @@
 #include <fstream>
 
 #include "base/hash.h"
-#include "kube/auth.h"
+#include "kube/config/auth.h"
 #include "net/testing/run.h"
 
 namespace capstan::kube::testing {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kube/config.h"
+#include "kube/config/config.h"
 #include "net/testing/certificates.h"
 
 namespace capstan::kube::testing {

@@ -86,7 +86,7 @@ class Life {
         client_(loop, wire, {.field_manager = options.field_manager}),
         engine_(loop, client_, std::move(options)),
         group_(loop) {
-    engine_.stores().Add<Shelf>({}, /*everywhere=*/true);
+    engine_.stores().Add<Shelf>({.everywhere = true});
     engine_.stores().Add<Book>();
     engine_.Add({.kind = "shelf", .resource = &Shelf::kResource, .decide = decide, .prunes = {&kube::kConfigMaps}});
     group_.Spawn("engine", engine_.Run());

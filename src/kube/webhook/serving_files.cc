@@ -1,4 +1,4 @@
-#include "kube/serving_files.h"
+#include "kube/webhook/serving_files.h"
 
 #include "async/timer.h"
 #include "base/log.h"

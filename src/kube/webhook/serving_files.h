@@ -1,5 +1,5 @@
 // The certificate of a server out of files that somebody else renews: cert-manager's Secret, mounted, or an
-// administrator's. The alternative to webhook_keeper.h; caBundles are then that somebody's business, too.
+// administrator's. The alternative to keeper.h; caBundles are then that somebody's business, too.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 #include "async/loop.h"
 #include "async/task.h"
-#include "kube/auth.h"
+#include "kube/config/auth.h"
 #include "net/serving.h"
 
 namespace capstan::kube {

@@ -1,4 +1,4 @@
-#include "kube/webhook_keeper.h"
+#include "kube/webhook/keeper.h"
 
 #include "async/backoff.h"
 #include "async/timer.h"

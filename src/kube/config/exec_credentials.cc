@@ -1,4 +1,4 @@
-#include "kube/exec_credentials.h"
+#include "kube/config/exec_credentials.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "kube/exec_plugin.h"
+#include "kube/config/exec_plugin.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "json/codec.h"
 #include "json/value.h"
-#include "kube/child_process.h"
+#include "kube/config/child_process.h"
 
 namespace capstan::kube {
 namespace {

@@ -1,4 +1,4 @@
-#include "kube/admission.h"
+#include "kube/webhook/admission.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

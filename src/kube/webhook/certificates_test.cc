@@ -1,4 +1,4 @@
-#include "kube/webhook_certificates.h"
+#include "kube/webhook/certificates.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Replicas that keep one set of certificates on the modelled API server, in virtual time.
-#include "kube/webhook_keeper.h"
+#include "kube/webhook/keeper.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 
 #include "async/task_group.h"
 #include "base/hash.h"
-#include "kube/serving_files.h"
 #include "kube/testing/fake_api_server.h"
+#include "kube/webhook/serving_files.h"
 
 namespace capstan::kube {
 namespace {
@@ -162,7 +162,7 @@ TEST_F(WebhookKeeperTest, TargetsThatComeLaterAreFound) {
   EXPECT_EQ(Bundle(1), SecretText("ca.crt"));
 }
 
-// The promise of webhook_certificates.h, with everything going wrong that may: over three years, at any time, what any
+// The promise of certificates.h, with everything going wrong that may: over three years, at any time, what any
 // replica serves is trusted by every caBundle.
 TEST_F(WebhookKeeperTest, RotationNeverServesWhatIsNotTrusted) {
   for (int i = 0; i < 2; ++i) Start(8h);

@@ -15,7 +15,7 @@
 
 #include "base/result.h"
 #include "base/secret.h"
-#include "kube/exec_plugin.h"
+#include "kube/config/exec_plugin.h"
 #include "net/credentials.h"
 
 namespace capstan::kube {

@@ -1,4 +1,4 @@
-#include "kube/webhook_trust.h"
+#include "kube/webhook/trust.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "kube/config.h"
+#include "kube/config/config.h"
 
 #include <unistd.h>
 
@@ -9,8 +9,8 @@
 #include <fstream>
 
 #include "base/text.h"
-#include "kube/auth.h"
-#include "kube/kubeconfig.h"
+#include "kube/config/auth.h"
+#include "kube/config/kubeconfig.h"
 #include "net/proxy.h"
 
 namespace capstan::kube {

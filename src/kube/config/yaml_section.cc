@@ -1,4 +1,4 @@
-#include "kube/yaml_section.h"
+#include "kube/config/yaml_section.h"
 
 #include <optional>
 

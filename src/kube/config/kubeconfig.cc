@@ -1,4 +1,4 @@
-#include "kube/kubeconfig.h"
+#include "kube/config/kubeconfig.h"
 
 #include <yaml-cpp/yaml.h>
 
@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "json/value.h"
-#include "kube/yaml_section.h"
+#include "kube/config/yaml_section.h"
 #include "net/proxy.h"
 
 namespace capstan::kube {

@@ -1,4 +1,4 @@
-#include "kube/conversion.h"
+#include "kube/webhook/conversion.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Keeps webhooks served and trusted: does what webhook_certificates.h decides, over and over.
+// Keeps webhooks served and trusted: does what certificates.h decides, over and over.
 //
 //   auto identity = std::make_shared<net::ServingIdentity>();
 //   WebhookKeeper keeper(loop, client, identity,
@@ -31,8 +31,8 @@
 #include "async/task.h"
 #include "base/random.h"
 #include "kube/client.h"
-#include "kube/webhook_certificates.h"
-#include "kube/webhook_trust.h"
+#include "kube/webhook/certificates.h"
+#include "kube/webhook/trust.h"
 #include "net/metrics.h"
 #include "net/serving.h"
 

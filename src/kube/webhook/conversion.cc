@@ -1,11 +1,11 @@
-#include "kube/conversion.h"
+#include "kube/webhook/conversion.h"
 
 #include <optional>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "json/codec.h"
-#include "kube/admission.h"
+#include "kube/webhook/admission.h"
 
 namespace capstan::kube {
 namespace {

@@ -1,4 +1,4 @@
-#include "kube/config.h"
+#include "kube/config/config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "base/hash.h"
-#include "kube/auth.h"
+#include "kube/config/auth.h"
 #include "net/proxy.h"
 #include "net/testing/certificates.h"
 #include "net/testing/run.h"

@@ -25,8 +25,8 @@
 
 #include "async/backoff.h"
 #include "base/random.h"
-#include "kube/auth.h"
-#include "kube/exec_plugin.h"
+#include "kube/config/auth.h"
+#include "kube/config/exec_plugin.h"
 
 namespace capstan::kube {
 

@@ -1,4 +1,4 @@
-#include "kube/child_process.h"
+#include "kube/config/child_process.h"
 
 #include <fcntl.h>
 #include <openssl/crypto.h>

@@ -1,4 +1,4 @@
-#include "kube/webhook_certificates.h"
+#include "kube/webhook/certificates.h"
 
 #include <algorithm>
 #include <array>

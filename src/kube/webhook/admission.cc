@@ -1,4 +1,4 @@
-#include "kube/admission.h"
+#include "kube/webhook/admission.h"
 
 #include "base/hash.h"
 #include "base/log.h"

@@ -1,4 +1,4 @@
-#include "kube/auth.h"
+#include "kube/config/auth.h"
 
 #include <openssl/crypto.h>
 
@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "kube/exec_credentials.h"
+#include "kube/config/exec_credentials.h"
 
 namespace capstan::kube {
 namespace {

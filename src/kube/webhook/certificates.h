@@ -1,5 +1,5 @@
 // The certificates with which webhooks are served, out of a CA of our own: what is kept, and when it changes.
-// Nothing to install, nothing to renew by hand. The part that decides is here and pure; webhook_keeper.h does
+// Nothing to install, nothing to renew by hand. The part that decides is here and pure; keeper.h does
 // it.
 //
 // One Secret, shared by all replicas of a service, holds everything:

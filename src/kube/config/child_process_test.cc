@@ -1,4 +1,4 @@
-#include "kube/child_process.h"
+#include "kube/config/child_process.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "kube/exec_plugin.h"
+#include "kube/config/exec_plugin.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 // Only webhooks of ours are looked at, by name; everything else in the object is somebody else's. A caBundle
 // that is not what it must be, because it is new, old, or because a person changed it, is repaired by the
 // smallest patch: its own field of the very object that was read. Pure; the client
-// calls are webhook_keeper.h's.
+// calls are keeper.h's.
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kube/auth.h"
+#include "kube/config/auth.h"
 #include "net/client.h"
 
 namespace capstan::kube {
