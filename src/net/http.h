@@ -22,14 +22,27 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 // The value of the first header called `name` (case does not matter), or "" when there is none.
 std::string_view Find(const Headers& headers, std::string_view name);
 
+// A body that is sent while it is made: an upload of which no more than a piece is held.
+class BodySource {
+ public:
+  virtual ~BodySource() = default;
+
+  // The next piece; "" is the end. An error cuts the request off, so that the server sees that it is not complete, and
+  // is what the call returns.
+  virtual async::Task<Result<std::string>> Next(async::Deadline deadline) = 0;
+};
+
 struct Request {
   std::string method = {};  // "GET", "POST", ...
   std::string target = {};  // path and query, already percent-encoded: "/api/v1/pods?limit=500"
-  Headers headers = {};     // without Host, Content-Length, User-Agent and credentials, which the transport adds
+  Headers headers = {};     // without Host, the body's length, User-Agent and credentials, which the transport adds
   std::string body = {};
   // May the transport send it again when a kept-alive connection turns out to be closed before any answer?
   // GETs and whatever else is harmless to repeat.
   bool repeatable = false;
+  // Instead of `body`, in chunks, on a connection of its own. Sent once: a 401 is not tried again. Pieces are asked for
+  // until the server answers, be it before the end.
+  std::shared_ptr<BodySource> source = {};
 };
 
 struct Response {

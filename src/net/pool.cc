@@ -103,7 +103,8 @@ async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::Perform(Reques
     // A refused request had no effect, so that it may be sent again whatever it asks for.
     const bool refused =
         exchange ? exchange->parser->status() == 401 : exchange.error().code() == Code::kUnauthenticated;
-    if (!refused || again || !options_.credentials->Rejected(*token, material.get())) co_return exchange;
+    if (!refused || again || !options_.credentials->Rejected(*token, material.get()) || request.source)
+      co_return exchange;
   }
 }
 
@@ -117,7 +118,9 @@ async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(co
   const auto kind = request.method == "HEAD" ? MessageParser::Kind::kResponseToHead : MessageParser::Kind::kResponse;
   const HttpLimits limits{options_.max_header_bytes, body_limit};
   while (true) {
-    Exchange exchange{TakeIdle(), std::make_unique<MessageParser>(kind, limits), kind, limits};
+    // A kept connection may turn out to be closed when part of a source is used up.
+    Exchange exchange{request.source ? nullptr : TakeIdle(), std::make_unique<MessageParser>(kind, limits), kind,
+                      limits};
     const bool reused = exchange.connection != nullptr;
     if (!reused) {
       CAPSTAN_CO_TRY(exchange.connection, co_await Dial(deadline));
@@ -126,18 +129,20 @@ async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(co
     if (deadline.Passed(loop_.Now()))
       co_return Fail(Code::kDeadline, "the deadline passed before the request was sent");
     Progress progress;
-    const Result<void> done = co_await Transact(exchange, bytes.bytes, progress, deadline);
+    const Result<void> done = co_await Transact(exchange, bytes.bytes, request.source.get(), progress, deadline);
     if (done) co_return exchange;
+    if (progress.source_error) co_return Fail(*std::move(progress.source_error));
     const bool stale = reused && !progress.answered && done.error().code() == Code::kUnavailable;
     if (stale && (!progress.sent || request.repeatable)) continue;
     co_return Fail(Meaning(done.error(), progress));
   }
 }
 
-async::Task<Result<void>> HttpClient::Pool::Transact(Exchange& exchange, std::string_view bytes, Progress& progress,
-                                                     async::Deadline deadline) {
-  const Result<void> written = co_await exchange.connection->socket->Write(bytes, deadline);
+async::Task<Result<void>> HttpClient::Pool::Transact(Exchange& exchange, std::string_view bytes, BodySource* source,
+                                                     Progress& progress, async::Deadline deadline) {
+  Result<void> written = co_await exchange.connection->socket->Write(bytes, deadline);
   progress.sent = exchange.reusable = written.has_value();
+  if (written && source != nullptr) written = co_await Upload(exchange, *source, progress, deadline);
   if (!written && written.error().code() != Code::kUnavailable) co_return written;
   // A server may answer and close before it has read a body that it does not want.
   const Result<void> read = co_await ReadHeader(exchange, progress, deadline);
@@ -145,21 +150,51 @@ async::Task<Result<void>> HttpClient::Pool::Transact(Exchange& exchange, std::st
   co_return written;
 }
 
+// Ends with the source, or as soon as the server answers.
+async::Task<Result<void>> HttpClient::Pool::Upload(Exchange& exchange, BodySource& source, Progress& progress,
+                                                   async::Deadline deadline) {
+  Connection& connection = *exchange.connection;
+  exchange.reusable = false;
+  while (!exchange.reusable) {
+    if (!connection.socket->Quiet(connection.received)) {
+      if (connection.received.empty()) co_return Result<void>();  // closed: reading the answer says how
+      progress.answered = true;
+      CAPSTAN_CO_CHECK_OK(exchange.parser->Feed(connection.received));
+      CAPSTAN_CO_TRY(const bool there, HasHeader(exchange));
+      if (there) co_return Result<void>();
+    }
+    const Result<std::string> piece = co_await source.Next(deadline);
+    if (!piece) {
+      progress.source_error = piece.error();
+      co_return Fail(piece.error());
+    }
+    const std::string chunk = Chunk(*piece);
+    CAPSTAN_CO_CHECK_OK(co_await connection.socket->Write(chunk, deadline));
+    exchange.reusable = piece->empty();
+  }
+  co_return Result<void>();
+}
+
 async::Task<Result<void>> HttpClient::Pool::ReadHeader(Exchange& exchange, Progress& progress,
                                                        async::Deadline deadline) {
   while (true) {
-    if (!exchange.parser->header_done()) {
-      CAPSTAN_CO_CHECK_OK(co_await ReadMore(exchange, deadline));
-      progress.answered = true;
-      continue;
-    }
+    CAPSTAN_CO_TRY(const bool there, HasHeader(exchange));
+    if (there) co_return Result<void>();
+    CAPSTAN_CO_CHECK_OK(co_await ReadMore(exchange, deadline));
+    progress.answered = true;
+  }
+}
+
+Result<bool> HttpClient::Pool::HasHeader(Exchange& exchange) {
+  while (exchange.parser->header_done()) {
     const int status = exchange.parser->status();
-    if (status >= 200) co_return Result<void>();
-    if (status == 101) co_return Fail(Code::kInvalid, "the server switched to another protocol unasked");
+    if (status >= 200) return true;
+    if (status == 101) return Fail(Code::kInvalid, "the server switched to another protocol unasked");
     // An interim answer, such as 103: the real one follows.
     exchange.parser = std::make_unique<MessageParser>(exchange.kind, exchange.limits);
-    CAPSTAN_CO_CHECK_OK(exchange.parser->Feed(exchange.connection->received));
+    CAPSTAN_CHECK_OK(exchange.parser->Feed(exchange.connection->received));
   }
+  return false;
 }
 
 async::Task<Result<void>> HttpClient::Pool::ReadMore(Exchange& exchange, async::Deadline deadline) {

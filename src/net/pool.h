@@ -24,8 +24,9 @@ struct Connection {
 
 // How far one exchange got; decides what its failure means.
 struct Progress {
-  bool sent = false;      // the whole request has left
-  bool answered = false;  // at least one byte of the answer came
+  bool sent = false;                  // all of the request has left, or so much that the server may act upon it
+  bool answered = false;              // at least one byte of the answer came
+  std::optional<Error> source_error;  // what cut the request off
 };
 
 // Permission to use one more connection; returned when destroyed.
@@ -91,9 +92,12 @@ class HttpClient::Pool : public std::enable_shared_from_this<HttpClient::Pool> {
 
   async::Task<Result<Exchange>> PerformOnce(const Request& request, const Secret& token, size_t body_limit,
                                             async::Deadline deadline);
-  async::Task<Result<void>> Transact(Exchange& exchange, std::string_view bytes, Progress& progress,
+  async::Task<Result<void>> Transact(Exchange& exchange, std::string_view bytes, BodySource* source, Progress& progress,
                                      async::Deadline deadline);
+  async::Task<Result<void>> Upload(Exchange& exchange, BodySource& source, Progress& progress,
+                                   async::Deadline deadline);
   async::Task<Result<void>> ReadHeader(Exchange& exchange, Progress& progress, async::Deadline deadline);
+  Result<bool> HasHeader(Exchange& exchange);  // of the final answer
   Result<void> RefreshTls();
   Result<Tls> MakeTls(std::shared_ptr<const TlsMaterial> material) const;
   std::unique_ptr<Connection> TakeIdle();

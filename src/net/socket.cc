@@ -176,9 +176,13 @@ async::Task<Result<void>> Socket::Write(std::string_view bytes, async::Deadline 
 }
 
 bool Socket::Quiet() {
-  if (shut_ || !failure_.empty()) return false;
   std::string unasked;
-  const Attempt attempt = TryRead(unasked);  // takes TLS session tickets and the like along
+  return Quiet(unasked);
+}
+
+bool Socket::Quiet(std::string& into) {
+  if (shut_ || !failure_.empty()) return false;
+  const Attempt attempt = TryRead(into);  // takes TLS session tickets and the like along
   return attempt.state == Attempt::State::kWantsRead;
 }
 

@@ -56,8 +56,11 @@ class Socket {
   // Tells the peer that nothing more will be written; reading goes on.
   void EndWriting();
 
-  // False when the peer has closed the connection, or has sent something that nobody asked for.
+  // Does not wait. False when the peer has closed the connection, or has sent something that nobody asked for.
   bool Quiet();
+
+  // The same, and appends what it has sent.
+  bool Quiet(std::string& into);
 
   // Ends what waits in Read or Write with kCancelled, now and ever after.
   void Shut();
