@@ -46,6 +46,7 @@ const json::Schema& Pod::Spec::Schema() {
   static const json::Schema schema = json::Object<Pod::Spec>({
       Field<&Pod::Spec::node_name>("nodeName").Number(10),
       Field<&Pod::Spec::hostname>("hostname").Number(16),
+      Field<&Pod::Spec::host_network>("hostNetwork").Number(11),
   });
   return schema;
 }

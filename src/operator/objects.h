@@ -46,6 +46,7 @@ struct Pod {
   struct Spec {
     std::string node_name;
     std::string hostname;
+    bool host_network = false;
     bool operator==(const Spec&) const = default;
     static const json::Schema& Schema();
   };

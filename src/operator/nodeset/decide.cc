@@ -50,6 +50,7 @@ class Deciding {
       revision_ = *std::move(revision);
     else
       render_error_ = revision.error().message();
+    if (const auto usable = render::CheckTemplate(set); !usable) render_error_ = usable.error().message();
   }
 
   plan::Plan Run() {

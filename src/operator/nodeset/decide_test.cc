@@ -266,6 +266,36 @@ TEST_F(NodeSetTest, WhatIsNotHeededIsSaid) {
   EXPECT_THAT(degraded.message, HasSubstr("claims are kept"));
 }
 
+TEST_F(NodeSetTest, ATemplateWithHostNetworkMakesNoWorkersAndTakesNoneAway) {
+  Worker_(0, {NodeFlag::kIdle});
+  set.spec.pod_template.spec.text = R"({"hostNetwork":true})";
+  for (const int replicas : {1, 2}) {
+    const plan::Plan plan = Look(replicas);
+    EXPECT_THAT(Acts(plan), IsEmpty());
+    EXPECT_EQ(ConditionOf(plan, "Degraded").reason, "InvalidSpec");
+    EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("hostNetwork is not supported"));
+  }
+}
+
+// slurmd is there under a machine's name. Looked for under the pod's, it counted as unregistered for ever, and was
+// deleted with its jobs on a proof about a node that does not exist.
+TEST_F(NodeSetTest, AWorkerWithHostNetworkOfAnotherReleaseIsLeftAlone) {
+  Pod pod = MakePod(0, "Running", false);
+  pod.spec.host_network = true;
+  pod.metadata.labels[std::string(kLabelPodHostname)] = "";
+  Put(pod);
+  nodes.push_back(MakeNode(0, {NodeFlag::kDown, NodeFlag::kDrain}, kOurDrain));
+  nodes[0].name = "machine";
+  held["unregistered pod-0"] = Tick() - 1h;
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  EXPECT_THAT(ConditionOf(Look(1), "Degraded").message, HasSubstr("w-0 has its Kubernetes node's network"));
+  pod.metadata.annotations[std::string(kAnnotationScaleIn)] = "true";
+  Put(pod);
+  const plan::Plan plan = Look(0);
+  EXPECT_THAT(Acts(plan), IsEmpty());
+  EXPECT_THAT(ConditionOf(plan, "Progressing").message, HasSubstr("waiting for somebody to drain w-0 in Slurm"));
+}
+
 TEST_F(NodeSetTest, AnActionThatFailedEndsInACondition) {
   failures = {
       {.verb = "create", .target = "Pod slurm/w-0", .code = Code::kForbidden, .message = "quota exceeded", .tries = 1}};

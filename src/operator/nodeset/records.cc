@@ -1,5 +1,7 @@
 #include "operator/nodeset/records.h"
 
+#include <algorithm>
+
 #include "operator/names.h"
 #include "plan/slurm_effects.h"
 
@@ -25,6 +27,8 @@ void RemoveRecords(const plan::World& world, const api::NodeSet& set, const plan
                    const std::vector<Worker>& workers, const std::set<std::string, std::less<>>& coming,
                    plan::Plan& plan) {
   if (!slurm.heard()) return;
+  // Any record may be that of a worker with its Kubernetes node's network, under whatever name.
+  if (std::ranges::any_of(workers, [](const Worker& worker) { return worker.pod->spec.host_network; })) return;
   std::set<std::string_view> taken(coming.begin(), coming.end());
   for (const Worker& worker : workers) taken.insert(worker.host);
   std::vector<const slurm::Node*> stray;

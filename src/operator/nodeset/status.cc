@@ -65,6 +65,9 @@ std::string NodeTrouble(const Worker& worker, bool stays) {
     case Stage::kDown:
       if (IsOurDown(*worker.node)) return "";
       return "is DOWN in Slurm (\"" + worker.node->reason + "\"); look at its pod, then resume it in Slurm";
+    case Stage::kUnknown:
+      if (!worker.pod->spec.host_network) return "";
+      return "has its Kubernetes node's network (hostNetwork), so that its Slurm node is not known; it is left alone";
     default:
       return "";
   }
@@ -128,6 +131,8 @@ std::string Going(const Worker& worker, const Seen& seen) {
     case Stage::kDraining:
       return "waiting for the jobs on " + name + " before it is removed";
     case Stage::kUnknown:
+      if (worker.pod->spec.host_network)
+        return "waiting for somebody to drain " + name + " in Slurm and delete it, as its Slurm node is not known";
       return "waiting for Slurm to say whether " + name + " runs jobs (" + seen.slurm.error() + ")";
     case Stage::kUnregistered:
       return "waiting for Slurm to know " + name + " before it is removed";

@@ -40,7 +40,7 @@ Stage StageOf(const Worker& worker, const plan::SlurmView& slurm) {
   if (Ended(pod)) return Stage::kEnded;
   // Not by the phase: slurmd may have registered, and be running a job, before the kubelet says that the pod runs.
   if (pod.spec.node_name.empty()) return Stage::kUnbound;
-  if (!slurm.heard()) return Stage::kUnknown;
+  if (!slurm.heard() || pod.spec.host_network) return Stage::kUnknown;
   if (worker.node == nullptr) return Stage::kUnregistered;
   const slurm::Node& node = *worker.node;
   if (node.state.IsDraining()) {
@@ -78,6 +78,12 @@ auto ScaleInRank(const Worker& worker) {
   return std::tuple(!pod.spec.node_name.empty(), phase, pod.Ready(), DeletionCost(pod), busy, Deadline(pod),
                     !(worker.condemned() || !worker.cordon.empty()), -worker.ordinal, -UnixSeconds(ReadySince(pod)),
                     -UnixSeconds(pod.metadata.creation_timestamp.value_or(Time())));
+}
+
+// Where no label says it. With hostNetwork only likely: it is the machine's name, which need not be the node's.
+std::string NameInSlurm(const Pod& pod) {
+  if (pod.spec.host_network && !pod.spec.node_name.empty()) return pod.spec.node_name;
+  return pod.spec.hostname.empty() ? pod.metadata.name : pod.spec.hostname;
 }
 
 std::string PodText(const Pod& pod) { return "Pod (" + pod.metadata.namespace_ + "/" + pod.metadata.name; }
@@ -136,9 +142,9 @@ std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, c
     const auto ordinal = OrdinalOf(set.metadata.name, pod.metadata.name);
     if (!ordinal) continue;
     Worker worker{.ordinal = *ordinal, .host = pod.metadata.Label(std::string(kLabelPodHostname)), .pod = &pod};
-    if (worker.host.empty()) worker.host = pod.spec.hostname.empty() ? pod.metadata.name : pod.spec.hostname;
+    if (worker.host.empty()) worker.host = NameInSlurm(pod);
     const slurm::Node* record = slurm.Find(worker.host);  // noted even when it is not heard
-    worker.node = slurm.heard() ? record : nullptr;
+    worker.node = slurm.heard() && !pod.spec.host_network ? record : nullptr;
     worker.stage = StageOf(worker, slurm);
     worker.cordon = CordonOf(world, pod);
     workers.push_back(std::move(worker));
@@ -153,6 +159,7 @@ std::set<std::string, std::less<>> HostsWithPod(const plan::World& world, const 
   for (const Worker& worker : workers) hosts.insert(worker.host);
   for (const Pod& pod : world.In<Pod>(set.metadata.namespace_)) {
     hosts.insert(pod.metadata.Label(std::string(kLabelPodHostname)));
+    if (pod.spec.host_network) hosts.insert(pod.spec.node_name);
   }
   return hosts;
 }

@@ -18,7 +18,8 @@ enum class Stage : uint8_t {
   kLeaving,       // the pod is terminating
   kEnded,         // the pod has failed or succeeded: no container of it runs, and none will again
   kUnbound,       // not placed on a node: nothing of it can have run
-  kUnknown,       // Slurm is not heard: mend the pod, leave the node alone
+  kUnknown,       // Slurm is not heard, or which node the worker is cannot be told (hostNetwork): mend the pod, leave
+                  // the node alone
   kUnregistered,  // placed, perhaps running already (a pod's status lags behind), and Slurm has no record of it
   kHeld,          // drained by somebody else: hands off
   kDrained,       // drained by us, and no job is left, as the last read had it
@@ -31,7 +32,7 @@ struct Worker {
   int ordinal = 0;
   std::string host;  // its name in Slurm
   const Pod* pod = nullptr;
-  const slurm::Node* node = nullptr;  // nullptr: no record, or Slurm is not heard
+  const slurm::Node* node = nullptr;  // nullptr: no record, or kUnknown
   Stage stage = Stage::kUnknown;
   // Why a person wants it out of service, as a reason in Slurm: its Kubernetes node is cordoned, or the pod is (the
   // pod-cordon annotation). Empty: nobody does.

@@ -228,9 +228,7 @@ void Identify(const api::NodeSet& set, const std::string& ordinal, Worker& worke
   const std::string prefix(json::FindText(spec, {"hostname"}));
   const std::string hostname = prefix.empty() ? worker.name : prefix + ordinal;
   object["hostname"] = hostname;
-  const Json* host_network = object.if_contains("hostNetwork");
-  const bool shares = host_network != nullptr && host_network->is_bool() && host_network->get_bool();
-  worker.host = shares ? "" : hostname;
+  worker.host = hostname;
   if (!set.spec.oversubscribe_node.value_or(false)) KeepApart(spec);
 }
 
@@ -240,8 +238,20 @@ std::string WorkerPodName(const api::NodeSet& set, int ordinal) {
   return set.metadata.name + "-" + Padded(set, ordinal);
 }
 
+// With hostNetwork slurmd registers under the name of the machine that the pod lands on: what Slurm says of a worker
+// could not be found, and no proof about it would be worth anything.
+Result<void> CheckTemplate(const api::NodeSet& set) {
+  CAPSTAN_TRY(const Json spec, json::ParseObject(set.spec.pod_template.spec, "spec.template.spec"));
+  const Json* host_network = json::Find(spec, {"hostNetwork"});
+  if (host_network == nullptr || !host_network->is_bool() || !host_network->get_bool()) return {};
+  return Fail(Code::kInvalid,
+              "spec.template.spec.hostNetwork is not supported by this version, which could not tell which Slurm node "
+              "such a worker is; remove it");
+}
+
 Result<Worker> WorkerPod(const api::NodeSet& set, const api::Controller& controller, int ordinal,
                          const Settings& settings) {
+  CAPSTAN_CHECK_OK(CheckTemplate(set));
   const std::string digits = Padded(set, ordinal);
   Worker worker;
   worker.name = WorkerPodName(set, ordinal);

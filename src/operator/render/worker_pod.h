@@ -19,7 +19,7 @@ struct Claim {
 
 struct Worker {
   std::string name;  // of the pod
-  std::string host;  // the Slurm node's name; "" with hostNetwork, where it is the Kubernetes node's
+  std::string host;  // the Slurm node's name
   std::string revision;
   std::string body;           // canonical JSON
   std::vector<Claim> claims;  // to be there before the pod
@@ -27,6 +27,9 @@ struct Worker {
 
 // "w-3", with the set's padding "w-003".
 std::string WorkerPodName(const api::NodeSet& set, int ordinal);
+
+// kInvalid: the template asks for what no worker can have, or cannot be read. WorkerPod refuses the same.
+Result<void> CheckTemplate(const api::NodeSet& set);
 
 // The worker of that ordinal in StatefulSet mode, as it is created now. kInvalid: a template or extraConf cannot be
 // used; the message says which field and why.

@@ -99,9 +99,13 @@ TEST_F(WorkerPodTest, OversubscribedNodesTakeSeveral) {
   EXPECT_EQ(json::Find(Pod(), {"spec", "affinity"}), nullptr);
 }
 
-TEST_F(WorkerPodTest, HostNetworkHasNoHostNameYet) {
+TEST_F(WorkerPodTest, HostNetworkIsRefused) {
   set.spec.pod_template.spec.text = R"({"hostNetwork":true})";
-  EXPECT_EQ(WorkerPod(set, controller, 0)->host, "");
+  EXPECT_EQ(CheckTemplate(set).error().code(), Code::kInvalid);
+  EXPECT_THAT(WorkerPod(set, controller, 0).error().message(), HasSubstr("spec.template.spec.hostNetwork"));
+  set.spec.pod_template.spec.text = R"({"hostNetwork":false})";
+  EXPECT_TRUE(CheckTemplate(set).has_value());
+  EXPECT_TRUE(WorkerPod(set, controller, 0).has_value());
 }
 
 TEST_F(WorkerPodTest, BadInputSaysWhere) {
