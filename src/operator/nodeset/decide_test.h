@@ -16,6 +16,7 @@
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/workers.h"
 #include "operator/objects.h"
+#include "operator/render/revision.h"
 #include "operator/resources.h"
 #include "operator/testing/world.h"
 #include "plan/slurm_effects.h"
@@ -60,7 +61,7 @@ class NodeSetTest : public testing::Test {
     ASSERT_TRUE(const_cast<kube::Store<T>&>(stores.Of<T>()).Answered(std::move(object), Tick()));
   }
 
-  // A running, ready worker with its record; change what matters in a test.
+  // A running, ready worker of the template as it is, with its record; change what matters in a test.
   Pod MakePod(int ordinal, std::string phase = "Running", bool ready = true) {
     Pod pod;
     pod.metadata = {
@@ -69,6 +70,7 @@ class NodeSetTest : public testing::Test {
         .uid = "pod-" + std::to_string(ordinal),
         .owner_references = {{.kind = "NodeSet", .name = "w", .uid = std::string(kSetUid), .controller = true}}};
     pod.metadata.labels[std::string(kLabelPodHostname)] = pod.metadata.name;
+    pod.metadata.labels[std::string(kLabelRevision)] = render::Revision(set).value();
     pod.spec.node_name = phase == "Pending" ? "" : "k" + std::to_string(ordinal);
     pod.status.phase = std::move(phase);
     pod.status.conditions = {{.type = "Ready", .status = ready ? "True" : "False"}};

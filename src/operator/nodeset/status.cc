@@ -89,6 +89,8 @@ std::vector<std::string> NotSupported(const api::NodeSetSpec& spec) {
   if (spec.pin_to_node.value_or(false)) wishes.emplace_back("pinToNode is not heeded by this version");
   if (spec.update_strategy && spec.update_strategy->type == api::kUpdateScheduled)
     wishes.emplace_back("updateStrategy ScheduledUpdate is not heeded by this version: workers are not updated");
+  if (spec.ssh && spec.ssh->enabled.value_or(false))
+    wishes.emplace_back("ssh is not heeded by this version: no sshd runs in the workers; use kubectl exec");
   const auto& retention = spec.claim_retention;
   if (retention && (retention->when_deleted == api::kDelete || retention->when_scaled == api::kDelete))
     wishes.emplace_back("persistentVolumeClaimRetentionPolicy Delete is not heeded by this version: claims are kept");
@@ -99,11 +101,28 @@ bool Stays(const Seen& seen, const Worker& worker) {
   return std::ranges::find(seen.scale.kept, &worker) != seen.scale.kept.end();
 }
 
+// Which workers a new template has not reached, under a strategy that promises to bring it to them; "" when there are
+// none.
+std::string OldTemplate(const Seen& seen) {
+  const auto& strategy = seen.spec.update_strategy;
+  if (!strategy || strategy->type != api::kUpdateRolling) return "";
+  if (!seen.render_error.empty() || seen.set.metadata.deleting()) return "";
+  const auto old = std::ranges::count_if(seen.scale.kept, [&](const Worker* worker) {
+    return worker->stage != Stage::kEnded && worker->pod->metadata.Label(std::string(kLabelRevision)) != seen.revision;
+  });
+  if (old == 0) return "";
+  return std::to_string(old) + " of " + std::to_string(seen.scale.kept.size()) +
+         " workers still run an older template, and this version does no rolling updates; to renew a worker, annotate "
+         "its pod " +
+         std::string(kAnnotationPodCordon) + "=true, wait until its jobs have ended, and delete the pod";
+}
+
 void FindProblems(const Seen& seen, render::Findings& findings) {
   const bool deleting = seen.set.metadata.deleting();
   if (seen.deletion.gives_up())
     findings.Problem(std::string(kReasonDrainSkipped), "the workers go without a drain: " + seen.deletion.why);
   for (const std::string& wish : NotSupported(seen.spec)) findings.Problem("NotSupported", wish);
+  if (std::string old = OldTemplate(seen); !old.empty()) findings.Problem("NotSupported", std::move(old));
   if (seen.controller == nullptr && !deleting) {
     findings.Problem("ControllerNotFound", "there is no Controller " + seen.spec.controller_ref.name +
                                                " in this namespace; create it or correct controllerRef");
