@@ -57,7 +57,6 @@ inline constexpr std::string_view kReasonDrainSkipped = "DrainSkipped";
 
 inline constexpr int kSlurmctldPort = 6817;
 inline constexpr int kSlurmdPort = 6818;
-inline constexpr int kSlurmdbdPort = 6819;
 inline constexpr int kSlurmrestdPort = 6820;
 
 // --- Components: app name and component label ------------------------------------------------------------------------
@@ -74,7 +73,6 @@ inline std::string ControllerName(std::string_view cr) { return std::string(cr) 
 inline std::string ControllerInternalName(std::string_view cr) { return std::string(cr) + "-controller-internal"; }
 inline std::string ConfigName(std::string_view cr) { return std::string(cr) + "-config"; }
 inline std::string RestApiName(std::string_view cr) { return std::string(cr) + "-restapi"; }
-inline std::string AccountingName(std::string_view cr) { return std::string(cr) + "-accounting"; }
 inline std::string WorkerServiceName(std::string_view controller) { return "slurm-workers-" + std::string(controller); }
 inline std::string WorkerBudgetName(std::string_view controller) {
   return "slurm-workers-pdb-" + std::string(controller);

@@ -50,6 +50,13 @@ class Deciding {
       LabelActive();
       Settle();
     }
+    if (const auto& metrics = controller_.spec.metrics;
+        metrics && metrics->service_monitor && metrics->service_monitor->enabled.value_or(false)) {
+      findings_.Problem("NotSupported",
+                        "spec.metrics.serviceMonitor is not made by this version; make a ServiceMonitor for the "
+                        "Service " +
+                            ControllerName(name_) + " yourself");
+    }
     findings_.AddFailures(world_);
     api::ControllerStatus status;
     status.conditions =

@@ -289,9 +289,11 @@ TEST_F(ControllerTest, AccountingIsNeverDroppedSilently) {
   controller.spec.accounting_ref = {"db"};
   EXPECT_EQ(BodyOf(Look(), "StatefulSet", "main-controller"), "") << "started without the accounting it asks for";
 
+  accounting.spec.external = true;
+  accounting.spec.external_config = {"db.example.com", 7819};
   world.Put(accounting);
   const plan::Plan with = Look();
-  EXPECT_THAT(SlurmConf(with), HasSubstr("AccountingStorageHost=db-accounting\nAccountingStoragePort=6819\n"));
+  EXPECT_THAT(SlurmConf(with), HasSubstr("AccountingStorageHost=db.example.com\nAccountingStoragePort=7819\n"));
   Applied(with);
 
   controller.spec.accounting_ref = {"gone"};
@@ -300,12 +302,59 @@ TEST_F(ControllerTest, AccountingIsNeverDroppedSilently) {
   EXPECT_FALSE(plan.children_complete);
   EXPECT_THAT(ConditionOf(plan, "Degraded"),
               HasSubstr("Accounting slurm/gone, named in spec.accountingRef, does not exist"));
+}
 
-  accounting.spec.external = true;
-  accounting.spec.external_config = {"db.example.com", 7819};
+// slurm.conf named a slurmdbd that nobody runs.
+TEST_F(ControllerTest, AnAccountingThatNobodyRunsKeepsTheLastGoodConfiguration) {
+  HaveKeys();
+  api::Accounting accounting;
+  accounting.metadata.name = "db";
   world.Put(accounting);
   controller.spec.accounting_ref = {"db"};
-  EXPECT_THAT(SlurmConf(Look()), HasSubstr("AccountingStorageHost=db.example.com\nAccountingStoragePort=7819\n"));
+  EXPECT_EQ(BodyOf(Look(), "ConfigMap", "main-config"), "");
+  controller.spec.accounting_ref.reset();
+  const plan::Plan without = Look();
+  Applied(without);
+  controller.spec.accounting_ref = {"db"};
+  const plan::Plan plan = Look();
+  EXPECT_EQ(SlurmConf(plan), SlurmConf(without));
+  EXPECT_FALSE(plan.children_complete);
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True NotSupported: Accounting slurm/db"));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("this version runs no slurmdbd"));
+}
+
+TEST_F(ControllerTest, FilesThatTheOperatorWritesAreNotTakenFromOthers) {
+  HaveKeys();
+  const plan::Plan good = Look();
+  Applied(good);
+  const auto refused = [&](const std::string& file) {
+    world.Files("files", {"gres.conf", file});
+    const plan::Plan plan = Look();
+    EXPECT_EQ(BodyOf(plan, "ConfigMap", "main-config"), BodyOf(good, "ConfigMap", "main-config")) << file;
+    const std::string start =
+        "True FileRefused: ConfigMap slurm/files, named in the Controller's file or script "
+        "references, contains " +
+        file;
+    return !plan.children_complete && ConditionOf(plan, "Degraded").starts_with(start);
+  };
+  controller.spec.config_file_refs = {{"files"}};
+  for (const char* file : {"slurm.conf", "slurmdbd.conf", "slurm.key", "jwt.key"}) EXPECT_TRUE(refused(file)) << file;
+  EXPECT_FALSE(refused("jwks.json")) << "it is the user's, as there is no jwksKeyRef";
+  EXPECT_FALSE(refused("topology.yaml"));
+  controller.spec.config_file_refs.clear();
+  controller.spec.epilog_script_refs = {{"files"}};
+  EXPECT_TRUE(refused("slurm.key")) << "scripts are put into the same folder";
+  controller.spec.jwks_key_ref = {.name = "jwks", .key = "keys.json"};
+  EXPECT_TRUE(refused("jwks.json"));
+}
+
+TEST_F(ControllerTest, AServiceMonitorThatNobodyMakesIsSaid) {
+  HaveKeys();
+  controller.spec.metrics = api::Metrics();
+  controller.spec.metrics->service_monitor = api::ServiceMonitor();
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False "));
+  controller.spec.metrics->service_monitor->enabled = true;
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), HasSubstr("NotSupported: spec.metrics.serviceMonitor is not made"));
 }
 
 TEST_F(ControllerTest, WhatOlderReleasesGaveToAllNodeSetsIsAdopted) {

@@ -38,10 +38,11 @@ class Collecting {
   }
 
  private:
-  void Missing(std::string message) {
+  void Refuse(std::string reason, std::string message) {
     inputs_.complete = false;
-    findings_.Problem("ReferenceMissing", std::move(message));
+    findings_.Problem(std::move(reason), std::move(message));
   }
+  void Missing(std::string message) { Refuse("ReferenceMissing", std::move(message)); }
 
   // Without accounting where accounting was asked for, Slurm would run jobs that nobody ever bills or limits.
   void Accounting() {
@@ -54,11 +55,14 @@ class Collecting {
               ", named in spec.accountingRef, does not exist; create it, or remove the reference");
       return;
     }
-    if (accounting->spec.external.value_or(false) && accounting->spec.external_config) {
-      inputs_.config.accounting = {accounting->spec.external_config->host, accounting->spec.external_config->port};
-    } else {
-      inputs_.config.accounting = {AccountingName(ref->name), accounting->spec.service.port.value_or(kSlurmdbdPort)};
+    if (!accounting->spec.external.value_or(false) || !accounting->spec.external_config) {
+      return Refuse("NotSupported",
+                    "Accounting " + key.ToString() +
+                        ", named in spec.accountingRef, is not external, and this version runs no slurmdbd; run it "
+                        "yourself and set spec.external and spec.externalConfig of the Accounting, or remove the "
+                        "reference");
     }
+    inputs_.config.accounting = {accounting->spec.external_config->host, accounting->spec.external_config->port};
   }
 
   // By name, also those that are being deleted: their workers run until the end.
@@ -93,6 +97,19 @@ class Collecting {
     }
   }
 
+  // What the operator itself puts into /etc/slurm; of two files of one name only one would be there.
+  bool IsReserved(std::string_view file) const {
+    return file == "slurm.conf" || file == "slurmdbd.conf" || file == "slurm.key" || file == "jwt.key" ||
+           (file == "jwks.json" && inputs_.config.jwks);
+  }
+
+  void RefuseFile(const kube::Key& config_map, const std::string& file) {
+    Refuse("FileRefused", "ConfigMap " + config_map.ToString() +
+                              ", named in the Controller's file or script references, contains " + file +
+                              ", which only the operator writes; remove it there" +
+                              (file == "slurm.conf" ? " and put its lines into spec.extraConf" : ""));
+  }
+
   void Look(const std::string& name) {
     const kube::Key key{controller_.metadata.namespace_, name};
     const auto answer = world_.Ask(ConfigMapDigest(key), kReferenceAge);
@@ -106,6 +123,9 @@ class Collecting {
                      "ConfigMap " + key.ToString() +
                          (answer.error.empty() ? " is being looked for" : " cannot be read: " + answer.error));
     } else {
+      for (const std::string& file : answer.value->keys) {
+        if (IsReserved(file)) RefuseFile(key, file);
+      }
       keys_[name] = answer.value->keys;
       inputs_.digests.push_back(answer.value->sha256);
     }

@@ -44,7 +44,7 @@ plan::Plan DecideLoginSet(const plan::World& world, const kube::Key& key) {
   const auto* login_set = world.Find<api::LoginSet>(key);
   if (login_set == nullptr || login_set->metadata.deleting()) return {};
   api::LoginSetStatus status = login_set->status;
-  // The schema demands a selector, so that the scale subresource can be read.
+  // Whoever reads the scale subresource, an autoscaler for one, is told which pods these would be.
   if (status.selector.empty()) {
     status.selector = std::string(kLabelInstance) + "=" + key.name + "," + std::string(kLabelName) + "=login";
   }
