@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
   run_operator->add_option("--zap-log-level", flags.log_level, "debug, info, warn or error");
   run_operator->add_option("--image-prefix", flags.image_prefix, "Of images that a custom resource does not name");
   run_operator->add_option("--image-tag", flags.image_tag, "The same");
-  run_operator->add_option("--cluster-domain", flags.cluster_domain, "Of the cluster's DNS names");
+  run_operator->add_option("--cluster-domain", flags.cluster_domain,
+                           "Of the cluster's DNS names; absent: as in /etc/resolv.conf");
 
   capstan::cli::CrdsFlags crds;
   CLI::App* run_crds = app.add_subcommand("crds", "Print the custom resource definitions");

@@ -1,5 +1,8 @@
 #include "cli/operator.h"
 
+#include <fstream>
+#include <iterator>
+
 #include "operator/names.h"
 #include "operator/render/settings.h"
 #include "operator/service.h"
@@ -10,11 +13,17 @@ namespace {
 
 constexpr std::string_view kLeaseName = "slurm-operator";
 
+std::string ClusterDomain(const OperatorFlags& flags) {
+  if (!flags.cluster_domain.empty()) return flags.cluster_domain;
+  std::ifstream file("/etc/resolv.conf");
+  return op::render::ClusterDomainOf(std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
 }  // namespace
 
 int RunOperator(const OperatorFlags& flags) {
   const op::render::Settings settings{
-      .cluster_domain = flags.cluster_domain, .image_prefix = flags.image_prefix, .image_tag = flags.image_tag};
+      .cluster_domain = ClusterDomain(flags), .image_prefix = flags.image_prefix, .image_tag = flags.image_tag};
   return plan::RunProgram({.name = std::string(op::kFieldManager),
                            .set_up = [](plan::Engine& engine) { op::AddReconcilers(engine); },
                            .former_managers = {std::string(op::kFormerFieldManager)},

@@ -16,7 +16,7 @@ struct OperatorFlags {
   std::string log_level = "info";
   std::string image_prefix = "capstan";
   std::string image_tag = "26.05";
-  std::string cluster_domain = "cluster.local";
+  std::string cluster_domain;  // empty: as /etc/resolv.conf has it
 };
 
 // Runs until SIGTERM or SIGINT (0), or until the lease is lost or something is wrong with what it was given (1).

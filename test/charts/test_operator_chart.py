@@ -88,7 +88,8 @@ def test_given_security_context_is_written_over_the_default():
 
 
 def test_default_arguments():
-    assert container()["args"] == ["operator", "--zap-log-level=info", "--health-addr=:8081", "--metrics-addr=:8080", "--leader-elect=true", "--leader-elect-namespace=ns"]
+    assert container()["args"] == ["operator", "--zap-log-level=info", "--health-addr=:8081", "--metrics-addr=:8080", "--leader-elect=true", "--leader-elect-namespace=ns",
+                                 "--image-prefix=capstan"]
 
 
 @pytest.mark.parametrize("values, argument", [
@@ -100,6 +101,7 @@ def test_default_arguments():
     ({"metricsSecure": True}, "--metrics-addr=0"),
     ({"leaderElection": False}, "--leader-elect=false"),
     ({"namespaces": "a, b"}, "--namespaces=a,b"),
+    ({"clusterDomain": "k8s.example"}, "--cluster-domain=k8s.example"),
 ])
 def test_value_becomes_an_argument(values, argument):
     assert argument in container(**values)["args"]
@@ -145,9 +147,12 @@ def test_image(image, reference):
     assert container(image=image)["image"] == reference
 
 
-def test_image_prefix():
-    found = pick(render("slurm-operator", {"imagePrefix": "host:5000/hpc"}), "Deployment")
-    assert found["spec"]["template"]["spec"]["containers"][0]["image"] == "host:5000/hpc/capstan:0.1.0"
+@pytest.mark.parametrize("prefix", ["host:5000/hpc", "host:5000/hpc/"])
+def test_image_prefix(prefix):
+    found = pick(render("slurm-operator", {"imagePrefix": prefix}), "Deployment")
+    container = found["spec"]["template"]["spec"]["containers"][0]
+    assert container["image"] == "host:5000/hpc/capstan:0.1.0"
+    assert "--image-prefix=host:5000/hpc" in container["args"], "resources that name no image would get another prefix"
 
 
 @pytest.mark.parametrize("field, value", [
@@ -197,6 +202,12 @@ def test_webhook_and_certificate_values_are_accepted_and_make_nothing():
 
 def test_notes_of_the_defaults_warn_of_nothing():
     assert "WARNING" not in notes("slurm-operator")
+
+
+def test_notes_name_the_lease_that_remains():
+    command = "kubectl --namespace ns delete lease slurm-operator"
+    assert command in notes("slurm-operator")
+    assert command not in notes("slurm-operator", {"operator": {"leaderElection": False}})
 
 
 def test_notes_say_that_secure_metrics_are_off():

@@ -27,6 +27,10 @@ struct Settings {
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 
+// The domain of a Kubernetes cluster as a pod of it finds it in its /etc/resolv.conf: what follows "svc." in the first
+// such entry of the search list. "cluster.local" when there is none.
+std::string ClusterDomainOf(std::string_view resolv_conf);
+
 // Those of the World; the defaults where it carries none.
 inline Settings SettingsOf(const plan::World& world) {
   const Settings* given = world.Settings<Settings>();
