@@ -121,7 +121,7 @@ const json::Schema& ServiceMonitor::Schema() {
   static const json::Schema schema = json::Object<ServiceMonitor>({
       Field<&ServiceMonitor::annotations>("annotations").Nullable().Doc("Annotations of the ServiceMonitor."),
       Field<&ServiceMonitor::enabled>("enabled").Default("false").Doc(
-          "Make a ServiceMonitor for the Prometheus operator."),
+          "Make a ServiceMonitor for the Prometheus operator. Not in this version."),
       Field<&ServiceMonitor::endpoints>("endpoints")
           .Nullable()
           .Doc("What to scrape; absent: every path slurmctld has."),
@@ -153,14 +153,15 @@ const json::Schema& ControllerSpec::Schema() {
           {
               Field<&S::accounting_ref>("accountingRef")
                   .Doc("The Accounting whose slurmdbd this cluster reports to: AccountingStorage* in "
-                       "slurm.conf."),
+                       "slurm.conf. In this version only an external one."),
               Field<&S::cluster_name>("clusterName")
                   .MaxLength(kLongestName)
                   .Rule("size(bytes(self)) <= 40",
                         "clusterName must be at most 40 bytes long: slurmdbd makes database table names of it")
                   .Doc("ClusterName in slurm.conf; absent: <namespace>_<name>. Cannot be changed later."),
               ScriptsField(Field<&S::config_file_refs>("configFileRefs"),
-                           "become files beside slurm.conf (cgroup.conf, gres.conf, ...)."),
+                           "become files beside slurm.conf (cgroup.conf, gres.conf, ...). slurm.conf, slurmdbd.conf "
+                           "and the keys' files may not be among them."),
               ScriptsField(Field<&S::epilog_script_refs>("epilogScriptRefs"),
                            "are Epilog scripts, run by slurmd after a job."),
               ScriptsField(Field<&S::epilog_slurmctld_script_refs>("epilogSlurmctldScriptRefs"),
@@ -174,8 +175,8 @@ const json::Schema& ControllerSpec::Schema() {
               Field<&S::ha>("ha").AbsentIsEmpty().Doc("High availability: further slurmctld that take over."),
               Field<&S::inplace_reconfigure>("inplaceReconfigure")
                   .Default("false")
-                  .Doc("Accepted for compatibility. Changes always reach a running slurmctld by reconfigure, "
-                       "without a restart."),
+                  .Doc("A changed configuration reaches slurmctld by a sidecar with scontrol reconfigure, "
+                       "instead of by a new pod."),
               Field<&S::jwks_key_ref>("jwksKeyRef").Doc(kJwksDoc),
               Field<&S::jwt_hs256_key_ref>("jwtHs256KeyRef").Doc(kJwtOldKeyDoc),
               Field<&S::jwt_key_ref>("jwtKeyRef").Doc(kJwtKeyDoc),

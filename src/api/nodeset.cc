@@ -31,7 +31,8 @@ const json::Schema& NodeSetSsh::Schema() {
       json::Object<NodeSetSsh>(
           {
               Field<&NodeSetSsh::enabled>("enabled").Required().Default("false").Doc(
-                  "Run sshd in the workers; pam_slurm_adopt lets in only users with a job there."),
+                  "Run sshd in the workers; pam_slurm_adopt lets in only users with a job there. Not in this version: "
+                  "no image has sshd."),
               Field<&NodeSetSsh::extra_sshd_config>("extraSshdConfig").Doc("Text put at the end of sshd_config."),
               Field<&NodeSetSsh::sssd_conf_ref>("sssdConfRef").Required().Doc("Secret key with sssd.conf."),
           })
@@ -71,7 +72,8 @@ const json::Schema& NodeSetRollingUpdate::Schema() {
           .Default("\"25%\"")
           .Rule("type(self) == int ? self > 0 : self.matches('^0*[1-9][0-9]*%$')",
                 "maxUnavailable must be a number above 0 or a percentage above 0%")
-          .Doc("How many workers may be away for an update at the same time; percentages are rounded up."),
+          .Doc("How many workers may be away for an update at the same time; percentages are rounded up. Not in "
+               "this version."),
   });
   return schema;
 }
@@ -100,8 +102,8 @@ const json::Schema& NodeSetUpdateStrategy::Schema() {
                               .Default("\"RollingUpdate\"")
                               .Enum({"RollingUpdate", "OnDelete", "ScheduledUpdate"})
                               .Doc("How workers get a new template: drained and replaced in turn, only when somebody "
-                                   "deletes them, or in "
-                                   "a maintenance reservation."),
+                                   "deletes them, or in a maintenance reservation. In this version always only when "
+                                   "somebody deletes them."),
                       })
           .Rule(
               "self.type != 'ScheduledUpdate' || (has(self.scheduledUpdate) && "
@@ -117,11 +119,11 @@ const json::Schema& ClaimRetentionPolicy::Schema() {
       Field<&ClaimRetentionPolicy::when_deleted>("whenDeleted")
           .Default("\"Retain\"")
           .Enum({"Retain", "Delete"})
-          .Doc("What becomes of the claims when the NodeSet is deleted."),
+          .Doc("What becomes of the claims when the NodeSet is deleted. In this version they are kept."),
       Field<&ClaimRetentionPolicy::when_scaled>("whenScaled")
           .Default("\"Retain\"")
           .Enum({"Retain", "Delete"})
-          .Doc("What becomes of a worker's claims when it is scaled in."),
+          .Doc("What becomes of a worker's claims when it is scaled in. In this version they are kept."),
   });
   return schema;
 }
@@ -156,11 +158,12 @@ const json::Schema& NodeSetSpec::Schema() {
               Field<&S::pin_to_node>("pinToNode")
                   .Default("false")
                   .Doc("Bind each ordinal to the Kubernetes node it first ran on. For scalingMode "
-                       "StatefulSet."),
+                       "StatefulSet. Not in this version."),
               Field<&S::prune_slurm_node_records>("pruneSlurmNodeRecords")
                   .Default("\"Never\"")
                   .Enum({"Never", "NodeNotFound"})
-                  .Doc("When Slurm's records of nodes without a pod are removed. For scalingMode DaemonSet."),
+                  .Doc("When Slurm's records of nodes without a pod are removed. For scalingMode DaemonSet. Not in "
+                       "this version."),
               Field<&S::replicas>("replicas")
                   .Default("1")
                   .Minimum(0)
@@ -168,12 +171,12 @@ const json::Schema& NodeSetSpec::Schema() {
               Field<&S::revision_history_limit>("revisionHistoryLimit")
                   .Default("0")
                   .Minimum(0)
-                  .Doc("How many ControllerRevisions besides those in use are kept."),
+                  .Doc("How many ControllerRevisions besides those in use are kept. Not in this version."),
               Field<&S::scaling_mode>("scalingMode")
                   .Default("\"StatefulSet\"")
                   .Enum({"DaemonSet", "StatefulSet"})
                   .Doc("Numbered workers that the scheduler places, or one worker on every matching "
-                       "Kubernetes node."),
+                       "Kubernetes node. DaemonSet is not in this version."),
               Field<&S::slurmd>("slurmd").Doc(ContainerDoc("slurmd")),
               Field<&S::ssh>("ssh").AbsentIsEmpty().Doc("SSH to the workers."),
               Field<&S::pod_template>("template").Doc("What is to be different in the workers' pods."),
@@ -204,7 +207,7 @@ const json::Schema& NodeSetStatus::Schema() {
       Field<&S::observed_generation>("observedGeneration").Doc("The metadata.generation that this speaks of."),
       Field<&S::ordinal_to_node>("ordinalToNode")
           .Nullable()
-          .Doc("With pinToNode: the Kubernetes node of each ordinal."),
+          .Doc("With pinToNode: the Kubernetes node of each ordinal. Not in this version."),
       Field<&S::ready_replicas>("readyReplicas").Always().Doc("Pods that are ready."),
       Field<&S::replicas>("replicas").Always().Doc("Pods there are."),
       Field<&S::selector>("selector").Doc("Label selector of the pods, for the scale subresource."),

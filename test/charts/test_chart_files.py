@@ -136,10 +136,23 @@ def test_notes_see_each_kind_of_partition(values):
     assert "No partition is defined" not in notes(values={"nodesets": {"a": {}}, **values})
 
 
-@pytest.mark.parametrize("service, words", [
-    ({}, "loadBalancer.ingress"), ({"spec": {"type": "ClusterIP"}}, "clusterIP"), ({"spec": {"type": "ExternalName"}}, "externalName"), ({"port": 2222}, "ssh -p 2222 ")])
-def test_notes_say_how_to_log_in(service, words):
-    assert words in notes(values={"loginsets": {"a": {"service": service}}})
+@pytest.mark.parametrize("values, words", [
+    ({"accounting": {"enabled": True}}, "accounting.enabled without accounting.external: "),
+    ({"controller": {"metrics": {"serviceMonitor": {"enabled": True}}}}, "controller.metrics.serviceMonitor.enabled: "),
+    ({"loginsets": {"a": {}}}, "loginsets.a: "),
+    ({"nodesets": {"a": {"scalingMode": "DaemonSet"}}}, "nodesets.a.scalingMode DaemonSet: "),
+    ({"nodesets": {"a": {"pinToNode": True}}}, "nodesets.a.pinToNode: "),
+    ({"nodesets": {"a": {"ssh": {"enabled": True}}}}, "nodesets.a.ssh: "),
+    ({"nodesets": {"a": {"podSpec": {"hostNetwork": True}}}}, "nodesets.a.podSpec.hostNetwork: "),
+])
+def test_notes_say_what_the_operator_does_not_do_yet(values, words):
+    said = notes(values=values)
+    assert f"\n  {words}" in said.split("does not do yet what these values ask for:\n", 1)[1]
+
+
+def test_notes_promise_no_login_and_warn_of_nothing_that_works():
+    assert "ssh -p" not in notes(values={"loginsets": {"a": {}}})
+    assert "WARNING" not in notes(values={"accounting": {"enabled": True, "external": True}, "nodesets": {"a": {}}})
 
 
 def test_logo_can_be_left_out():

@@ -34,6 +34,35 @@
 {{- join "\n" $expected -}}
 {{- end -}}
 
+{{/* What is asked for and the operator answers with a condition that says it comes later, one a line. */}}
+{{- define "slurm.later" -}}
+{{- $later := list -}}
+{{- if and .Values.accounting.enabled (not .Values.accounting.external) -}}
+{{-   $later = append $later "accounting.enabled without accounting.external: no slurmdbd is run, and a new slurmctld is not started until it is turned off" -}}
+{{- end -}}
+{{- if .Values.controller.metrics.serviceMonitor.enabled -}}
+{{-   $later = append $later "controller.metrics.serviceMonitor.enabled: no ServiceMonitor is made" -}}
+{{- end -}}
+{{- range $key, $set := include "slurm.loginsets" . | fromJson -}}
+{{-   $later = append $later (printf "loginsets.%s: no login host is run; use a worker (kubectl exec) for Slurm's commands" $key) -}}
+{{- end -}}
+{{- range $key, $set := include "slurm.nodesets" . | fromJson -}}
+{{-   if eq $set.scalingMode "DaemonSet" -}}
+{{-     $later = append $later (printf "nodesets.%s.scalingMode DaemonSet: no worker is run; use StatefulSet" $key) -}}
+{{-   end -}}
+{{-   if $set.pinToNode -}}
+{{-     $later = append $later (printf "nodesets.%s.pinToNode: workers go where the scheduler puts them" $key) -}}
+{{-   end -}}
+{{-   if dig "ssh" "enabled" false $set -}}
+{{-     $later = append $later (printf "nodesets.%s.ssh: no sshd runs in the workers; use kubectl exec" $key) -}}
+{{-   end -}}
+{{-   if $set.podSpec.hostNetwork -}}
+{{-     $later = append $later (printf "nodesets.%s.podSpec.hostNetwork: no worker is made with it" $key) -}}
+{{-   end -}}
+{{- end -}}
+{{- join "\n" $later -}}
+{{- end -}}
+
 {{/*
 Values that were given and do nothing, one a line. A values file of the peer's chart is accepted as it is, so a key without effect must at least be
 said, and a misspelt one is found here too.
