@@ -2,6 +2,7 @@
 
 Runs against the local cluster only; the caller's KUBECONFIG is not looked at.
 """
+import contextlib
 import datetime
 import json
 import os
@@ -226,17 +227,30 @@ def asked_to_delete(pod, since):
 
 # --- Breaking things -------------------------------------------------------------------------------------------------------
 
-def processes(*words):
-    """Process numbers, on this machine, of the cluster's programs whose command line begins with these words."""
+def cluster_processes():
+    """Process numbers, as this machine counts them, of all that runs in the local cluster, its pods included.
+
+    They are read from the cluster's cgroups, as dev/cluster does: what runs elsewhere on the machine is not ours to stop.
+    """
+    version_2 = pathlib.Path("/sys/fs/cgroup/cgroup.controllers").exists()
+    group = pathlib.Path("/sys/fs/cgroup" if version_2 else "/sys/fs/cgroup/pids") / "capstan-dev"
     found = []
-    for entry in pathlib.Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                line = (entry / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if [os.path.basename(w.decode(errors="replace")) for w in line[:len(words)]] == list(words):
-                found.append(int(entry.name))
+    for folder, _, _ in os.walk(group):
+        with contextlib.suppress(OSError):  # gone meanwhile
+            found += map(int, pathlib.Path(folder, "cgroup.procs").read_text().split())
+    return found
+
+
+def processes(*words):
+    """Of these, the ones whose command line begins with these words."""
+    found = []
+    for pid in cluster_processes():
+        try:
+            line = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if [os.path.basename(w.decode(errors="replace")) for w in line[:len(words)]] == list(words):
+            found.append(pid)
     return found
 
 

@@ -1,5 +1,6 @@
 """What a new user does first."""
 import json
+import subprocess
 
 import lab
 
@@ -63,3 +64,14 @@ def test_a_fourth_worker_stays_pending_and_a_condition_says_why(slurm):
     lab.wait_for("the fourth is gone", lambda: len(lab.worker_pods()) == 3, within=30)
     lab.wait_for("nothing is wrong any more",
                   lambda: lab.condition("nodesets", lab.NODESET, "Degraded")["status"] == "False", within=30)
+
+
+def test_only_the_clusters_processes_are_found_by_their_name(slurm):
+    """Tests kill and stop what they find; the machine may run a slurmrestd of its own."""
+    other = subprocess.Popen(["slurmrestd", "600"], executable="/bin/sleep")
+    try:
+        found = lab.processes("slurmrestd")
+        assert found and other.pid not in found
+    finally:
+        other.kill()
+        other.wait()
