@@ -4,8 +4,9 @@
 #
 # Every process of the cluster is in a cgroup below "capstan-dev", at
 # capstan-dev/TREE/SERVICE, and pods below capstan-dev/NODE/kubepods. What runs is read
-# off there each time and nowhere else: no process id is ever stored, so none can be stale,
-# and a clone that died leaves nothing that another cannot find.
+# off there each time and nowhere else: no stored process id says what a service is, so none
+# can be stale, and a clone that died leaves nothing that another cannot find. (What "down"
+# is about to end it notes, each with its start time: see residue.sh.)
 
 state=/var/lib/capstan-dev
 group=capstan-dev

@@ -66,7 +66,8 @@ NoNotedProcesses() { [ -z "$(NotedProcesses with-ended)" ]; }
 
 # Prints a line for each thing of the cluster that is still here, and for each fact about
 # the host that is not as it was before "up". Facts that others added meanwhile cannot be
-# told apart and are listed too.
+# told apart and are listed too. A cluster without its record gets a line as well: nothing
+# would look like "as it was".
 Residue() {
   local pid path
   for pid in $({ ProcessesIn ""; NotedProcesses; } | sort -nu); do
@@ -80,5 +81,7 @@ Residue() {
   if [ -f "$state/record" ]; then
     comm -13 "$state/record" <(HostFacts | LC_ALL=C sort -u) | grep -v '^setting' | sed 's/^/new: /' || true
     comm -23 "$state/record" <(HostFacts | LC_ALL=C sort -u) | sed 's/^/gone or changed: /'
+  elif [ -e "$state/fingerprint" ] || [ -e "$state/images" ]; then
+    echo "unknown: $state/record is missing, and with it how the host was before \"up\""
   fi
 }
