@@ -20,7 +20,7 @@ test: ## every tier, cheapest first; ONLY="unit kube" for some
 test-long: ## hours: 100,000 seeds, a crash everywhere, ten minutes a fuzzer, TSan and clang-tidy over everything
 	@dev/bootstrap && dev/test --long $(ONLY)
 
-check: ## format, layers, generated files
+check: ## format, layers, generated files, shell scripts
 	@dev/bootstrap && dev/test check
 
 bench: ## figures, as a table and in build/bench.json; ONLY=group for a part
