@@ -7,6 +7,7 @@ import datetime
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -17,8 +18,6 @@ SLURM = "slurm"       # namespace and release of the Slurm cluster
 OPERATOR = "slinky"   # namespace of the operator
 NODESET = "slurm-worker-slinky"
 STATE = pathlib.Path("/var/lib/capstan-dev")  # of the local cluster
-KINDS = ("pods", "services", "statefulsets", "deployments", "configmaps", "secrets", "persistentvolumeclaims",
-         "poddisruptionbudgets", "controllers", "restapis", "nodesets", "controllerrevisions", "endpointslices")
 
 
 class Failed(AssertionError):
@@ -56,6 +55,19 @@ def get(*words):
 
 def items(*words):
     return get(*words)["items"]
+
+
+def everything():
+    """All that is in Slurm's namespace, of every kind that the cluster knows but Events, which only tell; and its volumes."""
+    kinds = kubectl("api-resources", "--namespaced", "--verbs=list", "-o", "name").split()
+    found = items("-n", SLURM, ",".join(kind for kind in kinds if not re.match(r"events($|\.)", kind)))
+    return found + [volume for volume in items("persistentvolumes")
+                    if volume["spec"].get("claimRef", {}).get("namespace") == SLURM]
+
+
+def label(item):
+    """Its kind and name; of a volume, whose name is drawn by lot, the claim's."""
+    return f"{item['kind']}/{item['spec']['claimRef']['name'] if item['kind'] == 'PersistentVolume' else item['metadata']['name']}"
 
 
 def wait_for(what, condition, within, every=0.2):

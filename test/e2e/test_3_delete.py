@@ -20,7 +20,7 @@ def three_workers(slurm):
 
 def owned_by(uid):
     """Everything that says so, by kind and name."""
-    return [f"{kind}/{item['metadata']['name']}" for kind in lab.KINDS for item in lab.items("-n", lab.SLURM, kind)
+    return [lab.label(item) for item in lab.everything()
             if any(owner["uid"] == uid for owner in item["metadata"].get("ownerReferences", []))]
 
 

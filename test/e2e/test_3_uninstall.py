@@ -6,21 +6,20 @@ import pytest
 
 import lab
 
-def everything():
-    found = set()
-    for kind in lab.KINDS:
-        for item in lab.items("-n", lab.SLURM, kind):
-            found.add(f"{kind}/{item['metadata']['name']}")
-    return found - {"configmaps/kube-root-ca.crt"}
+# What Kubernetes puts into every namespace.
+KUBERNETES = {"ConfigMap/kube-root-ca.crt", "ServiceAccount/default"}
+STATE = "statesave-slurm-controller-0"
+KEPT = {f"PersistentVolumeClaim/{STATE}", f"PersistentVolume/{STATE}", "Secret/slurm-auth-slurm", "Secret/slurm-auth-jwt"}
 
 
-KEPT = {"persistentvolumeclaims/statesave-slurm-controller-0", "secrets/slurm-auth-slurm", "secrets/slurm-auth-jwt"}
+def left():
+    return {lab.label(item) for item in lab.everything()} - KUBERNETES
 
 
 def uninstall():
     lab.uninstall_slurm()
-    lab.wait_for("everything else is gone", lambda: everything() <= KEPT, within=90)
-    assert everything() == KEPT
+    lab.wait_for("everything else is gone", lambda: left() <= KEPT, within=90)
+    assert left() == KEPT
 
 
 @pytest.fixture(scope="module")
@@ -46,4 +45,4 @@ def test_the_notes_name_the_command_that_removes_the_rest_too(held_job):
     command, = re.findall(r"^ *kubectl (.* delete .*)$", notes, re.M)
     uninstall()
     lab.kubectl(*shlex.split(command))
-    assert everything() == set()
+    lab.wait_for("nothing is left, and the volume has followed its claim", lambda: not left(), within=60)
