@@ -1,0 +1,109 @@
+"""What dev/test promises of its tiers: the first red one stops it, and nothing that did not run counts as passed."""
+import importlib.machinery
+import importlib.util
+import pathlib
+import sys
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PASSED, FAILED, SKIPPED = '<testcase name="a"/>', '<testcase name="b"><failure/></testcase>', '<testcase name="c"><skipped/></testcase>'
+NOT_RUN = '<testcase name="d" status="notrun"/>'
+
+
+@pytest.fixture
+def runner(tmp_path, monkeypatch, capfd):
+    """Runs dev/test with these tiers; gives its exit status and its lines."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    loader = importlib.machinery.SourceFileLoader("dev_test", str(ROOT / "dev/test"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("dev_test", loader))
+    loader.exec_module(module)
+    monkeypatch.setattr(module, "REPORTS", tmp_path)
+
+    def run(*arguments, seconds=600, **tiers):
+        monkeypatch.setattr(module, "TIERS", tiers)
+        monkeypatch.setattr(module, "LIMIT_SECONDS", seconds)
+        monkeypatch.setattr(sys, "argv", ["dev/test", *arguments])
+        return module.main(), capfd.readouterr().out.splitlines()
+    run.module = module
+    return run
+
+
+def program(*cases, status=0, reports=True):
+    """A tier: one test program that reports these cases and ends with this status."""
+    def tier(run):
+        script = f"echo '<testsuite>{''.join(cases)}</testsuite>' > \"$1\"; " if reports else ""
+        run.reported("program", ["sh", "-c", f"{script}exit {status}", "-"], "")
+    return tier
+
+
+def test_green_tiers_run_in_order_and_are_counted(runner):
+    status, lines = runner(one=program(PASSED), two=program(PASSED, PASSED))
+    assert status == 0
+    assert [line.split(" s, ")[-1] for line in lines] == ["== one", "1 passed, 0 failed", "== two", "2 passed, 0 failed",
+                                                           "3 passed, 0 failed"]
+
+
+def test_only_the_tiers_that_are_named_run(runner):
+    status, lines = runner("two", one=program(FAILED), two=program(PASSED))
+    assert status == 0 and lines[0] == "== two" and lines[-1] == "1 passed, 0 failed"
+
+
+def test_the_first_red_tier_stops_it(runner):
+    status, lines = runner(one=program(PASSED), two=program(PASSED, FAILED, status=1), three=program(PASSED))
+    assert status == 1
+    assert lines[-2:] == ["stopped at two: program: 1 failed, 0 skipped, exit status 1", "2 passed, 1 failed"]
+    assert "== three" not in lines
+
+
+@pytest.mark.parametrize("tier, reason", [
+    (program(PASSED, SKIPPED), "program: 0 failed, 1 skipped, exit status 0"),
+    (program(PASSED, NOT_RUN), "program: 0 failed, 1 skipped, exit status 0"),
+    (program(PASSED, status=3), "program: 0 failed, 0 skipped, exit status 3"),
+    (program(status=0), "program ran no test"),
+    (program(PASSED, reports=False), "program ended with status 0 before it could report"),
+    (lambda run: run.command(["false"]), "exit status 1: false")],
+    ids=["skipped", "not-run", "status", "empty", "no-report", "command"])
+def test_what_did_not_run_to_its_end_has_failed(runner, tier, reason):
+    status, lines = runner(tier=tier)
+    assert status == 1
+    assert lines[-2] == f"stopped at tier: {reason}" and lines[-1].endswith(" passed, 1 failed")
+
+
+def test_the_report_of_an_earlier_run_does_not_count(runner):
+    assert runner(tier=program(PASSED))[0] == 0
+    assert runner(tier=program(reports=False))[0] == 1
+
+
+def test_the_time_limit_names_the_tier(runner):
+    def slow(run):
+        run.limit = time.monotonic() - run.started + 0.2
+        run.command(["sleep", "600"])
+    status, lines = runner(quick=program(PASSED), slow=slow, never=program(PASSED))
+    assert status == 1
+    assert lines[-2].startswith("stopped at slow: out of time") and lines[-1] == "1 passed, 1 failed"
+
+
+def test_without_time_left_nothing_is_started(runner, tmp_path):
+    status, lines = runner(late=lambda run: run.command(["touch", tmp_path / "started"]), seconds=0)
+    assert status == 1 and lines[-2] == "stopped at late: out of time"
+    assert not (tmp_path / "started").exists()
+
+
+def test_an_unknown_tier_is_refused(runner):
+    with pytest.raises(SystemExit):
+        runner("nothing", one=program(PASSED))
+
+
+def test_no_tier_sees_what_would_lead_to_someones_cluster_or_out(runner, monkeypatch):
+    for name in ("KUBECONFIG", "https_proxy", "NO_PROXY", "MAKEFLAGS"):
+        monkeypatch.setenv(name, "set")
+    status, lines = runner(tier=lambda run: run.command(["sh", "-c", "env | grep -c =set$"]))
+    assert lines[1] == "0" and status == 1
+
+
+def test_every_tier_is_run_without_names_but_the_long_ones(runner):
+    tiers = {name: program(PASSED) for name in runner.module.TIERS}
+    _, lines = runner(**tiers)
+    assert [line[3:] for line in lines if line.startswith("== ") and ":" not in line] == [name for name in tiers if name != "tidy"]
