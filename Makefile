@@ -17,7 +17,7 @@ build: ## the release build
 test: ## every tier, cheapest first; ONLY="unit kube" for some
 	@dev/bootstrap && dev/test $(ONLY)
 
-test-long: ## hours: 100,000 seeds, a crash everywhere, ten minutes a fuzzer, TSan and clang-tidy over everything
+test-long: ## hours: 100,000 seeds, 100 with a crash everywhere, ten minutes a fuzzer, TSan and clang-tidy over everything
 	@dev/bootstrap && dev/test --long $(ONLY)
 
 check: ## format, layers, generated files, shell scripts
