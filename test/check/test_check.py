@@ -87,6 +87,13 @@ def test_shell_scripts_have_no_known_fault():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_images_tests_and_demo_speak_of_one_slurm():
+    places = {"images/slurm/Containerfile": r'"slurm[\w-]*=([\d.]+)\*"', "dev/slurm-root": r"^SLURM=([\d.]+)$",
+              "dev/demo": r"^slurm_tag=([\d.]+)$"}
+    found = {path: set(re.findall(pattern, (ROOT / path).read_text(), re.M)) for path, pattern in places.items()}
+    assert all(found.values()) and len(set.union(*found.values())) == 1, found
+
+
 def test_no_large_file_is_committed():
     large = [str(path) for path in tracked() if path.stat().st_size > 1 << 20]
     assert not large
