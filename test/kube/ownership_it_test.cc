@@ -131,7 +131,9 @@ TEST_F(OwnershipOnServer, WhatTwoRestartsApplyIsAppliedOnce) {
   const std::string wanted = DeploymentText(owner, R"({"app":"a"})", "[]", "");
   ASSERT_TRUE(Apply(kDeployments, wanted));
   const std::string before = Part(Get(kDeployments), {"metadata", "resourceVersion"});
-  memo_.Forget("Deployment " + ns_ + "/a");
+  memo_.Forget(kMe);
+  const std::string owner_uid = kMe, target = "Deployment " + ns_ + "/a";
+  ASSERT_FALSE(memo_.Knows({owner_uid, target})) << "a new process knows nothing";
   ASSERT_TRUE(Apply(kDeployments, wanted));
   EXPECT_EQ(Part(Get(kDeployments), {"metadata", "resourceVersion"}), before);
 }
