@@ -69,10 +69,10 @@ class Guard {
 using Guards = std::vector<std::shared_ptr<const Guard>>;
 
 // What the user is told when the action has been done (or, as a Warning, has failed). On the object of the
-// key.
+// key. The API takes 128 bytes of reason and action each; what is longer is cut.
 struct EventText {
   std::string reason;  // CamelCase: "ScalingDown"
-  std::string action;  // CamelCase, what was done: "Delete"
+  std::string action;  // CamelCase, what was done: "Delete"; empty: the effect's verb
   bool warning = false;
 };
 

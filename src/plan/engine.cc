@@ -277,7 +277,7 @@ std::vector<Action> Engine::Resolve(const Reconciler& reconciler, const json::Ob
                        .reason = std::move(child.reason),
                        .guards = {},
                        .after = std::move(child.after),
-                       .event = {}});
+                       .event = std::move(child.event)});
   }
   AddPrunes(reconciler, *object, plan, actions);
   std::ranges::move(plan.actions, std::back_inserter(actions));
@@ -299,6 +299,7 @@ void Engine::AddPrunes(const Reconciler& reconciler, const json::ObjectMeta& obj
       if (wanted || child.deleting()) return;
       actions.push_back(DeleteUnchanged({resource, key}, child.uid, child.resource_version, "no longer wanted"));
       actions.back().guards = {same_owner};
+      actions.back().event = {.reason = "Pruned", .action = "Delete"};
     });
   }
 }

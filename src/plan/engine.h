@@ -50,9 +50,10 @@ struct Reconciler {
   std::string kind;                // "nodeset"; in keys, logs and metrics
   const kube::Resource* resource;  // each object of it is a key
   Decide decide;
-  // Kinds whose objects, controlled by the key's object and not among the Plan's children, are removed. They are
-  // deleted only as they were last seen (DeleteUnchanged), and only while the key's object asks for what was seen
-  // (SameGeneration), for which the program needs the right to get it. REQUIRES: there is a store of each.
+  // Kinds whose objects, controlled by the key's object and not among the Plan's children, are removed, and an
+  // Event "Pruned" on the key's object tells of each. They are deleted only as they were last seen (DeleteUnchanged),
+  // and only while the key's object asks for what was seen (SameGeneration), for which the program needs the right to
+  // get it. REQUIRES: there is a store of each.
   std::vector<const kube::Resource*> prunes;
 };
 

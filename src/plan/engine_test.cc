@@ -230,6 +230,27 @@ TEST_F(ShelfTest, WhatWasDoneIsALogLineAndAMetric) {
   EXPECT_THAT(metrics.Exposition(), HasSubstr(R"(controller_runtime_reconcile_total{controller="shelf",)"));
 }
 
+// What a shelf wants, with an Event for each book.
+Plan WantBooksLoudly(const World& world, const kube::Key& key) {
+  Plan plan = WantBooks(world, key);
+  for (Child& child : plan.children) child.event = {.reason = "BookPlaced", .action = "Place"};
+  return plan;
+}
+
+TEST_F(ShelfTest, ChildrenAndWhatIsPrunedAreToldOnTheOwner) {
+  std::vector<std::string> events;
+  options.tell = [&](const kube::Resource& resource, const kube::Key& key, const std::string&, Notice notice) {
+    events.push_back(std::string(resource.kind) + " " + key.ToString() + ": " + notice.reason + ", " + notice.action +
+                     ": " + notice.note);
+  };
+  PutShelf(R"(["a"])");
+  const auto life = Start(server, &WantBooksLoudly);
+  PutShelf("[]");
+  loop.Advance(1min);
+  EXPECT_THAT(events, ElementsAre("Shelf ns/main: BookPlaced, Place: apply ConfigMap ns/main-a: the shelf names it",
+                                  "Shelf ns/main: Pruned, Delete: delete ConfigMap ns/main-a: no longer wanted"));
+}
+
 TEST_F(ShelfTest, WhatIsRefusedIsAConditionAnEventAndALogLineWithTheRequestsId) {
   std::vector<std::string> events;
   options.tell = [&](const kube::Resource&, const kube::Key&, const std::string&, Notice notice) {

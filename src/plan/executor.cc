@@ -29,6 +29,18 @@ std::string CamelCase(std::string_view verb) {
   return text;
 }
 
+// events.k8s.io refuses longer ones.
+constexpr size_t kEventWord = 128;
+
+std::string EventWord(std::string_view word, std::string_view ending = "") {
+  return std::string(word.substr(0, kEventWord - ending.size())).append(ending);
+}
+
+std::string ActionWord(const Action& action) {
+  const bool named = action.event && !action.event->action.empty();
+  return EventWord(named ? action.event->action : CamelCase(action.effect->verb()));
+}
+
 }  // namespace
 
 Executor::Executor(Services& services, Options options)
@@ -247,7 +259,8 @@ void Executor::Tell(const Key& key, const Action& action, const Result<void>& re
     return std::string(action.effect->verb()) + " " + action.effect->target() + ": " + action.reason;
   };
   if (result) {
-    if (action.event) options_.tell(key, {action.event->warning, action.event->reason, action.event->action, what()});
+    if (!action.event) return;
+    options_.tell(key, {action.event->warning, EventWord(action.event->reason), ActionWord(action), what()});
     return;
   }
   const Error& error = result.error();
@@ -255,8 +268,8 @@ void Executor::Tell(const Key& key, const Action& action, const Result<void>& re
   // Any other conflict is the ordinary way to learn that the world has moved on; the next Decide deals with it.
   if (!needs_somebody && (!action.event || error.code() == Code::kConflict)) return;
   options_.tell(key, {.warning = true,
-                      .reason = action.event ? action.event->reason + "Failed" : std::string(ReasonOf(error)),
-                      .action = action.event ? action.event->action : CamelCase(action.effect->verb()),
+                      .reason = action.event ? EventWord(action.event->reason, "Failed") : std::string(ReasonOf(error)),
+                      .action = ActionWord(action),
                       .note = what() + ": " + error.message()});
 }
 

@@ -330,5 +330,19 @@ TEST_F(ExecutorTest, TellsWhatWasDoneAndWhatFailedButNotConflicts) {
   EXPECT_EQ(notices[1].note, "do refused: the test wants it: may not");
 }
 
+// events.k8s.io refuses an Event without an action, and words of more than 128 bytes: users were told nothing.
+TEST_F(ExecutorTest, AnEventIsToldInWordsThatTheServerTakes) {
+  Action done = Do("done"), refused = Do("refused");
+  done.event = {.reason = "Scaling", .action = ""};
+  refused.event = {.reason = std::string(200, 'R'), .action = std::string(200, 'A')};
+  script.results["refused"] = Fail(Code::kForbidden, "may not");
+  Submit({done, refused});
+  loop.Run();
+  ASSERT_EQ(notices.size(), 2u);
+  EXPECT_EQ(notices[0].action, "Do");
+  EXPECT_EQ(notices[1].action, std::string(128, 'A'));
+  EXPECT_EQ(notices[1].reason, std::string(122, 'R') + "Failed");
+}
+
 }  // namespace
 }  // namespace capstan::plan

@@ -25,6 +25,9 @@ struct Child {
   std::string reason;  // why it is there, for log and Event
   std::vector<ActionId> after;
   Adoption adoption = {};  // how one that exists already is known to be ours, besides by its controller
+  // Told each time that it has been applied; a restart applies once more, whatever is there. None: nothing a user cares
+  // about.
+  std::optional<EventText> event = {};
 };
 
 // How the service reaches Slurm for a cluster. Wanted by the one key that owns the cluster's configuration.
