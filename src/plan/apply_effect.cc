@@ -78,6 +78,9 @@ class ApplyEffect final : public Effect {
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
     CAPSTAN_CO_TRY(const std::optional<json::ObjectMeta> meta, co_await Present(services, deadline));
     if (meta && adoption_ && !IsOurs(*meta, owner_, *adoption_)) co_return NameConflict(ref_);
+    if (meta && adoption_ && services.memo.Matches(memo_target(), Now(services, *meta))) {
+      co_return LeftAlone(services);
+    }
     if (const auto times = services.memo.Fight(memo_target(), content_, services.loop.Now()); times && meta) {
       co_return co_await Contested(services, *times, deadline);
     }
@@ -104,6 +107,14 @@ class ApplyEffect final : public Effect {
 
   AppliedMemo::Applied Now(const Services& services, const json::ObjectMeta& meta) const {
     return {meta.uid, content(), OwnFields(meta, services.field_manager, subresource_)};
+  }
+
+  // It is as we left it and was to be applied all the same, because its store shows nothing: it never will.
+  Result<void> LeftAlone(const Services& services) const {
+    if (plan::Seen(services, ref_) != nullptr) return {};
+    return Fail(Code::kInvalid,
+                ref_.ToString() + " is there as it was applied, but no store shows it: the selectors and " +
+                    "namespaces of the store of " + std::string(ref_.resource->plural) + " must cover it");
   }
 
   // The object there is now: from the store, or, when it shows none, from a fresh read, since a store that sees only

@@ -9,6 +9,7 @@
 #include "json/value.h"
 #include "kube/testing/fake_api_server.h"
 #include "plan/derived_name.h"
+#include "plan/kube_effects.h"
 #include "plan/list_effects.h"
 #include "plan/services.h"
 #include "plan/token_effect.h"
@@ -98,6 +99,34 @@ TEST_F(EffectsTest, AFinalizerIsNotChangedInAnObjectThatMovedSinceItWasSeen) {
     EXPECT_EQ(done.error().code(), Code::kConflict) << done.error().message();
   }
   EXPECT_EQ(Finalizers(), R"(["first","theirs","ours"])");
+}
+
+// A ConfigMap with what is in it.
+struct Filled {
+  json::ObjectMeta metadata;
+  std::map<std::string, std::string> data;
+  static constexpr const kube::Resource& kResource = kube::kConfigMaps;
+  friend bool operator==(const Filled&, const Filled&) = default;
+  static const json::Schema& Schema() {
+    static const json::Schema schema =
+        json::Object<Filled>({json::Field<&Filled::metadata>("metadata"), json::Field<&Filled::data>("data")});
+    return schema;
+  }
+};
+
+// After a write of our own the store showed fields that the watch then took away again.
+TEST_F(EffectsTest, AStoreOfMetadataShowsNothingElseOfWhatWeWroteEither) {
+  stores.Add<Filled>({.metadata_only = true}).AddFeed("");
+  const std::string body =
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"ns","labels":{"l":"1"}},)"
+      R"("data":{"big":"much"}})";
+  const auto applied = Run(Apply(ref, body, {.uid = "me"}));
+  ASSERT_TRUE(applied) << applied.error().message();
+  const Filled* shown = stores.Of<Filled>().Find(key);
+  ASSERT_NE(shown, nullptr) << "at once";
+  EXPECT_EQ(shown->metadata.labels.size(), 1u);
+  EXPECT_TRUE(shown->data.empty());
+  EXPECT_TRUE(Apply(ref, body, {.uid = "me"})->Satisfied(services));
 }
 
 TokenOrder Order() {

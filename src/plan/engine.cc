@@ -24,6 +24,27 @@ constexpr Duration kSampleEvery = 5s;
 constexpr int kKeysATurn = 16;
 constexpr Duration kTurn = 200us;
 
+// In place of a child that could never be seen to be as it is wanted: applying it would have no end.
+class NoStore final : public Effect {
+ public:
+  explicit NoStore(const Child& child)
+      : plural_(child.resource->plural),
+        target_(ObjectRef{child.resource, child.key}.ToString()),
+        content_(Fnv64(child.body)) {}
+  std::string_view verb() const override { return "apply"; }
+  std::string target() const override { return target_; }
+  uint64_t content() const override { return content_; }
+  Task<Result<void>> Run(Services&, async::Deadline) const override {
+    co_return Fail(Code::kInvalid, target_ + " is not applied: this program keeps no store of " + plural_ +
+                                       " (Stores::Add), and so would never see it");
+  }
+
+ private:
+  std::string plural_;
+  std::string target_;
+  uint64_t content_;
+};
+
 }  // namespace
 
 // What the engine keeps of one key between its Decides.
@@ -70,7 +91,9 @@ void Engine::Add(Reconciler reconciler) {
 
 Task<void> Engine::Run() {
   for (const Stores::Entry& entry : stores_.all()) entry.store->SetListener(this);
-  watches_.Start(options_.namespaces);
+  const bool any_namespace =
+      std::ranges::any_of(reconcilers_, [](const Reconciler& one) { return !one.resource->namespaced; });
+  watches_.Start(options_.namespaces, any_namespace);
   group_.Spawn("decide", DecideLoop());
   group_.Spawn("watchdog", Watchdog());
   co_await group_.Join();
@@ -272,8 +295,12 @@ std::vector<Action> Engine::Resolve(const Reconciler& reconciler, const json::Ob
   std::vector<Action> actions;
   if (object == nullptr) return std::move(plan.actions);
   for (Child& child : plan.children) {
-    ObjectRef ref{child.resource, child.key};
-    actions.push_back({.effect = Apply(std::move(ref), std::move(child.body), {object->uid, std::move(child.adoption)}),
+    std::shared_ptr<const Effect> effect;
+    if (stores_.Find(*child.resource) == nullptr)
+      effect = std::make_shared<NoStore>(child);
+    else
+      effect = Apply({child.resource, child.key}, std::move(child.body), {object->uid, std::move(child.adoption)});
+    actions.push_back({.effect = std::move(effect),
                        .reason = std::move(child.reason),
                        .guards = {},
                        .after = std::move(child.after),

@@ -47,8 +47,10 @@ namespace capstan::plan {
 using Decide = Plan (*)(const World& world, const kube::Key& key);
 
 struct Reconciler {
-  std::string kind;                // "nodeset"; in keys, logs and metrics
-  const kube::Resource* resource;  // each object of it is a key
+  std::string kind;  // "nodeset"; in keys, logs and metrics
+  // Each object of it is a key. Of a kind without namespaces: its children may be in any, so that every kind is watched
+  // everywhere (watches.h), for which the program needs the right.
+  const kube::Resource* resource;
   Decide decide;
   // Kinds whose objects, controlled by the key's object and not among the Plan's children, are removed, and an
   // Event "Pruned" on the key's object tells of each. They are deleted only as they were last seen (DeleteUnchanged),

@@ -163,6 +163,15 @@ class CreateKeySecretEffect final : public Effect {
   std::string metadata_;
 };
 
+// What the watch of a store of metadata would have sent.
+struct RawMetadata {
+  json::Raw metadata;
+  static const json::Schema& Schema() {
+    static const json::Schema schema = json::Object<RawMetadata>({json::Field<&RawMetadata::metadata>("metadata")});
+    return schema;
+  }
+};
+
 }  // namespace
 
 const json::Schema& AnyObject::Schema() {
@@ -176,8 +185,15 @@ const json::ObjectMeta* Seen(const Services& services, const ObjectRef& ref) {
 }
 
 bool Remember(Services& services, const ObjectRef& ref, std::string_view answer) {
-  kube::AnyStore* store = services.stores.Find(*ref.resource);
-  return store != nullptr && store->Answered(answer, services.loop.Now()).value_or(false);
+  const Stores::Entry* entry = services.stores.FindEntry(*ref.resource);
+  if (entry == nullptr) return false;
+  std::string metadata;
+  if (entry->watching.metadata_only) {
+    const auto object = json::Decode<RawMetadata>(answer);
+    if (!object) return false;
+    answer = metadata = R"({"metadata":)" + object->metadata.text + "}";
+  }
+  return entry->store->Answered(answer, services.loop.Now()).value_or(false);
 }
 
 std::unexpected<Error> NameConflict(const ObjectRef& ref) {

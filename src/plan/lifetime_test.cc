@@ -210,6 +210,153 @@ TEST_F(LifetimeTest, TheLogSaysEveryMinuteWhatIsNotListed) {
   EXPECT_LE(said, 3u) << log;
 }
 
+// --- What a program forgot to watch ----------------------------------------------------------------------------------
+
+// Wants its ConfigMap in a namespace where no box lives.
+Plan WantContentElsewhere(const World& world, const kube::Key& key) {
+  Plan plan = WantContent(world, key);
+  for (Child& child : plan.children) {
+    child.key.ns = "elsewhere";
+    const size_t at = child.body.find(R"("namespace":"ns")");
+    child.body.replace(at, std::string_view(R"("namespace":"ns")").size(), R"("namespace":"elsewhere")");
+  }
+  return plan;
+}
+
+// A program whose stores do not show the child of its box "ns/a".
+class BlindTest : public ::testing::Test {
+ protected:
+  BlindTest() {
+    server.objects().Serve(Box::kResource);
+    engine.stores().Add<Box>({.everywhere = true});
+    server.Put(Box::kResource, R"({"metadata":{"namespace":"ns","name":"a"}})");
+  }
+  ~BlindTest() override {
+    group.Spawn("stop", engine.Stop());
+    loop.RunUntil([this] { return group.size() == 0; }, 1min);
+  }
+  void RunForAnHour(Decide decide) {
+    engine.Add({.kind = "box", .resource = &Box::kResource, .decide = decide, .prunes = {}});
+    group.Spawn("engine", engine.Run());
+    loop.Advance(1h);
+  }
+  void ExpectToldNowAndThen(const std::string& what) {
+    EXPECT_GE(notices.size(), 10u) << "an hour is twelve times five minutes";
+    EXPECT_LE(notices.size(), 15u);
+    for (const Notice& notice : notices) {
+      EXPECT_TRUE(notice.warning);
+      EXPECT_EQ(notice.reason, "ActionFailed");
+      EXPECT_NE(notice.note.find(what), notice.note.npos) << notice.note;
+    }
+  }
+
+  async::VirtualLoop loop;
+  kube::testing::FakeApiServer server{loop, 1};
+  kube::Client client{loop, server, {.field_manager = "capstan"}};
+  std::vector<Notice> notices;
+  Engine engine{loop,
+                client,
+                {.field_manager = "capstan",
+                 .tell = [this](const kube::Resource&, const kube::Key&, const std::string&, Notice notice) {
+                   notices.push_back(std::move(notice));
+                 }}};
+  async::TaskGroup group{loop};
+};
+
+TEST_F(BlindTest, AChildOfAKindWithoutAStoreIsRefusedAndNotApplied) {
+  RunForAnHour(&WantContent);
+  EXPECT_TRUE(server.writes().empty());
+  EXPECT_LE(engine.actions(), 15u);
+  ExpectToldNowAndThen("ConfigMap ns/a is not applied: this program keeps no store of configmaps (Stores::Add)");
+}
+
+// It was applied every five seconds, and then a fight with "somebody".
+TEST_F(BlindTest, AChildThatItsStoresSelectorLeavesOutIsAppliedOnceAndToldOf) {
+  engine.stores().Add<Content>({.label_selector = "app=other"});
+  RunForAnHour(&WantContent);
+  EXPECT_EQ(server.writes().size(), 1u);
+  ExpectToldNowAndThen("of the store of configmaps must cover it");
+}
+
+TEST_F(BlindTest, AChildInANamespaceThatIsNotFollowedIsAppliedOnceAndToldOf) {
+  engine.stores().Add<Content>();
+  RunForAnHour(&WantContentElsewhere);
+  EXPECT_EQ(server.writes().size(), 1u);
+  ExpectToldNowAndThen("of the store of configmaps must cover it");
+}
+
+TEST_F(BlindTest, WhatNobodyWatchesAndSomebodyChangedIsPutRightWithinMinutes) {
+  engine.stores().Add<Content>({.label_selector = "app=other"});
+  RunForAnHour(&WantContent);
+  server.Remove(kube::kConfigMaps, {"ns", "a"});
+  loop.Advance(6min);
+  EXPECT_NE(server.Find(kube::kConfigMaps, {"ns", "a"}), nullptr);
+}
+
+// --- Owners without a namespace --------------------------------------------------------------------------------------
+
+// A Depot wants a ConfigMap of its own name in the namespace "depots".
+struct Depot {
+  json::ObjectMeta metadata;
+  static constexpr kube::Resource kResource{"test.capstan", "v1", "depots", "Depot", false};
+  friend bool operator==(const Depot&, const Depot&) = default;
+  static const json::Schema& Schema() {
+    static const json::Schema schema = json::Object<Depot>({json::Field<&Depot::metadata>("metadata")});
+    return schema;
+  }
+};
+
+Plan WantDepotContent(const World& world, const kube::Key& key) {
+  Plan plan;
+  const Depot* depot = world.Find<Depot>(key);
+  if (depot == nullptr) return plan;
+  const std::string body = R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"depots","name":")" +
+                           key.name +
+                           R"(","ownerReferences":[{"apiVersion":"test.capstan/v1","kind":"Depot","name":")" +
+                           key.name + R"(","uid":")" + depot->metadata.uid + R"(","controller":true}]}})";
+  plan.children.push_back(
+      {.resource = &kube::kConfigMaps, .key = {"depots", key.name}, .body = body, .reason = "a test", .after = {}});
+  plan.status = "{}";
+  return plan;
+}
+
+// The program ended: the watch of one namespace met the watch of all.
+TEST(ClusterScoped, OwnersWithAndWithoutANamespaceLiveSideBySide) {
+  for (const bool depot_first : {true, false}) {
+    async::VirtualLoop loop;
+    kube::testing::FakeApiServer server(loop, 1);
+    server.objects().Serve(Box::kResource);
+    server.objects().Serve(Depot::kResource);
+    kube::Client client(loop, server, {.field_manager = "capstan"});
+    Engine engine(loop, client, {.field_manager = "capstan"});
+    engine.stores().Add<Depot>();
+    engine.stores().Add<Box>({.everywhere = true});
+    engine.stores().Add<Content>();
+    engine.Add({.kind = "box", .resource = &Box::kResource, .decide = &WantContent, .prunes = {}});
+    engine.Add({.kind = "depot", .resource = &Depot::kResource, .decide = &WantDepotContent, .prunes = {}});
+    async::TaskGroup group(loop);
+    group.Spawn("engine", engine.Run());
+    const auto put_depot = [&] { server.Put(Depot::kResource, R"({"metadata":{"name":"d"}})"); };
+    if (depot_first) put_depot();
+    loop.Advance(1min);
+    server.Put(Box::kResource, R"({"metadata":{"namespace":"ns","name":"a"}})");
+    loop.Advance(1min);
+    if (!depot_first) put_depot();
+    loop.Advance(1min);
+    EXPECT_EQ(server.open_watches(), 3u) << "each kind in all namespaces";
+    EXPECT_NE(server.Find(kube::kConfigMaps, {"ns", "a"}), nullptr);
+    EXPECT_NE(server.Find(kube::kConfigMaps, {"depots", "d"}), nullptr);
+    server.Remove(kube::kConfigMaps, {"depots", "d"});
+    loop.Advance(1min);
+    EXPECT_NE(server.Find(kube::kConfigMaps, {"depots", "d"}), nullptr) << "it is watched";
+    server.ForgetWrites();
+    loop.Advance(30min);
+    EXPECT_TRUE(server.writes().empty());
+    group.Spawn("stop", engine.Stop());
+    loop.RunUntil([&] { return group.size() == 0; }, 1min);
+  }
+}
+
 // --- Rewritten history -----------------------------------------------------------------------------------------------
 
 // The kind that noticed was enough: once that one had been listed again, what the others still showed of the lost

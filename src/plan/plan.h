@@ -17,7 +17,9 @@
 namespace capstan::plan {
 
 // An object that belongs to the key alone and is wanted as it says here: server-side applied, left alone while it is
-// so.
+// so. REQUIRES: there is a store of its kind (Stores::Add) whose selectors and namespaces cover it and whose struct
+// keeps a json::ObjectMeta. Without a store it is never applied; one that its store does not show is applied once. Both
+// are failures that name what is missing, tried again after five minutes.
 struct Child {
   const kube::Resource* resource = nullptr;
   kube::Key key;

@@ -4,9 +4,14 @@
 
 namespace capstan::plan {
 
-kube::AnyStore* Stores::Find(const kube::Resource& resource) const {
+const Stores::Entry* Stores::FindEntry(const kube::Resource& resource) const {
   const auto found = std::ranges::find(all_, resource, &Entry::resource);
-  return found == all_.end() ? nullptr : found->store.get();
+  return found == all_.end() ? nullptr : &*found;
+}
+
+kube::AnyStore* Stores::Find(const kube::Resource& resource) const {
+  const Entry* entry = FindEntry(resource);
+  return entry == nullptr ? nullptr : entry->store.get();
 }
 
 bool Stores::Trusted() const {

@@ -27,8 +27,8 @@ struct ResourceOf {
 struct Watching {
   std::string label_selector = {};
   std::string field_selector = {};
-  bool metadata_only = false;  // all else of T is not sent, and stays empty
-  bool everywhere = false;     // in all namespaces, not only where custom resources live
+  bool metadata_only = false;  // all else of T is not sent, and stays empty; also when we have written it ourselves
+  bool everywhere = false;     // in all namespaces, not only where custom resources live (watches.h)
 };
 
 // A kind with a store is a struct T as store.h wants it, with a ResourceOf.
@@ -40,7 +40,7 @@ class Stores {
     std::unique_ptr<kube::AnyStore> store;
   };
 
-  // Adds the store of T. REQUIRES: not added yet; a kind without namespaces is watched everywhere.
+  // Adds the store of T. REQUIRES: not added yet.
   template <class T>
   kube::Store<T>& Add(Watching watching = {}) {
     auto store = std::make_unique<kube::Store<T>>(std::string(ResourceOf<T>::kValue.plural));
@@ -58,6 +58,7 @@ class Stores {
 
   // The store that keeps objects of `resource`; nullptr when none does.
   kube::AnyStore* Find(const kube::Resource& resource) const;
+  const Entry* FindEntry(const kube::Resource& resource) const;
 
   const std::vector<Entry>& all() const { return all_; }
 

@@ -18,15 +18,20 @@ Watches::Watches(async::Loop& loop, kube::Client& client, Stores& stores, uint64
 
 Watches::~Watches() = default;
 
-void Watches::Start(const std::vector<std::string>& namespaces) {
+bool Watches::Everywhere(const Stores::Entry& entry) const {
+  return every_kind_ || entry.watching.everywhere || !entry.resource.namespaced;
+}
+
+void Watches::Start(const std::vector<std::string>& namespaces, bool every_kind) {
   started_ = true;
+  every_kind_ = every_kind;
   if (net::Metrics* metrics = client_.metrics()) {
     figures_.emplace(loop_, *metrics);
     for (const Stores::Entry& entry : stores_.all()) figures_->Add(*entry.store);
     group_.Spawn("store figures", figures_->Run());
   }
   for (const Stores::Entry& entry : stores_.all()) {
-    if (!entry.watching.everywhere) continue;
+    if (!Everywhere(entry)) continue;
     if (namespaces.empty() || !entry.resource.namespaced) {
       Watch(everywhere_, entry, "");
       continue;
@@ -36,6 +41,7 @@ void Watches::Start(const std::vector<std::string>& namespaces) {
 }
 
 void Watches::Follow(const std::string& ns) {
+  if (every_kind_) return;
   const auto [place, fresh] = followed_.try_emplace(ns);
   if (!fresh) {
     place->second->unused_since.reset();
@@ -44,7 +50,7 @@ void Watches::Follow(const std::string& ns) {
   place->second = std::make_unique<Followed>(loop_);
   log::Info("watching a namespace", {{"namespace", ns}});
   for (const Stores::Entry& entry : stores_.all()) {
-    if (!entry.watching.everywhere) Watch(*place->second, entry, ns);
+    if (!Everywhere(entry)) Watch(*place->second, entry, ns);
   }
 }
 
@@ -69,7 +75,7 @@ async::Task<void> Watches::Leave(std::string ns) {
   followed.watchers.clear();
   const bool again = !followed.unused_since;  // followed while it was being left
   for (const Stores::Entry& entry : stores_.all()) {
-    if (!entry.watching.everywhere) entry.store->RemoveFeed(ns);
+    if (!Everywhere(entry)) entry.store->RemoveFeed(ns);
   }
   followed_.erase(ns);
   log::Info("no longer watching a namespace", {{"namespace", ns}});

@@ -3,7 +3,10 @@
 // Kinds marked `everywhere` (custom resources) are watched in all namespaces, or in those the service was given. The
 // others are watched in a namespace from the moment a custom resource is seen there, so that a cluster full of other
 // people's objects costs nothing; and until none has been there for ten minutes, so that namespaces that come and go do
-// not add up. Each watch is a connection: net::HttpClient::Options::max_streams bounds how many there can be.
+// not add up. Kinds without namespaces are watched as a whole. The objects of a custom resource without a namespace may
+// have their children in any: where there is such a reconciler, all kinds are watched like those marked.
+//
+// Each watch is a connection: net::HttpClient::Options::max_streams bounds how many there can be.
 #pragma once
 
 #include <functional>
@@ -26,8 +29,9 @@ class Watches {
   Watches(async::Loop& loop, kube::Client& client, Stores& stores, uint64_t seed);
   ~Watches();
 
-  // Starts the watches of the kinds that are watched everywhere: in `namespaces`, or in all when it is empty.
-  void Start(const std::vector<std::string>& namespaces);
+  // Starts the watches of the kinds that are watched everywhere: in `namespaces`, or in all when it is empty. With
+  // `every_kind` those are all kinds, and no namespace is followed.
+  void Start(const std::vector<std::string>& namespaces, bool every_kind = false);
 
   // A custom resource lives in `ns`: watch the other kinds there too.
   void Follow(const std::string& ns);
@@ -58,6 +62,7 @@ class Watches {
     bool leaving = false;
     async::TaskGroup group;  // after what its tasks use
   };
+  bool Everywhere(const Stores::Entry& entry) const;
   void Watch(Followed& with, const Stores::Entry& entry, const std::string& ns);
   async::Task<void> Leave(std::string ns);
   static void NameUnlisted(const Followed& followed, std::vector<std::string>& names);
@@ -67,6 +72,7 @@ class Watches {
   Stores& stores_;
   Random random_;
   bool started_ = false;
+  bool every_kind_ = false;
   Followed everywhere_;
   std::map<std::string, std::unique_ptr<Followed>> followed_;  // by namespace
   std::optional<kube::StoreMetrics> figures_;                  // where the client counts
