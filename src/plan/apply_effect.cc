@@ -84,7 +84,8 @@ class ApplyEffect final : public Effect {
     if (const auto times = services.memo.Fight(memo_target(), content_, services.loop.Now()); times && meta) {
       co_return co_await Contested(services, *times, deadline);
     }
-    // Once a process: what comes later under that name is another program's, and its own.
+    // Once for as long as the memo knows that it was applied for this owner: what comes later under that name is another
+    // program's, and its own.
     const bool first = !services.memo.Knows(memo_target());
     if (meta && adoption_ && first && HasFormerManager(*meta, services.successor())) {
       CAPSTAN_CO_CHECK_OK(co_await TakeOver(services, meta->uid, deadline));

@@ -24,6 +24,9 @@ constexpr Duration kSampleEvery = 5s;
 constexpr int kKeysATurn = 16;
 constexpr Duration kTurn = 200us;
 
+// So many children that nobody wants any more may be remembered for one owner.
+constexpr size_t kSomeChildren = 8;
+
 // In place of a child that could never be seen to be as it is wanted: applying it would have no end.
 class NoStore final : public Effect {
  public:
@@ -262,6 +265,7 @@ bool Engine::DecideOne(State& state) {
                     .after = {},
                     .event = {}};
   }
+  if (object != nullptr && plan.children_complete) ForgetUnwanted(object->uid, actions, status);
   std::optional<Tick> again = executor_.Submit(key, std::move(actions), std::move(status));
   const auto sooner = [&again](std::optional<Tick> at) {
     if (at) again = again ? std::min(*again, *at) : *at;
@@ -309,6 +313,17 @@ std::vector<Action> Engine::Resolve(const Reconciler& reconciler, const json::Ob
   AddPrunes(reconciler, *object, plan, actions);
   std::ranges::move(plan.actions, std::back_inserter(actions));
   return actions;
+}
+
+// An owner may live for years and want one child after another. What it applied lately costs nothing to keep, and to look
+// for it at every Decide would.
+void Engine::ForgetUnwanted(const std::string& owner, const std::vector<Action>& actions,
+                            const std::optional<Action>& status) {
+  if (memo_.SizeOf(owner) <= 2 * actions.size() + kSomeChildren) return;
+  std::set<std::string> wanted;
+  for (const Action& action : actions) wanted.insert(action.effect->target());
+  if (status) wanted.insert(status->effect->target());
+  memo_.KeepOnly(owner, wanted);
 }
 
 void Engine::AddPrunes(const Reconciler& reconciler, const json::ObjectMeta& object, const Plan& plan,

@@ -106,6 +106,9 @@ class Engine final : private kube::StoreListener {
 
   // How many keys it keeps anything of: those whose object is there, or that have something left to do or to wait for.
   size_t keys() const { return states_.size(); }
+  // How many objects and statuses it remembers to have applied: those that are wanted, and some for each owner that it
+  // no longer wants.
+  size_t applied() const { return memo_.size(); }
   uint64_t decides() const { return decides_; }
   uint64_t actions() const { return executor_.started(); }
 
@@ -137,6 +140,8 @@ class Engine final : private kube::StoreListener {
   std::vector<Action> Resolve(const Reconciler& reconciler, const json::ObjectMeta* object, Plan& plan) const;
   void NoteChildren(const World& world, const Reconciler& reconciler, const json::ObjectMeta* object,
                     const Plan& plan) const;
+  void ForgetUnwanted(const std::string& owner, const std::vector<Action>& actions,
+                      const std::optional<Action>& status);
   void AddPrunes(const Reconciler& reconciler, const json::ObjectMeta& object, const Plan& plan,
                  std::vector<Action>& actions) const;
   void FollowSlurm(State& state, const Plan& plan);

@@ -216,6 +216,20 @@ TEST_F(ShelfTest, WhatIsNoLongerWantedGoesAndNobodyElsesDoes) {
   EXPECT_EQ(Done("delete"), 1u);
 }
 
+TEST_F(ShelfTest, WhatIsNoLongerWantedIsNotRememberedForEver) {
+  const auto life = Start();
+  for (int i = 0; i < 100; ++i) {
+    const std::string book = "book" + std::to_string(i);
+    PutShelf(R"([")" + book + R"("])");
+    loop.Advance(3min);
+    ASSERT_EQ(Title("main-" + book), book);
+  }
+  EXPECT_LE(life->engine().applied(), 20u);
+  server.ForgetWrites();
+  loop.Advance(10min);
+  EXPECT_THAT(server.writes(), ::testing::IsEmpty()) << "what is wanted is remembered";
+}
+
 // --- What it shows ---------------------------------------------------------------------------------------------------
 
 TEST_F(ShelfTest, WhatWasDoneIsALogLineAndAMetric) {

@@ -184,6 +184,7 @@ TEST_F(LifetimeTest, AKeyWhoseObjectIsGoneIsForgotten) {
     loop.Advance(10s);
   }
   EXPECT_EQ(engine.keys(), 1u);
+  EXPECT_EQ(engine.applied(), 1u) << "with what was applied for it";
   server.Remove(kube::kConfigMaps, {"ns", "stays"});
   loop.Advance(10s);
   EXPECT_TRUE(HasContent("ns", "stays")) << "it is still woken by what it reads";

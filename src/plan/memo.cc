@@ -29,6 +29,23 @@ void AppliedMemo::Record(const Target& target, Applied applied, Tick now) {
   if (entry.times.size() > kFightTimes) entry.times.erase(entry.times.begin());
 }
 
+void AppliedMemo::KeepOnly(const std::string& owner, const std::set<std::string>& targets) {
+  const auto found = owners_.find(owner);
+  if (found != owners_.end())
+    std::erase_if(found->second, [&](const auto& one) { return !targets.contains(one.first); });
+}
+
+size_t AppliedMemo::size() const {
+  size_t size = 0;
+  for (const auto& [owner, targets] : owners_) size += targets.size();
+  return size;
+}
+
+size_t AppliedMemo::SizeOf(const std::string& owner) const {
+  const auto found = owners_.find(owner);
+  return found == owners_.end() ? 0 : found->second.size();
+}
+
 std::optional<int> AppliedMemo::Fight(const Target& target, uint64_t content, Tick now) const {
   const Entry* entry = Find(target);
   if (entry == nullptr || entry->applied.content != content) return std::nullopt;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -43,6 +44,13 @@ class AppliedMemo {
 
   // The owner is gone.
   void Forget(const std::string& owner) { owners_.erase(owner); }
+
+  // Forgets what was applied for `owner` and is not among `targets`.
+  void KeepOnly(const std::string& owner, const std::set<std::string>& targets);
+
+  // How many targets it knows, for all owners together and for one.
+  size_t size() const;
+  size_t SizeOf(const std::string& owner) const;
 
  private:
   struct Entry {

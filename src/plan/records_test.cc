@@ -159,6 +159,21 @@ TEST(AppliedMemo, ForgetsAnOwnerThatIsGoneWithAllThatWasAppliedForIt) {
   EXPECT_TRUE(memo.Knows({other, kService}));
 }
 
+TEST(AppliedMemo, ForgetsWhatAnOwnerNoLongerWantsAndNothingElse) {
+  AppliedMemo memo;
+  const std::string other = "other's uid", old = "Service a/old";
+  const AppliedMemo::Applied applied{"uid", 1, 2};
+  memo.Record({kOwner, kService}, applied, kStart);
+  memo.Record({kOwner, old}, applied, kStart);
+  memo.Record({other, old}, applied, kStart);
+  memo.KeepOnly(kOwner, {kService, "Service a/not-applied-yet"});
+  EXPECT_TRUE(memo.Matches({kOwner, kService}, applied));
+  EXPECT_FALSE(memo.Knows({kOwner, old}));
+  EXPECT_TRUE(memo.Knows({other, old}));
+  EXPECT_EQ(memo.size(), 2u);
+  EXPECT_EQ(memo.SizeOf(kOwner), 1u);
+}
+
 TEST(WakeIndex, FindsTheKeysThatReadATokenLastTime) {
   WakeIndex index;
   Reads first, second;
