@@ -36,6 +36,9 @@ class Effect {
   // Destroys something that cannot be made again as it was. Held back while what we know may be wrong.
   virtual bool destructive() const { return false; }
 
+  // Keeps its target as it says for as long as it is wanted, so that a second key must not want it (executor.h).
+  virtual bool exclusive() const { return false; }
+
   // The id of the question (question.h) whose answer is out of date once this has run; empty for none.
   virtual std::string outdates() const { return {}; }
 

@@ -59,6 +59,7 @@ class ApplyEffect final : public Effect {
   std::string_view verb() const override { return subresource_.empty() ? "apply" : "apply status"; }
   std::string target() const override { return target_; }
   uint64_t content() const override { return content_; }
+  bool exclusive() const override { return true; }
 
   bool Satisfied(const Services& services) const override {
     const json::ObjectMeta* meta = plan::Seen(services, ref_);

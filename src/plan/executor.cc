@@ -83,12 +83,28 @@ std::vector<Executor::Running> Executor::running() const {
 
 void Executor::Forget(const Key& key) {
   const auto found = records_.find(key);
-  if (found != records_.end() && found->second.ledger.in_flight() == 0) records_.erase(found);
+  if (found == records_.end() || found->second.ledger.in_flight() > 0) return;
+  for (const auto& [target, submit] : found->second.kept) keepers_.erase(target);
+  records_.erase(found);
+}
+
+// What the last Submit did not want any more is free for others, unless it is being written still.
+void Executor::LetGo(Record& record) {
+  std::erase_if(record.kept, [&](const auto& one) {
+    const bool keeps = one.second == record.submits || record.targets.contains(one.first);
+    if (!keeps) keepers_.erase(one.first);
+    return !keeps;
+  });
 }
 
 std::optional<Tick> Executor::Submit(const Key& key, std::vector<Action> actions, std::optional<Action> status) {
   Record& record = records_[key];
   const Tick now = services_.loop.Now();
+  ++record.submits;
+  const auto want = [&](const Wanted& one) {
+    const auto kept = record.kept.find(one.target);
+    if (kept != record.kept.end() && one.action.effect->exclusive()) kept->second = record.submits;
+  };
   for (auto& [name, lane] : lanes_) lane.waiting.Leave(key);
   const size_t failures = Failures(key).size();
   std::vector<Wanted> wanted;
@@ -96,6 +112,7 @@ std::optional<Tick> Executor::Submit(const Key& key, std::vector<Action> actions
   for (Action& action : actions) {
     Wanted& one = wanted.emplace_back(Identified(std::move(action)));
     ids.push_back(one.id);
+    want(one);
     const bool satisfied = one.action.effect->Satisfied(services_);
     if (satisfied) record.ledger.Clear(one.id);
     one.left = !satisfied && !record.ledger.Done(one.id, now);
@@ -104,10 +121,12 @@ std::optional<Tick> Executor::Submit(const Key& key, std::vector<Action> actions
   if (status) {
     wanted_status = Identified(*std::move(status));
     ids.push_back(wanted_status->id);
+    want(*wanted_status);
     record.status_target = wanted_status->target;
   }
   std::ranges::sort(ids);
   record.ledger.KeepOnly(ids);
+  LetGo(record);
 
   std::set<ActionId> left;
   for (const Wanted& one : wanted) {
@@ -200,11 +219,11 @@ void Executor::Start(const Key& key, Record& record, Wanted wanted, uint64_t see
 Task<void> Executor::Run(Key key, Action action) {
   const Tick began = services_.loop.Now();
   const Deadline deadline = services_.loop.After(options_.action_limit);
-  const Result<void> result = co_await Perform(action, deadline);
+  const Result<void> result = co_await Perform(key, action, deadline);
   Ended(key, action, result, services_.loop.Now() - began);
 }
 
-Task<Result<void>> Executor::Perform(const Action& action, Deadline deadline) {
+Task<Result<void>> Executor::Perform(const Key& key, const Action& action, Deadline deadline) {
   for (const auto& guard : action.guards) {
     switch (co_await guard->Prove(services_, deadline)) {
       case Proof::kYes:
@@ -220,7 +239,25 @@ Task<Result<void>> Executor::Perform(const Action& action, Deadline deadline) {
   if (action.effect->destructive() && !options_.may_destroy()) {
     co_return Fail(Code::kUnavailable, "not done: what the API server showed is being read anew");
   }
+  if (action.effect->exclusive()) co_return co_await RunAlone(key, action, deadline);
   co_return co_await action.effect->Run(services_, deadline);
+}
+
+Task<Result<void>> Executor::RunAlone(const Key& key, const Action& action, Deadline deadline) {
+  const std::string target = action.effect->target();
+  const auto [keeper, is_new] = keepers_.try_emplace(target, key);
+  if (keeper->second != key) {
+    co_return Fail(Code::kAlreadyExists,
+                   target + " is written by " + ToString(keeper->second) + " already, and an object has one writer");
+  }
+  if (is_new) records_[key].kept.emplace(target, records_[key].submits);
+  const Result<void> result = co_await action.effect->Run(services_, deadline);
+  // Who could not write it (it may be somebody else's) must not keep it from who can.
+  if (!result && is_new) {
+    keepers_.erase(target);
+    records_[key].kept.erase(target);
+  }
+  co_return result;
 }
 
 void Executor::Ended(const Key& key, const Action& action, const Result<void>& result, Duration took) {

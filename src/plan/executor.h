@@ -7,6 +7,9 @@
 // trusted. The status comes last: it waits while other actions of the key are on their way, at most a second, so that a
 // wave of changes is reported once.
 //
+// One writer: an exclusive action (an apply) of a target that another key keeps is refused with kAlreadyExists, which
+// names that key. A key keeps what it is applying or has applied for as long as it wants it and its object is there.
+//
 // Every end of an action is a log line, a metric and, where the action says so, an Event; and it wakes the key. A failure
 // that does not pass by itself (NeedsSomebody) is always an Event.
 #pragma once
@@ -95,9 +98,11 @@ class Executor {
       Tick at;
     };
     Ledger ledger;
-    std::map<std::string, Started> targets;  // of what is in flight
-    std::optional<Tick> status_wanted;       // since when a status write has been wanted
-    std::string status_target;               // of the last status write that was wanted
+    std::map<std::string, Started> targets;          // of what is in flight
+    std::optional<Tick> status_wanted;               // since when a status write has been wanted
+    std::string status_target;                       // of the last status write that was wanted
+    std::unordered_map<std::string, uint64_t> kept;  // targets that it keeps, with the last Submit that wanted them
+    uint64_t submits = 0;
   };
   // An action that is wanted, and what tells it from others.
   struct Wanted {
@@ -120,7 +125,9 @@ class Executor {
   void Start(const Key& key, Record& record, Wanted wanted, uint64_t seen);
   std::optional<Tick> SubmitStatus(const Key& key, Record& record, Wanted status);
   async::Task<void> Run(Key key, Action action);
-  async::Task<Result<void>> Perform(const Action& action, async::Deadline deadline);
+  async::Task<Result<void>> Perform(const Key& key, const Action& action, async::Deadline deadline);
+  async::Task<Result<void>> RunAlone(const Key& key, const Action& action, async::Deadline deadline);
+  void LetGo(Record& record);
   void Ended(const Key& key, const Action& action, const Result<void>& result, Duration took);
   void Tell(const Key& key, const Action& action, const Result<void>& result);
 
@@ -128,6 +135,7 @@ class Executor {
   Options options_;
   Random random_;
   std::unordered_map<Key, Record> records_;
+  std::unordered_map<std::string, Key> keepers_;  // by target
   std::map<Lane, LaneState> lanes_;
   async::TaskGroup group_;
   uint64_t started_ = 0;

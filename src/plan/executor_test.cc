@@ -32,6 +32,7 @@ struct Script {
   std::map<std::string, Duration> takes;
   std::map<std::string, Proof> proofs;
   std::set<std::string> satisfied;
+  std::set<std::string> exclusive;
 };
 
 class ScriptedEffect final : public Effect {
@@ -43,6 +44,7 @@ class ScriptedEffect final : public Effect {
   uint64_t content() const override { return 0; }
   Lane lane() const override { return lane_; }
   bool destructive() const override { return destructive_; }
+  bool exclusive() const override { return script_.exclusive.contains(target_); }
   bool Satisfied(const Services&) const override { return script_.satisfied.contains(target_); }
   Task<Result<void>> Run(Services& services, Deadline) const override {
     script_.ran.push_back(target_);
@@ -232,6 +234,78 @@ TEST_F(ExecutorTest, NeverTwoActionsOnOneTarget) {
   loop.Advance(1s);
   EXPECT_THAT(script.ran, ElementsAre("pod"));
 }
+
+// --- One writer ------------------------------------------------------------------------------------------------------
+
+class OneWriter : public ExecutorTest {
+ protected:
+  OneWriter() {
+    script.exclusive = {"a"};
+    script.takes["a"] = 1s;
+  }
+  // As the engine does it: decided again, whatever became of it.
+  void Want(const Key& key, bool wanted = true) {
+    executor.Submit(key, wanted ? std::vector{Do("a")} : std::vector<Action>(), {});
+  }
+  bool Refused() { return !executor.Failures(other).empty(); }
+
+  const Key other{"nodeset", "slurm", "other"};
+};
+
+TEST_F(OneWriter, WhatAnotherKeyWritesIsRefusedAndTheOtherIsNamed) {
+  for (const bool in_flight : {true, false}) {
+    Want(kKey);
+    loop.Advance(in_flight ? 100ms : 10s);
+    Want(other);
+    loop.Advance(100ms);
+    ASSERT_EQ(executor.Failures(other).size(), 1u);
+    EXPECT_EQ(executor.Failures(other)[0].reason, "NameConflict");
+    EXPECT_EQ(executor.Failures(other)[0].message,
+              "a is written by nodeset/slurm/main already, and an object has one writer");
+    loop.Advance(1min);
+  }
+  EXPECT_THAT(script.ran, ElementsAre("a", "a"));
+}
+
+TEST_F(OneWriter, ItIsFreeOnceItsKeyNoLongerWantsItOrIsGone) {
+  for (const bool gone : {true, false}) {
+    Want(kKey);
+    loop.Advance(10s);
+    Want(kKey, false);
+    if (gone) executor.Forget(kKey);
+    Want(other);
+    loop.Advance(10s);
+    EXPECT_FALSE(Refused());
+    Want(other, false);
+  }
+  EXPECT_EQ(script.ran.size(), 4u);
+}
+
+TEST_F(OneWriter, ItIsNotFreeWhileItIsWrittenStill) {
+  Want(kKey);
+  loop.Advance(100ms);
+  Want(kKey, false);
+  Want(other);
+  loop.Advance(100ms);
+  EXPECT_TRUE(Refused());
+  loop.Advance(1min);
+  Want(kKey, false);
+  Want(other);
+  loop.Advance(10s);
+  EXPECT_FALSE(Refused());
+}
+
+TEST_F(OneWriter, WhoCannotWriteItDoesNotKeepIt) {
+  script.results["a"] = Fail(Code::kAlreadyExists, "belongs to something else");
+  Want(kKey);
+  loop.Advance(10s);
+  script.results.clear();
+  Want(other);
+  loop.Advance(10s);
+  EXPECT_FALSE(Refused());
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST_F(ExecutorTest, WithoutTheLeaseNothingIsWritten) {
   lease = false;
