@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "net/openssl.h"
+#include "net/tls_fault.h"
 
 namespace capstan::net {
 namespace {
@@ -81,8 +82,7 @@ Result<void> Trust(SSL_CTX* context, const std::string& ca_pem) {
 }
 
 // `whose` is "client" or "server".
-Result<void> Present(SSL_CTX* context, const std::string& whose, std::string_view certificate_pem,
-                     const Secret& key_pem) {
+Result<void> PresentCertificate(SSL_CTX* context, const std::string& whose, std::string_view certificate_pem) {
   const Owned<BIO> reader = Reader(certificate_pem);
   const Owned<X509> own(PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr));
   if (!own || SSL_CTX_use_certificate(context, own.get()) != 1) {
@@ -93,6 +93,11 @@ Result<void> Present(SSL_CTX* context, const std::string& whose, std::string_vie
     SSL_CTX_add1_chain_cert(context, issuer.get());
   }
   ERR_clear_error();
+  return {};
+}
+
+// The key of the certificate that is presented.
+Result<void> PresentKey(SSL_CTX* context, const std::string& whose, const Secret& key_pem) {
   const Owned<BIO> key_reader = Reader(key_pem.Reveal());
   const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(key_reader.get(), nullptr, NoPassword, nullptr));
   ERR_clear_error();
@@ -101,6 +106,12 @@ Result<void> Present(SSL_CTX* context, const std::string& whose, std::string_vie
   ERR_clear_error();
   if (!fits) return Fail(Code::kInvalid, "the " + whose + " key does not belong to the " + whose + " certificate");
   return {};
+}
+
+Result<void> Present(SSL_CTX* context, const std::string& whose, std::string_view certificate_pem,
+                     const Secret& key_pem) {
+  CAPSTAN_CHECK_OK(PresentCertificate(context, whose, certificate_pem));
+  return PresentKey(context, whose, key_pem);
 }
 
 std::string CertificateFault(const std::string& peer, long result) {
@@ -173,6 +184,20 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::ForServer(const ServingMat
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   }
   return std::shared_ptr<const TlsContext>(new TlsContext(context.release()));
+}
+
+std::optional<TlsFault> FindTlsFault(const TlsMaterial& material) {
+  const Owned<SSL_CTX> context = NewContext(TLS_client_method());
+  if (!material.ca_pem.empty()) {
+    if (const auto trusted = Trust(context.get(), material.ca_pem); !trusted)
+      return TlsFault{TlsPart::kCa, trusted.error().message()};
+  }
+  if (material.certificate_pem.empty()) return std::nullopt;
+  if (const auto presented = PresentCertificate(context.get(), "client", material.certificate_pem); !presented)
+    return TlsFault{TlsPart::kCertificate, presented.error().message()};
+  if (const auto presented = PresentKey(context.get(), "client", material.key_pem); !presented)
+    return TlsFault{TlsPart::kKey, presented.error().message()};
+  return std::nullopt;
 }
 
 TlsContext::~TlsContext() { SSL_CTX_free(context_); }

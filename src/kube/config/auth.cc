@@ -12,11 +12,22 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "kube/config/exec_credentials.h"
+#include "net/tls_fault.h"
 
 namespace capstan::kube {
 namespace {
 
 constexpr size_t kFileLimit = 1 << 20;
+
+// Why `material`, which is what `sources` say, cannot be used, with the place where that stands.
+Result<void> TryMaterial(const CredentialSources& sources, const net::TlsMaterial& material) {
+  const std::optional<net::TlsFault> fault = net::FindTlsFault(material);
+  if (!fault) return {};
+  const Source& source = fault->part == net::TlsPart::kCa            ? sources.ca
+                         : fault->part == net::TlsPart::kCertificate ? sources.certificate
+                                                                     : sources.key;
+  return Fail(Code::kInvalid, source.Place() + ": " + fault->why);
+}
 
 class SourceCredentials final : public net::Credentials {
  public:
@@ -45,8 +56,13 @@ class SourceCredentials final : public net::Credentials {
     material.ca_pem = ca->Reveal();
     material.certificate_pem = certificate->Reveal();
     material.key_pem = *key;
+    const Result<void> tried = TryMaterial(sources_, material);
+    if (!tried && !tls_) return Fail(tried.error());
     tls_generation_ = seen;
-    tls_ = std::make_shared<const net::TlsMaterial>(std::move(material));
+    if (tried)
+      tls_ = std::make_shared<const net::TlsMaterial>(std::move(material));
+    else
+      log::Warn("new TLS files cannot be used", {{"why", tried.error().message()}});
     return tls_;
   }
 
@@ -121,7 +137,8 @@ Result<std::shared_ptr<net::Credentials>> MakeCredentials(CredentialSources sour
     const char* const search_path = std::getenv("PATH");
     const Result<std::string> program = FindExecPlugin(*sources.exec, search_path ? search_path : "");
     if (!program) return Fail(Code::kInvalid, sources.exec->field + ".command: " + program.error().message());
-    CAPSTAN_CHECK_OK(sources.ca.Read());
+    CAPSTAN_TRY(const Secret* ca, sources.ca.Read());
+    CAPSTAN_CHECK_OK(TryMaterial(sources, {.ca_pem = std::string(ca->Reveal())}));
     return std::make_shared<ExecCredentials>(std::move(sources),
                                              ExecCredentials::Options{.seed = std::random_device{}()});
   }

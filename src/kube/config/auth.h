@@ -3,8 +3,8 @@
 //
 // Files are looked at before each request and read when they have changed. From then on new requests carry the
 // new token, and connections made under an old CA or certificate are not used for new requests; a watch that
-// runs on one lasts until its end. While new files do not fit together, such as a new certificate beside the
-// old key, what worked so far stays in force.
+// runs on one lasts until its end. While new files cannot be used or do not fit together, such as a new
+// certificate beside the old key, what worked so far stays in force, and the log names file and field.
 #pragma once
 
 #include <sys/stat.h>
@@ -35,6 +35,9 @@ class Source {
 
   bool given() const { return !field_.empty(); }
   const std::string& field() const { return field_; }
+
+  // Where the text stands, for messages on what is wrong with it: the field, and the file when it is one.
+  std::string Place() const { return path_.empty() ? field_ : field_ + ": " + path_; }
 
   // The text as it is now. kInvalid when the file never could be read, or was empty or larger than a MiB then.
   Result<const Secret*> Read();
@@ -72,8 +75,9 @@ struct CredentialSources {
   net::Headers impersonation = {};
 };
 
-// Reads everything once, so that what is missing is said at start and not at the first request. An exec
-// plugin must be there, and is run at the first request.
+// Reads everything once and tries what it says, so that what is missing or cannot be used is said at start and not
+// at the first request. An exec plugin must be there, and is run at the first request. kInvalid names file and
+// field.
 Result<std::shared_ptr<net::Credentials>> MakeCredentials(CredentialSources sources);
 
 }  // namespace capstan::kube

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +13,7 @@
 #include <fstream>
 
 #include "base/hash.h"
+#include "base/testing/captured_log.h"
 #include "kube/config/auth.h"
 #include "net/proxy.h"
 #include "net/testing/certificates.h"
@@ -49,6 +53,7 @@ class ConfigTest : public ::testing::Test {
 
   std::string folder_;
   async::RealLoop loop_;
+  const net::testing::Authority authority_{"the CA"}, next_authority_{"the next CA"};
 };
 
 std::string Kubeconfig(const std::string& cluster, const std::string& user) {
@@ -90,19 +95,20 @@ TEST_F(ConfigTest, AFileIsReadWholeButNotWithoutEnd) {
 }
 
 TEST_F(ConfigTest, FilesAreSeenFromTheConfigsFolder) {
-  Write("pki/ca.crt", "CA");
-  Write("pki/me.crt", "CERT");
-  Write("pki/me.key", "KEY");
+  const net::testing::KeyPair pair = authority_.Issue({});
+  Write("pki/ca.crt", authority_.certificate_pem());
+  Write("pki/me.crt", pair.certificate_pem);
+  Write("pki/me.key", pair.key_pem);
   const Result<Config> config =
       Load(Kubeconfig("server: https://h, certificate-authority: pki/ca.crt",
                       "client-certificate: pki/me.crt, client-key: " + folder_ + "/pki/me.key"));
   ASSERT_TRUE(config) << config.error().message();
-  EXPECT_EQ((*config->credentials->Tls())->ca_pem, "CA");
-  EXPECT_EQ((*config->credentials->Tls())->key_pem.Reveal(), "KEY");
+  EXPECT_EQ((*config->credentials->Tls())->ca_pem, authority_.certificate_pem());
+  EXPECT_EQ((*config->credentials->Tls())->key_pem.Reveal(), pair.key_pem);
 }
 
 TEST_F(ConfigTest, RotatedFilesAreReadAnew) {
-  Write("ca.crt", "old CA");
+  Write("ca.crt", authority_.certificate_pem());
   Write("token", "old\n");
   const Result<Config> config =
       Load(Kubeconfig("server: https://h, certificate-authority: ca.crt", "tokenFile: token, token: unused"));
@@ -111,12 +117,81 @@ TEST_F(ConfigTest, RotatedFilesAreReadAnew) {
   EXPECT_EQ(Token(*config), "old");
   EXPECT_FALSE(config->credentials->Rejected(Secret("old"), before.get())) << "nothing new to offer";
   EXPECT_TRUE(config->credentials->Rejected(Secret("older"), before.get())) << "another request's time has passed";
-  Replace("ca.crt", "new CA");
+  Replace("ca.crt", next_authority_.certificate_pem());
   Replace("token", "new\n");
   EXPECT_TRUE(config->credentials->Rejected(Secret("old"), before.get()));
   EXPECT_EQ(Token(*config), "new");
-  EXPECT_EQ(before->ca_pem, "old CA");
-  EXPECT_EQ((*config->credentials->Tls())->ca_pem, "new CA");
+  EXPECT_EQ(before->ca_pem, authority_.certificate_pem());
+  EXPECT_EQ((*config->credentials->Tls())->ca_pem, next_authority_.certificate_pem());
+}
+
+// The key as `openssl pkcs8 -topk8` writes it.
+std::string Encrypted(const std::string& key_pem) {
+  BIO* const reader = BIO_new_mem_buf(key_pem.data(), int(key_pem.size()));
+  EVP_PKEY* const key = PEM_read_bio_PrivateKey(reader, nullptr, nullptr, nullptr);
+  BIO* const writer = BIO_new(BIO_s_mem());
+  EXPECT_EQ(PEM_write_bio_PKCS8PrivateKey(writer, key, EVP_aes_256_cbc(), "password", 8, nullptr, nullptr), 1);
+  char* text = nullptr;
+  const long size = BIO_get_mem_data(writer, &text);
+  std::string encrypted(text, size_t(size));
+  BIO_free(writer);
+  EVP_PKEY_free(key);
+  BIO_free(reader);
+  return encrypted;
+}
+
+// All of it used to be believed, until the first request failed with a word on "the CA bundle" and none on which.
+TEST_F(ConfigTest, WhatCannotBeUsedIsNamedWithFileAndField) {
+  const net::testing::KeyPair own = authority_.Issue({}), other = authority_.Issue({});
+  const std::string junk = Write("junk", "junk"), ca = Write("ca.crt", authority_.certificate_pem());
+  const std::string certificate = Write("me.crt", own.certificate_pem), key = Write("me.key", own.key_pem);
+  const std::string foreign = Write("foreign.key", other.key_pem), locked = Write("locked.key", Encrypted(own.key_pem));
+  const std::string exec = "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: sh}";
+  const struct {
+    std::string cluster, user, expected;
+  } cases[] = {
+      {"certificate-authority: junk", "",
+       "clusters[c].cluster.certificate-authority: " + junk + ": the CA bundle holds no certificate in PEM form"},
+      {"certificate-authority: junk", exec,
+       "clusters[c].cluster.certificate-authority: " + junk + ": the CA bundle holds no certificate in PEM form"},
+      {"certificate-authority-data: " + Base64("junk"), "",
+       "clusters[c].cluster.certificate-authority-data: the CA bundle holds no certificate in PEM form"},
+      {"certificate-authority: ca.crt", "client-certificate: junk, client-key: me.key",
+       "users[u].user.client-certificate: " + junk + ": the client certificate is not a certificate in PEM form"},
+      {"certificate-authority: ca.crt", "client-certificate: me.crt, client-key: foreign.key",
+       "users[u].user.client-key: " + foreign + ": the client key does not belong to the client certificate"},
+      {"", "client-certificate: me.crt, client-key: locked.key",
+       "users[u].user.client-key: " + locked + ": the client key is not an unencrypted private key in PEM form"},
+      {"", "client-certificate: me.crt, client-key-data: " + Base64("junk"),
+       "users[u].user.client-key-data: the client key is not an unencrypted private key in PEM form"},
+  };
+  for (const auto& c : cases) {
+    const Result<Config> config = Load(Kubeconfig("server: https://h, " + c.cluster, c.user));
+    ASSERT_FALSE(config) << c.expected;
+    EXPECT_EQ(config.error().code(), Code::kInvalid);
+    EXPECT_EQ(config.error().message(), folder_ + "/config: " + c.expected);
+  }
+  EXPECT_TRUE(Load(Kubeconfig("server: https://h, certificate-authority: " + ca,
+                              "client-certificate: " + certificate + ", client-key: " + key)));
+}
+
+TEST_F(ConfigTest, ARotatedFileThatCannotBeUsedIsNamedAndTheOldTextStaysInForce) {
+  const net::testing::KeyPair own = authority_.Issue({}), next = authority_.Issue({});
+  Write("me.crt", own.certificate_pem);
+  Write("me.key", own.key_pem);
+  const Result<Config> config = Load(Kubeconfig("server: https://h", "client-certificate: me.crt, client-key: me.key"));
+  ASSERT_TRUE(config) << config.error().message();
+  const auto before = *config->credentials->Tls();
+  capstan::testing::CapturedLog log;
+  Replace("me.crt", next.certificate_pem);
+  EXPECT_EQ(*config->credentials->Tls(), before);
+  EXPECT_THAT(log.Text(),
+              HasSubstr("users[u].user.client-key: " + folder_ + "/me.key: the client key does not belong"));
+  const size_t said = log.Text().size();
+  EXPECT_EQ(*config->credentials->Tls(), before);
+  EXPECT_EQ(log.Text().size(), said) << "once for each change, not for each request";
+  Replace("me.key", next.key_pem);
+  EXPECT_EQ((*config->credentials->Tls())->certificate_pem, next.certificate_pem);
 }
 
 TEST_F(ConfigTest, AFileThatVanishesLeavesTheOldTextInForce) {
@@ -167,7 +242,7 @@ TEST_F(ConfigTest, AnEmptyFileIsNotAnAnonymousUserOrATrustInEverybody) {
 
 // A CA bundle that is being rewritten is empty for a moment; that once meant the machine's own trust store.
 TEST_F(ConfigTest, AFileThatIsEmptyForAMomentLeavesTheOldTextInForce) {
-  Write("ca.crt", "CA");
+  Write("ca.crt", authority_.certificate_pem());
   Write("token", "tok");
   const Result<Config> config =
       Load(Kubeconfig("server: https://h, certificate-authority: ca.crt", "tokenFile: token"));
@@ -177,8 +252,8 @@ TEST_F(ConfigTest, AFileThatIsEmptyForAMomentLeavesTheOldTextInForce) {
   Write("token", "\n");
   EXPECT_EQ(*config->credentials->Tls(), before);
   EXPECT_EQ(Token(*config), "tok");
-  Write("ca.crt", "new CA");
-  EXPECT_EQ((*config->credentials->Tls())->ca_pem, "new CA");
+  Write("ca.crt", next_authority_.certificate_pem());
+  EXPECT_EQ((*config->credentials->Tls())->ca_pem, next_authority_.certificate_pem());
 }
 
 TEST_F(ConfigTest, TheFirstOfSeveralFilesCounts) {
@@ -195,7 +270,7 @@ TEST_F(ConfigTest, TheFirstOfSeveralFilesCounts) {
 
 TEST_F(ConfigTest, AServiceAccountIsWhatAPodIsGiven) {
   Write("sa/token", "tok");
-  Write("sa/ca.crt", "CA");
+  Write("sa/ca.crt", authority_.certificate_pem());
   Write("sa/namespace", "slinky\n");
   const Result<Config> config = ConfigFromServiceAccount("fd00::1", "443", folder_ + "/sa");
   ASSERT_TRUE(config) << config.error().message();
@@ -257,7 +332,7 @@ TEST_F(ConfigTest, AProxyIsTheKubeconfigsElseTheEnvironments) {
   EXPECT_EQ(Load(Kubeconfig("server: https://10.96.0.1", ""))->server.proxy, nullptr);
 
   Write("sa/token", "tok");
-  Write("sa/ca.crt", "CA");
+  Write("sa/ca.crt", authority_.certificate_pem());
   EXPECT_EQ(ConfigFromServiceAccount("10.96.0.1", "443", folder_ + "/sa")->server.proxy, nullptr);
   EXPECT_NE(ConfigFromServiceAccount("10.97.0.1", "443", folder_ + "/sa")->server.proxy, nullptr);
 
