@@ -15,8 +15,13 @@ int main(int argc, char** argv) {
     std::fputs(capstan::json::ToYaml(capstan::json::CrdOf(website::Definition())).c_str(), stdout);
     return 0;
   }
-  capstan::plan::ProgramOptions options{.name = "website-operator", .set_up = &website::SetUp};
+  const auto set_up = [](const capstan::plan::ProgramParts& parts) {
+    website::SetUp(parts.engine);
+    return capstan::Result<void>();
+  };
+  capstan::plan::ProgramOptions options{.name = "website-operator", .set_up = set_up};
   const std::map<std::string_view, std::string*> flags = {{"--kubeconfig", &options.kubeconfig},
+                                                          {"--context", &options.context},
                                                           {"--health-address", &options.health_address},
                                                           {"--metrics-address", &options.metrics_address},
                                                           {"--log-level", &options.log_level}};

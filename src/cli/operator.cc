@@ -24,8 +24,12 @@ std::string ClusterDomain(const OperatorFlags& flags) {
 int RunOperator(const OperatorFlags& flags) {
   const op::render::Settings settings{
       .cluster_domain = ClusterDomain(flags), .image_prefix = flags.image_prefix, .image_tag = flags.image_tag};
+  const auto set_up = [](const plan::ProgramParts& parts) {
+    op::AddReconcilers(parts.engine);
+    return Result<void>();
+  };
   return plan::RunProgram({.name = std::string(op::kFieldManager),
-                           .set_up = [](plan::Engine& engine) { op::AddReconcilers(engine); },
+                           .set_up = set_up,
                            .former_managers = {std::string(op::kFormerFieldManager)},
                            .settings = &settings,
                            .kubeconfig = flags.kubeconfig,

@@ -2,14 +2,12 @@
 
 namespace capstan::kube {
 
-Health::Health(std::function<Tick()> now)
-    : now_(std::move(now)),
-      beat_(now_().time_since_epoch().count()),
-      unlisted_(std::make_shared<const std::string>("everything that is watched")) {}
+Health::Health(std::function<Tick()> now) : now_(std::move(now)), beat_(now_().time_since_epoch().count()) {}
 
-void Health::Beat(std::string unlisted) {
+void Health::Beat(std::string waiting) {
   beat_.store(now_().time_since_epoch().count(), std::memory_order_relaxed);
-  unlisted_.store(std::make_shared<const std::string>(std::move(unlisted)));
+  const std::lock_guard lock(mutex_);
+  waiting_.swap(waiting);
 }
 
 std::string Health::WhyStill(Duration longer_than) const {
@@ -19,8 +17,8 @@ std::string Health::WhyStill(Duration longer_than) const {
 
 std::string Health::WhyNotReady() const {
   if (std::string still = WhyStill(kStillForReadiness); !still.empty()) return still;
-  const std::shared_ptr<const std::string> unlisted = unlisted_.load();
-  return unlisted->empty() ? "" : "not listed yet: " + *unlisted;
+  const std::lock_guard lock(mutex_);
+  return waiting_;
 }
 
 }  // namespace capstan::kube

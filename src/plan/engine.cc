@@ -19,6 +19,7 @@ namespace {
 
 constexpr Duration kStopCheck = 20ms;
 constexpr Duration kSampleEvery = 5s;
+constexpr size_t kUnlistedNamed = 10;
 
 // So many keys are decided, and for so long, before everything else that is ready has its turn.
 constexpr int kKeysATurn = 16;
@@ -381,8 +382,11 @@ void Engine::SayWhatIsNotListed() {
 
 std::string Engine::Unlisted() const {
   if (Synced()) return "";
-  const std::vector<std::string> names = watches_.Unlisted();
-  return names.empty() ? "everything that is watched" : Join(names, "; ");
+  std::vector<std::string> names = watches_.Unlisted();
+  if (names.empty()) return "everything that is watched";
+  const size_t more = names.size() > kUnlistedNamed ? names.size() - kUnlistedNamed : 0;
+  names.resize(names.size() - more);
+  return Join(names, "; ") + (more > 0 ? " and " + std::to_string(more) + " more" : "");
 }
 
 void Engine::LeaveNamespaces(const std::vector<Executor::Running>& running) {

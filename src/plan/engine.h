@@ -98,7 +98,7 @@ class Engine final : private kube::StoreListener {
 
   // Every watched kind has been listed; for readiness.
   bool Synced() const { return watches_.Synced(); }
-  // What has not, and why, in words; "" when Synced.
+  // What has not, and why, in words, ten of them by name; "" when Synced.
   std::string Unlisted() const;
 
   // Nothing is in flight and no key is ready to be decided; for tests and the simulator.

@@ -192,6 +192,28 @@ TEST_F(LifetimeTest, AKeyWhoseObjectIsGoneIsForgotten) {
 
 // --- What holds everything up ----------------------------------------------------------------------------------------
 
+// Forty namespaces, each with its reason, are no answer to a probe.
+TEST_F(LifetimeTest, TenOfWhatIsNotListedAreNamed) {
+  server.deny = [](std::string_view, const kube::Resource& resource, const kube::Key&) {
+    const bool denied = resource == kube::kConfigMaps;
+    return denied ? std::optional(kube::testing::Refusal{403, "Forbidden", "may not list"}) : std::nullopt;
+  };
+  const auto named = [this] {
+    const std::string text = engine.Unlisted();
+    size_t count = 0;
+    for (size_t at = 0; (at = text.find(" (forbidden: ", at)) != text.npos; ++at) ++count;
+    return count;
+  };
+  for (int i = 0; i < 10; ++i) Put("ns" + std::to_string(i), "a");
+  loop.Advance(1min);
+  EXPECT_EQ(named(), 10u);
+  EXPECT_EQ(engine.Unlisted().find(" more"), std::string::npos);
+  for (int i = 10; i < 40; ++i) Put("ns" + std::to_string(i), "a");
+  loop.Advance(1min);
+  EXPECT_EQ(named(), 10u);
+  EXPECT_TRUE(engine.Unlisted().ends_with(" and 30 more")) << engine.Unlisted();
+}
+
 // One kind that may not be listed stops everything; that it does was said nowhere.
 TEST_F(LifetimeTest, TheLogSaysEveryMinuteWhatIsNotListed) {
   capstan::testing::CapturedLog captured;

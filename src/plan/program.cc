@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "async/event.h"
 #include "async/loop.h"
 #include "async/task_group.h"
 #include "async/timer.h"
@@ -31,7 +32,7 @@ namespace {
 constexpr Duration kBeat = 1s;
 constexpr Duration kLongTurn = 5ms;
 constexpr Duration kBeatAtStart = 200ms;
-constexpr Duration kStopPatience = 3s;
+constexpr Duration kStopPatience = 3s;  // for the engine, and then for what runs beside it
 
 // In a pod, the pod's name.
 std::string HostName() {
@@ -97,9 +98,12 @@ class Program {
                             .max_requests = 1}),
         lease_client_(loop_, lease_http_, ClientOptions(config, seed_ + 3)),
         client_(loop_, fence_, ClientOptions(config, seed_)),
+        unfenced_(loop_, http_, ClientOptions(config, seed_ + 4)),
         engine_(loop_, client_, EngineOptions(options)),
         events_(loop_, client_, {.controller = name_, .instance = HostName()}),
         telling_(loop_),
+        beside_(loop_),
+        beside_ended_(loop_),
         group_(loop_) {
     const std::string lease_name = options.lease_name.empty() ? name_ : options.lease_name;
     if (options.leader_elect) {
@@ -109,8 +113,18 @@ class Program {
                          .identity = HostName() + "_" + std::to_string(seed_),
                          .seed = seed_ + 2});
     }
-    options.set_up(engine_);
     AddFigures(lease_name);
+  }
+
+  Result<void> SetUp(const ProgramOptions& options) {
+    return options.set_up({.engine = engine_,
+                           .loop = loop_,
+                           .client = unfenced_,
+                           .metrics = metrics_,
+                           .group = beside_,
+                           .ready_when = [this](std::string what, std::function<bool()> ready) {
+                             conditions_.push_back({std::move(what), std::move(ready)});
+                           }});
   }
 
   Result<void> Serve(const ProgramOptions& options) {
@@ -187,16 +201,27 @@ class Program {
     return SlurmClusters::Link{{slurm, &slurm->rest}, [rest = &slurm->rest] { return rest->Run(); }};
   }
 
+  // What readiness waits for, in words.
+  std::string Waiting() const {
+    std::vector<std::string> waiting;
+    if (const std::string unlisted = engine_.Unlisted(); !unlisted.empty())
+      waiting.push_back("not listed yet: " + unlisted);
+    for (const Condition& condition : conditions_)
+      if (!condition.ready()) waiting.push_back("not ready yet: " + condition.what);
+    return Join(waiting, "; ");
+  }
+
   async::Task<void> Beat() {
     uint64_t told_lost = 0;
     while (true) {
-      const bool synced = engine_.Synced();
-      health_.Beat(engine_.Unlisted());
+      std::string waiting = Waiting();
+      const Duration pause = waiting.empty() ? kBeat : kBeatAtStart;
+      health_.Beat(std::move(waiting));
       const kube::Recorder::Counts events = events_.counts();
       const uint64_t lost = events.dropped_full + events.dropped_flood + events.dropped_failed;
       lost_events_->Add(double(lost - std::exchange(told_lost, lost)));
       if (const Duration longest = loop_.TakeLongestTurn(); longest > kLongTurn) long_turns_->Observe(longest);
-      co_await async::Sleep(loop_, synced ? kBeat : kBeatAtStart);
+      co_await async::Sleep(loop_, pause);
     }
   }
 
@@ -223,17 +248,32 @@ class Program {
                     .note = std::move(notice.note)});
   }
 
+  async::Task<void> EndBeside() {
+    beside_.Cancel();
+    co_await beside_.Join();
+    beside_ended_.Set();
+  }
+
   async::Task<void> Stop() {
     // What has begun is let end: a call that is cancelled could still take effect when another one leads already.
     co_await engine_.Stop(kStopPatience);
     telling_.Cancel();
     co_await telling_.Join();
+    group_.Spawn("end", EndBeside());
+    if (!co_await beside_ended_.Wait(loop_.After(kStopPatience)))
+      log::Warn("what runs beside the engine does not end", {{"tasks", beside_.size()}});
     if (lease_) {
       const auto released = co_await lease_->Release(loop_.After(3s));
       if (!released) log::Warn("the lease runs out by itself", {{"error", released.error().message()}});
     }
     loop_.Stop();
   }
+
+  // What set_up has readiness wait for.
+  struct Condition {
+    std::string what;
+    std::function<bool()> ready;
+  };
 
   std::string name_;
   uint64_t seed_;
@@ -244,10 +284,14 @@ class Program {
   net::HttpClient lease_http_;  // its own connection: a renewal queues behind nothing
   kube::Client lease_client_;
   kube::Client client_;
+  kube::Client unfenced_;
   std::optional<kube::Lease> lease_;
   Engine engine_;
   kube::Recorder events_;
   async::TaskGroup telling_;
+  async::TaskGroup beside_;  // what set_up started
+  async::Event beside_ended_;
+  std::vector<Condition> conditions_;
   async::TaskGroup group_;
   net::Gauge* leader_ = nullptr;
   net::Counter* lost_events_ = nullptr;
@@ -262,7 +306,7 @@ class Program {
 
 int RunProgram(ProgramOptions options) {
   log::SetLevel(log::LevelNamed(options.log_level).value_or(log::Level::kInfo));
-  const auto config = kube::LoadConfig({.kubeconfig = options.kubeconfig});
+  const auto config = kube::LoadConfig({.kubeconfig = options.kubeconfig, .context = options.context});
   if (!config) {
     log::Error("no way to the API server", {{"error", config.error().message()}});
     return 1;
@@ -272,6 +316,10 @@ int RunProgram(ProgramOptions options) {
   Program program(options, *config);
   if (const auto served = program.Serve(options); !served) {
     log::Error("cannot serve", {{"error", served.error().message()}});
+    return 1;
+  }
+  if (const auto set_up = program.SetUp(options); !set_up) {
+    log::Error("cannot set up", {{"error", set_up.error().message()}});
     return 1;
   }
   program.Run();
