@@ -1,14 +1,19 @@
 """The example operator: it builds from an installed prefix, and does against a real API server what it promises."""
 
+import signal
 import subprocess
 
 import pytest
 import yaml
 
-from website import FOLDER, REPOSITORY, Operator, configure, install, kubeconfig_of_its_account, run, until, writes
+from website import (FOLDER, REPOSITORY, Operator, configure, credential_of, install, kubeconfig_of_its_account,
+                     moments_of_writes, run, until, writes)
 
 API = "/apis/web.example.com/v1/namespaces/default/websites"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/website-operator"
+LEASE_RUNS_OUT = 40  # seconds until one that says nothing any more has lost its Lease; 15, on an idle machine
+LEASE_IS_GIVEN_UP = 10  # one that is given up is taken within a second; one that must run out is not within these
 MERGE = "application/merge-patch+json"
 CHILDREN = {"configmaps": "/api/v1/namespaces/default/configmaps",
             "deployments": "/apis/apps/v1/namespaces/default/deployments",
@@ -95,6 +100,19 @@ def ready(server, name):
 def versions(server, name):
     objects = [site(server, name), *(child(server, plural, name) for plural in CHILDREN)]
     return [each["metadata"]["resourceVersion"] for each in objects]
+
+
+def holder(server):
+    """"": nobody."""
+    return server.request("GET", LEASE)[1].get("spec", {}).get("holderIdentity", "")
+
+
+def another_leads(server, than, seconds):
+    """Who leads, as soon as that is somebody else than `than`."""
+    def other():
+        now = holder(server)
+        return now if now != than else ""
+    return until(other, f"another one than {than} leads", seconds)
 
 
 def events(server, name):
@@ -222,3 +240,74 @@ def test_a_footer_is_asked_for(server, operator):
         assert server.request("POST", CHILDREN["configmaps"], legal)[0] == 201
         made = until(lambda: child(server, "configmaps", "footed"), "the page is made when it is there")
         assert made["data"] == {"index.html": "<h1>Hello</h1><p>L</p>"}
+
+
+def test_what_the_process_shows(server, operator):
+    with operator("--leader-elect") as shown:
+        create(server, "shown")
+        until(lambda: settled(server, "shown", 1), "the children are there")
+        assert shown.healthz() == (200, "ok") and shown.readyz() == (200, "ok")
+        figures = shown.figures()
+    assert figures['leader_election_master_status{name="website-operator"}'] == 1
+    assert figures['controller_runtime_reconcile_total{controller="website",result="success"}'] > 0
+    assert figures['workqueue_adds_total{name="website",controller="website"}'] > 0
+    assert figures["process_resident_memory_bytes"] > 1 << 20 and figures["process_cpu_seconds_total"] > 0
+    answered = sum(value for name, value in figures.items()
+                   if name.startswith("rest_client_requests_total{") and 'code="200"' in name)
+    assert answered > 0
+
+
+# --- Of two processes one leads --------------------------------------------------------------------------------------
+
+@pytest.fixture
+def one_of_two(operator):
+    """Starts one of the two, each with the token of its context."""
+    return lambda name: operator("--leader-elect", "--context", name)
+
+
+@pytest.fixture
+def took_turns(server, kubeconfig):
+    """Whether the second one began to write after all that the first one wrote, since the test began."""
+    begun = {name: len(moments_of_writes(server, credential_of(kubeconfig, name))) for name in ("first", "second")}
+
+    def judge():
+        first, second = (moments_of_writes(server, credential_of(kubeconfig, name))[begun[name]:]
+                         for name in ("first", "second"))
+        assert first and second
+        return max(first) < min(second)
+
+    return judge
+
+
+def test_the_next_one_leads_when_the_leader_stops(server, one_of_two, took_turns):
+    before = holder(server)
+    with one_of_two("first") as first:
+        leader = another_leads(server, before, LEASE_RUNS_OUT)
+        with one_of_two("second"):
+            create(server, "handed-on")
+            until(lambda: settled(server, "handed-on", 1), "the children are there")
+            assert holder(server) == leader
+            first.stop()
+            another_leads(server, leader, LEASE_IS_GIVEN_UP)
+            change(server, "handed-on", html="<h1>Changed</h1>")
+            until(lambda: settled(server, "handed-on", 2), "the second one acts")
+    assert child(server, "configmaps", "handed-on")["data"] == {"index.html": "<h1>Changed</h1>"}
+    assert took_turns()
+
+
+def test_one_that_was_frozen_writes_nothing_and_ends(server, one_of_two, took_turns):
+    before = holder(server)
+    with one_of_two("first") as frozen:
+        leader = another_leads(server, before, LEASE_RUNS_OUT)
+        with one_of_two("second"):
+            create(server, "taken-over")
+            until(lambda: settled(server, "taken-over", 1), "the children are there")
+            frozen.signal(signal.SIGSTOP)
+            another_leads(server, leader, LEASE_RUNS_OUT)
+            change(server, "taken-over", html="<h1>Changed</h1>")
+            until(lambda: settled(server, "taken-over", 2), "the second one acts")
+            frozen.signal(signal.SIGCONT)
+            assert frozen.status() == 1
+            change(server, "taken-over", html="<h1>Again</h1>")
+            until(lambda: settled(server, "taken-over", 3), "the second one still leads")
+    assert took_turns()
