@@ -19,16 +19,6 @@ namespace {
 
 constexpr size_t kFileLimit = 1 << 20;
 
-// Why `material`, which is what `sources` say, cannot be used, with the place where that stands.
-Result<void> TryMaterial(const CredentialSources& sources, const net::TlsMaterial& material) {
-  const std::optional<net::TlsFault> fault = net::FindTlsFault(material);
-  if (!fault) return {};
-  const Source& source = fault->part == net::TlsPart::kCa            ? sources.ca
-                         : fault->part == net::TlsPart::kCertificate ? sources.certificate
-                                                                     : sources.key;
-  return Fail(Code::kInvalid, source.Place() + ": " + fault->why);
-}
-
 class SourceCredentials final : public net::Credentials {
  public:
   explicit SourceCredentials(CredentialSources sources) : sources_(std::move(sources)) {}
@@ -130,6 +120,15 @@ Result<void> Source::ReadFile(Stamp stamp) {
   if (generation_++ > 0) log::Info("credentials changed", {{"field", field_}, {"file", path_}});
   text_ = std::move(read);
   return {};
+}
+
+Result<void> TryMaterial(const CredentialSources& sources, const net::TlsMaterial& material) {
+  const std::optional<net::TlsFault> fault = net::FindTlsFault(material);
+  if (!fault) return {};
+  const Source& source = fault->part == net::TlsPart::kCa            ? sources.ca
+                         : fault->part == net::TlsPart::kCertificate ? sources.certificate
+                                                                     : sources.key;
+  return Fail(Code::kInvalid, source.Place() + ": " + fault->why);
 }
 
 Result<std::shared_ptr<net::Credentials>> MakeCredentials(CredentialSources sources) {

@@ -75,6 +75,9 @@ struct CredentialSources {
   net::Headers impersonation = {};
 };
 
+// Whether TLS can be spoken with `material`, which is what `sources` gave: kInvalid begins with file and field.
+Result<void> TryMaterial(const CredentialSources& sources, const net::TlsMaterial& material);
+
 // Reads everything once and tries what it says, so that what is missing or cannot be used is said at start and not
 // at the first request. An exec plugin must be there, and is run at the first request. kInvalid names file and
 // field.

@@ -194,6 +194,22 @@ TEST_F(ConfigTest, ARotatedFileThatCannotBeUsedIsNamedAndTheOldTextStaysInForce)
   EXPECT_EQ((*config->credentials->Tls())->certificate_pem, next.certificate_pem);
 }
 
+TEST_F(ConfigTest, ARotatedCaThatCannotBeUsedIsNamedBesideAnExecPlugin) {
+  Write("ca.crt", authority_.certificate_pem());
+  const Result<Config> config =
+      Load(Kubeconfig("server: https://h, certificate-authority: ca.crt",
+                      "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: sh}"));
+  ASSERT_TRUE(config) << config.error().message();
+  const auto before = *config->credentials->Tls();
+  capstan::testing::CapturedLog log;
+  Replace("ca.crt", "junk");
+  EXPECT_EQ(*config->credentials->Tls(), before);
+  EXPECT_THAT(log.Text(),
+              HasSubstr("clusters[c].cluster.certificate-authority: " + folder_ + "/ca.crt: the CA bundle"));
+  Replace("ca.crt", next_authority_.certificate_pem());
+  EXPECT_EQ((*config->credentials->Tls())->ca_pem, next_authority_.certificate_pem());
+}
+
 TEST_F(ConfigTest, AFileThatVanishesLeavesTheOldTextInForce) {
   Write("token", "tok");
   const Result<Config> config = Load(Kubeconfig("server: https://h", "tokenFile: token"));

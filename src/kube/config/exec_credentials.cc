@@ -137,15 +137,25 @@ void ExecCredentials::Ended(Result<ExecCredential> result) {
 
 Result<std::shared_ptr<const net::TlsMaterial>> ExecCredentials::Tls() {
   CAPSTAN_TRY(const Secret* ca, sources_.ca.Read());
-  if (tls_ && ca_generation_ == sources_.ca.generation()) return tls_;
+  if (ca_generation_ != sources_.ca.generation()) {
+    const Result<void> tried = TryMaterial(sources_, {.ca_pem = std::string(ca->Reveal())});
+    if (!tried && !ca_generation_) return Fail(tried.error());
+    ca_generation_ = sources_.ca.generation();
+    if (tried) {
+      ca_pem_ = ca->Reveal();
+      tls_.reset();
+    } else {
+      log::Warn("new TLS files cannot be used", {{"why", tried.error().message()}});
+    }
+  }
+  if (tls_) return tls_;
   net::TlsMaterial material;
-  material.ca_pem = ca->Reveal();
+  material.ca_pem = ca_pem_;
   material.server_name = sources_.server_name;
   if (issued_) {
     material.certificate_pem = issued_->credential.certificate_pem;
     material.key_pem = issued_->credential.key_pem;
   }
-  ca_generation_ = sources_.ca.generation();
   tls_ = std::make_shared<const net::TlsMaterial>(std::move(material));
   return tls_;
 }

@@ -77,7 +77,8 @@ class ExecCredentials final : public net::Credentials {
   std::shared_ptr<Run> run_;      // under way
   std::thread thread_;            // of the last run
   std::shared_ptr<const net::TlsMaterial> tls_;
-  uint64_t ca_generation_ = 0;  // in tls_
+  std::string ca_pem_;                     // the last that could be used; in tls_
+  std::optional<uint64_t> ca_generation_;  // the last that was tried
 };
 
 }  // namespace capstan::kube
