@@ -5,6 +5,8 @@
 #include <boost/beast/http/status.hpp>
 #include <charconv>
 
+#include "base/text.h"
+
 namespace http = boost::beast::http;
 using boost::system::error_code;
 
@@ -148,6 +150,11 @@ bool IsWord(std::string_view text) {
 
 bool IsLine(std::string_view text) { return text.find_first_of(std::string_view("\r\n\0", 3)) == text.npos; }
 
+bool IsOurs(std::string_view name) {
+  return EqualsIgnoreCase(name, "Host") || EqualsIgnoreCase(name, "Content-Length") ||
+         EqualsIgnoreCase(name, "Transfer-Encoding");
+}
+
 void AddHeader(std::string& out, std::string_view name, std::string_view value) {
   out.append(name).append(": ").append(value).append("\r\n");
 }
@@ -158,6 +165,7 @@ Result<std::string> Serialized(const Request& request, std::string_view host, st
                                const Secret& bearer_token) {
   if (!IsWord(request.method)) return Fail(Code::kInvalid, "the request's method is not one word");
   if (!IsWord(request.target)) return Fail(Code::kInvalid, "the request's target is empty or holds blanks");
+  if (!IsLine(user_agent)) return Fail(Code::kInvalid, "the user agent is not one line");
   std::string out;
   size_t room = 512 + host.size() + user_agent.size() + bearer_token.Reveal().size() + request.target.size() +
                 request.body.size();
@@ -167,7 +175,8 @@ Result<std::string> Serialized(const Request& request, std::string_view host, st
   AddHeader(out, "Host", host);
   AddHeader(out, "User-Agent", user_agent);
   for (const auto& [name, value] : request.headers) {
-    if (!IsWord(name) || !IsLine(value))
+    if (IsOurs(name)) return Fail(Code::kInvalid, "the request's header \"" + name + "\" is the transport's to add");
+    if (!IsWord(name) || name.find(':') != name.npos || !IsLine(value))
       return Fail(Code::kInvalid, "the request's header \"" + name + "\" is not one line");
     AddHeader(out, name, value);
   }

@@ -61,8 +61,9 @@ class MessageParser {
 };
 
 // The request as it is sent, with Host, User-Agent, Content-Length (or Transfer-Encoding, when its source follows in
-// chunks), and Authorization when there is a token. kInvalid when method, target or a header would break the framing, or
-// when it has both a body and a source. The caller wipes the result.
+// chunks), and Authorization when there is a token. kInvalid when method, target, user agent or a header would break the
+// framing, when a header is one of those that make the framing (Host, Content-Length, Transfer-Encoding), or when it has
+// both a body and a source. The caller wipes the result.
 Result<std::string> Serialized(const Request& request, std::string_view host, std::string_view user_agent,
                                const Secret& bearer_token);
 

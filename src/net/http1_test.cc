@@ -112,16 +112,24 @@ TEST(Serialized, RequestHasWhatTheTransportAdds) {
 
 TEST(Serialized, RefusesWhatWouldBreakTheFraming) {
   const Request good{"GET", "/x"};
-  Request target = good, method = good, value = good, name = good;
+  Request target = good, method = good, value = good, name = good, colon = good, length = good, coding = good,
+          host = good;
   target.target = "/x HTTP/1.1\r\nEvil: 1";
   method.method = "GET /y";
   value.headers = {{"A", "b\r\nEvil: 1"}};
   name.headers = {{"A b", "c"}};
-  for (const Request& bad : {target, method, value, name}) {
+  colon.headers = {{"A: 1", "c"}};
+  length.headers = {{"content-LENGTH", "1"}};
+  coding.headers = {{"Transfer-Encoding", "chunked"}};
+  host.headers = {{"host", "elsewhere"}};
+  for (const Request& bad : {target, method, value, name, colon, length, coding, host}) {
     const Result<std::string> serialized = Serialized(bad, "h", "a", Secret());
     ASSERT_FALSE(serialized);
     EXPECT_EQ(serialized.error().code(), Code::kInvalid);
   }
+  const Result<std::string> agent = Serialized(good, "h", "a\r\nEvil: 1", Secret());
+  ASSERT_FALSE(agent);
+  EXPECT_EQ(agent.error().code(), Code::kInvalid);
   const Result<std::string> token = Serialized(good, "h", "a", Secret("two words"));
   ASSERT_FALSE(token);
   EXPECT_EQ(token.error().code(), Code::kUnauthenticated);
