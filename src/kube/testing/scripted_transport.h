@@ -8,7 +8,7 @@
 //   stream->Say("{...}\n");
 //
 // Requests are answered in order of arrival, whoever sends them. One for which nothing is written down finds
-// no connection (kUnavailable). Belongs to the loop's thread.
+// no connection (kUnavailable); one with a source is kInvalid. Belongs to the loop's thread.
 #pragma once
 
 #include <deque>
