@@ -21,6 +21,10 @@ class FaultyLinkTest : public ::testing::Test {
   Result<Response> Get(const std::string& target, Duration patience = 10s) {
     return RunTask(loop_, client_.Send({.method = "GET", .target = target}, loop_.After(patience)));
   }
+  Result<Response> Put(const std::string& target, Duration patience = 10s) {
+    Request request{.method = "PUT", .target = target, .body = std::string(1000, 'x')};
+    return RunTask(loop_, client_.Send(std::move(request), loop_.After(patience)));
+  }
   std::unique_ptr<BodyStream> Open(const std::string& target) {
     auto stream = RunTask(loop_, client_.Open({.method = "GET", .target = target}, loop_.After(10s)));
     EXPECT_TRUE(stream) << stream.error().message();
@@ -90,6 +94,34 @@ TEST_F(FaultyLinkTest, CutsAnAnswerShort) {
   link_.Heal();
   server_.Expect("GET /", Text("whole"));
   EXPECT_EQ(Get("/")->body, "whole");
+}
+
+TEST_F(FaultyLinkTest, CutsARequestShort) {
+  server_.Always("PUT /", Text("stored"));
+  link_.CutAfter(500, FaultyLink::Toward::kServer);
+  EXPECT_EQ(Put("/").error().code(), Code::kUnknownOutcome);
+  EXPECT_TRUE(server_.lines().empty()) << "it was never whole";
+  link_.Heal();
+  EXPECT_EQ(Put("/")->body, "stored");
+}
+
+TEST_F(FaultyLinkTest, AWriteMayArriveWhenNobodyWaitsForItAnyMore) {
+  server_.Expect("GET /", Text("hello"));
+  server_.Expect("PUT /", Text("stored"));
+  EXPECT_EQ(Get("/")->body, "hello");
+  link_.Hold(true, FaultyLink::Toward::kServer);
+  EXPECT_EQ(Put("/", 50ms).error().code(), Code::kUnknownOutcome);
+  EXPECT_EQ(server_.lines(), std::vector<std::string>{"GET /"});
+  link_.Hold(false, FaultyLink::Toward::kServer);
+  EXPECT_TRUE(server_.WaitForRequests(2));
+  EXPECT_EQ(server_.lines().back(), "PUT /");
+}
+
+TEST_F(FaultyLinkTest, ADelayedRequestMissesItsDeadlineAndMayHaveArrived) {
+  server_.Always("PUT /", Text("stored"));
+  link_.Delay(1h, FaultyLink::Toward::kServer);
+  EXPECT_EQ(Put("/", 50ms).error().code(), Code::kUnknownOutcome);
+  EXPECT_TRUE(server_.lines().empty());
 }
 
 TEST_F(FaultyLinkTest, ADelayedAnswerMissesItsDeadline) {

@@ -26,7 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kPieceBytes = 64 << 10;
-constexpr size_t kMostWaiting = 8 << 20;  // bytes on the way to a client; a server that sends more has to wait
+constexpr size_t kMostWaiting = 8 << 20;  // bytes on the way to one peer; who sends more has to wait
 
 sockaddr_in Loopback(uint16_t port) {
   sockaddr_in address{};
@@ -62,15 +62,22 @@ struct Piece {
   std::string bytes;
 };
 
+// One way of a connection.
+struct Lane {
+  int from, to;
+  std::deque<Piece> pieces = {};
+  size_t waiting = 0;  // bytes in pieces
+  bool held = false;
+  bool ended = false;               // `from` has
+  std::optional<size_t> left = {};  // bytes that may still pass
+
+  bool Due(Clock::time_point now) const { return !held && !pieces.empty() && pieces.front().due <= now; }
+};
+
 struct Connection {
   int client, server;
-  std::string to_server;
-  std::deque<Piece> to_client;
-  size_t waiting = 0;  // bytes in to_client
-  bool held = false;
-  bool server_ended = false;
-  bool told_end = false;       // to the client
-  std::optional<size_t> left;  // bytes that may still come from the server
+  Lane to_client{server, client}, to_server{client, server};
+  bool told_end = false;  // to the client, that the server has ended
 };
 
 }  // namespace
@@ -82,8 +89,11 @@ struct FaultyLink::State {
   std::atomic<size_t> accepted{0};
   std::mutex mutex;  // of all below
   bool stopping = false, refuse = false;
-  Clock::duration delay{0};
-  std::optional<size_t> cut_after;
+  struct Faults {
+    Clock::duration delay{0};
+    std::optional<size_t> cut_after;
+  };
+  Faults to_client, to_server;
   std::list<Connection> connections;
   std::thread thread;
 
@@ -92,11 +102,16 @@ struct FaultyLink::State {
   std::vector<pollfd> Wanted();
   void Accept();
   bool Serve(Connection& connection, short client, short server);
-  bool Deliver(Connection& connection, bool writable);
+  void Take(Lane& lane, Clock::duration delay);
+  bool Deliver(Lane& lane);
   void Drop(Connection& connection) {
     CloseWithReset(connection.client);
     CloseWithReset(connection.server);
   }
+  static Lane& LaneOf(Connection& connection, Toward toward) {
+    return toward == Toward::kClient ? connection.to_client : connection.to_server;
+  }
+  Faults& FaultsOf(Toward toward) { return toward == Toward::kClient ? to_client : to_server; }
   template <class Change>
   void Do(Change change) {
     {
@@ -143,31 +158,32 @@ void FaultyLink::Refuse(bool refuse) {
   state_->Do([&] { state_->refuse = refuse; });
 }
 
-void FaultyLink::Hold(bool hold) {
+void FaultyLink::Hold(bool hold, Toward toward) {
   state_->Do([&] {
-    for (Connection& connection : state_->connections) connection.held = hold;
+    for (Connection& connection : state_->connections) State::LaneOf(connection, toward).held = hold;
   });
 }
 
-void FaultyLink::Delay(Duration delay) {
-  state_->Do([&] { state_->delay = delay; });
+void FaultyLink::Delay(Duration delay, Toward toward) {
+  state_->Do([&] { state_->FaultsOf(toward).delay = delay; });
 }
 
-void FaultyLink::CutAfter(size_t bytes) {
+void FaultyLink::CutAfter(size_t bytes, Toward toward) {
   state_->Do([&] {
-    state_->cut_after = bytes;
-    for (Connection& connection : state_->connections) connection.left = bytes;
+    state_->FaultsOf(toward).cut_after = bytes;
+    for (Connection& connection : state_->connections) State::LaneOf(connection, toward).left = bytes;
   });
 }
 
 void FaultyLink::Heal() {
   state_->Do([this] {
     state_->refuse = false;
-    state_->delay = {};
-    state_->cut_after.reset();
+    state_->to_client = state_->to_server = {};
     for (Connection& connection : state_->connections) {
-      connection.held = false;
-      connection.left.reset();
+      for (Lane* const lane : {&connection.to_client, &connection.to_server}) {
+        lane->held = false;
+        lane->left.reset();
+      }
     }
   });
 }
@@ -205,11 +221,13 @@ std::vector<pollfd> FaultyLink::State::Wanted() {
   std::vector<pollfd> polled{{wake, POLLIN, 0}, {listener, POLLIN, 0}};
   const Clock::time_point now = Clock::now();
   for (const Connection& connection : connections) {
-    const bool due = !connection.held && !connection.to_client.empty() && connection.to_client.front().due <= now;
-    const bool room = connection.waiting < kMostWaiting;
-    polled.push_back({connection.client, short(POLLIN | (due ? POLLOUT : 0)), 0});
-    if (connection.server_ended) continue;
-    polled.push_back({connection.server, short((room ? POLLIN : 0) | (connection.to_server.empty() ? 0 : POLLOUT)), 0});
+    const auto want = [&](int fd, const Lane& reads, const Lane& writes) {
+      const bool room = reads.waiting < kMostWaiting;
+      // One that has ended is not polled: it would be ready for ever.
+      if (!reads.ended) polled.push_back({fd, short((room ? POLLIN : 0) | (writes.Due(now) ? POLLOUT : 0)), 0});
+    };
+    want(connection.client, connection.to_server, connection.to_client);
+    want(connection.server, connection.to_client, connection.to_server);
   }
   return polled;
 }
@@ -218,9 +236,11 @@ std::vector<pollfd> FaultyLink::State::Wanted() {
 int FaultyLink::State::PollTimeout(Clock::time_point now) {
   std::optional<Clock::time_point> next;
   for (const Connection& connection : connections) {
-    if (connection.held || connection.to_client.empty()) continue;
-    const Clock::time_point due = connection.to_client.front().due;
-    if (due > now) next = std::min(next.value_or(due), due);
+    for (const Lane* const lane : {&connection.to_client, &connection.to_server}) {
+      if (lane->held || lane->pieces.empty()) continue;
+      const Clock::time_point due = lane->pieces.front().due;
+      if (due > now) next = std::min(next.value_or(due), due);
+    }
   }
   if (!next) return -1;
   return int(std::chrono::ceil<std::chrono::milliseconds>(*next - now).count());
@@ -240,44 +260,51 @@ void FaultyLink::State::Accept() {
   const int on = 1;
   setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   setsockopt(server, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  Connection& connection = connections.emplace_back();
-  connection.client = client;
-  connection.server = server;
-  connection.left = cut_after;
+  Connection& connection = connections.emplace_back(client, server);
+  connection.to_client.left = to_client.cut_after;
+  connection.to_server.left = to_server.cut_after;
 }
 
 // Moves bytes both ways. False: the connection is over.
 bool FaultyLink::State::Serve(Connection& connection, short client, short server) {
-  if (client & (POLLIN | POLLHUP | POLLERR) && !ReadSome(connection.client, connection.to_server)) return false;
-  if (connection.server_ended) connection.to_server.clear();
-  if (!connection.to_server.empty() && !WriteSome(connection.server, connection.to_server))
-    connection.server_ended = true;
-  if (server & (POLLIN | POLLHUP | POLLERR) && !connection.server_ended) {
-    Piece piece{Clock::now() + delay, {}};
-    connection.server_ended = !ReadSome(connection.server, piece.bytes);
-    connection.waiting += piece.bytes.size();
-    if (!piece.bytes.empty()) connection.to_client.push_back(std::move(piece));
+  Lane &up = connection.to_server, &down = connection.to_client;
+  constexpr short kReadable = POLLIN | POLLHUP | POLLERR;
+  if (client & kReadable && !up.ended) Take(up, to_server.delay);
+  if (server & kReadable && !down.ended) Take(down, to_client.delay);
+  // What a server that has ended was to be told is told to nobody.
+  if (!down.ended && !Deliver(up)) down.ended = true;
+  if (down.ended) {
+    up.pieces.clear();
+    up.waiting = 0;
   }
-  return Deliver(connection, (client & POLLOUT) != 0);
-}
-
-bool FaultyLink::State::Deliver(Connection& connection, bool writable) {
-  if (connection.held) return true;
-  if (writable && !connection.to_client.empty()) {
-    Piece& piece = connection.to_client.front();
-    if (connection.left && *connection.left < piece.bytes.size()) piece.bytes.resize(*connection.left);
-    const size_t before = piece.bytes.size();
-    if (!WriteSome(connection.client, piece.bytes)) return false;
-    const size_t sent = before - piece.bytes.size();
-    connection.waiting -= std::min(connection.waiting, sent);
-    if (connection.left) *connection.left -= sent;
-    if (piece.bytes.empty()) connection.to_client.pop_front();
-  }
-  if (connection.server_ended && connection.to_client.empty() && !connection.told_end) {
+  if (up.ended) return !up.pieces.empty() && up.left != 0u;
+  if (!Deliver(down)) return false;
+  if (down.ended && down.pieces.empty() && !down.held && !connection.told_end) {
     connection.told_end = true;
     shutdown(connection.client, SHUT_WR);
   }
-  return connection.left != 0u;
+  return up.left != 0u && down.left != 0u;
+}
+
+void FaultyLink::State::Take(Lane& lane, Clock::duration delay) {
+  Piece piece{Clock::now() + delay, {}};
+  lane.ended = !ReadSome(lane.from, piece.bytes);
+  lane.waiting += piece.bytes.size();
+  if (!piece.bytes.empty()) lane.pieces.push_back(std::move(piece));
+}
+
+// False: broken.
+bool FaultyLink::State::Deliver(Lane& lane) {
+  if (!lane.Due(Clock::now())) return true;
+  Piece& piece = lane.pieces.front();
+  if (lane.left && *lane.left < piece.bytes.size()) piece.bytes.resize(*lane.left);
+  const size_t before = piece.bytes.size();
+  if (!WriteSome(lane.to, piece.bytes)) return false;
+  const size_t sent = before - piece.bytes.size();
+  lane.waiting -= std::min(lane.waiting, sent);
+  if (lane.left) *lane.left -= sent;
+  if (piece.bytes.empty()) lane.pieces.pop_front();
+  return true;
 }
 
 }  // namespace capstan::net::testing

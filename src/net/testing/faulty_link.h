@@ -6,6 +6,9 @@
 //   link.Hold(true);    // events wait on the connections that are open now; other connections overtake them
 //   link.Cut();         // everything breaks
 //
+// What a client has sent is delivered even when the client has closed meanwhile, late or held as it may be: a write that
+// arrives when nobody waits for its answer any more.
+//
 // It runs on a thread of its own. All methods may be called from any thread and have taken effect when they return. The
 // destructor cuts everything off.
 #pragma once
@@ -33,14 +36,16 @@ class FaultyLink {
   void Cut();
   // While true, new connections are reset at once.
   void Refuse(bool refuse);
-  // What the server sends on the connections open now is kept back until Hold(false): the peer that fell silent without
+  // Which way the bytes go that the next three are about.
+  enum class Toward : uint8_t { kClient, kServer };
+  // What is sent that way on the connections open now is kept back until Hold(false): the peer that fell silent without
   // closing, and, beside newer connections, the messages that are overtaken by later ones.
-  void Hold(bool hold);
-  // What the server sends comes that much later, in order.
-  void Delay(Duration delay);
-  // On every connection, the ones to come included, `bytes` more bytes of the server's arrive; then it is reset. For
-  // answers cut short anywhere.
-  void CutAfter(size_t bytes);
+  void Hold(bool hold, Toward toward = Toward::kClient);
+  // What is sent that way comes that much later, in order.
+  void Delay(Duration delay, Toward toward = Toward::kClient);
+  // On every connection, the ones to come included, `bytes` more bytes arrive that way; then it is reset. For answers and
+  // requests cut short anywhere.
+  void CutAfter(size_t bytes, Toward toward = Toward::kClient);
   // No more delay, no limit of bytes, nothing held or refused.
   void Heal();
 
