@@ -61,7 +61,9 @@ class HttpClient final : public Transport {
     Duration dial_limit = 10s;   // name, TCP and TLS together, within the caller's deadline
 
     size_t max_header_bytes = 64 << 10;
-    size_t max_body_bytes = 256 << 20;  // of Send; Open has no limit, its reader takes a piece at a time
+    // Of Send. Open has no limit, for its reader takes a piece at a time, but in what comes before its request has been
+    // sent.
+    size_t max_body_bytes = 256 << 20;
   };
 
   HttpClient(async::Loop& loop, Options options);

@@ -139,7 +139,8 @@ TEST_F(ClientTest, ASourceThatFailsCutsTheRequestOff) {
   const auto source = std::make_shared<Pieces>(2, "piece", Error(Code::kInvalid, "the disk is broken"));
   const auto response = Send(client, Upload(source));
   ASSERT_FALSE(response);
-  EXPECT_EQ(response.error().message(), "the disk is broken");
+  EXPECT_EQ(response.error().code(), Code::kUnknownOutcome);
+  EXPECT_EQ(response.error().message(), "the request was cut off: the disk is broken");
   EXPECT_EQ(client.idle(), 0u);
   ASSERT_TRUE(Send(client, Upload(std::make_shared<Pieces>(0))));
   EXPECT_EQ(handled, 1);

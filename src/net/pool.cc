@@ -10,9 +10,17 @@
 namespace capstan::net {
 namespace {
 
+// The lowest status of an answer that says that the rest of the request is not wanted.
+constexpr int kFirstRefusal = 300;
+
+// For what is there already when a source has failed, its deadline passed or not.
+constexpr Duration kLastLook = 100ms;
+
 // What an exchange that failed after `progress` means for the caller.
 Error Meaning(Error error, const Progress& progress) {
-  if (!progress.sent || error.code() == Code::kInvalid || error.code() == Code::kUnauthenticated) return error;
+  if (!progress.sent || error.code() == Code::kInvalid || error.code() == Code::kUnauthenticated ||
+      error.code() == Code::kUnknownOutcome)
+    return error;
   return Error(Code::kUnknownOutcome, "the request was sent and its answer was lost: " + error.message());
 }
 
@@ -131,8 +139,8 @@ async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(co
     Progress progress;
     const Result<void> done = co_await Transact(exchange, bytes.bytes, request.source.get(), progress, deadline);
     if (done) co_return exchange;
-    if (progress.source_error) co_return Fail(*std::move(progress.source_error));
     const bool stale = reused && !progress.answered && done.error().code() == Code::kUnavailable;
+    if (stale) CloseIdle();  // whatever ended this one may have ended all of them
     if (stale && (!progress.sent || request.repeatable)) continue;
     co_return Fail(Meaning(done.error(), progress));
   }
@@ -140,39 +148,75 @@ async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(co
 
 async::Task<Result<void>> HttpClient::Pool::Transact(Exchange& exchange, std::string_view bytes, BodySource* source,
                                                      Progress& progress, async::Deadline deadline) {
-  Result<void> written = co_await exchange.connection->socket->Write(bytes, deadline);
-  progress.sent = exchange.reusable = written.has_value();
-  if (written && source != nullptr) written = co_await Upload(exchange, *source, progress, deadline);
-  if (!written && written.error().code() != Code::kUnavailable) co_return written;
+  Result<bool> written = co_await Push(exchange, bytes, progress, deadline);
+  if (written && *written && source != nullptr) {
+    progress.sent = true;
+    written = co_await Upload(exchange, *source, progress, deadline);
+  }
+  if (written) {
+    progress.sent = true;
+    exchange.reusable = *written;
+    co_return co_await ReadHeader(exchange, progress, deadline);
+  }
+  if (written.error().code() != Code::kUnavailable) co_return Fail(written.error());
   // A server may answer and close before it has read a body that it does not want.
   const Result<void> read = co_await ReadHeader(exchange, progress, deadline);
-  if (read || written) co_return read;
-  co_return written;
+  if (!read) co_return Fail(read.error().code() == Code::kUnauthenticated ? read.error() : written.error());
+  if (exchange.parser->status() >= kFirstRefusal) co_return Result<void>();
+  co_return Fail(Code::kUnknownOutcome, "the server answered " + std::to_string(exchange.parser->status()) +
+                                            " and ended before it had the whole request");
 }
 
-// Ends with the source, or as soon as the server answers.
-async::Task<Result<void>> HttpClient::Pool::Upload(Exchange& exchange, BodySource& source, Progress& progress,
+async::Task<Result<bool>> HttpClient::Pool::Upload(Exchange& exchange, BodySource& source, Progress& progress,
                                                    async::Deadline deadline) {
-  Connection& connection = *exchange.connection;
-  exchange.reusable = false;
-  while (!exchange.reusable) {
-    if (!connection.socket->Quiet(connection.received)) {
-      if (connection.received.empty()) co_return Result<void>();  // closed: reading the answer says how
-      progress.answered = true;
-      CAPSTAN_CO_CHECK_OK(exchange.parser->Feed(connection.received));
-      CAPSTAN_CO_TRY(const bool there, HasHeader(exchange));
-      if (there) co_return Result<void>();
-    }
+  while (true) {
     const Result<std::string> piece = co_await source.Next(deadline);
     if (!piece) {
-      progress.source_error = piece.error();
-      co_return Fail(piece.error());
+      const Result<bool> looked = co_await Push(exchange, "", progress, loop_.After(kLastLook));
+      if (looked && !*looked) co_return false;
+      if (!looked && looked.error().code() == Code::kUnauthenticated) co_return Fail(looked.error());
+      co_return Fail(Code::kUnknownOutcome, "the request was cut off: " + piece.error().message());
     }
     const std::string chunk = Chunk(*piece);
-    CAPSTAN_CO_CHECK_OK(co_await connection.socket->Write(chunk, deadline));
-    exchange.reusable = piece->empty();
+    CAPSTAN_CO_TRY(const bool wanted, co_await Push(exchange, chunk, progress, deadline));
+    if (!wanted || piece->empty()) co_return wanted;
   }
-  co_return Result<void>();
+}
+
+async::Task<Result<bool>> HttpClient::Pool::Push(Exchange& exchange, std::string_view bytes, Progress& progress,
+                                                 async::Deadline deadline) {
+  Connection& connection = *exchange.connection;
+  while (true) {
+    const size_t before = connection.received.size();
+    CAPSTAN_CO_TRY(const Socket::Heard heard,
+                   co_await connection.socket->WriteUntilHeard(bytes, connection.received, deadline));
+    bytes.remove_prefix(heard.written);
+    if (connection.received.size() > before) {
+      progress.answered = true;
+      CAPSTAN_CO_TRY(const bool refused, Refused(exchange));
+      if (refused) co_return false;
+      if (deadline.Passed(loop_.Now())) co_return Fail(Code::kDeadline, "the deadline passed");
+    } else if (heard.ended) {
+      co_return Fail(Code::kUnavailable, "the server ended before it had the whole request");
+    } else {
+      co_return true;
+    }
+  }
+}
+
+// Looks at what was received while the request is still being sent.
+Result<bool> HttpClient::Pool::Refused(Exchange& exchange) {
+  CAPSTAN_CHECK_OK(Feed(exchange));
+  CAPSTAN_TRY(const bool there, HasHeader(exchange));
+  if (!there) return false;
+  if (exchange.parser->status() >= kFirstRefusal) return true;
+  // Nobody reads it before the request has been sent, so that it has to end somewhere.
+  if (exchange.parser->body().size() > options_.max_body_bytes)
+    return Fail(Code::kInvalid, "the answer to what was sent so far is larger than is allowed here: " +
+                                    std::to_string(options_.max_body_bytes) + " bytes at most");
+  if (exchange.parser->done() && !exchange.connection->received.empty())
+    return Fail(Code::kInvalid, "the server sent more than its answer");
+  return false;
 }
 
 async::Task<Result<void>> HttpClient::Pool::ReadHeader(Exchange& exchange, Progress& progress,
@@ -205,9 +249,14 @@ async::Task<Result<void>> HttpClient::Pool::ReadMore(Exchange& exchange, async::
     CAPSTAN_CO_CHECK_OK(exchange.parser->End());
     co_return Result<void>();
   }
-  CAPSTAN_CO_CHECK_OK(exchange.parser->Feed(connection.received));
-  if (connection.received.empty()) std::string().swap(connection.received);  // idle connections hold no buffers
-  co_return Result<void>();
+  co_return Feed(exchange);
+}
+
+Result<void> HttpClient::Pool::Feed(Exchange& exchange) {
+  std::string& received = exchange.connection->received;
+  CAPSTAN_CHECK_OK(exchange.parser->Feed(received));
+  if (received.empty()) std::string().swap(received);  // idle connections hold no buffers
+  return {};
 }
 
 void HttpClient::Pool::Finish(Exchange exchange) {

@@ -24,9 +24,8 @@ struct Connection {
 
 // How far one exchange got; decides what its failure means.
 struct Progress {
-  bool sent = false;                  // all of the request has left, or so much that the server may act upon it
-  bool answered = false;              // at least one byte of the answer came
-  std::optional<Error> source_error;  // what cut the request off
+  bool sent = false;      // all of the request has left, or so much that the server may act upon it
+  bool answered = false;  // at least one byte of the answer came
 };
 
 // Permission to use one more connection; returned when destroyed.
@@ -58,7 +57,7 @@ class HttpClient::Pool : public std::enable_shared_from_this<HttpClient::Pool> {
     std::unique_ptr<MessageParser> parser;
     MessageParser::Kind kind;
     HttpLimits limits;
-    bool reusable = true;  // false: the server answered before it had the whole request
+    bool reusable = false;  // the server was sent the whole request
   };
   // Sends `request` and reads the answer's header; tries again as the class comment of HttpClient says.
   async::Task<Result<Exchange>> Perform(Request request, size_t body_limit, async::Deadline deadline);
@@ -94,8 +93,14 @@ class HttpClient::Pool : public std::enable_shared_from_this<HttpClient::Pool> {
                                             async::Deadline deadline);
   async::Task<Result<void>> Transact(Exchange& exchange, std::string_view bytes, BodySource* source, Progress& progress,
                                      async::Deadline deadline);
-  async::Task<Result<void>> Upload(Exchange& exchange, BodySource& source, Progress& progress,
+  // These two write the request, and give what is answered meanwhile to the parser. False: the server has answered that
+  // it does not want the rest.
+  async::Task<Result<bool>> Upload(Exchange& exchange, BodySource& source, Progress& progress,
                                    async::Deadline deadline);
+  async::Task<Result<bool>> Push(Exchange& exchange, std::string_view bytes, Progress& progress,
+                                 async::Deadline deadline);
+  Result<bool> Refused(Exchange& exchange);
+  Result<void> Feed(Exchange& exchange);
   async::Task<Result<void>> ReadHeader(Exchange& exchange, Progress& progress, async::Deadline deadline);
   Result<bool> HasHeader(Exchange& exchange);  // of the final answer
   Result<void> RefreshTls();

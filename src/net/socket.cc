@@ -7,12 +7,14 @@
 #include <openssl/ssl.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "async/yield.h"
 
@@ -28,8 +30,13 @@ constexpr int kProbeEverySeconds = 10;
 constexpr int kProbes = 3;
 constexpr int kUnacknowledgedMs = 30'000;
 
-// So much is read from a busy peer before others get their turn.
+// So much is read from a busy peer, or written to one, before others get their turn.
 constexpr size_t kTurnBytes = 128 << 10;
+// What a write counts for at least: small ones take their time, too.
+constexpr size_t kLeastTurnBytes = 1 << 10;
+
+constexpr size_t kSliceBytes = 64 << 10;
+constexpr Duration kLookEvery = 250ms;
 
 void SetTcpOptions(int fd) {
   const auto set = [fd](int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); };
@@ -144,10 +151,7 @@ async::Task<Result<void>> Socket::Handshake(async::Deadline deadline) {
 }
 
 async::Task<Result<size_t>> Socket::Read(std::string& into, async::Deadline deadline) {
-  if (unyielded_ > kTurnBytes) {
-    unyielded_ = 0;
-    co_await async::Yield(loop_);
-  }
+  if (unyielded_ > kTurnBytes) co_await LetOthersTurn();
   while (true) {
     if (shut_) co_return Fail(Code::kCancelled, "the connection is being closed");
     const Attempt attempt = TryRead(into);
@@ -163,9 +167,12 @@ async::Task<Result<size_t>> Socket::Read(std::string& into, async::Deadline dead
 
 async::Task<Result<void>> Socket::Write(std::string_view bytes, async::Deadline deadline) {
   while (!bytes.empty()) {
-    const Attempt attempt = TryWrite(bytes);
+    if (unyielded_ > kTurnBytes) co_await LetOthersTurn();
+    if (deadline.Passed(loop_.Now())) co_return Fail(Code::kDeadline, "the deadline passed");
+    const Attempt attempt = TryWrite(bytes.substr(0, kSliceBytes));
     if (attempt.state == Attempt::State::kDone) {
       bytes.remove_prefix(attempt.count);
+      CountWritten(attempt.count);
       continue;
     }
     if (attempt.state == Attempt::State::kFailed) co_return Fail(Failure());
@@ -175,15 +182,49 @@ async::Task<Result<void>> Socket::Write(std::string_view bytes, async::Deadline 
   co_return Result<void>();
 }
 
-bool Socket::Quiet() {
-  std::string unasked;
-  return Quiet(unasked);
+async::Task<Result<Socket::Heard>> Socket::WriteUntilHeard(std::string_view bytes, std::string& into,
+                                                           async::Deadline deadline) {
+  Heard heard;
+  while (true) {
+    if (unyielded_ > kTurnBytes) co_await LetOthersTurn();
+    if (shut_) co_return Fail(Code::kCancelled, "the connection is being closed");
+    const Attempt read = TryRead(into);
+    if (read.state == Attempt::State::kFailed) co_return Fail(Failure());
+    if (read.state == Attempt::State::kDone) {
+      unyielded_ += read.count;
+      heard.ended = read.count == 0;
+      co_return heard;
+    }
+    if (bytes.empty()) co_return heard;
+    if (deadline.Passed(loop_.Now())) co_return Fail(Code::kDeadline, "the deadline passed");
+    // What OpenSSL could not write it wants to be given again, and no less of it.
+    const Attempt write = TryWrite(bytes.substr(0, kSliceBytes));
+    if (write.state == Attempt::State::kFailed) co_return Fail(Failure());
+    if (write.state == Attempt::State::kDone) {
+      bytes.remove_prefix(write.count);
+      heard.written += write.count;
+      CountWritten(write.count);
+      if (bytes.empty()) co_return heard;
+      continue;
+    }
+    const Wants wants = write.state == Attempt::State::kWantsRead ? Wants::kRead : Wants::kWrite;
+    const Result<void> waited = co_await Wait(wants, deadline.Earlier(loop_.After(kLookEvery)));
+    if (!waited && waited.error().code() != Code::kDeadline) co_return Fail(waited.error());
+  }
 }
 
-bool Socket::Quiet(std::string& into) {
+async::Task<void> Socket::LetOthersTurn() {
+  unyielded_ = 0;
+  co_await async::Yield(loop_);
+}
+
+void Socket::CountWritten(size_t bytes) { unyielded_ += std::max(bytes, kLeastTurnBytes); }
+
+bool Socket::Quiet() {
   if (shut_ || !failure_.empty()) return false;
-  const Attempt attempt = TryRead(into);  // takes TLS session tickets and the like along
-  return attempt.state == Attempt::State::kWantsRead;
+  std::string unasked;
+  const Attempt attempt = TryRead(unasked);  // takes TLS session tickets and the like along
+  return attempt.state == Attempt::State::kWantsRead || attempt.state == Attempt::State::kWantsWrite;
 }
 
 void Socket::EndWriting() {
@@ -225,18 +266,26 @@ Socket::Attempt Socket::TryHandshake() {
 }
 
 Socket::Attempt Socket::TryRead(std::string& into) {
+  if (unreadable_) return {Attempt::State::kFailed};
   char buffer[16384];  // one TLS record
   if (ssl_) {
     ERR_clear_error();
     errno = 0;
     const int got = SSL_read(ssl_, buffer, sizeof buffer);
-    if (got <= 0) return AfterTls(got);
+    if (got <= 0) {
+      const Attempt attempt = AfterTls(got);
+      unreadable_ = attempt.state == Attempt::State::kFailed;
+      return attempt;
+    }
     into.append(buffer, size_t(got));
     return {Attempt::State::kDone, size_t(got)};
   }
   const ssize_t got = recv(descriptor_.native_handle(), buffer, sizeof buffer, 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return {Attempt::State::kWantsRead};
-  if (got < 0) return Broken(std::strerror(errno));
+  if (got < 0) {
+    unreadable_ = true;
+    return Broken(std::strerror(errno));
+  }
   into.append(buffer, size_t(got));
   return {Attempt::State::kDone, size_t(got)};
 }
@@ -245,7 +294,7 @@ Socket::Attempt Socket::TryWrite(std::string_view bytes) {
   if (ssl_) {
     ERR_clear_error();
     errno = 0;
-    const int sent = SSL_write(ssl_, bytes.data(), int(std::min<size_t>(bytes.size(), 1 << 20)));
+    const int sent = SSL_write(ssl_, bytes.data(), int(bytes.size()));
     return sent > 0 ? Attempt{Attempt::State::kDone, size_t(sent)} : NotEnded(AfterTls(sent));
   }
   const ssize_t sent = send(descriptor_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -263,9 +312,13 @@ Socket::Attempt Socket::AfterTls(int returned) {
       return {Attempt::State::kWantsWrite};
     case SSL_ERROR_ZERO_RETURN:
       return {Attempt::State::kDone, 0};  // close_notify
-    default:
-      refused_ = PeerRefusedOurCertificate();
-      return Broken(TlsFailure(ssl_, system_error));
+    default: {
+      const bool refused = PeerRefusedOurCertificate();
+      std::string why = TlsFailure(ssl_, system_error);
+      // A write may have failed before its reason was read.
+      if (refused && !std::exchange(refused_, true)) failure_.clear();
+      return Broken(std::move(why));
+    }
   }
 }
 
@@ -275,7 +328,7 @@ Socket::Attempt Socket::NotEnded(Attempt attempt) {
 }
 
 Socket::Attempt Socket::Broken(std::string why) {
-  failure_ = std::move(why);
+  if (failure_.empty()) failure_ = std::move(why);
   return {Attempt::State::kFailed};
 }
 

@@ -27,7 +27,8 @@ struct Address {
 };
 
 // Thread: the loop's. One read and one write may wait at a time. Errors: kDeadline, kUnavailable (broken,
-// refused), kUnauthenticated (the peer refused our certificate), kCancelled (Shut).
+// refused), kUnauthenticated (the peer refused our certificate), kCancelled (Shut). What broke the socket first is what
+// is said ever after; only that our certificate was refused may still come to light.
 class Socket {
  public:
   // Takes over `fd`, a connected or accepted socket.
@@ -53,14 +54,20 @@ class Socket {
   // never all.
   async::Task<Result<void>> Write(std::string_view bytes, async::Deadline deadline);
 
+  struct Heard {
+    size_t written = 0;  // bytes
+    bool ended = false;  // the peer's orderly end
+  };
+  // Writes `bytes`, which must stay where they are, until all of them have been written, or the peer has said something,
+  // which is appended to `into`, or has ended. It looks before each write, and every 250 ms while it has to wait; with
+  // nothing to write it looks once. Who writes on then begins with the first byte that was not written.
+  async::Task<Result<Heard>> WriteUntilHeard(std::string_view bytes, std::string& into, async::Deadline deadline);
+
   // Tells the peer that nothing more will be written; reading goes on.
   void EndWriting();
 
   // Does not wait. False when the peer has closed the connection, or has sent something that nobody asked for.
   bool Quiet();
-
-  // The same, and appends what it has sent.
-  bool Quiet(std::string& into);
 
   // Ends what waits in Read or Write with kCancelled, now and ever after.
   void Shut();
@@ -74,6 +81,8 @@ class Socket {
   };
 
   async::Task<Result<void>> Wait(Wants wants, async::Deadline deadline);
+  async::Task<void> LetOthersTurn();
+  void CountWritten(size_t bytes);
   Attempt TryRead(std::string& into);
   Attempt TryWrite(std::string_view bytes);
   async::Task<Result<void>> Handshake(async::Deadline deadline);
@@ -90,8 +99,9 @@ class Socket {
   SSL* outer_ssl_ = nullptr;  // the proxy's, around ssl_
   std::string failure_;
   bool refused_ = false;
+  bool unreadable_ = false;  // reading failed; OpenSSL and the kernel say so once and then that the peer has ended
   bool shut_ = false;
-  size_t unyielded_ = 0;
+  size_t unyielded_ = 0;  // bytes since others had their turn
 };
 
 }  // namespace capstan::net

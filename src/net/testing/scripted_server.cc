@@ -13,6 +13,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <list>
 #include <map>
 #include <mutex>
@@ -48,8 +49,9 @@ bool Matches(std::string_view pattern, const Seen& seen) {
   return pattern.find('?') == pattern.npos && line.starts_with(pattern) && line[pattern.size()] == '?';
 }
 
-// The request at the front of `bytes`, taken out of it; nullopt while it is not complete.
-std::optional<Seen> TakeRequest(std::string& bytes) {
+// The request at the front of `bytes`, taken out of it; nullopt while it is not complete. One that is answered `early`
+// is complete after its header.
+std::optional<Seen> TakeRequest(std::string& bytes, const std::function<bool(const Seen&)>& early) {
   const size_t header_end = bytes.find("\r\n\r\n");
   if (header_end == bytes.npos) return std::nullopt;
   Seen seen;
@@ -68,9 +70,9 @@ std::optional<Seen> TakeRequest(std::string& bytes) {
       length = size_t(ParseInt(seen.headers.back().second).value_or(0));
     }
   }
-  if (bytes.size() < header_end + 4 + length) return std::nullopt;
+  if (bytes.size() < header_end + 4 + length && !early(seen)) return std::nullopt;
   seen.body = bytes.substr(header_end + 4, length);
-  bytes.erase(0, header_end + 4 + length);
+  bytes.erase(0, std::min(bytes.size(), header_end + 4 + length));
   return seen;
 }
 
@@ -178,6 +180,12 @@ class Connection {
     if (fds[1].revents) eventfd_read(event_, &ignored);
     return fds[0].revents != 0;
   }
+  void WaitForOrder() {
+    pollfd fds[] = {{event_, POLLIN, 0}};
+    poll(fds, 1, -1);
+    eventfd_t ignored;
+    eventfd_read(event_, &ignored);
+  }
   // Waits that long; shorter when an order comes.
   void Pause(Duration wait) {
     pollfd fds[] = {{event_, POLLIN, 0}};
@@ -215,7 +223,8 @@ struct ScriptedServer::State {
   void ServeRequests(size_t number, Connection& connection);
   Answer Choose(Seen seen);
   bool Play(size_t number, Connection& connection, const Answer& answer);
-  void HoldOpen(size_t number, Connection& connection);
+  void HoldOpen(size_t number, Connection& connection, bool reads);
+  bool AnswersEarly(const Seen& request) const;
   bool Cut(size_t number, Connection& connection);
 };
 
@@ -244,6 +253,14 @@ Answer ScriptedServer::State::Choose(Seen request) {
               404);
 }
 
+bool ScriptedServer::State::AnswersEarly(const Seen& request) const {
+  const std::lock_guard lock(mutex);
+  const auto matches = [&](const Rule& rule) { return Matches(rule.pattern, request); };
+  if (const auto rule = std::ranges::find_if(expected, matches); rule != expected.end()) return rule->answer.early();
+  const auto rule = std::ranges::find_if(always, matches);
+  return rule != always.end() && rule->answer.early();
+}
+
 bool ScriptedServer::State::Play(size_t number, Connection& connection, const Answer& answer) {
   for (const Answer::Piece& piece : answer.pieces()) {
     if (piece.wait > Duration(0)) connection.Pause(piece.wait);
@@ -255,12 +272,13 @@ bool ScriptedServer::State::Play(size_t number, Connection& connection, const An
     }
   }
   if (answer.end() == Answer::End::kReset) connection.SetReset();
-  if (answer.end() == Answer::End::kHold) HoldOpen(number, connection);
+  if (answer.end() == Answer::End::kCloseHalf) shutdown(connection.end().fd(), SHUT_WR);
+  if (answer.end() == Answer::End::kHold || answer.end() == Answer::End::kCloseHalf) HoldOpen(number, connection, true);
+  if (answer.end() == Answer::End::kStall) HoldOpen(number, connection, false);
   return answer.end() == Answer::End::kKeepAlive;
 }
 
-void ScriptedServer::State::HoldOpen(size_t number, Connection& connection) {
-  std::string ignored;
+void ScriptedServer::State::HoldOpen(size_t number, Connection& connection, bool reads) {
   while (!Cut(number, connection)) {
     std::string push;
     {
@@ -268,14 +286,19 @@ void ScriptedServer::State::HoldOpen(size_t number, Connection& connection) {
       push.swap(live.at(number).second.push);
     }
     if (!push.empty() && !connection.end().Write(push)) return;
-    if (connection.WaitReadable(-1) && !connection.end().Read(ignored)) return;
+    std::string ignored;
+    if (!reads)
+      connection.WaitForOrder();
+    else if (connection.WaitReadable(-1) && !connection.end().Read(ignored))
+      return;
   }
 }
 
 void ScriptedServer::State::ServeRequests(size_t number, Connection& connection) {
   std::string bytes;
   while (!Cut(number, connection)) {
-    if (std::optional<Seen> request = TakeRequest(bytes)) {
+    const auto early = [this](const Seen& seen_header) { return AnswersEarly(seen_header); };
+    if (std::optional<Seen> request = TakeRequest(bytes, early)) {
       request->connection = number;
       if (!Play(number, connection, Choose(*std::move(request)))) return;
       continue;
@@ -286,15 +309,19 @@ void ScriptedServer::State::ServeRequests(size_t number, Connection& connection)
 
 void ScriptedServer::State::Serve(size_t number, int fd) {
   ServerEnd::BlockBrokenPipes();
-  Connection connection(fd, context.get());
   {
+    Connection connection(fd, context.get());
+    {
+      const std::lock_guard lock(mutex);
+      live[number].first = &connection;
+    }
+    if (connection.end().Handshake()) {
+      ServeRequests(number, connection);
+    } else {
+      connection.CloseGently();
+    }
     const std::lock_guard lock(mutex);
-    live[number].first = &connection;
-  }
-  if (connection.end().Handshake()) {
-    ServeRequests(number, connection);
-  } else {
-    connection.CloseGently();
+    live.at(number).first = nullptr;
   }
   const std::lock_guard lock(mutex);
   live.erase(number);
@@ -409,6 +436,11 @@ size_t ScriptedServer::open() const {
 bool ScriptedServer::WaitForRequests(size_t count, Duration limit) const {
   std::unique_lock lock(state_->mutex);
   return state_->changed.wait_for(lock, limit, [&] { return state_->seen.size() >= count; });
+}
+
+bool ScriptedServer::WaitForOpen(size_t count, Duration limit) const {
+  std::unique_lock lock(state_->mutex);
+  return state_->changed.wait_for(lock, limit, [&] { return state_->live.size() <= count; });
 }
 
 }  // namespace capstan::net::testing

@@ -45,8 +45,17 @@ class Answer {
     return *this;
   }
 
-  // After the last byte: closes (FIN), resets (RST), or stays silent and open until the server is destroyed
-  // or CutAll() is called. Default: waits for the next request.
+  // Answers a request when its header is there, and does not wait for its body, which is never taken for another request.
+  // REQUIRES: one of the ends below.
+  Answer& Early() {
+    early_ = true;
+    return *this;
+  }
+
+  // After the last byte: closes (FIN, or RST when something is unread), resets (RST), or stays silent and open until the
+  // server is destroyed or CutAll() is called. One that is open goes on reading what comes, and has told the peer that
+  // nothing follows (FIN) when it ended its half only; one that stalls does not read any more. Default: waits for the
+  // next request.
   Answer& Close() {
     end_ = End::kClose;
     return *this;
@@ -59,19 +68,29 @@ class Answer {
     end_ = End::kHold;
     return *this;
   }
+  Answer& CloseHalf() {
+    end_ = End::kCloseHalf;
+    return *this;
+  }
+  Answer& Stall() {
+    end_ = End::kStall;
+    return *this;
+  }
 
   struct Piece {
     Duration wait;
     std::string bytes;
   };
-  enum class End : uint8_t { kKeepAlive, kClose, kReset, kHold };
+  enum class End : uint8_t { kKeepAlive, kClose, kReset, kHold, kCloseHalf, kStall };
   const std::vector<Piece>& pieces() const { return pieces_; }
   size_t piece_size() const { return piece_size_; }
+  bool early() const { return early_; }
   End end() const { return end_; }
 
  private:
   std::vector<Piece> pieces_;
   size_t piece_size_ = 0;
+  bool early_ = false;
   End end_ = End::kKeepAlive;
 };
 
@@ -118,7 +137,7 @@ class ScriptedServer {
   // The same for every request for which no expectation is left. Without one: 404 and a Status.
   void Always(std::string pattern, Answer answer);
 
-  // Writes more on every open connection, as soon as its answer holds. For watches.
+  // Writes more on every open connection, as soon as its answer holds (or stalls). For watches.
   void Push(const std::string& bytes);
   // Ends every connection: with FIN, or with RST.
   void CutAll(bool reset = false);
@@ -134,6 +153,8 @@ class ScriptedServer {
   size_t open() const;                     // now
   // Returns once so many requests have come, or `limit` (real time) has passed; whether they have.
   bool WaitForRequests(size_t count, Duration limit = 5s) const;
+  // The same, once no more than so many connections are open.
+  bool WaitForOpen(size_t count, Duration limit = 5s) const;
 
  private:
   struct State;
