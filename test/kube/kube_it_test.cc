@@ -211,7 +211,7 @@ TEST_F(ApiTest, DeleteCollectionTakesWhatIsSelected) {
   EXPECT_TRUE(Get("other"));
 }
 
-TEST_F(ApiTest, DiscoveryAndVersionAreRead) {
+TEST_F(ApiTest, PathsThatAreNoObjectsAreRead) {
   EXPECT_THAT(*Run(client().GetPath("/version", Soon())), HasSubstr("gitVersion"));
   EXPECT_THAT(*Run(client().GetPath("/apis/apps/v1", Soon())), HasSubstr("statefulsets"));
 }

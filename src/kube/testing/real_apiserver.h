@@ -39,7 +39,7 @@ class RealApiserver {
   Config Admin() const { return User("admin", "system:masters"); }
   // Somebody with a client certificate of that name, and of that group when there is one.
   Config User(const std::string& name, const std::string& group = {}) const;
-  // Somebody whose token stands in a file of that content; `Token(kKnownToken)` is the user "token-user".
+  // Somebody who shows that token; WithToken(kKnownToken) is the user "token-user".
   Config WithToken(const std::string& token) const;
   static constexpr const char* kKnownToken = "capstan-test-token";
 
