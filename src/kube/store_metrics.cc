@@ -22,7 +22,9 @@ void StoreMetrics::Add(const AnyStore& store) {
   const net::Labels labels{{"resource", store.name()}};
   all_.push_back({.store = &store,
                   .objects = &metrics_.AddGauge("capstan_store_objects", "Objects in the cache", labels),
-                  .bytes = &metrics_.AddGauge("capstan_store_bytes", "Memory held by the cache, estimated", labels)});
+                  .bytes = &metrics_.AddGauge("capstan_store_bytes", "Memory held by the cache, estimated", labels),
+                  .bytes_per_object = &metrics_.AddGauge("capstan_store_bytes_per_object",
+                                                         "Memory held for an object, on average, estimated", labels)});
 }
 
 async::Task<void> StoreMetrics::Run() {
@@ -43,7 +45,9 @@ void StoreMetrics::Count(Figures& figures) {
   const uint64_t progress = Progress(store);
   const bool due = !figures.weighed || (now - *figures.weighed >= kWeigh && progress != figures.progress);
   if (!due || !store.Synced()) return;
-  figures.bytes->Set(double(store.counts().bytes));
+  const AnyStore::Counts counts = store.counts();
+  figures.bytes->Set(double(counts.bytes));
+  figures.bytes_per_object->Set(counts.objects == 0 ? 0 : double(counts.bytes) / double(counts.objects));
   figures.weighed = now;
   figures.progress = progress;
 }

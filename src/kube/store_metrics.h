@@ -4,8 +4,9 @@
 //   figures.Add(pods);
 //   group.Spawn("store metrics", figures.Run());
 //
-//   capstan_store_objects{resource="pods"}   that show
-//   capstan_store_bytes{resource="pods"}     held for them, indexes included; an estimate
+//   capstan_store_objects{resource="pods"}            that show
+//   capstan_store_bytes{resource="pods"}              held for them, indexes included; an estimate
+//   capstan_store_bytes_per_object{resource="pods"}   both of the moment when bytes were estimated; 0 without objects
 //
 // Objects are counted every 15 seconds. Bytes take a walk over everything: once a store has been listed, and then every
 // five minutes if it has changed. Thread: the loop's.
@@ -35,6 +36,7 @@ class StoreMetrics {
     const AnyStore* store;
     net::Gauge* objects;
     net::Gauge* bytes;
+    net::Gauge* bytes_per_object;
     std::optional<Tick> weighed;  // when bytes were estimated, and
     uint64_t progress = 0;        // how far the feeds had come
   };

@@ -34,6 +34,10 @@ class StoreMetricsTest : public ::testing::Test {
   double Objects() { return metrics_.AddGauge("capstan_store_objects", "", {{"resource", "things"}}).value(); }
   double Bytes() { return metrics_.AddGauge("capstan_store_bytes", "", {{"resource", "things"}}).value(); }
 
+  double BytesPerObject() {
+    return metrics_.AddGauge("capstan_store_bytes_per_object", "", {{"resource", "things"}}).value();
+  }
+
   async::VirtualLoop loop_;
   net::Metrics metrics_;
   Store<Thing> store_{"things"};
@@ -51,6 +55,24 @@ TEST_F(StoreMetricsTest, SaysHowManyAndHowLarge) {
   EXPECT_EQ(Objects(), 10);
   EXPECT_EQ(Bytes(), double(store_.counts().bytes));
   EXPECT_THAT(metrics_.Exposition(), HasSubstr(R"(capstan_store_objects{resource="things"} 10)"));
+}
+
+// Whoever asks which kind is the heavy one would divide figures of two moments.
+TEST_F(StoreMetricsTest, SaysHowLargeOneObjectIsAsOfWhenItWasWeighed) {
+  loop_.Advance(1min);
+  EXPECT_EQ(BytesPerObject(), 0) << "there is none";
+  List(10, 20);
+  loop_.Advance(15s);
+  EXPECT_EQ(BytesPerObject(), double(store_.counts().bytes) / 10);
+  const double light = BytesPerObject();
+  for (int i = 10; i < 20; ++i)
+    Say(Line("ADDED", Make("a" + std::to_string(i), uint64_t(20 + i), std::string(1000, 'x'))));
+  loop_.Advance(1min);
+  EXPECT_EQ(Objects(), 20);
+  EXPECT_EQ(BytesPerObject(), light) << "not weighed again yet";
+  loop_.Advance(5min);
+  EXPECT_EQ(BytesPerObject(), double(store_.counts().bytes) / 20);
+  EXPECT_GE(BytesPerObject(), light + 400);
 }
 
 TEST_F(StoreMetricsTest, HalfAListIsCountedAndNotWeighed) {
