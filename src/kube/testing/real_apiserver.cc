@@ -91,10 +91,12 @@ RealApiserver::~RealApiserver() {
 }
 
 Result<std::unique_ptr<RealApiserver>> RealApiserver::Start(Options options) {
+  if (const char* const tools = std::getenv(kToolsVariable)) options.tools = tools;
   for (const std::string name : {"etcd", "kube-apiserver"}) {
     const std::string path = options.tools + "/" + name;
-    if (access(path.c_str(), X_OK) != 0)
-      return Fail(Code::kNotFound, path + " is missing; \"dev/tools " + name + "\" builds it");
+    if (access(path.c_str(), X_OK) == 0) continue;
+    return Fail(Code::kNotFound, path + " is missing; Capstan's \"dev/tools " + name + "\" builds it, and " +
+                                     kToolsVariable + " may name another folder that has it");
   }
   const char* const temporary = std::getenv("TMPDIR");
   std::string folder = std::string(temporary ? temporary : "/tmp") + "/capstan-apiserver.XXXXXX";

@@ -1,7 +1,7 @@
 // A real etcd and kube-apiserver, for tests and benchmarks: what a fake says is only what its author
 // believes.
 //
-//   auto server = RealApiserver::Start({.tools = "build/tools"});  // about 3 s; once for a whole program
+//   auto server = RealApiserver::Start({.tools = "build/tools"});  // about 3 s; apiserver_environment.h: once a program
 //   Config admin = (*server)->Admin();
 //   Config viewer = (*server)->User("viewer", "viewers");
 //
@@ -26,11 +26,15 @@ namespace capstan::kube::testing {
 class RealApiserver {
  public:
   struct Options {
-    std::string tools;                         // the folder of etcd and kube-apiserver
+    // The folder of etcd and kube-apiserver, unless the environment variable CAPSTAN_TOOLS names another.
+    std::string tools;
     std::vector<std::string> more_flags = {};  // of kube-apiserver
     Duration ready_limit = 90s;
   };
-  // Returns once /readyz says ok. The error holds the end of the log of the program that failed.
+  static constexpr const char* kToolsVariable = "CAPSTAN_TOOLS";
+
+  // Returns once /readyz says ok. The error holds the end of the log of the program that failed. kNotFound: a program is
+  // not in the folder.
   static Result<std::unique_ptr<RealApiserver>> Start(Options options);
   ~RealApiserver();
   RealApiserver(const RealApiserver&) = delete;
