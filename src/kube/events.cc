@@ -12,6 +12,7 @@ namespace capstan::kube {
 namespace {
 
 constexpr size_t kNoteBytes = 1024;
+constexpr size_t kWordBytes = 128;  // of reason, action and instance
 constexpr size_t kNameBytes = 230;
 constexpr Duration kPatience = 10s;
 constexpr int kTries = 4;
@@ -26,6 +27,13 @@ void Cut(std::string& text, size_t bytes) {
   text.resize(bytes);
 }
 
+// The beginning of the event's name: that of its object, so far that a part of the name may end there.
+std::string NamePrefix(std::string name) {
+  Cut(name, kNameBytes);
+  while (name.ends_with('.') || name.ends_with('-')) name.pop_back();
+  return name;
+}
+
 std::string Member(std::string_view name, std::string_view value) { return JsonQuoted(name) + ":" + JsonQuoted(value); }
 
 // Events of objects without a namespace live in this one.
@@ -38,11 +46,15 @@ std::string SeriesJson(int64_t count, Time last) {
 }  // namespace
 
 Recorder::Recorder(async::Loop& loop, Client& client, Options options)
-    : loop_(loop), client_(client), options_(std::move(options)), wake_(loop) {}
+    : loop_(loop), client_(client), options_(std::move(options)), wake_(loop) {
+  Cut(options_.instance, kWordBytes);
+}
 
 void Recorder::Record(EventRecord event) {
   const Tick now = loop_.Now();
   Cut(event.note, kNoteBytes);
+  Cut(event.reason, kWordBytes);
+  Cut(event.action, kWordBytes);
   Forget(now);
   const Place known = series_.find(event);
   if (known != series_.end() && !Over(known->second, now)) {
@@ -66,9 +78,7 @@ void Recorder::Record(EventRecord event) {
       .regarding = event.regarding, .name = {}, .first = loop_.WallNow(), .last = loop_.WallNow(), .last_tick = now};
   const std::string content = event.regarding.uid + "\n" + event.reason + "\n" + event.action + "\n" + event.note +
                               "\n" + FormatRfc3339Micro(series.first);
-  series.name = event.regarding.key.name;
-  Cut(series.name, kNameBytes);
-  series.name += "." + Sha256Hex(content).substr(0, 16);
+  series.name = NamePrefix(event.regarding.key.name) + "." + Sha256Hex(content).substr(0, 16);
   Enqueue(series_.emplace(std::move(event), std::move(series)).first);
 }
 

@@ -36,8 +36,8 @@ struct ObjectRef {
 struct EventRecord {
   ObjectRef regarding;
   bool warning = false;
-  std::string reason;  // CamelCase, for machines: "ScalingDown"
-  std::string action;  // CamelCase, what was done: "Delete"
+  std::string reason;  // CamelCase, for machines: "ScalingDown"; not empty, cut at 128 bytes
+  std::string action;  // CamelCase, what was done: "Delete"; not empty, cut at 128 bytes
   std::string note;    // one sentence for people; cut at 1,024 bytes
   auto operator<=>(const EventRecord&) const = default;
 };
@@ -46,7 +46,7 @@ class Recorder {
  public:
   struct Options {
     std::string controller;  // who reports: "capstan-operator"
-    std::string instance;    // which of them: the pod's name
+    std::string instance;    // which of them: the pod's name; cut at 128 bytes
     size_t queue = 1000;
     size_t series = 4000;  // how many recent events are remembered
     int burst = 25;

@@ -178,6 +178,21 @@ TEST_F(EventsTest, LongNotesAreCutBetweenCharacters) {
   EXPECT_EQ(FindText(Stored()[0], {"note"}), note);
 }
 
+TEST_F(EventsTest, LongWordsAreCut) {
+  EventRecord event = Event("a", "x");
+  event.reason = event.action = std::string(129, 'R');
+  Record(event);
+  EXPECT_EQ(FindText(Stored()[0], {"reason"}), std::string(128, 'R'));
+  EXPECT_EQ(FindText(Stored()[0], {"action"}), std::string(128, 'R'));
+}
+
+// The server refuses a name of which a part ends in a dash.
+TEST_F(EventsTest, ALongNameIsCutWhereAPartOfItMayEnd) {
+  Record(Event(std::string(228, 'n') + "-.-" + std::string(20, 'm'), "x"));
+  EXPECT_TRUE(FindText(Stored()[0], {"metadata", "name"}).starts_with(std::string(228, 'n') + "."));
+  EXPECT_NE(FindText(Stored()[0], {"metadata", "name"})[229], '-');
+}
+
 TEST_F(EventsTest, ClusterScopedObjectsTellInDefault) {
   EventRecord event = Event("node-1", "x");
   event.regarding.key.ns.clear();
