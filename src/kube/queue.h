@@ -5,7 +5,7 @@
 //   while (auto key = queue.Take(now)) {
 //     ... decide ...
 //     queue.WakeAt(*key, now + 5min);                // at the latest
-//     queue.Done(*key, now, /*rest=*/20ms);
+//     queue.Done(*key, now, /*rest=*/20ms);          // or, when it failed: queue.Retry(*key, now, random)
 //   }
 //   timer.WaitUntil(queue.Next().value_or(Tick::max()));
 //
@@ -14,6 +14,8 @@
 // In flight  between Take and Done a key is handed to nobody else. What is added meanwhile is kept and comes after
 //            Done.
 // Rest       after Done a key is not handed out before its rest is over, whatever its priority.
+// Retry      a key that fails again and again comes back ever more rarely. The engine (plan/engine.h) has no use for it:
+//            there back-off belongs to the action.
 // Order      by priority; within one priority in turn among groups (one cluster's thousand keys do not hold up
 //            another's single one); within a group first come, first served.
 //
@@ -33,6 +35,8 @@
 #include <tuple>
 #include <vector>
 
+#include "async/backoff.h"
+#include "base/random.h"
 #include "base/time.h"
 
 namespace capstan::kube {
@@ -61,6 +65,12 @@ class Queue {
 
   // Gives back a key from Take. It is not handed out again before `now` + `rest`.
   void Done(const K& key, Tick now, Duration rest);
+
+  // Gives back a key from Take whose work failed, to be handed out again after a wait: 100 ms after the first failure,
+  // twice as long after each further one, 5 minutes at most, and each wait spread by a fifth either way, so that keys
+  // that failed together do not come back together. What else wants the key has it sooner. Done and Forget end the
+  // row of failures.
+  void Retry(const K& key, Tick now, Random& random);
 
   // It waits or is ready, or was wanted again while in flight.
   bool Wanted(const K& key) const {
@@ -103,10 +113,13 @@ class Queue {
   }
 
  private:
+  static constexpr async::Backoff::Limits kRetry{.first = 100ms, .cap = 5min, .jitter = 0.2};
+
   struct Slot {
     std::optional<Tick> due;  // when it is wanted; nullopt: not
     Priority priority = Priority::kRoutine;
     bool in_flight = false;
+    uint8_t failures = 0;  // in a row; no more are counted than make a difference
     Tick taken_at{};
     Tick ready_at{};
     Tick rest_until = Tick::min();
@@ -125,6 +138,7 @@ class Queue {
   };
 
   void Want(const K& key, Tick at, Priority priority);
+  void GiveBack(Place place, Tick now, Duration rest);
   void Enqueue(Place place, Tick earliest);
   void Dequeue(Place place);
   void MakeReady(Place place, Tick at);
@@ -189,6 +203,22 @@ template <class K>
 void Queue<K>::Done(const K& key, Tick now, Duration rest) {
   const Place place = slots_.find(key);
   assert(place != slots_.end() && place->second.in_flight && "Done without Take");
+  place->second.failures = 0;
+  GiveBack(place, now, rest);
+}
+
+template <class K>
+void Queue<K>::Retry(const K& key, Tick now, Random& random) {
+  const Place place = slots_.find(key);
+  assert(place != slots_.end() && place->second.in_flight && "Retry without Take");
+  uint8_t& failures = place->second.failures;
+  if (failures < 20) ++failures;
+  WakeAt(key, now + random.Jittered(async::Backoff::Plain(kRetry, failures), kRetry.jitter));
+  GiveBack(place, now, Duration(0));
+}
+
+template <class K>
+void Queue<K>::GiveBack(Place place, Tick now, Duration rest) {
   Slot& slot = place->second;
   slot.in_flight = false;
   slot.rest_until = now + rest;
@@ -203,6 +233,7 @@ void Queue<K>::Forget(const K& key) {
   if (place == slots_.end()) return;
   Dequeue(place);
   place->second.due.reset();
+  place->second.failures = 0;
   if (!place->second.in_flight) slots_.erase(place);
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 
 namespace capstan::kube {
@@ -119,6 +120,84 @@ TEST(Queue, RestOutlivesAWakeUpThatComesWhileInFlight) {
   queue.Add("a", Priority::kFresh, At(0s));
   queue.Done("a", At(1s), 10s);
   EXPECT_EQ(queue.Next(), At(11s));
+}
+
+// Lets `key` fail once as soon as it is handed out; when it comes back, counted from then.
+Duration FailOnce(StringQueue& queue, const std::string& key, Random& random) {
+  const Tick now = std::max(queue.Next().value(), At(0s));
+  EXPECT_EQ(queue.Take(now), key);
+  queue.Retry(key, now, random);
+  return queue.Next().value() - now;
+}
+
+void ExpectAbout(Duration wait, Duration wanted) {
+  EXPECT_GE(wait, wanted * 8 / 10);
+  EXPECT_LE(wait, wanted * 12 / 10);
+}
+
+TEST(Queue, WhatFailsComesBackEverMoreRarelyUpToFiveMinutes) {
+  StringQueue queue;
+  Random random(1);
+  queue.Add("a", Priority::kFresh, At(0s));
+  Duration wanted = 100ms;
+  for (int i = 0; i < 300; ++i) {
+    ExpectAbout(FailOnce(queue, "a", random), wanted);
+    wanted = std::min<Duration>(2 * wanted, 5min);
+  }
+  EXPECT_EQ(wanted, 5min);
+}
+
+TEST(Queue, ASuccessAndForgetEndTheRowOfFailures) {
+  StringQueue queue;
+  Random random(1);
+  const auto fail_often = [&] {
+    queue.Add("a", Priority::kFresh, At(0s));
+    for (int i = 0; i < 8; ++i) FailOnce(queue, "a", random);
+  };
+  fail_often();
+  const Tick done = queue.Next().value();
+  ASSERT_EQ(queue.Take(done), "a");
+  queue.Done("a", done, 1s);
+  queue.Add("a", Priority::kFresh, done);
+  ExpectAbout(FailOnce(queue, "a", random), 100ms);
+
+  fail_often();
+  queue.Forget("a");
+  queue.Add("a", Priority::kFresh, At(0s));
+  ExpectAbout(FailOnce(queue, "a", random), 100ms);
+
+  fail_often();
+  const Tick taken = queue.Next().value();
+  ASSERT_EQ(queue.Take(taken), "a");
+  queue.Forget("a");
+  queue.Retry("a", taken, random);
+  ExpectAbout(queue.Next().value() - taken, 100ms);
+}
+
+TEST(Queue, KeysThatFailedTogetherDoNotComeBackTogether) {
+  StringQueue queue;
+  Random random(1);
+  for (int i = 0; i < 100; ++i) queue.Add(std::to_string(i), Priority::kFresh, At(0s));
+  for (int i = 0; i < 100; ++i) queue.Retry(*queue.Take(At(0s)), At(0s), random);
+  std::set<Tick> times;
+  while (queue.waiting() > 0) {
+    times.insert(queue.Next().value());
+    ASSERT_TRUE(queue.Take(*times.rbegin()));
+  }
+  EXPECT_GT(times.size(), 90u);
+}
+
+TEST(Queue, AChangeBringsBackSoonerWhatFailed) {
+  StringQueue queue;
+  Random random(1);
+  queue.Add("a", Priority::kFresh, At(0s));
+  for (int i = 0; i < 20; ++i) FailOnce(queue, "a", random);
+  const Tick changed = queue.Next().value() - 1min;
+  queue.Add("a", Priority::kFresh, changed);
+  EXPECT_EQ(queue.Take(changed), "a");
+  queue.Add("a", Priority::kFresh, changed);
+  queue.Retry("a", changed, random);
+  EXPECT_EQ(queue.Take(changed), "a") << "it changed while its work went on";
 }
 
 TEST(Queue, ForgetsWhatNobodyWantsAnyMore) {
