@@ -34,7 +34,7 @@ net::Response RefusalResponse(const Refusal& refusal) {
                 {"status", "Failure"},   {"message", refusal.message}, {"reason", refusal.reason},
                 {"code", refusal.status}};
   if (!refusal.cause.empty())
-    status["details"] = object{{"causes", boost::json::array{object{{"reason", refusal.cause}}}}};
+    status["details"] = object{{"causes", array{object{{"reason", refusal.cause}, {"field", refusal.field}}}}};
   net::Response response = JsonResponse(refusal.status, status);
   if (refusal.status == 429) response.headers.emplace_back("Retry-After", "1");
   return response;
@@ -300,9 +300,8 @@ std::unique_ptr<net::BodyStream> FakeApiServer::Watch(const FakeTarget& target, 
 net::Response FakeApiServer::Write(const FakeTarget& target, const net::Request& request) {
   const uint64_t before = objects_.version();
   const Answered<Stored> answer = Change(target, request);
-  const bool created =
-      request.method == "POST" || (answer && before != objects_.version() && VerbOf(request, target) == "apply" &&
-                                   json::Find(**answer, {"metadata", "generation"}) && !target.existed);
+  const bool created = request.method == "POST" || (answer && before != objects_.version() &&
+                                                    VerbOf(request, target) == "apply" && !target.existed);
   net::Response response = answer ? JsonResponse(created ? 201 : 200, **answer) : RefusalResponse(answer.error());
   Key key = target.key;
   if (key.name.empty() && answer) key.name = FindText(**answer, {"metadata", "name"});
@@ -371,13 +370,15 @@ Answered<Stored> FakeApiServer::Patch(const FakeTarget& target, const net::Reque
     json::Value after = live;
     if (merge) {
       json::ApplyMergePatch(after, *patch);
-      return after;
+    } else {
+      auto patched = ApplyJsonPatch(std::move(after), *patch);
+      if (!patched)
+        return Refuse(422, "Invalid",
+                      "the server rejected our request due to an error in our request: " + patched.error().message());
+      after = std::move(*patched);
     }
-    auto patched = ApplyJsonPatch(std::move(after), *patch);
-    if (!patched)
-      return Refuse(422, "Invalid",
-                    "the server rejected our request due to an error in our request: " + patched.error().message());
-    return std::move(*patched);
+    if (const auto refusal = FakeObjects::RefuseOtherUid(live, after)) return std::unexpected(*refusal);
+    return after;
   });
 }
 
@@ -401,11 +402,18 @@ Answered<Stored> FakeApiServer::Delete(const FakeTarget& target, const net::Requ
     const auto selection = target.Selection();
     if (!selection) return Refuse(400, "BadRequest", selection.error().message());
     std::vector<Key> doomed;
+    array items;
     for (const auto& [key, value] : target.table->objects) {
-      if (Selects(*selection, *value)) doomed.push_back(key);
+      if (!Selects(*selection, *value)) continue;
+      doomed.push_back(key);
+      items.push_back(*value);
     }
     for (const Key& key : doomed) (void)objects_.Delete(*target.table, key, DeletionOf(*options));
-    return SuccessStatus("");
+    return std::make_shared<const json::Value>(
+        object{{"kind", std::string(target.table->resource.kind) + "List"},
+               {"apiVersion", target.table->resource.ApiVersion()},
+               {"metadata", object{{"resourceVersion", std::to_string(objects_.version())}}},
+               {"items", std::move(items)}});
   }
   const json::Value* live = Find(target.table->resource, target.key);
   const std::string uid(live ? FindText(*live, {"metadata", "uid"}) : "");

@@ -9,8 +9,8 @@
 //
 // Verbs: get, list (pages, selectors), watch (initial events, bookmarks, 410), create, replace, apply, JSON
 // and merge patch, delete, deletecollection; subresources status, scale, eviction, binding. fake_objects.h
-// says what objects do and what is not modelled. A twin test compares it with the real server by the same
-// random calls.
+// says what objects do and what is not modelled. test/kube/twin_it_test.cc asks it and the real server the same, and
+// compares the answers.
 //
 // Every request takes `latency` each way. Faults are drawn from the seed: equal seeds and calls give equal
 // runs. REQUIRES: the loop outlives it, and no call to it is in flight when it is destroyed.

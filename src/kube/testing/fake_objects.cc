@@ -145,6 +145,23 @@ bool Contains(const auto& range, const auto& value) {
   return std::ranges::find(range, value) != std::ranges::end(range);
 }
 
+const std::vector<Resource>& KindsWithoutGeneration() {
+  static const std::vector<Resource> kinds = {
+      kServices, kPersistentVolumeClaims, kNodes,  kNamespaces, kConfigMaps,
+      kSecrets,  kServiceAccounts,        kEvents, kLeases,     kControllerRevisions};
+  return kinds;
+}
+
+// Whether a finalizer of `after` is none of `live`.
+bool AddsFinalizer(const json::Value& live, const json::Value& after) {
+  const json::Value* old = json::Find(live, {"metadata", "finalizers"});
+  const json::Value* now = json::Find(after, {"metadata", "finalizers"});
+  if (!now || !now->is_array()) return false;
+  return std::ranges::any_of(now->get_array(), [&](const json::Value& finalizer) {
+    return !old || !old->is_array() || !Contains(old->get_array(), finalizer);
+  });
+}
+
 void EraseIf(json::Value& list, auto predicate) {
   array kept;
   for (json::Value& item : list.get_array()) {
@@ -167,7 +184,7 @@ FakeObjects::FakeObjects(Clock clock) : clock_(std::move(clock)) {
 
 void FakeObjects::Serve(const Resource& resource, bool has_status) {
   tables_.try_emplace(TableName(resource.group, resource.version, resource.plural),
-                      FakeTable{resource, has_status, {}, {}, version_});
+                      FakeTable{resource, has_status, !Contains(KindsWithoutGeneration(), resource), {}, {}, version_});
 }
 
 FakeTable* FakeObjects::Table(std::string_view group, std::string_view version, std::string_view plural) {
@@ -209,7 +226,7 @@ Answered<Stored> FakeObjects::Create(FakeTable& table, std::string_view ns, json
     return Refuse(400, "BadRequest", "the namespace of the object does not match the namespace on the request");
   }
   if (!FindText(value, {"metadata", "resourceVersion"}).empty()) {
-    return Refuse(422, "Invalid", "resourceVersion should not be set on objects to be created");
+    return Refuse(500, "", "resourceVersion should not be set on objects to be created");
   }
   if (table.objects.contains(key)) return Refuse(409, "AlreadyExists", Title(table, key) + " already exists");
   if (table.resource.namespaced) {
@@ -236,7 +253,10 @@ void FakeObjects::FillIn(const FakeTable& table, const Key& key, json::Value& va
   if (!key.ns.empty()) meta["namespace"] = key.ns;
   meta["uid"] = NewUid();
   meta["creationTimestamp"] = Now();
-  meta["generation"] = 1;
+  if (table.has_generation)
+    meta["generation"] = 1;
+  else
+    meta.erase("generation");
   for (const auto name : {"deletionTimestamp", "deletionGracePeriodSeconds"}) meta.erase(name);
   DropEmptyLists(value);
 }
@@ -275,10 +295,18 @@ Answered<Stored> FakeObjects::Apply(FakeTable& table, const Key& key, json::Valu
     if (!keep || (manager.subresource == "status" && name == "metadata")) part.get_object().erase(name);
   }
   Owners owners = OwnersIn(*at->second);
+  if (const auto refusal = RefuseOtherUid(*at->second, config)) return std::unexpected(*refusal);
   auto merged = ApplyFields(*at->second, part, manager, force, Now(), owners);
   if (!merged) return Refuse(409, "Conflict", merged.error().message());
   for (const auto name : {"uid", "resourceVersion"}) Keep(Meta(*merged), config, name);
   return Commit(table, key, std::move(*merged), manager, std::move(owners));
+}
+
+std::optional<Refusal> FakeObjects::RefuseOtherUid(const json::Value& live, const json::Value& after) {
+  const auto uid = FindText(after, {"metadata", "uid"});
+  if (uid.empty() || uid == FindText(live, {"metadata", "uid"})) return std::nullopt;
+  return Refusal{422, "Invalid", "metadata.uid: Invalid value: \"" + std::string(uid) + "\": field is immutable",
+                 "FieldValueInvalid", "metadata.uid"};
 }
 
 Answered<Stored> FakeObjects::Commit(FakeTable& table, const Key& key, json::Value after, const FieldManager& manager,
@@ -296,6 +324,13 @@ Answered<Stored> FakeObjects::Commit(FakeTable& table, const Key& key, json::Val
     return Conflict(table, key,
                     "the object has been modified; please apply your changes to the latest version and try again");
   }
+  if (Terminating(live) && AddsFinalizer(live, after)) {
+    return Refuse(422, "Invalid",
+                  "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted");
+  }
+  // Who replaces an object need not tell whose its fields are.
+  const json::Value* told = json::Find(after, {"metadata", "managedFields"});
+  if (!told || told->is_null()) Keep(Meta(after), live, "managedFields");
   if (manager.subresource == "status") {
     after = WithStatusOf(live, after);
   } else if (table.has_status) {
@@ -307,7 +342,8 @@ Answered<Stored> FakeObjects::Commit(FakeTable& table, const Key& key, json::Val
   }
   KeepServersFields(after, live);
   DropEmptyLists(after);
-  if (!SameSpec(live, after)) Meta(after)["generation"] = Number(json::Find(live, {"metadata", "generation"}), 0) + 1;
+  if (table.has_generation && !SameSpec(live, after))
+    Meta(after)["generation"] = Number(json::Find(live, {"metadata", "generation"}), 0) + 1;
 
   Owners owners = applied ? std::move(*applied) : OwnersIn(after);
   if (!applied) RecordUpdate(live, after, manager, Now(), owners);
@@ -378,7 +414,7 @@ void FakeObjects::BeginDeletion(FakeTable& table, const Key& key, Duration grace
   object& meta = Meta(after);
   meta["deletionTimestamp"] = FormatRfc3339(clock_.now() + grace);
   meta["deletionGracePeriodSeconds"] = grace / 1s;
-  meta["generation"] = Number(json::Find(after, {"metadata", "generation"}), 0) + 1;
+  if (table.has_generation) meta["generation"] = Number(json::Find(after, {"metadata", "generation"}), 0) + 1;
   if (!finalizer.empty()) {
     json::Value& finalizers = meta["finalizers"];
     if (!finalizers.is_array()) finalizers = array();

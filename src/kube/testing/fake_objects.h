@@ -4,7 +4,8 @@
 // preconditions, status kept apart, field ownership (field_ownership.h), garbage collection by owner
 // references, terminating namespaces, pods that take time to stop, a history that watches read and that can
 // be compacted, and backups. Not modelled: validation, defaults, admission, controllers. Those are the
-// world's part: a test or simulator plays them through the same calls.
+// world's part: a test or simulator plays them through the same calls. Nor: who owns an object that holds others (the
+// "." of managedFields), and that nobody's fields are tracked in an object that was created without any.
 //
 // Time comes from the caller's clock; what happens later (collection, pods stopping) asks for it by
 // `schedule`.
@@ -32,6 +33,7 @@ struct Refusal {
   std::string reason;  // "NotFound", "Conflict", ...
   std::string message;
   std::string cause = {};  // the reason of its one cause: "DisruptionBudget"; "": it has none
+  std::string field = {};  // what that cause is about: "metadata.uid"
 };
 
 template <class T>
@@ -50,7 +52,8 @@ struct HistoryRecord {
 
 struct FakeTable {
   Resource resource;
-  bool has_status;  // has a status subresource
+  bool has_status;      // has a status subresource
+  bool has_generation;  // counts the changes of its spec
   std::map<Key, Stored> objects;
   std::deque<HistoryRecord> history;
   uint64_t compacted = 0;  // history begins behind this version
@@ -88,6 +91,9 @@ class FakeObjects {
   // Puts what `change` makes of the object in its place, restricted to what `subresource` may touch.
   using Edit = std::function<Answered<json::Value>(const json::Value& live)>;
   Answered<Stored> Update(FakeTable& table, const Key& key, const FieldManager& manager, const Edit& change);
+
+  // The refusal of a patch that would make `live` an object of another UID; nullopt: it would not.
+  static std::optional<Refusal> RefuseOtherUid(const json::Value& live, const json::Value& after);
 
   Answered<Stored> Apply(FakeTable& table, const Key& key, json::Value config, const FieldManager& manager, bool force);
 

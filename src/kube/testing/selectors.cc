@@ -35,6 +35,13 @@ const std::string* Copy(const json::Value* value, std::string& into) {
   return &into;
 }
 
+bool IsKey(std::string_view key) {
+  return !key.empty() && std::ranges::all_of(key, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '/' ||
+           c == '_' || c == '-';
+  });
+}
+
 }  // namespace
 
 Result<Selector> Selector::Parse(std::string_view text) {
@@ -62,6 +69,8 @@ Result<Selector> Selector::Parse(std::string_view text) {
     } else {
       selector.requirements_.push_back({std::string(term), Operator::kExists, {}});
     }
+    if (const std::string& key = selector.requirements_.back().key; !IsKey(key))
+      return Fail(Code::kInvalid, "unable to parse requirement: \"" + key + "\" is no key");
   }
   return selector;
 }
