@@ -109,7 +109,8 @@ class ApiTest : public ::testing::Test {
     Create(kNamespaces, {}, R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":")" + name + R"("}})");
   }
 
-  // Lets the loop go on until `done` says so; false when it did not within `limit`.
+  // Lets the loop go on until `done` says so; false when it did not within `limit`. `done` only looks: it must not Run,
+  // the loop runs already.
   bool Until(std::function<bool()> done, Duration limit = 60s) {
     const auto wait = [](async::Loop& loop, std::function<bool()> condition,
                          async::Deadline deadline) -> async::Task<bool> {
@@ -120,6 +121,24 @@ class ApiTest : public ::testing::Test {
       co_return true;
     };
     return Run(wait(loop_, std::move(done), loop_.After(limit)));
+  }
+
+  // Calls `ask` for tasks until one of them returns `wanted`; false when none did within a minute. (Until would run the
+  // loop inside itself, which may wait for ever.)
+  template <class T, class Ask>
+  bool UntilSaid(T wanted, Ask ask) {
+    const auto wait = [](async::Loop& loop, T answer, Ask question, async::Deadline deadline) -> async::Task<bool> {
+      while (co_await question() != answer) {
+        if (deadline.Passed(loop.Now())) co_return false;
+        co_await async::Sleep(loop, 20ms);
+      }
+      co_return true;
+    };
+    return Run(wait(loop_, wanted, std::move(ask), loop_.After(60s)));
+  }
+  static async::Task<bool> MayList(Client& client, Resource resource, std::string ns, async::Deadline deadline) {
+    const Result<std::string> listed = co_await client.List(resource, {.ns = std::move(ns)}, deadline);
+    co_return listed.has_value();
   }
 
   ConfigMap Created(const std::string& name, const std::string& data = "{}") {

@@ -112,6 +112,14 @@ class WatcherItTest : public ApiTest {
                   << (followed.status().last_error ? followed.status().last_error->message() : "none");
     return false;
   }
+  bool UntilServed(Discovery& discovery, const Resource& resource, Served wanted) {
+    return UntilSaid(wanted, [&] { return LookedUp(discovery, resource, Soon()); });
+  }
+  static async::Task<Served> LookedUp(Discovery& discovery, Resource resource, async::Deadline deadline) {
+    const Result<void> looked = co_await discovery.Look(deadline);
+    EXPECT_TRUE(looked) << looked.error().message();
+    co_return discovery.served().Has(resource);
+  }
   void Change(const std::string& name, const std::string& value) {
     const Result<std::string> done = Run(
         client().Patch(kConfigMaps, KeyOf(name), PatchType::kMerge, R"({"data":{"k":")" + value + "\"}}", {}, Soon()));
@@ -256,7 +264,7 @@ TEST_F(WatcherItTest, WithoutTheRightItWaitsForIt) {
 
   // Rights are looked at when a watch is opened: taken away, they are missed at the next one.
   Delete(kRoleBindings, KeyOf("read"));
-  ASSERT_TRUE(Until([&] { return !Run(user_->client.List(kConfigMaps, {.ns = ns_}, Soon())); }));
+  ASSERT_TRUE(UntilSaid(false, [this] { return MayList(user_->client, kConfigMaps, ns_, Soon()); }));
   link_.Cut();
   ASSERT_TRUE(UntilIs(own, Phase::kForbidden));
   Created("b");
@@ -302,7 +310,7 @@ TEST_F(WatcherItTest, ACrdThatComesAndGoesIsFollowedThroughAllOfIt) {
     Delete(kCustomResourceDefinitions, {"", "gadgets.watched.capstan.test"});
     ASSERT_TRUE(UntilIs(gadgets, Phase::kNotServed));
     EXPECT_THAT(gadgets.Seen(), IsEmpty()) << "objects are deleted with their kind";
-    ASSERT_TRUE(Until([&] { return served() == Served::kNo; }));
+    ASSERT_TRUE(UntilServed(discovery, kGadgets, Served::kNo));
   }
 }
 
@@ -327,7 +335,7 @@ TEST_F(WatcherItTest, AnAggregatedApiThatIsDownHarmsNothingElse) {
     EXPECT_TRUE(looked) << looked.error().message();
     return discovery.served().Has(resource, sub);
   };
-  ASSERT_TRUE(Until([&] { return served(kFars) == Served::kUnknown; }));
+  ASSERT_TRUE(UntilServed(discovery, kFars, Served::kUnknown));
   EXPECT_EQ(served(kConfigMaps), Served::kYes);
   EXPECT_EQ(served(kDeployments, "scale"), Served::kYes);
   ASSERT_TRUE(UntilIs(fars, Phase::kRetrying));
@@ -337,7 +345,7 @@ TEST_F(WatcherItTest, AnAggregatedApiThatIsDownHarmsNothingElse) {
   EXPECT_EQ(own.status().failures, 0u);
 
   Delete(kApiServices, {"", "v1.far.capstan.test"});
-  ASSERT_TRUE(Until([&] { return served(kFars) == Served::kNo; }));
+  ASSERT_TRUE(UntilServed(discovery, kFars, Served::kNo));
   ASSERT_TRUE(UntilIs(fars, Phase::kNotServed));
 }
 
