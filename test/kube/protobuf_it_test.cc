@@ -100,7 +100,8 @@ class ProtobufItTest : public ApiTest {
     const std::string created = Create(kPods, {ns_, ""}, R"({"apiVersion":"v1","kind":"Pod","metadata":{
         "generateName":"p-","labels":{"l":"1"},"annotations":{"a":"<&>"},"finalizers":["test.capstan/stay"],
         "ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"o","uid":"u-1","controller":true,
-        "blockOwnerDeletion":true}]},"spec":{"nodeName":"n1","hostname":"h","priority":0,"schedulerName":"s",
+        "blockOwnerDeletion":true}]},"spec":{"nodeName":"n1","hostname":"h","hostNetwork":true,"priority":0,
+        "schedulerName":"s",
         "initContainers":[{"name":"i","image":"x"}],
         "containers":[{"name":"c","image":"x","env":[{"name":"A<B>&","value":"1"}]}]}})");
     const Result<op::Pod> pod = json::Decode<op::Pod>(created);
