@@ -50,6 +50,7 @@ class Deciding {
       LabelActive();
       Settle();
     }
+    findings_.AddFailures(world_);
     if (const auto& metrics = controller_.spec.metrics;
         metrics && metrics->service_monitor && metrics->service_monitor->enabled.value_or(false)) {
       findings_.Problem("NotSupported",
@@ -57,7 +58,6 @@ class Deciding {
                         "Service " +
                             ControllerName(name_) + " yourself");
     }
-    findings_.AddFailures(world_);
     api::ControllerStatus status;
     status.conditions =
         render::ConditionsOf(controller_.status.conditions, findings_, controller_.metadata.generation, world_.now());

@@ -333,21 +333,26 @@ class Deciding {
 
   // What Slurm's record and the pod's labels say about each other; for every worker that runs, going or not.
   void Label(const Worker& worker) {
-    if (worker.node == nullptr || worker.stage == Stage::kLeaving || worker.stage == Stage::kEnded) return;
-    if (worker.stage != Stage::kUnbound) {
+    if (worker.stage == Stage::kLeaving || worker.stage == Stage::kEnded) return;
+    // Nobody can say that such a worker is idle, so that it is protected as if it were not.
+    const bool never_known = worker.pod->spec.host_network;
+    if (worker.node == nullptr && !never_known) return;
+    if (worker.node != nullptr && worker.stage != Stage::kUnbound) {
       std::string comment = RecordComment(worker, set_);
       if (worker.node->comment != comment) {
         Update("note", worker, {.comment = std::move(comment)}, "who stands behind the Slurm node");
       }
     }
-    const bool protect = *spec_.workload_disruption_protection && worker.node->state.IsBusy();
+    const bool protect = *spec_.workload_disruption_protection && (never_known || worker.node->state.IsBusy());
     const std::string& label = worker.pod->metadata.Label(std::string(kLabelPodProtect));
     if (protect == (label == "true")) return;
     std::string patch = R"({"metadata":{"labels":{")" + std::string(kLabelPodProtect) + R"(":)" +
                         (protect ? R"("true")" : "null") + "}}}";
     plan_.Add({.effect = plan::MergePatch(protect ? "protect" : "unprotect", PodRef(worker), worker.pod->metadata.uid,
                                           std::move(patch)),
-               .reason = protect ? "jobs run here" : "no job runs here any more"});
+               .reason = never_known ? "jobs may run here"
+                         : protect   ? "jobs run here"
+                                     : "no job runs here any more"});
   }
 
   // --- Scale-out -----------------------------------------------------------------------------------------------------

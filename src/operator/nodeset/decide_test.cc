@@ -307,6 +307,9 @@ TEST_F(NodeSetTest, AWorkerWithHostNetworkOfAnotherReleaseIsLeftAlone) {
   nodes.push_back(MakeNode(0, {NodeFlag::kDown, NodeFlag::kDrain}, kOurDrain));
   nodes[0].name = "machine";
   held["unregistered pod-0"] = Tick() - 1h;
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("protect Pod slurm/w-0")) << "nobody can say that no job runs there";
+  pod.metadata.labels[std::string(kLabelPodProtect)] = "true";
+  Put(pod);
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
   EXPECT_THAT(ConditionOf(Look(1), "Degraded").message, HasSubstr("w-0 has its Kubernetes node's network"));
   pod.metadata.annotations[std::string(kAnnotationScaleIn)] = "true";

@@ -121,8 +121,6 @@ void FindProblems(const Seen& seen, render::Findings& findings) {
   const bool deleting = seen.set.metadata.deleting();
   if (seen.deletion.gives_up())
     findings.Problem(std::string(kReasonDrainSkipped), "the workers go without a drain: " + seen.deletion.why);
-  for (const std::string& wish : NotSupported(seen.spec)) findings.Problem("NotSupported", wish);
-  if (std::string old = OldTemplate(seen); !old.empty()) findings.Problem("NotSupported", std::move(old));
   if (seen.controller == nullptr && !deleting) {
     findings.Problem("ControllerNotFound", "there is no Controller " + seen.spec.controller_ref.name +
                                                " in this namespace; create it or correct controllerRef");
@@ -141,6 +139,9 @@ void FindProblems(const Seen& seen, render::Findings& findings) {
     findings.Problem("SlurmUnreachable", "Slurm does not answer: " + seen.slurm.error() +
                                              (deleting ? "" : "; pods are kept in repair, no worker is taken away"));
   }
+  // Last, since the first of all gives the condition its reason.
+  for (const std::string& wish : NotSupported(seen.spec)) findings.Problem("NotSupported", wish);
+  if (std::string old = OldTemplate(seen); !old.empty()) findings.Problem("NotSupported", std::move(old));
 }
 
 // What scale-in waits for, worker by worker.
