@@ -35,7 +35,7 @@ class AppliedMemo {
   // Records an apply that the server accepted.
   void Record(const Target& target, Applied applied, Tick now);
 
-  // This process has applied it, whatever became of it since.
+  // This process has applied it for that owner, whatever became of it since, and has not been told to forget it.
   bool Knows(const Target& target) const { return Find(target) != nullptr; }
 
   // The same content applied five times within ten minutes: somebody keeps undoing it. Says how often; nullopt when
