@@ -1,4 +1,4 @@
-// What a Feed holds while lists come in. What it does with their content is in store_test.cc.
+// What a Feed holds while lists come in. What it does with their content is in store_lists_test.cc.
 #include "kube/feed.h"
 
 #include <gtest/gtest.h>
