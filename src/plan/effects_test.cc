@@ -9,6 +9,7 @@
 #include "json/value.h"
 #include "kube/testing/fake_api_server.h"
 #include "plan/derived_name.h"
+#include "plan/filled_test.h"
 #include "plan/kube_effects.h"
 #include "plan/list_effects.h"
 #include "plan/services.h"
@@ -100,19 +101,6 @@ TEST_F(EffectsTest, AFinalizerIsNotChangedInAnObjectThatMovedSinceItWasSeen) {
   }
   EXPECT_EQ(Finalizers(), R"(["first","theirs","ours"])");
 }
-
-// A ConfigMap with what is in it.
-struct Filled {
-  json::ObjectMeta metadata;
-  std::map<std::string, std::string> data;
-  static constexpr const kube::Resource& kResource = kube::kConfigMaps;
-  friend bool operator==(const Filled&, const Filled&) = default;
-  static const json::Schema& Schema() {
-    static const json::Schema schema =
-        json::Object<Filled>({json::Field<&Filled::metadata>("metadata"), json::Field<&Filled::data>("data")});
-    return schema;
-  }
-};
 
 // After a write of our own the store showed fields that the watch then took away again.
 TEST_F(EffectsTest, AStoreOfMetadataShowsNothingElseOfWhatWeWroteEither) {

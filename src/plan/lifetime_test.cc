@@ -5,6 +5,7 @@
 #include "base/testing/captured_log.h"
 #include "kube/testing/fake_api_server.h"
 #include "plan/engine.h"
+#include "plan/filled_test.h"
 
 namespace capstan::plan {
 namespace {
@@ -139,19 +140,6 @@ TEST(Watches, ANamespaceThatIsNamedTwiceIsWatchedOnce) {
   group.Spawn("stop", watches.Stop());
   loop.RunUntil([&] { return group.size() == 0; }, 1min);
 }
-
-// A ConfigMap with what is in it.
-struct Filled {
-  json::ObjectMeta metadata;
-  std::map<std::string, std::string> data;
-  static constexpr const kube::Resource& kResource = kube::kConfigMaps;
-  friend bool operator==(const Filled&, const Filled&) = default;
-  static const json::Schema& Schema() {
-    static const json::Schema schema =
-        json::Object<Filled>({json::Field<&Filled::metadata>("metadata"), json::Field<&Filled::data>("data")});
-    return schema;
-  }
-};
 
 TEST(Watches, AKindMayBeWatchedForItsMetadataAlone) {
   async::VirtualLoop loop;
