@@ -15,10 +15,10 @@ build: ## the release build
 	@dev/bootstrap && dev/build release
 
 test: ## every tier, cheapest first; ONLY="unit kube" for some
-	@dev/bootstrap && dev/test $(ONLY)
+	@began=$$(date +%s) && dev/bootstrap && dev/test --began "$$began" $(ONLY)
 
 test-long: ## hours: 100,000 seeds, 100 with a crash everywhere, ten minutes a fuzzer, TSan and clang-tidy over everything
-	@dev/bootstrap && dev/test --long $(ONLY)
+	@began=$$(date +%s) && dev/bootstrap && dev/test --long --began "$$began" $(ONLY)
 
 check: ## format, layers, generated files, shell scripts
 	@dev/bootstrap && dev/test check
@@ -27,4 +27,4 @@ bench: ## figures, as a table and in build/bench.json; ONLY=group for a part
 	@dev/bootstrap && dev/bench $(ONLY)
 
 format: ## clang-format over the sources
-	@git ls-files --cached --others --exclude-standard '*.h' '*.cc' | xargs clang-format-19 -i
+	@dev/bootstrap && git ls-files --cached --others --exclude-standard '*.h' '*.cc' | xargs clang-format-19 -i

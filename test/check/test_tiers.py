@@ -2,6 +2,8 @@
 import importlib.machinery
 import importlib.util
 import pathlib
+import shutil
+import subprocess
 import sys
 import time
 
@@ -63,12 +65,16 @@ def test_the_first_red_tier_stops_it(runner):
     (program(PASSED, status=3), "program: 0 failed, 0 skipped, exit status 3"),
     (program(status=0), "program ran no test"),
     (program(PASSED, reports=False), "program ended with status 0 before it could report"),
-    (lambda run: run.command(["false"]), "exit status 1: false")],
-    ids=["skipped", "not-run", "status", "empty", "no-report", "command"])
+    (lambda run: run.command(["false"]), "exit status 1: false"),
+    (program("<cut"), "ParseError: not well-formed (invalid token): line 1, column 15"),
+    (lambda run: run.command(["./none"]), "FileNotFoundError: [Errno 2] No such file or directory: './none'")],
+    ids=["skipped", "not-run", "status", "empty", "no-report", "command", "unreadable", "no-program"])
 def test_what_did_not_run_to_its_end_has_failed(runner, tier, reason):
     status, lines = runner(tier=tier)
     assert status == 1
-    assert lines[-2] == f"stopped at tier: {reason}" and lines[-1].endswith(" passed, 1 failed")
+    assert lines[-2] == f"stopped at tier: {reason}"
+    assert lines[-3].startswith("== tier: ")
+    assert lines[-3].endswith(" passed, 1 failed") and lines[-1].endswith(" passed, 1 failed")
 
 
 def test_the_report_of_an_earlier_run_does_not_count(runner):
@@ -89,6 +95,25 @@ def test_without_time_left_nothing_is_started(runner, tmp_path):
     status, lines = runner(late=lambda run: run.command(["touch", tmp_path / "started"]), seconds=0)
     assert status == 1 and lines[-2] == "stopped at late: out of time"
     assert not (tmp_path / "started").exists()
+
+
+def test_the_time_counts_from_when_it_is_said_to_have_begun(runner):
+    began = str(int(time.time()) - 700)
+    assert runner("--began", began, seconds=600, tier=program(PASSED))[1][-2] == "stopped at tier: out of time"
+    assert runner("--began", began, seconds=6000, tier=program(PASSED))[0] == 0
+
+
+@pytest.mark.parametrize("target, words", [("test", "--began 1000 unit kube"), ("test-long", "--long --began 1000 unit kube")])
+def test_make_lets_the_time_begin_before_packages_are_installed(tmp_path, target, words):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / "now").write_text("1000")
+    (tmp_path / "dev").mkdir()
+    for name, text in {"date": "cat now", "dev/bootstrap": "echo 2000 > now", "dev/test": "echo $*"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(["make", "-s", target, "ONLY=unit kube"], cwd=tmp_path, env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+                          capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == words + "\n"
 
 
 def test_an_unknown_tier_is_refused(runner):
