@@ -1,4 +1,4 @@
-"""What dev/build lets one see of a build: with a ninja that is played, and minutes that pass at once."""
+"""What dev/build lets one see of a build, with a ninja that is played, and minutes that pass at once; where compilers cache."""
 import pathlib
 import shutil
 import subprocess
@@ -43,3 +43,15 @@ def test_what_a_compiler_says_is_heard_and_its_failure_is_the_builds(build):
     done = build("STATUSBuilding a.o\n" + said, status=1)
     assert done.returncode == 1
     assert done.stdout == said
+
+
+@pytest.mark.parametrize("setting, place", [
+    ({}, "/a/home/.cache/capstan/ccache"),
+    ({"XDG_CACHE_HOME": "/a/cache"}, "/a/cache/capstan/ccache"),
+    ({"XDG_CACHE_HOME": "/a/cache", "CCACHE_DIR": "/mine"}, "/mine")], ids=["home", "xdg", "callers"])
+def test_what_compilers_made_is_kept_with_the_other_caches(tmp_path, setting, place):
+    (tmp_path / "ccache").write_text('#!/bin/sh\necho "$CCACHE_DIR $CCACHE_BASEDIR $*"\n')
+    (tmp_path / "ccache").chmod(0o755)
+    done = subprocess.run([ROOT / "dev/lib/ccache", "clang", "a b.cc"], capture_output=True, text=True, timeout=60, check=True,
+                          env={"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": "/a/home"} | setting)
+    assert done.stdout == f"{place} {ROOT} clang a b.cc\n"
