@@ -7,6 +7,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build" / "bench.json"
 
 
+class CannotMeasure(Exception):
+    """Something that a group needs is not to be had here; the text says what."""
+
+
 class Figures:
     def __init__(self):
         self.entries = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
