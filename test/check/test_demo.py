@@ -1,0 +1,50 @@
+"""When `make demo` starts the operator anew: on a cluster that is played, by a Deployment whose note is a file."""
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PLAYED = {
+    "dev/bootstrap": "", "dev/tools": "", "dev/build": "", "dev/images": "",
+    "dev/cluster": "echo config",
+    "build/tools/helm": 'case "$*" in *"slurm-operator charts/"*) [ -e note ] || : > note ;; esac',
+    "build/tools/kubectl": """case "$*" in
+*"get namespace"*) echo there ;;
+*"get deployment"*) [ ! -e note ] || echo "slurm-operator $(cat note)" ;;
+*"rollout restart deployment/slurm-operator") echo restart >> restarts ;;
+*"annotate --overwrite deployment/slurm-operator "*) said=$*; echo "${said##*=}" > note ;;
+*" sinfo "*) printf 'a\\nb\\nc\\n' ;;
+esac""",
+}
+
+
+@pytest.fixture
+def demo(tmp_path):
+    """Runs `dev/demo up` with this as the operator's image; gives how often the operator has been started anew by now."""
+    for name, text in PLAYED.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    shutil.copy(ROOT / "dev/demo", tmp_path / "dev/demo")
+    shutil.copy(ROOT / "VERSION", tmp_path)
+    (tmp_path / "build/images").mkdir()
+
+    def up(image, **env):
+        (tmp_path / "build/images/capstan.tar").write_text(image)
+        subprocess.run([tmp_path / "dev/demo", "up"], env={"PATH": "/usr/bin:/bin"} | env, capture_output=True, timeout=60,
+                       check=True)
+        restarts = tmp_path / "restarts"
+        return len(restarts.read_text().split()) if restarts.exists() else 0
+    up.note = tmp_path / "note"
+    return up
+
+
+def test_the_operator_is_started_anew_when_its_image_has_changed_and_only_then(demo):
+    assert [demo(image) for image in ("first", "first", "second", "second", "first")] == [0, 0, 1, 1, 2]
+
+
+def test_an_operator_that_something_else_installed_is_started_anew_once(demo):
+    demo.note.touch()
+    assert [demo("first"), demo("first")] == [1, 1]
