@@ -78,7 +78,7 @@ class ApiServer:
     def start(self):
         for tool in ("etcd", "kube-apiserver", "kubectl"):
             if not (TOOLS / tool).exists():
-                raise RuntimeError(f"{TOOLS / tool} is not there; dev/bootstrap builds it")
+                raise RuntimeError(f"{TOOLS / tool} is not there; dev/tools builds it")
         self._make_certificates()
         self.port, client_port, peer_port = free_ports(3)
         self._start_etcd(client_port, peer_port)
