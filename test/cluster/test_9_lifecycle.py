@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 
-from conftest import CLONE, NODES, Cluster, eventually
+from conftest import CLONE, NODES, PROBE_IMAGE, Cluster, eventually
 
 STATE = "/var/lib/capstan-dev"
 
@@ -30,11 +30,31 @@ def test_up_from_another_clone_takes_over(other_clone, probes):
     assert {pod["metadata"]["uid"] for pod in probes.pods().values()} == pods
 
 
-def test_killed_kubelet_makes_its_node_not_ready_until_up(cluster, probes):
+def test_killed_kubelet_loses_its_node_and_what_does_not_tolerate_that_until_up(cluster, probes):
+    labels = {"app": "evicted"}
+    there = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["node2"]}]}
+    cluster.apply(probes.named("apps/v1", "Deployment", "evicted", {
+        "replicas": 1, "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {
+            "terminationGracePeriodSeconds": 1,
+            "affinity": {"nodeAffinity": {
+                "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": there}]}},
+            "containers": [{"name": "probe", "image": PROBE_IMAGE, "args": ["serve", ":8083"]}]}}}))
+    probes.kubectl("rollout", "status", "deployment/evicted", "--timeout=30s").ok()
+
+    def places():
+        """Of each pod, whether it is on node2 and whether it is to go."""
+        items = cluster.get("pods", "--namespace", probes.namespace, "--selector", "app=evicted")["items"]
+        return sorted((pod["spec"].get("nodeName") == "node2", "deletionTimestamp" in pod["metadata"]) for pod in items)
+
+    assert places() == [(True, False)]
     before = probes.pods()["node2"]
     cluster.run("kill-kubelet", "node2").ok()
     eventually(75, lambda: cluster.ready("node2"), "Unknown")
+    eventually(60, places, [(False, False), (True, True)])
     cluster.up().ok()
+    eventually(60, places, [(False, False)])
+    probes.kubectl("delete", "deployment/evicted").ok()
     assert cluster.ready("node2") == "True"
     after = probes.pods()["node2"]
     assert after["metadata"]["uid"] == before["metadata"]["uid"]

@@ -66,6 +66,24 @@ def test_a_fourth_worker_stays_pending_and_a_condition_says_why(slurm):
                   lambda: lab.condition("nodesets", lab.NODESET, "Degraded")["status"] == "False", within=30)
 
 
+def test_a_kind_that_is_not_managed_yet_says_so(slurm):
+    """With what the chart allows the operator: its watches, and the writing of a status."""
+    key = {"name": "none", "key": "none"}
+    specs = {
+        "Accounting": {"slurmKeyRef": key, "jwtKeyRef": key, "storageConfig": {"host": "db", "passwordKeyRef": key}},
+        "LoginSet": {"controllerRef": {"name": "slurm"}, "sssdConfRef": key},
+        "Token": {"jwtKeyRef": key, "username": "slurm"},
+    }
+    objects = [{"apiVersion": "slinky.slurm.net/v1beta1", "kind": kind, "metadata": {"name": "later", "namespace": lab.SLURM},
+                "spec": spec} for kind, spec in specs.items()]
+    lab.kubectl("create", "-f", "-", text_in=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    for kind in specs:
+        lab.wait_for(f"the {kind} says that it is not managed yet",
+                     lambda k=kind: lab.condition(k, "later", "Ready")["reason"] == "NotManagedYet", within=30)
+        assert lab.condition(kind, "later", "Ready")["status"] == "False"
+        lab.kubectl("-n", lab.SLURM, "delete", kind, "later", "--timeout=30s")
+
+
 def test_only_the_clusters_processes_are_found_by_their_name(slurm):
     """Tests kill and stop what they find; the machine may run a slurmrestd of its own."""
     other = subprocess.Popen(["slurmrestd", "600"], executable="/bin/sleep")
