@@ -46,6 +46,13 @@ def test_a_job_on_the_highest_ordinal_survives_scaling_in_and_four_come_back_idl
     assert took <= 20
 
 
+def test_what_was_done_is_told_in_events():
+    told = {(event["reason"], event["regarding"]["kind"]) for event in lab.items("-n", lab.SLURM, "events.events.k8s.io")
+            if event.get("reportingController") == "slurm-operator"}
+    assert told >= {("KeyCreated", "Controller"), ("SuccessfulCreate", "NodeSet"), ("ScalingDown", "NodeSet"),
+                    ("SuccessfulDelete", "NodeSet"), ("SlurmNodeRemoved", "NodeSet")}
+
+
 def test_scaling_back_lifts_the_drain_and_the_job_lives():
     job = lab.submit("-N3", "--wrap", "srun -N3 sleep 25")
     lab.wait_for_job(job, "RUNNING", within=20)
