@@ -48,7 +48,7 @@ def test_a_job_on_the_highest_ordinal_survives_scaling_in_and_four_come_back_idl
 
 def test_what_was_done_is_told_in_events():
     told = {(event["reason"], event["regarding"]["kind"]) for event in lab.items("-n", lab.SLURM, "events.events.k8s.io")
-            if event.get("reportingController") == "slurm-operator"}
+            if event.get("reportingController") == "capstan-operator"}
     assert told >= {("KeyCreated", "Controller"), ("SuccessfulCreate", "NodeSet"), ("ScalingDown", "NodeSet"),
                     ("SuccessfulDelete", "NodeSet"), ("SlurmNodeRemoved", "NodeSet")}
 
