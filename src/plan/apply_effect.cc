@@ -162,7 +162,7 @@ class ApplyEffect final : public Effect {
   // Somebody keeps undoing what we apply. A truce, and who it is.
   Task<Result<void>> Contested(Services& services, int times, Deadline deadline) const {
     const auto fresh = co_await ReadMetadata(services, deadline);
-    std::string other = fresh ? LastOtherManager(fresh->managed_fields, services.field_manager) : "";
+    std::string other = fresh ? LastOtherManager(fresh->managed_fields, services.field_manager, subresource_) : "";
     Error error(Code::kConflict, "applied " + std::to_string(times) + " times in ten minutes with the same content: " +
                                      (other.empty() ? "somebody" : "\"" + other + "\"") + " keeps changing it back");
     co_return Fail(std::move(error.SetRetryAfter(kTruce)));

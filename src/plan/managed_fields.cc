@@ -64,11 +64,13 @@ json::Value UnionOfFields(const json::Value& a, const json::Value& b) {
   return fields;
 }
 
-std::string LastOtherManager(const json::Value& managed_fields, std::string_view manager) {
+std::string LastOtherManager(const json::Value& managed_fields, std::string_view manager,
+                             std::string_view subresource) {
   std::string_view last, last_time;
   if (!managed_fields.is_array()) return {};
   for (const json::Value& entry : managed_fields.get_array()) {
-    if (Text(entry, "manager") == manager || !Text(entry, "subresource").empty()) continue;
+    const bool of_status = Text(entry, "subresource") == "status";
+    if (Text(entry, "manager") == manager || of_status != (subresource == "status")) continue;
     const std::string_view time = Text(entry, "time");  // RFC 3339 in UTC with whole seconds: ordered as text
     if (last.empty() || time > last_time) {
       last = Text(entry, "manager");

@@ -19,7 +19,8 @@ std::optional<json::Value> FoldFormerManagers(const json::Value& managed_fields,
 // The fields in `a` or in `b`, both in the form of fieldsV1.
 json::Value UnionOfFields(const json::Value& a, const json::Value& b);
 
-// Who but `manager` wrote the object itself (no subresource) last; "" when nobody did.
-std::string LastOtherManager(const json::Value& managed_fields, std::string_view manager);
+// Who but `manager` wrote last what an apply to `subresource` writes: with "status" the status, else all but the status,
+// a scale included; "" when nobody did.
+std::string LastOtherManager(const json::Value& managed_fields, std::string_view manager, std::string_view subresource);
 
 }  // namespace capstan::plan

@@ -99,9 +99,21 @@ TEST(Fields, OnlyTheFormerManagersOwnWritesBecomeOurs) {
 }
 
 TEST(Fields, TheOneWhoWroteLastIsNamed) {
-  EXPECT_EQ(LastOtherManager(Json(kEntries), "capstan"), "kubectl-edit");
-  EXPECT_EQ(LastOtherManager(Json(kEntries), "kubectl-edit"), "capstan");
-  EXPECT_EQ(LastOtherManager(Json("[]"), "capstan"), "");
+  EXPECT_EQ(LastOtherManager(Json(kEntries), "capstan", ""), "kubectl-edit");
+  EXPECT_EQ(LastOtherManager(Json(kEntries), "kubectl-edit", ""), "capstan");
+  EXPECT_EQ(LastOtherManager(Json("[]"), "capstan", ""), "");
+}
+
+// Of an object that an autoscaler scales and a kubelet reports on, nobody or the wrong one was named.
+TEST(Fields, TheOneWhoWroteThatPartLastIsNamed) {
+  const json::Value entries = Json(R"([
+      {"manager":"kubectl-edit","operation":"Update","time":"2026-01-01T00:00:00Z"},
+      {"manager":"autoscaler","operation":"Update","time":"2026-02-01T00:00:00Z","subresource":"scale"},
+      {"manager":"kubelet","operation":"Update","time":"2026-03-01T00:00:00Z","subresource":"status"},
+      {"manager":"capstan","operation":"Apply","time":"2026-04-01T00:00:00Z","subresource":"status"}])");
+  EXPECT_EQ(LastOtherManager(entries, "capstan", ""), "autoscaler");
+  EXPECT_EQ(LastOtherManager(entries, "capstan", "status"), "kubelet");
+  EXPECT_EQ(LastOtherManager(entries, "kubelet", "status"), "capstan");
 }
 
 // --- In an apply -----------------------------------------------------------------------------------------------------
@@ -113,7 +125,9 @@ class TakeOverTest : public testing::Test {
         R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"ns",)"
         R"("ownerReferences":[{"apiVersion":"v1","kind":"Owner","name":"o","uid":"me","controller":true}]},"data":)" +
         std::string(data) + "}";
-    const auto effect = plan::Apply({&kube::kConfigMaps, key}, body, {"me", std::move(adoption)});
+    return Run(plan::Apply({&kube::kConfigMaps, key}, body, {"me", std::move(adoption)}));
+  }
+  Result<void> Run(const std::shared_ptr<const Effect>& effect) {
     Result<void> result;
     async::TaskGroup group(loop);
     group.Spawn("apply", async::testing::Into(result, effect->Run(services, loop.After(30s))));
@@ -189,6 +203,60 @@ TEST_F(TakeOverTest, AFightEndsInATruceThatNamesTheOther) {
   EXPECT_THAT(sixth.error().message(), HasSubstr("\"argocd\" keeps changing it back"));
   EXPECT_EQ(sixth.error().retry_after(), 5min);
   EXPECT_EQ(Data(), R"({"k":"theirs"})");
+}
+
+// Fights over a StatefulSet, of which a third one wrote another part last.
+class FightTest : public TakeOverTest {
+ protected:
+  // The message of the apply that ends it.
+  std::string Fight(const std::shared_ptr<const Effect>& effect, const std::function<void()>& undo,
+                    const std::function<void()>& third) {
+    for (int i = 0; i < 5; ++i) {
+      const auto applied = Run(effect);
+      EXPECT_TRUE(applied) << applied.error().message();
+      undo();
+      loop.Advance(1s);
+      third();
+    }
+    const auto sixth = Run(effect);
+    return sixth ? "" : sixth.error().message();
+  }
+  void Set(std::string_view part, std::string_view subresource, std::string_view manager) {
+    server.Edit(
+        kube::kStatefulSets, key, subresource,
+        [&](json::Value& object) { json::MakeObject(object, {part})["word"] = manager; }, std::string(manager));
+  }
+  void Scale(int replicas) {
+    std::string patch = R"({"spec":{"replicas":)" + std::to_string(replicas) + "}}";
+    Result<std::string> scaled;
+    async::TaskGroup group(loop);
+    group.Spawn("scale",
+                async::testing::Into(
+                    scaled, client.Patch(kube::kStatefulSets, key, kube::PatchType::kMerge, std::move(patch),
+                                         {.subresource = "scale", .field_manager = "autoscaler"}, loop.After(30s))));
+    loop.RunUntil([&] { return group.size() == 0; }, 1min);
+    EXPECT_TRUE(scaled) << scaled.error().message();
+  }
+  const ObjectRef ref{&kube::kStatefulSets, key};
+};
+
+TEST_F(FightTest, WhoScalesAChildIsNamed) {
+  const auto ours = plan::Apply(
+      ref,
+      R"({"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"a","namespace":"ns","ownerReferences":)"
+      R"([{"apiVersion":"v1","kind":"Owner","name":"o","uid":"me","controller":true}]},"spec":{"replicas":1}})",
+      {"me"});
+  EXPECT_THAT(Fight(
+                  ours, [this] { Scale(4); }, [this] { Set("status", "status", "sts-controller"); }),
+              HasSubstr("\"autoscaler\" keeps changing it back"));
+}
+
+TEST_F(FightTest, WhoWritesAStatusIsNamed) {
+  const json::Value object = server.Put(kube::kStatefulSets, R"({"metadata":{"namespace":"ns","name":"a"}})");
+  const auto ours = ApplyStatus(ref, std::string(json::FindText(object, {"metadata", "uid"})), R"({"word":"ours"})");
+  EXPECT_THAT(Fight(
+                  ours, [this] { Set("status", "status", "dashboard"); }, [this] { Set("spec", "", "kubectl-edit"); }),
+              HasSubstr("\"dashboard\" keeps changing it back"));
 }
 
 }  // namespace

@@ -326,7 +326,7 @@ Answered<Stored> FakeApiServer::Change(const FakeTarget& target, const net::Requ
   if (request.method == "POST") return Post(target, request);
   if (request.method != "PUT")
     return Refuse(405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
-  if (target.subresource == "scale") return Scale(target, *body);
+  if (target.subresource == "scale") return Scale(target, *body, ManagerOf(request, target));
   return objects_.Update(*target.table, target.key, ManagerOf(request, target),
                          [&](const json::Value&) { return *body; });
 }
@@ -357,7 +357,7 @@ Answered<Stored> FakeApiServer::Patch(const FakeTarget& target, const net::Reque
   const std::string_view type = net::Find(request.headers, "Content-Type");
   const FieldManager manager = ManagerOf(request, target);
   if (type.starts_with("application/apply-patch")) {
-    if (target.subresource == "scale") return Scale(target, *patch);
+    if (target.subresource == "scale") return Scale(target, *patch, manager);
     return objects_.Apply(*target.table, target.key, std::move(*patch), manager, target.Parameter("force") == "true");
   }
   const bool merge = type.starts_with("application/merge-patch");
@@ -365,7 +365,7 @@ Answered<Stored> FakeApiServer::Patch(const FakeTarget& target, const net::Reque
     return Refuse(415, "UnsupportedMediaType",
                   "the modelled server knows apply, JSON and merge patches, not " + std::string(type));
   }
-  if (target.subresource == "scale" && merge) return Scale(target, *patch);
+  if (target.subresource == "scale" && merge) return Scale(target, *patch, manager);
   return objects_.Update(*target.table, target.key, manager, [&](const json::Value& live) -> Answered<json::Value> {
     json::Value after = live;
     if (merge) {
@@ -382,10 +382,9 @@ Answered<Stored> FakeApiServer::Patch(const FakeTarget& target, const net::Reque
   });
 }
 
-Answered<Stored> FakeApiServer::Scale(const FakeTarget& target, const json::Value& scale) {
+Answered<Stored> FakeApiServer::Scale(const FakeTarget& target, const json::Value& scale, const FieldManager& manager) {
   const json::Value* replicas = json::Find(scale, {"spec", "replicas"});
   if (!replicas || !replicas->is_int64()) return Refuse(422, "Invalid", "spec.replicas must be an integer");
-  const FieldManager manager{"scale", "Update", ""};
   auto scaled = objects_.Update(*target.table, target.key, manager, [&](const json::Value& live) {
     json::Value after = live;
     json::MakeObject(after, {"spec"})["replicas"] = *replicas;

@@ -128,7 +128,7 @@ class FakeApiServer final : public net::Transport {
   Answered<Stored> Patch(const FakeTarget& target, const net::Request& request);
   Answered<Stored> Delete(const FakeTarget& target, const net::Request& request);
   Answered<Stored> Evict(const FakeTarget& target, json::Value body);
-  Answered<Stored> Scale(const FakeTarget& target, const json::Value& scale);
+  Answered<Stored> Scale(const FakeTarget& target, const json::Value& scale, const FieldManager& manager);
   std::unique_ptr<net::BodyStream> Watch(const FakeTarget& target, const net::Request& request);
   std::optional<net::Response> RefuseWatch(const FakeTarget& target) const;
   void Schedule(Duration wait, std::function<void()> call);

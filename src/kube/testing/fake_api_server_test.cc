@@ -266,6 +266,9 @@ TEST_F(FakeApiServerTest, ScalesEvictsAndBinds) {
   Create(kStatefulSets, a, R"({"metadata":{"name":"a"},"spec":{"replicas":1}})");
   EXPECT_TRUE(Patch(kStatefulSets, a, PatchType::kMerge, R"({"spec":{"replicas":4}})", "scale"));
   EXPECT_EQ(json::Find(*server.Find(kStatefulSets, a), {"spec", "replicas"})->get_int64(), 4);
+  const Owners owners = OwnersOf(*json::Find(*server.Find(kStatefulSets, a), {"metadata", "managedFields"}));
+  EXPECT_TRUE(owners.contains({"capstan", "Update", "scale"}))
+      << "as the real server tells it from a write of the object";
   Create(kPods, a, R"({"metadata":{"name":"a"},"spec":{}})");
   EXPECT_TRUE(Wait(loop, client.Create(kPods, a, R"({"target":{"name":"n1"}})",
                                        {.subresource = "binding", .field_manager = {}}, loop.After(1min))));
