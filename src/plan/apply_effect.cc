@@ -92,7 +92,9 @@ class ApplyEffect final : public Effect {
       CAPSTAN_CO_CHECK_OK(co_await TakeOver(services, meta->uid, deadline));
     }
     std::string body = meta ? WithUid(body_, meta->uid) : body_;
-    kube::ApplyOptions options{.subresource = subresource_, .field_manager = services.field_manager};
+    // What nobody has seen may have been made by a stranger since: its fields are not taken, they are a conflict.
+    kube::ApplyOptions options{
+        .subresource = subresource_, .field_manager = services.field_manager, .force = meta.has_value()};
     CAPSTAN_CO_TRY(const std::string answer, co_await services.client.Apply(*ref_.resource, ref_.key, std::move(body),
                                                                             std::move(options), deadline));
     if (Remember(services, ref_, answer)) {  // so that the answer is read once only

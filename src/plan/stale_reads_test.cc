@@ -2,6 +2,10 @@
 // gone quiet. Nothing is destroyed on their ground, and in the end everything is as wanted.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <functional>
+#include <utility>
+
 #include "async/timer.h"
 #include "kube/testing/lagging_server.h"
 #include "plan/testing/shelves.h"
@@ -132,6 +136,37 @@ TEST_F(ShelfTest, ANamesakeMadeUnseenIsNeitherTakenOverNorDeleted) {
   EXPECT_EQ(Title("main-a"), "a person's");
   EXPECT_EQ(Title("main-b"), "a person's");
   EXPECT_THAT(Note(), ::testing::HasSubstr("NameConflict"));
+}
+
+// Where somebody is quicker: makes something just before the first apply of a book arrives.
+class Overtaken final : public net::Transport {
+ public:
+  Overtaken(net::Transport& server, std::function<void()> make) : server_(server), make_(std::move(make)) {}
+  async::Task<Result<net::Response>> Send(net::Request request, async::Deadline deadline) override {
+    const bool book = request.method == "PATCH" && request.target.contains("/configmaps/");
+    if (book && make_) std::exchange(make_, nullptr)();
+    return server_.Send(std::move(request), deadline);
+  }
+  async::Task<Result<std::unique_ptr<net::BodyStream>>> Open(net::Request request, async::Deadline deadline) override {
+    return server_.Open(std::move(request), deadline);
+  }
+
+ private:
+  net::Transport& server_;
+  std::function<void()> make_;
+};
+
+// Its fields were taken by force, and it became ours.
+TEST_F(ShelfTest, AStrangerMadeBetweenLookAndApplyKeepsWhatItHas) {
+  PutShelf(R"(["a"])");
+  Overtaken wire(server, [this] {
+    server.Put(kube::kConfigMaps, R"({"metadata":{"namespace":"ns","name":"main-a"},"data":{"title":"a person's"}})");
+  });
+  const auto life = Start(wire);
+  EXPECT_EQ(Title("main-a"), "a person's");
+  EXPECT_EQ(json::Find(*server.Find(kube::kConfigMaps, {"ns", "main-a"}), {"metadata", "ownerReferences"}), nullptr);
+  EXPECT_THAT(Note(), ::testing::HasSubstr("NameConflict"));
+  EXPECT_EQ(std::ranges::count(server.writes(), 409, &kube::testing::ApiWrite::status), 1) << "it was tried once";
 }
 
 TEST_F(ShelfTest, WhatCameAndWentBetweenListsChangesNothing) {
