@@ -1,4 +1,5 @@
-// Effects on the modelled API server: lists of several writers, tokens, derived names.
+// Effects on the modelled API server: what they do about what is there already, lists of several writers, keys and
+// tokens, derived names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 #include "plan/derived_name.h"
 #include "plan/filled_test.h"
 #include "plan/kube_effects.h"
+#include "plan/kube_guards.h"
 #include "plan/list_effects.h"
 #include "plan/services.h"
 #include "plan/token_effect.h"
@@ -20,6 +22,16 @@ namespace capstan::plan {
 namespace {
 
 using testing::HasSubstr;
+
+struct SeenPod {
+  json::ObjectMeta metadata;
+  static constexpr const kube::Resource& kResource = kube::kPods;
+  friend bool operator==(const SeenPod&, const SeenPod&) = default;
+  static const json::Schema& Schema() {
+    static const json::Schema schema = json::Object<SeenPod>({json::Field<&SeenPod::metadata>("metadata")});
+    return schema;
+  }
+};
 
 class EffectsTest : public testing::Test {
  protected:
@@ -43,6 +55,35 @@ class EffectsTest : public testing::Test {
     return list == nullptr ? "none" : json::Serialize(*list);
   }
 
+  static Code CodeOf(const Result<void>& done) { return done ? Code::kInternal : done.error().code(); }
+
+  // A pod controlled by `owner`; its uid.
+  std::string PutPod(const std::string& owner = "me") {
+    const json::Value made =
+        server.Put(kube::kPods, R"({"metadata":{"namespace":"ns","name":"a","ownerReferences":[{"apiVersion":"v1",)"
+                                R"("kind":"Owner","name":"o","controller":true,"uid":")" +
+                                    owner + R"("}]}})");
+    return std::string(json::FindText(made, {"metadata", "uid"}));
+  }
+  // Another one of that name; its uid.
+  std::string PutNamesake() {
+    server.Remove(kube::kPods, key);
+    return PutPod();
+  }
+  std::string PodUid() {
+    const json::Value* there = server.Find(kube::kPods, key);
+    return there == nullptr ? "" : std::string(json::FindText(*there, {"metadata", "uid"}));
+  }
+  // The store shows the pod as it is.
+  void Show() {
+    if (stores.Find(kube::kPods) == nullptr) stores.Add<SeenPod>().AddFeed("");
+    ASSERT_TRUE(*stores.Find(kube::kPods)->Answered(json::Serialize(*server.Find(kube::kPods, key)), loop.Now()));
+  }
+  const json::ObjectMeta* Shown() { return stores.Find(kube::kPods)->MetaOf(key); }
+  Result<void> CreatePod(std::string_view owner = "me") {
+    return Run(Create(pod, R"({"metadata":{"namespace":"ns","name":"a"}})", std::string(owner)));
+  }
+
   async::VirtualLoop loop;
   kube::testing::FakeApiServer server{loop, 1};
   kube::Client client{loop, server, {.field_manager = "capstan"}};
@@ -54,7 +95,83 @@ class EffectsTest : public testing::Test {
       {}};
   const kube::Key key{"ns", "a"};
   const ObjectRef ref{&kube::kConfigMaps, key};
+  const ObjectRef pod{&kube::kPods, key};
 };
+
+// --- What is there already -------------------------------------------------------------------------------------------
+
+TEST_F(EffectsTest, WhatItsOwnerMadeAlreadyCountsAsCreated) {
+  const std::string uid = PutPod("me");
+  EXPECT_TRUE(CreatePod());
+  EXPECT_EQ(PodUid(), uid);
+}
+
+TEST_F(EffectsTest, WhatAStrangerMadeIsANameConflictUnlessAnybodysWillDo) {
+  const std::string uid = PutPod("somebody");
+  const auto created = CreatePod();
+  ASSERT_FALSE(created);
+  EXPECT_EQ(ReasonOf(created.error()), "NameConflict");
+  EXPECT_TRUE(CreatePod(""));
+  EXPECT_EQ(PodUid(), uid);
+}
+
+TEST_F(EffectsTest, WhatIsStillTerminatingIsAConflictAndCreatedOnceItIsGone) {
+  PutPod("me");
+  const auto set_finalizers = [this](boost::json::array finalizers) {
+    server.Edit(kube::kPods, key, "",
+                [&](json::Value& object) { json::MakeObject(object, {"metadata"})["finalizers"] = finalizers; });
+  };
+  set_finalizers({"theirs"});
+  server.Remove(kube::kPods, key);
+  const auto created = CreatePod();
+  ASSERT_FALSE(created);
+  EXPECT_EQ(created.error().code(), Code::kConflict);
+  EXPECT_THAT(created.error().message(), HasSubstr("still terminating"));
+  set_finalizers({});
+  EXPECT_TRUE(CreatePod());
+  EXPECT_NE(PodUid(), "");
+}
+
+TEST_F(EffectsTest, ANamesakeIsNotPatched) {
+  const std::string uid = PutPod();
+  const std::string namesake = PutNamesake();
+  const auto label = [this](std::string of) {
+    return Run(MergePatch("label", pod, std::move(of), R"({"metadata":{"labels":{"l":"1"}}})"));
+  };
+  EXPECT_EQ(CodeOf(label(uid)), Code::kConflict);
+  EXPECT_EQ(json::Find(*server.Find(kube::kPods, key), {"metadata", "labels"}), nullptr);
+  EXPECT_TRUE(label(namesake));
+}
+
+TEST_F(EffectsTest, WhatIsGoneCountsAsDeletedAndANamesakeStays) {
+  const std::string uid = PutPod();
+  Show();
+  const auto unchanged = DeleteUnchanged(pod, uid, Shown()->resource_version, "");
+  const auto proven = Delete(pod, uid, Proven(SameGeneration(pod, uid, 1)), "");
+  const std::string namesake = PutNamesake();
+  EXPECT_TRUE(Run(unchanged.effect));
+  EXPECT_EQ(Shown(), nullptr) << "the store knows it at once";
+  EXPECT_TRUE(Run(proven.effect));
+  EXPECT_EQ(PodUid(), namesake);
+  server.Remove(kube::kPods, key);
+  EXPECT_TRUE(Run(proven.effect));
+}
+
+TEST_F(EffectsTest, WhatIsThereStillIsNotDeleted) {
+  const std::string uid = PutPod();
+  Show();
+  const auto unchanged = DeleteUnchanged(pod, uid, Shown()->resource_version, "");
+  server.Edit(kube::kPods, key, "", [](json::Value& object) { json::MakeObject(object, {"spec"})["moved"] = true; });
+  EXPECT_EQ(CodeOf(Run(unchanged.effect)), Code::kConflict);
+  server.deny = [](std::string_view method, const kube::Resource&, const kube::Key&) {
+    return method == "DELETE" ? std::optional(kube::testing::Refusal{403, "Forbidden", "no"}) : std::nullopt;
+  };
+  EXPECT_EQ(CodeOf(Run(unchanged.effect)), Code::kForbidden);
+  EXPECT_EQ(PodUid(), uid);
+  EXPECT_NE(Shown(), nullptr);
+}
+
+// --- Lists of several writers ----------------------------------------------------------------------------------------
 
 TEST_F(EffectsTest, AFinalizerComesAndGoesAmongOthers) {
   PutConfigMap(R"(["theirs/1","theirs/2"])");
@@ -117,6 +234,21 @@ TEST_F(EffectsTest, AStoreOfMetadataShowsNothingElseOfWhatWeWroteEither) {
   EXPECT_TRUE(Apply(ref, body, {.uid = "me"})->Satisfied(services));
 }
 
+// --- Keys and tokens -------------------------------------------------------------------------------------------------
+
+TEST_F(EffectsTest, AKeyIsMadeOnceAndWhatIsThereIsLeftAsItIs) {
+  const kube::Key name{"ns", "key"};
+  const auto make = [&] { return Run(CreateKeySecret(name, "jwt.key", 4, R"({"labels":{"part":"key"}})")); };
+  ASSERT_TRUE(make());
+  const json::Value made = *server.Find(kube::kSecrets, name);
+  EXPECT_EQ(json::FindText(made, {"data", "jwt.key"}), Base64("rrrr"));
+  EXPECT_EQ(json::FindText(made, {"metadata", "labels", "part"}), "key");
+  EXPECT_EQ(*json::Find(made, {"immutable"}), json::Value(true));
+  services.entropy = [](size_t bytes) { return Secret(std::string(bytes, 'x')); };
+  ASSERT_TRUE(make());
+  EXPECT_EQ(*server.Find(kube::kSecrets, name), made);
+}
+
 TokenOrder Order() {
   return {.secret = {"ns", "login-token"},
           .data_key = "SLURM_JWT",
@@ -150,6 +282,8 @@ TEST_F(EffectsTest, ATokenIsSignedAndPutDownOnce) {
             json::FindText(made, {"data", "SLURM_JWT"}))
       << "whoever uses it has it still";
 }
+
+// --- Names -----------------------------------------------------------------------------------------------------------
 
 TEST(DerivedName, DependsOnOwnerSlotAndPredecessor) {
   const std::string name = DerivedName("worker", "uid-1", "3", "");
