@@ -45,7 +45,8 @@ struct FreshMetadata {
 
 class ApplyEffect final : public Effect {
  public:
-  // `owner`: UID of the key's own object. `adoption`: of a child; nullopt for the status of that object itself.
+  // `owner`: UID of the key's own object. `adoption`: of a child; nullopt for the status of that object itself, whose
+  // body holds that UID.
   ApplyEffect(ObjectRef ref, std::string subresource, std::string body, std::string owner,
               std::optional<Adoption> adoption)
       : ref_(std::move(ref)),
@@ -79,6 +80,8 @@ class ApplyEffect final : public Effect {
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
     CAPSTAN_CO_TRY(const std::optional<json::ObjectMeta> meta, co_await Present(services, deadline));
     if (meta && adoption_ && !IsOurs(*meta, owner_, *adoption_)) co_return NameConflict(ref_);
+    // Looked at here as well: with the status of a custom resource the API server takes no metadata, nor the uid in it.
+    if (meta && !adoption_ && meta->uid != owner_) co_return IsAnother();
     if (meta && adoption_ && services.memo.Matches(memo_target(), Now(services, *meta))) {
       co_return LeftAlone(services);
     }
@@ -91,7 +94,7 @@ class ApplyEffect final : public Effect {
     if (meta && adoption_ && first && HasFormerManager(*meta, services.successor())) {
       CAPSTAN_CO_CHECK_OK(co_await TakeOver(services, meta->uid, deadline));
     }
-    std::string body = meta ? WithUid(body_, meta->uid) : body_;
+    std::string body = meta && adoption_ ? WithUid(body_, meta->uid) : body_;
     // What nobody has seen may have been made by a stranger since: its fields are not taken, they are a conflict.
     kube::ApplyOptions options{
         .subresource = subresource_, .field_manager = services.field_manager, .force = meta.has_value()};
@@ -112,6 +115,8 @@ class ApplyEffect final : public Effect {
   AppliedMemo::Applied Now(const Services& services, const json::ObjectMeta& meta) const {
     return {meta.uid, content(), OwnFields(meta, services.field_manager, subresource_)};
   }
+
+  std::unexpected<Error> IsAnother() const { return Fail(Code::kConflict, ref_.ToString() + " is another object now"); }
 
   // It is as we left it and was to be applied all the same, because its store shows nothing: it never will.
   Result<void> LeftAlone(const Services& services) const {
@@ -146,7 +151,7 @@ class ApplyEffect final : public Effect {
   // Replacing resourceVersion by what was read is how a patch says "only if nobody was here meanwhile": 409 otherwise.
   Task<Result<void>> TakeOver(Services& services, std::string uid, Deadline deadline) const {
     CAPSTAN_CO_TRY(const FreshMetadata fresh, co_await ReadMetadata(services, deadline));
-    if (fresh.uid != uid) co_return Fail(Code::kConflict, ref_.ToString() + " is another object now");
+    if (fresh.uid != uid) co_return IsAnother();
     const auto folded = FoldFormerManagers(fresh.managed_fields, services.successor(), ref_.resource->ApiVersion());
     if (!folded) co_return Result<void>();
     json::JsonPatch patch;

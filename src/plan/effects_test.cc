@@ -143,6 +143,21 @@ TEST_F(EffectsTest, ANamesakeIsNotPatched) {
   EXPECT_TRUE(label(namesake));
 }
 
+// It was written to whatever had the name.
+TEST_F(EffectsTest, ANamesakeHasNoStatusWritten) {
+  const std::string uid = PutPod();
+  Show();
+  const std::string namesake = PutNamesake();
+  const auto write = [this](std::string of) { return Run(ApplyStatus(pod, std::move(of), R"({"word":"ours"})")); };
+  EXPECT_EQ(CodeOf(write(uid)), Code::kConflict) << "which only the server knows";
+  EXPECT_EQ(server.writes().size(), 1u);
+  Show();
+  EXPECT_EQ(CodeOf(write(uid)), Code::kConflict) << "which the store shows";
+  EXPECT_EQ(server.writes().size(), 1u);
+  EXPECT_EQ(json::FindText(*server.Find(kube::kPods, key), {"status", "word"}), "");
+  EXPECT_TRUE(write(namesake));
+}
+
 TEST_F(EffectsTest, WhatIsGoneCountsAsDeletedAndANamesakeStays) {
   const std::string uid = PutPod();
   Show();
