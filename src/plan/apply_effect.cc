@@ -67,15 +67,7 @@ class ApplyEffect final : public Effect {
     return meta != nullptr && services.memo.Matches(memo_target(), Now(services, *meta));
   }
 
-  uint64_t Seen(const Services& services) const override {
-    const json::ObjectMeta* meta = plan::Seen(services, ref_);
-    if (meta == nullptr) return 0;
-    uint64_t digest = Fnv64(meta->uid, uint64_t(meta->generation));
-    for (const json::ManagedField& entry : meta->managed_fields) {
-      if (entry.subresource.empty()) digest = Fnv64(entry.manager, digest ^ entry.fields.value);
-    }
-    return digest;
-  }
+  uint64_t Seen(const Services& services) const override { return SeenDigest(services, ref_); }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
     CAPSTAN_CO_TRY(const std::optional<json::ObjectMeta> meta, co_await Present(services, deadline));

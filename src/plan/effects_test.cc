@@ -186,6 +186,33 @@ TEST_F(EffectsTest, WhatIsThereStillIsNotDeleted) {
   EXPECT_NE(Shown(), nullptr);
 }
 
+// Of a patch that was refused for good nobody saw that its target had become another: it waited five minutes.
+TEST_F(EffectsTest, WhatWasRefusedIsSeenToHaveAnotherTargetWhenMoreThanItsStatusChanged) {
+  const std::string uid = PutPod();
+  const std::vector<std::shared_ptr<const Effect>> effects = {
+      MergePatch("label", pod, uid, "{}"), SetPodConditions(key, uid, {"{}"}), RemovePodConditions(key, uid, {"x"}),
+      Delete(pod, uid, Proven(SameGeneration(pod, uid, 1)), "").effect};
+  const auto seen = [&] {
+    std::vector<uint64_t> digests;
+    for (const auto& effect : effects) digests.push_back(effect->Seen(services));
+    return digests;
+  };
+  EXPECT_THAT(seen(), testing::Each(0u)) << "nothing is known of it";
+  Show();
+  const auto before = seen();
+  EXPECT_THAT(before, testing::Each(testing::Ne(0u)));
+  const auto edit = [this](std::string_view part, std::string_view subresource) {
+    server.Edit(
+        kube::kPods, key, subresource, [&](json::Value& object) { json::MakeObject(object, {part})["word"] = "new"; },
+        "somebody");
+    Show();
+  };
+  edit("status", "status");
+  EXPECT_EQ(seen(), before);
+  edit("spec", "");
+  EXPECT_THAT(seen(), testing::Pointwise(testing::Ne(), before));
+}
+
 // --- Lists of several writers ----------------------------------------------------------------------------------------
 
 TEST_F(EffectsTest, AFinalizerComesAndGoesAmongOthers) {

@@ -61,6 +61,7 @@ class MergePatchEffect final : public Effect {
   std::string_view verb() const override { return verb_; }
   std::string target() const override { return ref_.ToString(); }
   uint64_t content() const override { return Fnv64(patch_, Fnv64(uid_)); }
+  uint64_t Seen(const Services& services) const override { return SeenDigest(services, ref_); }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
     bj::value patch = bj::parse(patch_);
@@ -94,6 +95,7 @@ class DeleteEffect final : public Effect {
   std::string target() const override { return ref_.ToString(); }
   uint64_t content() const override { return Fnv64(resource_version_, Fnv64(uid_)); }
   bool destructive() const override { return true; }
+  uint64_t Seen(const Services& services) const override { return SeenDigest(services, ref_); }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
     kube::DeleteOptions options{
@@ -182,6 +184,16 @@ const json::Schema& AnyObject::Schema() {
 const json::ObjectMeta* Seen(const Services& services, const ObjectRef& ref) {
   const kube::AnyStore* store = services.stores.Find(*ref.resource);
   return store == nullptr ? nullptr : store->MetaOf(ref.key);
+}
+
+uint64_t SeenDigest(const Services& services, const ObjectRef& ref) {
+  const json::ObjectMeta* meta = Seen(services, ref);
+  if (meta == nullptr) return 0;
+  uint64_t digest = Fnv64(meta->uid, uint64_t(meta->generation));
+  for (const json::ManagedField& entry : meta->managed_fields) {
+    if (entry.subresource.empty()) digest = Fnv64(entry.manager, digest ^ entry.fields.value);
+  }
+  return digest;
 }
 
 bool Remember(Services& services, const ObjectRef& ref, std::string_view answer) {
