@@ -324,5 +324,59 @@ TEST_F(ShelfTest, StopLetsWhatHasBegunEndAndBeginsNothing) {
   EXPECT_EQ(life->engine().actions(), 1u);
 }
 
+// --- When it is a key's turn -----------------------------------------------------------------------------------------
+
+// The looks of a test, each of which takes a while.
+struct Looks {
+  async::VirtualLoop& loop;
+  Duration take;
+  std::vector<Tick>& begun;
+};
+
+Plan LookForAWhile(const World& world, const kube::Key&) {
+  const Looks& looks = *world.Settings<Looks>();
+  looks.begun.push_back(looks.loop.Now());
+  looks.loop.Advance(looks.take);
+  return {};
+}
+
+TEST_F(ShelfTest, AKeyRestsTenTimesWhatItsLookTookAndTwentyMillisecondsAtLeast) {
+  for (const auto& [take, apart] : {std::pair(0ms, 20ms), std::pair(1ms, 21ms), std::pair(5ms, 55ms)}) {
+    std::vector<Tick> begun;
+    const Looks looks{loop, take, begun};
+    options.settings = &looks;
+    PutShelf("[]");
+    const auto life = Start(server, &LookForAWhile);
+    begun.clear();
+    // Somebody writes all the time.
+    for (int i = 0; i < 500; ++i)
+      loop.Schedule(loop.Now() + i * 1ms, [this, i] { PutShelf("[\"b" + std::to_string(i) + "\"]"); });
+    loop.Advance(1s);
+    ASSERT_GT(begun.size(), 5u);
+    for (size_t i = 1; i < begun.size(); ++i) EXPECT_EQ(begun[i] - begun[i - 1], apart) << "look " << i;
+  }
+}
+
+Plan NoteName(const World& world, const kube::Key& key) {
+  (*world.Settings<std::vector<std::string>*>())->push_back(key.name);
+  return {};
+}
+
+TEST_F(ShelfTest, WhatChangesComesBeforeWhatWasFoundAtTheStart) {
+  std::vector<std::string> order;
+  std::vector<std::string>* const to = &order;
+  options.settings = &to;
+  bool leads = false;
+  options.may_write = [&] { return leads; };
+  for (const char* name : {"a", "b", "c"}) PutShelf("[]", name);
+  const auto life = Start(server, &NoteName);
+  PutShelf(R"(["x"])", "c");
+  loop.Advance(1s);
+  leads = true;
+  life->engine().Lead();
+  loop.Advance(1s);
+  EXPECT_THAT(order, ElementsAre("c", "a", "b"));
+}
+
 }  // namespace
 }  // namespace capstan::plan

@@ -73,6 +73,7 @@ class ScriptedGuard final : public Guard {
 
 class ExecutorTest : public testing::Test {
  protected:
+  explicit ExecutorTest(size_t wave_limit = Executor::kWaveLimit) : wave_limit(wave_limit) {}
   void TearDown() override {
     async::TaskGroup group(loop);
     group.Spawn("stop", executor.Stop());
@@ -100,6 +101,7 @@ class ExecutorTest : public testing::Test {
   SlurmClusters clusters{loop, client, nullptr, [](const std::string&, const std::vector<std::string>&) {}, 1};
   Services services{loop, client, stores, memo, clusters, "test", nullptr};
   Script script;
+  const size_t wave_limit;
   bool lease = true, trusted = true;
   int ended = 0;
   std::vector<Key> roomy;
@@ -111,7 +113,8 @@ class ExecutorTest : public testing::Test {
                      .ended = [this](const Key&, const Action&, const Result<void>&, Duration) { ++ended; },
                      .room = [this](const Key& key) { roomy.push_back(key); },
                      .tell = [this](const Key&, Notice notice) { notices.push_back(std::move(notice)); },
-                     .lane_limit = 2}};
+                     .lane_limit = 2,
+                     .wave_limit = wave_limit}};
 };
 
 TEST_F(ExecutorTest, RunsWhatIsWantedOnceAndWakesTheKey) {
@@ -180,6 +183,26 @@ TEST_F(ExecutorTest, FarMoreKeysThanALaneHoldsAllHaveTheirTurn) {
   loop.Advance(1s);
   EXPECT_EQ(std::set<std::string>(script.ran.begin(), script.ran.end()).size(), keys.size()) << "the lane holds two";
   EXPECT_EQ(script.ran.size(), keys.size());
+}
+
+class SmallWaves : public ExecutorTest {
+ protected:
+  SmallWaves() : ExecutorTest(2) {}
+};
+
+TEST_F(SmallWaves, AKeyHasNoMoreInFlightWhateverTheLanes) {
+  const Key other{"nodeset", "slurm", "other"};
+  for (const char* target : {"pod", "node", "node2", "others"}) script.takes[target] = 1s;
+  const auto wave = [this] { Submit({Do("pod"), Do("node", "slurm/a"), Do("node2", "slurm/b")}); };
+  wave();
+  executor.Submit(other, {Do("others", "slurm/b")}, {});
+  loop.Advance(100ms);
+  EXPECT_THAT(script.ran, ElementsAre("pod", "node", "others")) << "the bound is each key's own";
+  loop.Advance(1s);
+  EXPECT_EQ(ended, 3) << "which wakes the key";
+  wave();
+  loop.Advance(100ms);
+  EXPECT_THAT(script.ran, ElementsAre("pod", "node", "others", "node2"));
 }
 
 TEST_F(ExecutorTest, AStatusIsNotToldOfItsOwnFailure) {
