@@ -57,7 +57,7 @@ class Feed;
 // All of a Store that does not depend on T.
 class AnyStore {
  public:
-  // `name` appears in logs, metrics and index names: the plural, "pods".
+  // `name` appears in logs and metrics, and is another one for each kind of a process: "pods", "deployments.apps".
   explicit AnyStore(std::string name);
   virtual ~AnyStore();
   AnyStore(const AnyStore&) = delete;

@@ -43,7 +43,7 @@ Watcher::Watcher(async::Loop& loop, Client& client, Resource resource, Feed& fee
       state_(random_, loop.Now()),
       relist_asked_(loop) {
   feed_.OnRelistAsked([this] { relist_asked_.Set(); });
-  if (net::Metrics* metrics = client_.metrics()) figures_.emplace(*metrics, resource_.plural);
+  if (net::Metrics* metrics = client_.metrics()) figures_.emplace(*metrics, feed_.store().name());
 }
 
 Watcher::~Watcher() { feed_.OnRelistAsked({}); }
@@ -193,13 +193,13 @@ void Watcher::LogPhase() {
   if (status.phase == logged_) return;
   logged_ = status.phase;
   if (status.error) {
-    log::Warn("watch is interrupted", {{"resource", resource_.plural},
+    log::Warn("watch is interrupted", {{"resource", feed_.store().name()},
                                        {"namespace", feed_.ns()},
                                        {"phase", Name(status.phase)},
                                        {"error", status.error->message()},
                                        {"request", RequestIdOf(*status.error)}});
   } else {
-    log::Info("watch changed", {{"resource", resource_.plural},
+    log::Info("watch changed", {{"resource", feed_.store().name()},
                                 {"namespace", feed_.ns()},
                                 {"phase", Name(status.phase)},
                                 {"objects", feed_.store().size()}});

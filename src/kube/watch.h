@@ -11,9 +11,9 @@
 // logged when the phase changes, not at each try. What the store holds stays there meanwhile; Store::Live
 // tells how far to trust it.
 //
-// Where the client counts, it counts too, by resource: capstan_watches{phase} (how many are in which phase),
-// capstan_watch_events_total, capstan_watch_lists_total, capstan_watch_streams_total, capstan_watch_failures_total,
-// capstan_watch_silences_total.
+// Where the client counts, it counts too, by the store's name as `resource`: capstan_watches{phase} (how many are in
+// which phase), capstan_watch_events_total, capstan_watch_lists_total, capstan_watch_streams_total,
+// capstan_watch_failures_total, capstan_watch_silences_total.
 #pragma once
 
 #include <optional>

@@ -160,7 +160,7 @@ void Engine::OnChange(const kube::AnyStore& store, const kube::Change& change) {
   Wake(MakeToken(store.name(), object.ToString()));
   for (const kube::IndexEntry& entry : change.touched) Wake(World::IndexToken(store.name(), entry.index, entry.value));
   for (const Reconciler& reconciler : reconcilers_) {
-    if (reconciler.resource->plural != store.name()) continue;
+    if (stores_.Find(*reconciler.resource) != &store) continue;
     watches_.Follow(object.ns);
     const auto priority = watches_.Synced() ? kube::Priority::kFresh : kube::Priority::kRoutine;
     WakeKey(StateOf({reconciler.kind, object.ns, object.name}), priority);
@@ -289,10 +289,10 @@ bool Engine::DecideOne(State& state) {
 // Whoever changes or removes a child wakes the key, though its Decide may not have looked at that child.
 void Engine::NoteChildren(const World& world, const Reconciler& reconciler, const json::ObjectMeta* object,
                           const Plan& plan) const {
-  for (const Child& child : plan.children) world.NoteRead(MakeToken(child.resource->plural, child.key.ToString()));
+  for (const Child& child : plan.children) world.NoteRead(MakeToken(StoreName(*child.resource), child.key.ToString()));
   if (object == nullptr) return;
   for (const kube::Resource* resource : reconciler.prunes)
-    world.NoteRead(World::IndexToken(resource->plural, "owner", object->uid));
+    world.NoteRead(World::IndexToken(StoreName(*resource), "owner", object->uid));
 }
 
 // The Plan's children and pruned objects as actions, before its own.

@@ -4,6 +4,12 @@
 
 namespace capstan::plan {
 
+std::string StoreName(const kube::Resource& resource) {
+  std::string name(resource.plural);
+  if (!resource.group.empty()) name.append(".").append(resource.group);
+  return name;
+}
+
 const Stores::Entry* Stores::FindEntry(const kube::Resource& resource) const {
   const auto found = std::ranges::find(all_, resource, &Entry::resource);
   return found == all_.end() ? nullptr : &*found;

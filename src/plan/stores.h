@@ -31,6 +31,9 @@ struct Watching {
   bool everywhere = false;     // in all namespaces, not only where custom resources live (watches.h)
 };
 
+// What a kind's store is called: "pods", "deployments.apps".
+std::string StoreName(const kube::Resource& resource);
+
 // A kind with a store is a struct T as store.h wants it, with a ResourceOf.
 class Stores {
  public:
@@ -43,7 +46,7 @@ class Stores {
   // Adds the store of T. REQUIRES: not added yet.
   template <class T>
   kube::Store<T>& Add(Watching watching = {}) {
-    auto store = std::make_unique<kube::Store<T>>(std::string(ResourceOf<T>::kValue.plural));
+    auto store = std::make_unique<kube::Store<T>>(StoreName(ResourceOf<T>::kValue));
     kube::Store<T>& added = *store;
     by_type_[&internal::kTypeTag<T>] = store.get();
     all_.push_back({.resource = ResourceOf<T>::kValue, .watching = std::move(watching), .store = std::move(store)});

@@ -96,8 +96,9 @@ class World {
   // nullptr: not there, as far as we know.
   template <class T>
   const T* Find(const kube::Key& key) const {
-    reads_.Note(MakeToken(ResourceOf<T>::kValue.plural, key.ToString()));
-    return parts_.stores->Of<T>().Find(key);
+    const kube::Store<T>& store = parts_.stores->Of<T>();
+    reads_.Note(MakeToken(store.name(), key.ToString()));
+    return store.Find(key);
   }
 
   // Everything whose controller has this uid, by name.
@@ -109,15 +110,17 @@ class World {
   // Everything in a namespace, by name.
   template <class T>
   kube::ObjectList<T> In(std::string_view ns) const {
-    reads_.Note(IndexToken(ResourceOf<T>::kValue.plural, "namespace", ns));
-    return parts_.stores->Of<T>().InNamespace(ns);
+    const kube::Store<T>& store = parts_.stores->Of<T>();
+    reads_.Note(IndexToken(store.name(), "namespace", ns));
+    return store.InNamespace(ns);
   }
 
   // The entry `value` of the index `index` (store.h), by namespace and name.
   template <class T>
   kube::ObjectList<T> By(std::string_view index, std::string_view value) const {
-    reads_.Note(IndexToken(ResourceOf<T>::kValue.plural, index, value));
-    return parts_.stores->Of<T>().By(index, value);
+    const kube::Store<T>& store = parts_.stores->Of<T>();
+    reads_.Note(IndexToken(store.name(), index, value));
+    return store.By(index, value);
   }
 
   // --- Slurm ---------------------------------------------------------------------------------------------------------
@@ -148,8 +151,9 @@ class World {
   const std::vector<Asked>& asked() const { return asked_; }
   const std::map<std::string, Tick>& facts() const { return facts_; }
 
-  static Token IndexToken(std::string_view plural, std::string_view index, std::string_view value) {
-    return MakeToken(std::string(plural) + "/" + std::string(index), value);
+  // `store`: its name.
+  static Token IndexToken(std::string_view store, std::string_view index, std::string_view value) {
+    return MakeToken(std::string(store) + "/" + std::string(index), value);
   }
   static Token NodeToken(std::string_view cluster, std::string_view node) {
     return MakeToken("slurm/" + std::string(cluster), node);

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -81,13 +82,16 @@ inline Plan WantBooks(const World& world, const kube::Key& key) {
 // One life of a process: everything it knows goes with it.
 class Life {
  public:
-  Life(async::VirtualLoop& loop, net::Transport& wire, Decide decide, Engine::Options options)
+  // `add_kinds` adds stores beside those of shelves and books; empty: none.
+  Life(async::VirtualLoop& loop, net::Transport& wire, Decide decide, Engine::Options options,
+       const std::function<void(Stores&)>& add_kinds = {})
       : loop_(loop),
-        client_(loop, wire, {.field_manager = options.field_manager}),
+        client_(loop, wire, {.field_manager = options.field_manager, .metrics = options.metrics}),
         engine_(loop, client_, std::move(options)),
         group_(loop) {
     engine_.stores().Add<Shelf>({.everywhere = true});
     engine_.stores().Add<Book>();
+    if (add_kinds) add_kinds(engine_.stores());
     engine_.Add({.kind = "shelf", .resource = &Shelf::kResource, .decide = decide, .prunes = {&kube::kConfigMaps}});
     group_.Spawn("engine", engine_.Run());
   }
@@ -121,7 +125,7 @@ class ShelfTest : public ::testing::Test {
   std::unique_ptr<Life> Start(net::Transport& wire, Decide decide = &WantBooks, Duration settle = 10s) {
     Engine::Options started = options;
     started.field_manager = "capstan";
-    auto life = std::make_unique<Life>(loop, wire, decide, std::move(started));
+    auto life = std::make_unique<Life>(loop, wire, decide, std::move(started), add_kinds);
     loop.Advance(settle);
     return life;
   }
@@ -158,6 +162,7 @@ class ShelfTest : public ::testing::Test {
   async::VirtualLoop loop;
   kube::testing::FakeApiServer server{loop, 1};
   Engine::Options options;
+  std::function<void(Stores&)> add_kinds;
 };
 
 }  // namespace capstan::plan::testing
