@@ -143,6 +143,7 @@ void Feed::Put(std::unique_ptr<AnyObject> object) {
 }
 
 void Feed::PutListed(std::unique_ptr<AnyObject> object) {
+  if (!served_) synced_ = false;  // it is now, and half a first list is no picture
   const Identity id = object->id();
   AnyStore::Entry* entry = store_.FindEntry(id.ns, id.name);
   const AnyObject* heard = entry ? entry->heard.get() : nullptr;
@@ -189,6 +190,32 @@ void Feed::Drop(const Identity& gone) {
     store_.Retire(std::move(entry.heard));
     entry.hidden = false;
   });
+}
+
+void Feed::DropAll() {
+  for (const Key& key : KeysInScope(false)) {
+    store_.Edit(key.ns, key.name, [&](AnyStore::Entry& entry) {
+      store_.Retire(std::move(entry.heard));
+      store_.Retire(std::move(entry.own));
+    });
+  }
+}
+
+void Feed::NotServed(Tick now) {
+  if (!store_.optional_) return;
+  DropAll();
+  provisional_.clear();
+  tombstones_.clear();
+  aside_.clear();
+  frontier_ = 0;  // what comes under this name later has a history of its own
+  listing_ = false;
+  synced_ = true;
+  heard_at_ = now;
+  suspect_ = suspect_ && relist_asked_;  // as at the end of a list
+  const bool served = std::exchange(served_, false);
+  if (!store_.listener_) return;
+  if (served) store_.listener_->OnServed(store_);
+  store_.listener_->OnListed(store_);
 }
 
 // --- The frontier ----------------------------------------------------------------------------------------------------
@@ -284,6 +311,7 @@ void Feed::EndList(uint64_t version, Tick now) {
   Uncover([&](const Provisional& own) { return own.list < list_ || rewritten; });
   listing_ = false;
   synced_ = true;
+  const bool served = std::exchange(served_, true);
   heard_at_ = now;
   if (rewritten) {
     log::Warn(
@@ -297,6 +325,7 @@ void Feed::EndList(uint64_t version, Tick now) {
   Advance(version);
   if (!store_.listener_) return;
   if (rewritten) store_.listener_->OnSuspect(store_);
+  if (!served) store_.listener_->OnServed(store_);
   store_.listener_->OnListed(store_);
 }
 

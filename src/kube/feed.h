@@ -41,6 +41,10 @@ class Feed {
   // The list was complete, as of `version`.
   void EndList(uint64_t version, Tick now);
 
+  // The server does not know the kind (404). Of an optional kind (AnyStore::SetOptional) that is the end of all that was
+  // known: nothing is there, as for who starts now. Of others it changes nothing.
+  void NotServed(Tick now);
+
   // The server said something that proves the connection alive, or accepted a watch from the frontier on.
   void Heard(Tick now) { heard_at_ = now; }
 
@@ -50,6 +54,7 @@ class Feed {
   bool listing() const { return listing_; }
   bool synced() const { return synced_; }
   bool suspect() const { return suspect_; }
+  bool served() const { return served_; }  // false: it was not when last asked, and has not been listed since
   bool Live(Tick now, Duration silence) const {
     return synced_ && !listing_ && heard_at_ && now - *heard_at_ <= silence;
   }
@@ -95,6 +100,7 @@ class Feed {
   void PutListed(std::unique_ptr<AnyObject> object);
   void Hear(std::unique_ptr<AnyObject> object);
   void Drop(const Identity& gone);
+  void DropAll();
   void NoteUnread(const Identity& id, const Error& why);
   void Advance(uint64_t version);
   void ForgetAside(std::string_view ns, std::string_view name);
@@ -111,6 +117,7 @@ class Feed {
   uint32_t list_ = 0;  // number of the last list that began
   bool listing_ = false;
   bool synced_ = false;
+  bool served_ = true;  // false for optional kinds only
   bool suspect_ = false;
   bool relist_asked_ = false;
   std::function<void()> tell_relist_;

@@ -100,6 +100,9 @@ class StoreListener {
   // A complete list has come in. Told for each of them; Synced() may have become true.
   virtual void OnListed(const AnyStore& store) = 0;
 
+  // AnyStore::Served() may have changed; only where the kind is optional.
+  virtual void OnServed(const AnyStore&) {}
+
   // The server's history has been rewritten under us (store.h, Suspect). Nothing that any store says may be
   // the ground for destroying anything until all stores have been listed again: AnyStore::Doubt, for each of them.
   virtual void OnSuspect(const AnyStore& store) = 0;

@@ -67,13 +67,10 @@ Feed& AnyStore::AddFeed(std::string_view ns) {
 void AnyStore::RemoveFeed(std::string_view ns) {
   const auto at = std::ranges::find(feeds_, ns, [](const auto& feed) { return std::string_view(feed->ns()); });
   if (at == feeds_.end()) return;
-  for (const Key& key : (*at)->KeysInScope(false)) {
-    Edit(key.ns, key.name, [&](Entry& entry) {
-      Retire(std::move(entry.heard));
-      Retire(std::move(entry.own));
-    });
-  }
+  (*at)->DropAll();
+  const bool served = (*at)->served();
   feeds_.erase(at);
+  if (!served && listener_) listener_->OnServed(*this);
 }
 
 Feed* AnyStore::FeedFor(std::string_view ns) const {
@@ -91,6 +88,10 @@ std::vector<Feed*> AnyStore::feeds() const {
 
 bool AnyStore::Synced() const {
   return !feeds_.empty() && std::ranges::all_of(feeds_, [](const auto& feed) { return feed->synced(); });
+}
+
+bool AnyStore::Served() const {
+  return std::ranges::all_of(feeds_, [](const auto& feed) { return feed->served(); });
 }
 
 bool AnyStore::Live(Tick now, Duration silence) const {

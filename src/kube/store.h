@@ -29,6 +29,8 @@
 // Rewritten history (etcd restored from a backup) shows in a complete list below the frontier, or in one that holds
 //             older versions than were seen. Then the list replaces everything, and Suspect() holds until the next
 //             complete list.
+// Kinds that are not served (404) keep what was known of them, and whoever waits for a first list waits on; unless they
+//             are optional (SetOptional): then the server's 404 is as good as a list of nothing.
 // Absence     proves nothing by itself. Who would destroy something because of an absence proves it by a fresh read
 //             first.
 #pragma once
@@ -71,6 +73,10 @@ class AnyStore {
   // At most one; it outlives the store or is removed with nullptr.
   void SetListener(StoreListener* listener) { listener_ = listener; }
 
+  // The API server may lack this kind (its CRD is not installed) without anybody waiting for it: while it does, each
+  // feed counts as listed, and is empty. Before the Watchers run.
+  void SetOptional(bool optional) { optional_ = optional; }
+
   // --- What is watched -----------------------------------------------------------------------------------------------
 
   // A place that one Watcher writes to: the objects of namespace `ns`, or all with "". The store owns it.
@@ -84,8 +90,13 @@ class AnyStore {
   Feed* FeedFor(std::string_view ns) const;
   std::vector<Feed*> feeds() const;
 
-  // There is a feed, and every one has been listed completely once: what is not there was not there then.
+  // There is a feed, and every one has been listed completely once: what is not there was not there then. Of an optional
+  // kind also: is not served. It is false again from when that kind appears until its first list is complete.
   bool Synced() const;
+
+  // False from when the server said of an optional kind that there is none, to any of the feeds, until all of them have
+  // listed it.
+  bool Served() const;
 
   // Synced, and every feed was heard from since `now` - `silence` (bookmarks count) and is not listing anew.
   // Else the content is old and nobody can say how old.
@@ -197,6 +208,7 @@ class AnyStore {
   void Tell(const AnyObject* before, const AnyObject* after);
 
   std::string name_;
+  bool optional_ = false;
   StoreListener* listener_ = nullptr;
   std::vector<std::unique_ptr<Feed>> feeds_;
   std::vector<Entry> entries_;     // sorted by key

@@ -151,5 +151,84 @@ TEST_F(StoreTest, ErrorEventsCarryTheirStatus) {
   EXPECT_EQ(event->error->code(), Code::kGone);
 }
 
+// --- Kinds that are not served ---------------------------------------------------------------------------------------
+
+TEST_F(StoreTest, WhatIsNotServedKeepsWhatWasKnown) {
+  feed.NotServed(now);
+  EXPECT_FALSE(store.Synced());
+  Listed({Make("a", 5)}, 9);
+  notes.Take();
+  feed.NotServed(now);
+  EXPECT_EQ(Seen(), Names{"a"});
+  EXPECT_TRUE(store.Served()) << "it is not asked for";
+  EXPECT_EQ(notes.Take(), Names{});
+}
+
+TEST_F(StoreTest, WhatIsOptionalAndNotServedIsListedAndEmpty) {
+  store.SetOptional(true);
+  feed.NotServed(now);
+  EXPECT_TRUE(store.Synced());
+  EXPECT_FALSE(store.Served());
+  Listed({Make("a", 5), Make("b", 6)}, 9);
+  store.Answered(Make("c", 12), now);
+  store.Deleted({"ns", "b"}, store.Find({"ns", "b"})->metadata.uid, now);
+  notes.Take();
+  feed.NotServed(now);
+  EXPECT_EQ(Seen(), Names{});
+  EXPECT_EQ(notes.Take(), (Names{"-a", "-c", "not served", "listed"}));
+  EXPECT_TRUE(store.Synced());
+  EXPECT_EQ(store.counts().provisional + store.counts().tombstones, 0u);
+  feed.BeginList();
+  feed.NotServed(now);
+  EXPECT_EQ(notes.Take(), Names{"listed"}) << "still not";
+}
+
+TEST_F(StoreTest, WhatAppearsIsNotSyncedBeforeItsFirstListIsComplete) {
+  store.SetOptional(true);
+  Listed({Make("a", 50)}, 90);
+  feed.NotServed(now);
+  notes.Take();
+  feed.BeginList();
+  EXPECT_TRUE(store.Synced()) << "it is asked for, nothing more";
+  Added(Make("a", 5));
+  EXPECT_FALSE(store.Synced());
+  EXPECT_FALSE(store.Served());
+  Hear(Bookmark(9, true));
+  EXPECT_TRUE(store.Synced());
+  EXPECT_TRUE(store.Served());
+  EXPECT_FALSE(store.Suspect()) << "what it was before is no part of its history";
+  EXPECT_EQ(notes.Take(), (Names{"+a", "served", "listed"}));
+}
+
+TEST_F(StoreTest, WhatIsNotServedIsNoLongerSuspectOnceItWasAskedForAnew) {
+  store.SetOptional(true);
+  feed.NotServed(now);
+  feed.BeginList();
+  store.Doubt();
+  feed.NotServed(now);
+  EXPECT_TRUE(store.Suspect()) << "that was asked before the doubt";
+  feed.BeginList();
+  feed.NotServed(now);
+  EXPECT_FALSE(store.Suspect());
+}
+
+TEST(StoreFeeds, AKindIsServedWhenAllHaveListedIt) {
+  Store<Thing> store("things");
+  Notes notes;
+  store.SetListener(&notes);
+  store.SetOptional(true);
+  Feed& one = store.AddFeed("one");
+  Feed& two = store.AddFeed("two");
+  for (Feed* feed : {&one, &two}) feed->NotServed(Tick());
+  one.BeginList();
+  one.EndList(9, Tick());
+  EXPECT_TRUE(store.Synced());
+  EXPECT_FALSE(store.Served());
+  notes.Take();
+  store.RemoveFeed("two");
+  EXPECT_TRUE(store.Served());
+  EXPECT_EQ(notes.Take(), Names{"served"});
+}
+
 }  // namespace
 }  // namespace capstan::kube

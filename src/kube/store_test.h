@@ -19,7 +19,8 @@ using testing::Make;
 using testing::Thing;
 using Names = std::vector<std::string>;
 
-// Writes down what the store tells: "+a", "~a", "-a", "listed", "suspect", and the index entries touched.
+// Writes down what the store tells: "+a", "~a", "-a", "listed", "suspect", "served", "not served", and the index entries
+// touched.
 class Notes final : public StoreListener {
  public:
   void OnChange(const AnyStore&, const Change& change) override {
@@ -31,6 +32,7 @@ class Notes final : public StoreListener {
       touched.push_back(std::string(entry.index) + "=" + std::string(entry.value));
   }
   void OnListed(const AnyStore&) override { told.push_back("listed"); }
+  void OnServed(const AnyStore& store) override { told.push_back(store.Served() ? "served" : "not served"); }
   void OnSuspect(const AnyStore&) override { told.push_back("suspect"); }
 
   Names Take() { return std::exchange(told, {}); }

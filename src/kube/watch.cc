@@ -91,7 +91,7 @@ async::Task<void> Watcher::Take(WatchState::ListPage step) {
   async::NameTurn(resource_.plural);
   const Result<PageInfo> page = text ? feed_.TakePage(*text) : Fail(text.error());
   if (!page)
-    state_.Failed(page.error(), loop_.Now());
+    Refused(page.error());
   else if (state_.PageTaken(*page, loop_.Now()))
     feed_.EndList(page->version, loop_.Now());
 }
@@ -104,10 +104,7 @@ async::Task<void> Watcher::Stream(WatchOptions options) {
   options.protobuf = feed_.store().ReadsProtobuf();
   options.timeout = random_.Jittered(kStreamEnd, 1.0 / 3);
   auto stream = co_await client_.OpenWatch(resource_, std::move(options), loop_.After(kOpenPatience));
-  if (!stream) {
-    state_.Failed(stream.error(), loop_.Now());
-    co_return;
-  }
+  if (!stream) co_return Refused(stream.error());
   state_.Opened(loop_.Now());
   // The server has accepted the version: what it does not send did not happen.
   if (state_.following()) feed_.Heard(loop_.Now());
@@ -116,6 +113,12 @@ async::Task<void> Watcher::Stream(WatchOptions options) {
   frames_ = IsProtobufType(net::Find((*stream)->headers(), "Content-Type"));
   co_await Pump(**stream);
   events_.Clear();
+}
+
+// No list or stream was to be had.
+void Watcher::Refused(const Error& error) {
+  state_.Failed(error, loop_.Now());
+  if (error.code() == Code::kNotFound) feed_.NotServed(loop_.Now());
 }
 
 async::Task<void> Watcher::Pump(net::BodyStream& stream) {

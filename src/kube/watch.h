@@ -8,8 +8,8 @@
 // for an end after five to ten minutes. A stream that is silent for 90 s is closed and opened again from the
 // version reached; a server that sends bookmarks never lets it come to that. Nothing ends a Watcher but its
 // cancellation: whatever fails is tried again (watch_state.h says how and when), shows in status(), and is
-// logged when the phase changes, not at each try. What the store holds stays there meanwhile; Store::Live
-// tells how far to trust it.
+// logged when the phase changes, not at each try. What the store holds stays there meanwhile, unless the kind
+// is optional and not served (store.h); Store::Live tells how far to trust it.
 //
 // Where the client counts, it counts too, by the store's name as `resource`: capstan_watches{phase} (how many are in
 // which phase), capstan_watch_events_total, capstan_watch_lists_total, capstan_watch_streams_total,
@@ -59,6 +59,7 @@ class Watcher {
   async::Task<void> Pump(net::BodyStream& stream);
   async::Task<void> TakeUnlessRelistDue(WatchState::Step step);
   async::Task<void> AwaitRelistDue();
+  void Refused(const Error& error);
   bool TakeEvents();
   std::optional<Result<WatchEvent>> NextEvent();
   void Publish();

@@ -294,6 +294,25 @@ TEST_F(WatchTest, ACrdThatComesLaterIsFound) {
   EXPECT_TRUE(store.Synced());
 }
 
+TEST_F(WatchTest, AnOptionalKindIsEmptyFromThe404On) {
+  store.SetOptional(true);
+  auto first = ThenList({Make("a", 5)}, 9);
+  Start();
+  EXPECT_EQ(Seen(), Names{"a"});
+  first->End();
+  for (int i = 0; i < 3; ++i)
+    wire.ThenAnswer(404, StatusText(404, "NotFound", "the server could not find the resource"));
+  loop.Advance(10s);
+  EXPECT_EQ(status().phase, Phase::kNotServed);
+  EXPECT_EQ(Seen(), Names{});
+  EXPECT_TRUE(store.Synced());
+  EXPECT_FALSE(store.Served());
+  ThenList({Make("b", 20)}, 21);
+  loop.Advance(75s);
+  EXPECT_EQ(Seen(), Names{"b"});
+  EXPECT_TRUE(store.Served());
+}
+
 TEST_F(WatchTest, AnOwnWriteNeverConfirmedLeadsToAList) {
   auto first = ThenList({Make("a", 5)}, 9);
   Start();

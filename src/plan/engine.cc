@@ -169,6 +169,8 @@ void Engine::OnChange(const kube::AnyStore& store, const kube::Change& change) {
 
 void Engine::OnListed(const kube::AnyStore&) { idle_.Cancel(); }
 
+void Engine::OnServed(const kube::AnyStore& store) { Wake(World::ServedToken(store.name())); }
+
 void Engine::OnSuspect(const kube::AnyStore& store) {
   log::Warn("the API server's history was rewritten: everything is listed anew, nothing is destroyed until then",
             {{"resource", store.name()}});

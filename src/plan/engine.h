@@ -7,7 +7,7 @@
 //   co_await engine.Run();            // until cancelled
 //
 // One thread; Decide runs between two events, so nothing it sees can move, and it is never called before every watched
-// kind has been listed once. Nothing is kept from one Decide to the next except what World::Parts says, so a crash
+// kind has been listed once, but for optional ones that the API server lacks (Watching::optional). Nothing is kept from one Decide to the next except what World::Parts says, so a crash
 // after any action loses nothing.
 //
 // Wake-ups: a key is decided again when something that its last Decide read has changed, when one of its actions has
@@ -118,6 +118,7 @@ class Engine final : private kube::StoreListener {
   // kube::StoreListener
   void OnChange(const kube::AnyStore& store, const kube::Change& change) override;
   void OnListed(const kube::AnyStore& store) override;
+  void OnServed(const kube::AnyStore& store) override;
   void OnSuspect(const kube::AnyStore& store) override;
 
   State& StateOf(const Key& key);

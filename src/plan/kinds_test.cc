@@ -1,4 +1,4 @@
-// Kinds that share a name.
+// Kinds that the API server may lack, and kinds that share a name.
 #include <gmock/gmock.h>
 
 #include "plan/testing/shelves.h"
@@ -21,6 +21,157 @@ struct Bare {
     return schema;
   }
 };
+
+// --- Optional kinds --------------------------------------------------------------------------------------------------
+
+// Of another project, whose CRD may be installed or not.
+constexpr kube::Resource kMonitors{"monitoring.test", "v1", "monitors", "Monitor", true};
+using Monitor = Bare<kMonitors>;
+
+std::string MonitorJson(const std::string& name, const std::string& owner_uid) {
+  return R"({"apiVersion":"monitoring.test/v1","kind":"Monitor","metadata":{"namespace":"ns","name":")" + name +
+         R"(","ownerReferences":[{"apiVersion":"test.capstan/v1","kind":"Shelf","name":"main","uid":")" + owner_uid +
+         R"(","controller":true}]}})";
+}
+
+// A shelf has a monitor where there can be one; its status says how many it sees.
+Plan WantMonitor(const World& world, const kube::Key& key) {
+  Plan plan;
+  const Shelf* shelf = world.Find<Shelf>(key);
+  if (shelf == nullptr) return plan;
+  if (world.Served<Monitor>()) {
+    plan.children.push_back({.resource = &kMonitors,
+                             .key = key,
+                             .body = MonitorJson(key.name, shelf->metadata.uid),
+                             .reason = "there can be one",
+                             .after = {}});
+    plan.status = R"({"note":"monitors: )" + std::to_string(world.In<Monitor>("ns").size()) + "\"}";
+  } else {
+    plan.status = R"({"note":"no monitors: )" + std::to_string(world.In<Monitor>("ns").size()) + "\"}";
+  }
+  return plan;
+}
+
+class OptionalKindTest : public ShelfTest {
+ protected:
+  OptionalKindTest() {
+    server.objects().Serve(kMonitors);
+    server.deny = [this](std::string_view, const kube::Resource& resource, const kube::Key&) {
+      return resource == kMonitors ? refusal : std::nullopt;
+    };
+    add_kinds = [](Stores& stores) { stores.Add<Monitor>({.optional = true}); };
+    PutShelf("[]");
+  }
+
+  // As when the CRD comes, and as when it goes with all objects, of which the watches do not hear any more.
+  void Install() { refusal.reset(); }
+  void Uninstall() {
+    server.CutWatches();
+    refusal = kNoSuchKind;
+    server.Remove(kMonitors, {"ns", "main"});
+  }
+  bool Exists() { return server.Find(kMonitors, {"ns", "main"}) != nullptr; }
+
+  const kube::testing::Refusal kNoSuchKind{404, "NotFound", "the server could not find the requested resource"};
+  std::optional<kube::testing::Refusal> refusal = kNoSuchKind;
+};
+
+// A program that could make something of monitors did nothing at all where nobody had installed their CRD.
+TEST_F(OptionalKindTest, NobodyWaitsForOneThatIsNotServed) {
+  const auto life = Start(server, &WantMonitor);
+  EXPECT_TRUE(life->engine().Synced());
+  EXPECT_EQ(life->engine().Unlisted(), "");
+  EXPECT_TRUE(life->engine().stores().Trusted());
+  EXPECT_EQ(Note(), "no monitors: 0");
+  for (const kube::testing::ApiWrite& write : server.writes()) EXPECT_NE(write.resource, kMonitors);
+}
+
+TEST_F(OptionalKindTest, OneThatIsNotOptionalIsWaitedFor) {
+  add_kinds = [](Stores& stores) { stores.Add<Monitor>(); };
+  const auto life = Start(server, &WantMonitor, 2min);
+  EXPECT_EQ(life->engine().decides(), 0u);
+  EXPECT_THAT(life->engine().Unlisted(), HasSubstr("monitors.monitoring.test in ns (not served: "));
+  EXPECT_FALSE(life->engine().stores().Trusted());
+}
+
+TEST_F(OptionalKindTest, OneThatMayNotBeReadIsWaitedForAndNamed) {
+  refusal = {403, "Forbidden", "no monitors for you"};
+  const auto life = Start(server, &WantMonitor, 2min);
+  EXPECT_EQ(life->engine().decides(), 0u);
+  EXPECT_THAT(life->engine().Unlisted(), HasSubstr("monitors.monitoring.test in ns (forbidden: "));
+}
+
+TEST_F(OptionalKindTest, OneThatAppearsIsListedAndWakesKeys) {
+  const auto life = Start(server, &WantMonitor, 2min);
+  Install();
+  loop.Advance(80s);  // less than until every key is looked at again
+  EXPECT_TRUE(Exists());
+  EXPECT_EQ(Note(), "monitors: 1");
+  server.Remove(kMonitors, {"ns", "main"});
+  loop.Advance(2s);
+  EXPECT_TRUE(Exists()) << "its objects are watched as any other's";
+}
+
+TEST_F(OptionalKindTest, NothingIsDecidedWhileOneThatAppearsIsListedForTheFirstTime) {
+  server.streaming_lists = false;
+  constexpr size_t kMoreThanAPage = 501;
+  for (size_t i = 0; i < kMoreThanAPage; ++i)
+    server.Put(kMonitors, MonitorJson("other-" + std::to_string(i), "somebody"));
+  const auto life = Start(server, &WantMonitor);
+  const Engine& engine = life->engine();
+  const auto& monitors = life->engine().stores().Of<Monitor>();
+  EXPECT_EQ(Note(), "no monitors: 0");
+  Install();
+  ASSERT_TRUE(loop.RunUntil([&] { return !monitors.empty(); }, 2min));
+  server.latency = 5s;
+  const uint64_t decides = engine.decides();
+  loop.Advance(4s);
+  EXPECT_LT(monitors.size(), kMoreThanAPage);
+  EXPECT_FALSE(engine.Synced());
+  EXPECT_FALSE(life->engine().stores().Trusted());
+  EXPECT_EQ(engine.decides(), decides) << "on half a picture";
+  loop.Advance(3min);
+  EXPECT_EQ(Note(), "monitors: " + std::to_string(kMoreThanAPage + 1));
+}
+
+TEST_F(OptionalKindTest, OneThatGoesLeavesWhatARestartWouldFind) {
+  Install();
+  const auto life = Start(server, &WantMonitor);
+  ASSERT_EQ(Note(), "monitors: 1");
+  Uninstall();
+  loop.Advance(2s);
+  EXPECT_TRUE(life->engine().stores().Of<Monitor>().empty());
+  EXPECT_TRUE(life->engine().Synced());
+  EXPECT_TRUE(life->engine().stores().Trusted());
+  EXPECT_EQ(Note(), "no monitors: 0");
+  const uint64_t version = server.objects().version();
+  const auto second = Start(server, &WantMonitor);
+  EXPECT_EQ(second->engine().stores().Of<Monitor>().size(), 0u);
+  EXPECT_EQ(server.objects().version(), version) << "it wants the same";
+}
+
+TEST_F(OptionalKindTest, OneThatComesBackIsUsedAsBefore) {
+  Install();
+  const auto life = Start(server, &WantMonitor);
+  for (int i = 0; i < 3; ++i) {
+    Uninstall();
+    loop.Advance(10min);
+    EXPECT_EQ(Note(), "no monitors: 0");
+    Install();
+    loop.Advance(80s);
+    EXPECT_TRUE(Exists());
+    EXPECT_EQ(Note(), "monitors: 1");
+  }
+}
+
+TEST_F(OptionalKindTest, OneThatIsNotServedInARewrittenHistoryIsTrustedOnlyWhenAskedAnew) {
+  const auto life = Start(server, &WantMonitor);
+  Stores& stores = life->engine().stores();
+  stores.Find(kMonitors)->Doubt();
+  EXPECT_FALSE(stores.Trusted());
+  loop.Advance(80s);
+  EXPECT_TRUE(stores.Trusted());
+}
 
 // --- Kinds of one plural ---------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ namespace capstan::plan {
 
 using Token = uint64_t;
 
-// `space` keeps kinds of things apart ("pods", "pods/owner", "slurm/ns/name"); `what` names one of them, ""
+// `space` keeps kinds of things apart ("pods", "pods/owner", "served", "slurm/ns/name"); `what` names one of them, ""
 // all.
 inline Token MakeToken(std::string_view space, std::string_view what) {
   return Fnv64(what, Fnv64("\x1f", Fnv64(space)));

@@ -29,6 +29,9 @@ struct Watching {
   std::string field_selector = {};
   bool metadata_only = false;  // all else of T is not sent, and stays empty; also when we have written it ourselves
   bool everywhere = false;     // in all namespaces, not only where custom resources live (watches.h)
+  // The API server may lack the kind (its CRD is not installed): while it does, the kind counts as listed and is empty,
+  // and nobody waits for it. Whether it is there, World::Served says; that it has come is noticed within a minute or so.
+  bool optional = false;
 };
 
 // What a kind's store is called: "pods", "deployments.apps".
@@ -47,6 +50,7 @@ class Stores {
   template <class T>
   kube::Store<T>& Add(Watching watching = {}) {
     auto store = std::make_unique<kube::Store<T>>(StoreName(ResourceOf<T>::kValue));
+    store->SetOptional(watching.optional);
     kube::Store<T>& added = *store;
     by_type_[&internal::kTypeTag<T>] = store.get();
     all_.push_back({.resource = ResourceOf<T>::kValue, .watching = std::move(watching), .store = std::move(store)});
@@ -65,7 +69,7 @@ class Stores {
 
   const std::vector<Entry>& all() const { return all_; }
 
-  // Every kind that is watched has been listed completely, and none is suspect of telling an old story. While false,
+  // Every kind that is watched has been listed completely (AnyStore::Synced), and none is suspect of telling an old story. While false,
   // nothing destructive is done.
   bool Trusted() const;
 

@@ -40,8 +40,10 @@ class Watches {
   // stores.
   void LeaveUnused(const std::function<bool(const std::string& ns)>& in_use);
 
-  // Every watch has listed once. False before Start. A namespace that is followed anew makes it false again for a
-  // moment: nothing is decided on half a picture.
+  // Every watch has listed once, or is of an optional kind that is not served. False before Start, and again while a
+  // namespace that is followed anew, or an optional kind that has appeared, is listed for the first time: nothing is
+  // decided on half a picture. A kind that may not be listed (403) in a single namespace therefore holds up everything
+  // until it may be, or the namespace is left.
   bool Synced() const;
 
   // What keeps it from that, in words: "pods in slurm (forbidden: ...)".

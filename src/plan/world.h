@@ -123,6 +123,15 @@ class World {
     return store.By(index, value);
   }
 
+  // Does the API server have this kind? False only of kinds that are optional (Watching). While it is, there is nothing
+  // of the kind, and a child of it would be refused: leave it out of the Plan until this is true, which wakes the key.
+  template <class T>
+  bool Served() const {
+    const kube::Store<T>& store = parts_.stores->Of<T>();
+    reads_.Note(ServedToken(store.name()));
+    return store.Served();
+  }
+
   // --- Slurm ---------------------------------------------------------------------------------------------------------
 
   SlurmView Slurm(const std::string& cluster) const;
@@ -155,6 +164,7 @@ class World {
   static Token IndexToken(std::string_view store, std::string_view index, std::string_view value) {
     return MakeToken(std::string(store) + "/" + std::string(index), value);
   }
+  static Token ServedToken(std::string_view store) { return MakeToken("served", store); }
   static Token NodeToken(std::string_view cluster, std::string_view node) {
     return MakeToken("slurm/" + std::string(cluster), node);
   }
