@@ -5,13 +5,17 @@
 //   world.Add<Website>();
 //   world.Add<Deployment>();
 //   world.Put(website);
+//   world.Answer("configmap default/legal", legal, 30s);                          // asked half a minute ago
+//   world.in_flight = {"Slurm node main/w-1"};
 //   EXPECT_THAT(ChildNames(world.Decide(&Decide, "main")), ElementsAre("ConfigMap main", "Deployment main"));
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +23,7 @@
 
 #include "json/codec.h"
 #include "json/conditions.h"
+#include "kube/feed.h"
 #include "plan/engine.h"
 #include "plan/plan.h"
 #include "plan/world.h"
@@ -32,6 +37,8 @@ class TestWorld {
 
   Time now = *ParseRfc3339("2026-11-21T08:00:00Z");
   std::vector<Failure> failures;
+  std::set<std::string> in_flight;         // targets of this key's actions that have not ended (World::InFlight)
+  std::map<std::string, SlurmLook> slurm;  // by cluster; of others nobody has said how to reach them
   const void* settings = nullptr;
 
   // A kind that the Decide reads. A store for indexes (store.h).
@@ -53,11 +60,30 @@ class TestWorld {
     EXPECT_TRUE(store->Answered(std::move(object), Tick()));
   }
 
-  // What the question of this id (Question::id) is answered; without any of these its answer is still pending.
-  void Answer(const std::string& question, std::shared_ptr<const void> value) {
-    answers_.entries()[question] = {.state = AnswerState::kKnown, .value = std::move(value)};
+  // The API server does not have the kind (World::Served). REQUIRES: the kind was added.
+  template <class T>
+  void NotServed() {
+    kube::AnyStore& store = *stores_.Find(ResourceOf<T>::kValue);
+    store.SetOptional(true);
+    store.FeedFor("")->NotServed(tick_);
   }
-  void Absent(const std::string& question) { answers_.entries()[question] = {.state = AnswerState::kAbsent}; }
+
+  // What this cluster says of its nodes: `slurm` of it becomes a snapshot that is current and in which absence counts.
+  void Nodes(const std::string& cluster, std::vector<slurm::Node> nodes) {
+    std::ranges::sort(nodes, {}, &slurm::Node::name);
+    auto snapshot = std::make_shared<slurm::Snapshot>();
+    snapshot->nodes = std::make_shared<const std::vector<slurm::Node>>(std::move(nodes));
+    slurm[cluster] = {.state = SlurmLook::State::kHeard, .snapshot = std::move(snapshot), .absence_counts = true};
+  }
+
+  // What the question of this id (Question::id) is answered, `age` before the next Decide (whose second look is at an older one); without any of these its
+  // answer is still pending.
+  void Answer(const std::string& question, std::shared_ptr<const void> value, Duration age = Duration(0)) {
+    answers_.entries()[question] = {.state = AnswerState::kKnown, .value = std::move(value), .fetched_at = tick_ - age};
+  }
+  void Absent(const std::string& question, Duration age = Duration(0)) {
+    answers_.entries()[question] = {.state = AnswerState::kAbsent, .fetched_at = tick_ - age};
+  }
   // Could not be told; the last good answer stays.
   void Failed(const std::string& question, const std::string& error) {
     answers_.entries()[question].state = AnswerState::kFailed;
@@ -74,11 +100,17 @@ class TestWorld {
   }
 
  private:
+  SlurmLook LookAt(const std::string& cluster) const {
+    const auto found = slurm.find(cluster);
+    return found == slurm.end() ? SlurmLook() : found->second;
+  }
   World At(std::map<std::string, Tick> held_since) const {
     return World({.now = now,
                   .tick = tick_,
                   .stores = &stores_,
+                  .slurm = [this](const std::string& cluster) { return LookAt(cluster); },
                   .answers = &answers_,
+                  .in_flight = in_flight,
                   .failures = failures,
                   .held_since = std::move(held_since),
                   .settings = settings});
