@@ -1,12 +1,13 @@
 """The example operator: it builds from an installed prefix, and does against a real API server what it promises."""
 
+import re
 import signal
 import subprocess
 
 import pytest
 import yaml
 
-from website import (FOLDER, REPOSITORY, Operator, configure, credential_of, install, kubeconfig_of_its_account,
+from website import (FOLDER, KITS, REPOSITORY, Operator, configure, credential_of, install, kubeconfig_of_its_account,
                      moments_of_writes, run, until, writes)
 
 API = "/apis/web.example.com/v1/namespaces/default/websites"
@@ -148,6 +149,17 @@ def test_nothing_of_the_tree_is_on_the_include_path(built):
 
 def test_its_own_tests_pass(built):
     assert "100% tests passed" in run("ctest", "--test-dir", built, "--no-tests=error")
+
+
+def test_every_test_kit_builds_from_the_prefix(prefix):
+    headers = prefix / "include" / "capstan"
+    installed = {str(path.relative_to(headers)) for path in headers.glob("*/testing/*.h")}
+    included = set(re.findall(r'^#include "(.+)"', (KITS / "kits.cc").read_text(), re.M))
+    assert installed and included == installed, "what is installed is what is tried"
+    build, done = configure(prefix, KITS)
+    assert done.returncode == 0, done.stderr
+    run("cmake", "--build", build)
+    run(build / "kits")
 
 
 # --- Running ---------------------------------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ from apiserver import clean_environment, free_ports
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BUILD = REPOSITORY / "build" / "release"
 FOLDER = REPOSITORY / "build" / "examples"
+WEBSITE = REPOSITORY / "examples" / "website"
+KITS = REPOSITORY / "test" / "examples" / "kits"  # a program that includes and links every test kit
 SECONDS = 20  # until what has been asked for is seen, at most
 
 
@@ -39,12 +41,12 @@ def install():
     return prefix
 
 
-def configure(prefix, compiler="clang++-19"):
-    """Copies the example to where nothing else of the tree is, and configures it there."""
-    source, build = FOLDER / "source", FOLDER / "build"
+def configure(prefix, project=WEBSITE, compiler="clang++-19"):
+    """Copies the project to where nothing else of the tree is, and configures it there."""
+    source, build = FOLDER / project.name / "source", FOLDER / project.name / "build"
     for folder in (source, build):
         shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(REPOSITORY / "examples" / "website", source)
+    shutil.copytree(project, source)
     cache = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     words = ["cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
              f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *cache]
@@ -55,7 +57,7 @@ def configure(prefix, compiler="clang++-19"):
 def kubeconfig_of_its_account(server, path):
     """The server, as the service account of examples/website/rbac.yaml; each of the contexts "first", which is the
     current one, and "second" has a token of its own."""
-    server.kubectl("apply", "-f", REPOSITORY / "examples" / "website" / "rbac.yaml")
+    server.kubectl("apply", "-f", WEBSITE / "rbac.yaml")
     account = "/api/v1/namespaces/default/serviceaccounts/website-operator"
     config = json.loads(server.kubeconfig.read_text()) | {"current-context": "first", "users": [], "contexts": []}
     for name in ("first", "second"):
