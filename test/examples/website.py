@@ -47,7 +47,7 @@ def configure(prefix, project=WEBSITE, compiler="clang++-19"):
     for folder in (source, build):
         shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(project, source)
-    cache = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+    cache = [f"-DCMAKE_CXX_COMPILER_LAUNCHER={REPOSITORY}/dev/lib/ccache"] if shutil.which("ccache") else []
     words = ["cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
              f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *cache]
     done = subprocess.run(list(map(str, words)), text=True, capture_output=True, env=stranger())
