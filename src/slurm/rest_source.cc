@@ -146,7 +146,8 @@ async::Task<Result<void>> RestSource::PollLists() {
   list_began_ = loop_.Now();
   const uint64_t wanted = refreshes_wanted_;
   auto read = co_await ReadNodeList();
-  if (read && jobs_wanted_ > 0) read = co_await ReadJobList();
+  // Without its jobs a cluster is heard all the same: how old they are is seen on them.
+  if (read && jobs_wanted_ > 0 && !co_await ReadJobList()) ++counters_.failures;
   list_ended_ = loop_.Now();
   if (read) refreshes_done_ = wanted;
   co_return read;

@@ -11,7 +11,8 @@
 // cheap ping
 //   must say that a slurmctld responds, since every other request hangs for ten seconds while none does.
 // - One poll at a time, never a second beside it; other calls are limited to `max_calls` in flight.
-// - Jobs are read only while somebody wants them.
+// - Jobs are read only while somebody wants them. What goes wrong with that is no error of the View: jobs_read shows
+//   it.
 //
 // A fresh read of single nodes is laid over the last list until a list that began later replaces it, so a
 // snapshot never goes back in time. Every `full`, the list is read whole whatever update_time would say, so

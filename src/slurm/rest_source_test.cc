@@ -367,7 +367,8 @@ TEST_F(RestSourceTest, ALongRunningSlurmctldIsKnownToBeOldFromTheFirstRead) {
 
 TEST_F(RestSourceTest, ReadsJobsOnlyWhileSomebodyWantsThem) {
   Start();
-  const auto id = slurm.StartJob({.nodes = {"w-0", "w-1"}, .whole_nodes = true, .user = "ann", .runs_for = {}});
+  const auto id = slurm.StartJob(
+      {.nodes = {"w-0", "w-1"}, .whole_nodes = true, .user = "ann", .runs_for = {}, .time_limit = 90min});
   auto wanted = source->WantJobs();
   ASSERT_TRUE(loop.RunUntil([&] { return source->Latest().snapshot->jobs != nullptr; }, 1s));
   ASSERT_EQ(source->Latest().snapshot->jobs->size(), 1u);
@@ -382,6 +383,22 @@ TEST_F(RestSourceTest, ReadsJobsOnlyWhileSomebodyWantsThem) {
   const size_t asked = server.RequestsFor("/slurm/v0.0.44/jobs/");
   loop.Advance(5min);
   EXPECT_EQ(server.RequestsFor("/slurm/v0.0.44/jobs/"), asked);
+}
+
+// A list of all jobs may be too long for slurmrestd, while that of nodes is not. Nobody would know any more who is idle.
+TEST_F(RestSourceTest, JobsThatCannotBeReadLeaveTheNodesHeard) {
+  Start();
+  server.SetFate(
+      [](const net::Request& request) { return request.target.contains("/jobs/") ? Fault::kGarbage : Fault::kNone; });
+  const auto wanted = source->WantJobs();
+  loop.Advance(1min);
+  EXPECT_GT(server.RequestsFor("/slurm/v0.0.44/jobs/"), 0u);
+  EXPECT_FALSE(source->Latest().error);
+  EXPECT_LT(source->Latest().snapshot->Age(loop.Now()), 20s);
+  EXPECT_EQ(source->Latest().snapshot->jobs, nullptr);
+  server.Heal();
+  loop.Advance(20s);
+  EXPECT_NE(source->Latest().snapshot->jobs, nullptr);
 }
 
 TEST_F(RestSourceTest, WritesSayWhatBecameOfThem) {

@@ -144,7 +144,7 @@ std::optional<int64_t> FakeSlurm::StartJob(JobSpec spec) {
           .submit_time = WholeSeconds(loop_.WallNow()),
           .start_time = WholeSeconds(loop_.WallNow()),
           .end_time = std::nullopt,
-          .time_limit = std::nullopt};
+          .time_limit = spec.time_limit};
   for (const std::string& name : spec.nodes) records_.at(name).jobs.insert(id);
   if (spec.runs_for) Later(*spec.runs_for, [this, id] { FinishJob(id); });
   jobs_[id] = std::move(job);

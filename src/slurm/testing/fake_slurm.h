@@ -68,7 +68,8 @@ class FakeSlurm {
     std::vector<std::string> nodes;
     bool whole_nodes = true;  // false: the nodes are MIXED while it runs
     std::string user = "root";
-    std::optional<Duration> runs_for;  // completes by itself
+    std::optional<Duration> runs_for;         // completes by itself
+    std::optional<Duration> time_limit = {};  // whole minutes, as Slurm has them; what it says, not what ends it
   };
   // The id, or nullopt when Slurm would not start it there: a node that is not usable, or has no room.
   std::optional<int64_t> StartJob(JobSpec spec);

@@ -58,13 +58,18 @@ std::string NodeJson(const Node& node) {
          ",\"topology\":" + JsonQuoted(node.topology) + ",\"version\":" + JsonQuoted(node.version) + "}";
 }
 
+std::string Limit(std::optional<Duration> limit) {
+  if (!limit) return R"({"set":false,"infinite":true,"number":0})";
+  return R"({"set":true,"infinite":false,"number":)" + std::to_string(*limit / 1min) + "}";
+}
+
 std::string JobJson(const Job& job) {
   return "{\"account\":\"\",\"end_time\":" + Number(job.end_time) + ",\"job_id\":" + std::to_string(job.id) +
          ",\"job_state\":" + Strings(job.state.Names()) + ",\"name\":" + JsonQuoted(job.name) +
          ",\"nodes\":" + JsonQuoted(job.nodes) + ",\"partition\":" + JsonQuoted(job.partition) +
          ",\"start_time\":" + Number(job.start_time) + ",\"state_reason\":" + JsonQuoted(job.state_reason) +
-         ",\"submit_time\":" + Number(job.submit_time) +
-         ",\"time_limit\":{\"set\":false,\"infinite\":true,\"number\":0},\"user_name\":" + JsonQuoted(job.user) + "}";
+         ",\"submit_time\":" + Number(job.submit_time) + ",\"time_limit\":" + Limit(job.time_limit) +
+         ",\"user_name\":" + JsonQuoted(job.user) + "}";
 }
 
 template <class Record, class Render>
