@@ -59,6 +59,7 @@ struct Engine::State {
   std::optional<std::string> slurm_cluster;  // the cluster whose connection this key keeps
   std::string uid;                           // of the object that the last Decide saw; it may be gone since
   std::string cluster;                       // that its last Plan was about; "": none
+  std::string jobs_of;                       // the cluster whose jobs its last Plan wanted; "": none
 };
 
 Engine::Engine(async::Loop& loop, kube::Client& client, Options options)
@@ -280,7 +281,7 @@ bool Engine::DecideOne(State& state) {
     executor_.Forget(key);
     // Nothing but its own object can give it something to do, and that one wakes it however little is known of it.
     const bool over = !again && world.reads().tokens().size() <= 1 && world.facts().empty() && !state.slurm_cluster &&
-                      executor_.TargetsInFlight(key).empty();
+                      state.jobs_of.empty() && executor_.TargetsInFlight(key).empty();
     if (!again) return over;
   }
   sooner(now + random_.Jittered(options_.look_every, 0.1));
@@ -408,6 +409,10 @@ void Engine::FollowSlurm(State& state, const Plan& plan) {
     state.slurm_cluster = plan.slurm ? std::optional(plan.slurm_cluster) : std::nullopt;
   }
   if (!plan.slurm_expects.empty()) clusters_.ExpectChange(plan.slurm_cluster, plan.slurm_expects);
+  const std::string jobs_of = plan.slurm_jobs ? plan.slurm_cluster : "";
+  if (!state.jobs_of.empty() && state.jobs_of != jobs_of) clusters_.WantJobs(state.jobs_of, state.key, false);
+  if (!jobs_of.empty()) clusters_.WantJobs(jobs_of, state.key, true);
+  state.jobs_of = jobs_of;
 }
 
 // Of an object that has just gone, too: its last Event is not the one to be lost.

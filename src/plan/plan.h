@@ -51,6 +51,8 @@ struct Plan {
   std::optional<SlurmConnection> slurm;    // from the key that owns a cluster: keep this connection
   std::vector<std::string> slurm_expects;  // nodes of `slurm_cluster` about to change: poll them closely
   std::string slurm_cluster;               // "ns/controller"; the lane's name
+  // Read the jobs of `slurm_cluster`, too (SlurmView::Jobs), until a Plan of this key no longer says so. They are dear.
+  bool slurm_jobs = false;
 
   // Look again after this long even if nothing is heard. The engine has its own five minutes on top.
   Duration look_again = Duration::max();

@@ -1,5 +1,7 @@
 #include "plan/slurm_clusters.h"
 
+#include <set>
+
 #include "async/backoff.h"
 #include "async/timer.h"
 #include "base/log.h"
@@ -16,6 +18,11 @@ namespace {
 constexpr Duration kKeyReadLimit = 10s;
 constexpr Duration kExpectFor = 6min;        // longer than the time between two looks at a key
 constexpr std::string_view kUser = "slurm";  // may do everything that the operator needs
+
+// Equal ones are the same in memory from one snapshot to the next.
+const std::vector<slurm::Job>* JobsOf(const std::shared_ptr<const slurm::Snapshot>& snapshot) {
+  return snapshot ? snapshot->jobs.get() : nullptr;
+}
 
 }  // namespace
 
@@ -39,6 +46,8 @@ struct SlurmClusters::Entry {
   std::shared_ptr<const slurm::Snapshot> last;
   bool last_failed = false;
   std::shared_ptr<Batch> batch;  // still taking names
+  std::set<Key> want_jobs;
+  std::unique_ptr<slurm::Source::JobsWanted> jobs_wanted;  // while there is any of them
 };
 
 SlurmClusters::SlurmClusters(async::Loop& loop, kube::Client& client, Factory factory, Changed changed, uint64_t seed)
@@ -83,7 +92,10 @@ SlurmLook SlurmClusters::Look(const std::string& cluster) const {
   const slurm::Source::View view = entry.source->Latest();
   SlurmLook look{
       .state = SlurmLook::State::kHeard, .error = view.error ? view.error->message() : "", .snapshot = view.snapshot};
-  if (view.snapshot) look.age = view.snapshot->Age(loop_.Now());
+  if (view.snapshot) {
+    look.age = view.snapshot->Age(loop_.Now());
+    look.jobs_age = loop_.Now() - view.snapshot->jobs_read.began;
+  }
   if (!view.snapshot)
     look.state = SlurmLook::State::kUnheard;
   else if (view.error)
@@ -96,6 +108,20 @@ SlurmLook SlurmClusters::Look(const std::string& cluster) const {
 
 void SlurmClusters::ExpectChange(const std::string& cluster, const std::vector<std::string>& nodes) {
   if (const auto source = Find(cluster)) source->ExpectChange(nodes, loop_.Now() + kExpectFor);
+}
+
+void SlurmClusters::WantJobs(const std::string& cluster, const Key& who, bool wanted) {
+  const auto found = entries_.find(cluster);
+  if (found == entries_.end() || !found->second->source) return;
+  Entry& entry = *found->second;
+  if (wanted)
+    entry.want_jobs.insert(who);
+  else
+    entry.want_jobs.erase(who);
+  if (entry.want_jobs.empty())
+    entry.jobs_wanted.reset();
+  else if (!entry.jobs_wanted)
+    entry.jobs_wanted = entry.source->WantJobs();
 }
 
 // --- Token -----------------------------------------------------------------------------------------------------------
@@ -126,6 +152,7 @@ Task<void> SlurmClusters::Begin(std::string cluster) {
 // The poller ends before its Source; calls still under way keep the Source alive by themselves.
 Task<void> SlurmClusters::End(std::unique_ptr<Entry> entry) {
   entry->subscription.reset();
+  entry->jobs_wanted.reset();
   entry->runner.Cancel();
   co_await entry->runner.Join();
 }
@@ -165,7 +192,8 @@ void SlurmClusters::Heard(const std::string& cluster) {
   if (found == entries_.end() || !found->second->source) return;
   Entry& entry = *found->second;
   const slurm::Source::View view = entry.source->Latest();
-  const auto nodes = slurm::ChangedNodes(entry.last.get(), view.snapshot.get());
+  auto changes = slurm::ChangedNodes(entry.last.get(), view.snapshot.get());
+  if (JobsOf(entry.last) != JobsOf(view.snapshot)) changes.emplace_back(World::kSlurmJobs);
   const bool turned = bool(entry.last) != bool(view.snapshot) || entry.last_failed != view.error.has_value() ||
                       (entry.last && !(entry.last->incarnation == view.snapshot->incarnation));
   const bool first = !entry.last && view.snapshot && !view.error;
@@ -178,7 +206,7 @@ void SlurmClusters::Heard(const std::string& cluster) {
   }
   entry.last = view.snapshot;
   entry.last_failed = view.error.has_value();
-  if (!nodes.empty()) changed_(cluster, nodes);
+  if (!changes.empty()) changed_(cluster, changes);
   if (turned) changed_(cluster, {});
 }
 

@@ -16,6 +16,7 @@
 #include "async/event.h"
 #include "async/task_group.h"
 #include "kube/client.h"
+#include "plan/key.h"
 #include "plan/plan.h"
 #include "plan/world.h"
 #include "slurm/source.h"
@@ -35,7 +36,7 @@ class SlurmClusters {
   // sense.
   using Factory = std::function<Result<Link>(const SlurmConnection& how, SignToken sign)>;
 
-  // What changed of a cluster: names of nodes, or none for its reachability.
+  // What changed of a cluster: names of nodes, World::kSlurmJobs among them for its jobs; none for its reachability.
   using Changed = std::function<void(const std::string& cluster, const std::vector<std::string>& nodes)>;
 
   SlurmClusters(async::Loop& loop, kube::Client& client, Factory factory, Changed changed, uint64_t seed);
@@ -52,6 +53,10 @@ class SlurmClusters {
 
   // These nodes are about to change; look at them often for a while.
   void ExpectChange(const std::string& cluster, const std::vector<std::string>& nodes);
+
+  // `who` wants the jobs of `cluster` in its snapshots, or no longer. Forgotten when the Source is replaced, and nothing
+  // while there is none: say it again when the cluster is heard.
+  void WantJobs(const std::string& cluster, const Key& who, bool wanted);
 
   // A read of `node` that begins after this call, shared with everybody who asks of this cluster in the same turn.
   // nullopt: slurmctld has no record of it.

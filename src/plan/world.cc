@@ -12,6 +12,11 @@ std::span<const slurm::Node> SlurmView::All() const {
   return look_.snapshot ? std::span<const slurm::Node>(*look_.snapshot->nodes) : std::span<const slurm::Node>();
 }
 
+const std::vector<slurm::Job>* SlurmView::Jobs() const {
+  reads_->Note(World::NodeToken(cluster_, World::kSlurmJobs));
+  return look_.snapshot ? look_.snapshot->jobs.get() : nullptr;
+}
+
 SlurmView World::Slurm(const std::string& cluster) const {
   reads_.Note(NodeToken(cluster, ""));
   SlurmView view;

@@ -34,7 +34,8 @@ struct SlurmLook {
   std::string error;  // why it is not heard, in words
   std::shared_ptr<const slurm::Snapshot> snapshot;
   bool absence_counts = false;
-  Duration age{0};  // of the snapshot: since the read began that confirmed it
+  Duration age{0};       // of the snapshot: since the read began that confirmed it
+  Duration jobs_age{0};  // the same of its jobs; means nothing while it has none
 };
 
 // What is known of one Slurm cluster.
@@ -58,6 +59,13 @@ class SlurmView {
 
   // How old the snapshot is: what it says was true at some moment since then.
   Duration age() const { return look_.age; }
+
+  // Its jobs, by id; nullptr: not known, as no Plan wants them (Plan::slurm_jobs) or they have not been read yet. Notes
+  // them.
+  const std::vector<slurm::Job>* Jobs() const;
+
+  // How old those are, as age(). They may be read anew and found unchanged, which wakes nobody.
+  Duration jobs_age() const { return look_.jobs_age; }
 
  private:
   friend class World;
@@ -165,6 +173,8 @@ class World {
     return MakeToken(std::string(store) + "/" + std::string(index), value);
   }
   static Token ServedToken(std::string_view store) { return MakeToken("served", store); }
+  // In place of a node's name: the jobs.
+  static constexpr std::string_view kSlurmJobs = "/jobs";
   static Token NodeToken(std::string_view cluster, std::string_view node) {
     return MakeToken("slurm/" + std::string(cluster), node);
   }
