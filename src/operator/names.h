@@ -33,7 +33,6 @@ inline constexpr std::string_view kAnnotationForceDelete =  // of a NodeSet, a p
 inline constexpr std::string_view kAnnotationNodeCordonReason =  // of a Kubernetes node, a person's
     "nodeset.slinky.slurm.net/node-cordon-reason";
 inline constexpr std::string_view kAnnotationDeletionCost = "nodeset.slinky.slurm.net/pod-deletion-cost";
-inline constexpr std::string_view kAnnotationDeadline = "nodeset.slinky.slurm.net/pod-deadline";
 inline constexpr std::string_view kAnnotationTopology = "topology.slinky.slurm.net/spec";
 inline constexpr std::string_view kAnnotationGenerateKeys = "slinky.slurm.net/generate-keys";
 inline constexpr std::string_view kAnnotationDefaultContainer = "kubectl.kubernetes.io/default-container";

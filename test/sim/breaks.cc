@@ -26,7 +26,7 @@ struct Looked {
     cluster = key.ns + "/" + set->spec.controller_ref.name;
     slurm.emplace(world.Slurm(cluster));
     workers = op::nodeset::Workers(world, *set, *slurm);
-    scale = op::nodeset::ScaleTo(set->spec.replicas.value_or(1), workers);
+    scale = op::nodeset::ScaleTo(set->spec.replicas.value_or(1), workers, *slurm);
   }
   const api::NodeSet* set;
   std::string cluster;

@@ -27,6 +27,8 @@ using plan::Action;
 using slurm::NodeAction;
 
 constexpr Duration kChoiceTime = 5s;
+constexpr Duration kJobsTime = 15s;  // some polls of a busy slurmrestd
+constexpr Duration kJobsLook = 1s;   // jobs that are read anew and found unchanged wake nobody
 constexpr Duration kSayingTime = 10s;
 constexpr Duration kRegistrationTime = 2min;  // longer than slurmd takes from its start to its registration
 
@@ -44,7 +46,7 @@ class Deciding {
         workers_(Workers(world, set, slurm_)),
         deletion_(DeletionOf(world, set, slurm_, workers_)) {
     if (set.metadata.deleting()) spec_.replicas = 0;
-    scale_ = ScaleTo(*spec_.replicas, workers_);
+    scale_ = ScaleTo(*spec_.replicas, workers_, slurm_);
     plan_.slurm_cluster = cluster_;
     if (auto revision = render::Revision(set))
       revision_ = *std::move(revision);
@@ -57,9 +59,7 @@ class Deciding {
     if (std::ranges::find(set_.metadata.finalizers, kFinalizerDrain) == set_.metadata.finalizers.end())
       plan_.Add(Hold(set_));
     RemoveAllEnded();
-    if (ChoiceIsFresh()) {
-      for (const Worker* worker : scale_.condemned) Condemn(*worker);
-    }
+    for (const Worker* worker : std::span(scale_.condemned).first(Chosen())) Condemn(*worker);
     for (const Worker* worker : scale_.kept) Keep(*worker);
     for (const Worker& worker : workers_) Label(worker);
     if (spec_.ssh && *spec_.ssh->enabled) plan_.children.push_back(render::SshConfig(set_));
@@ -178,16 +178,29 @@ class Deciding {
 
   // --- Scale-in ------------------------------------------------------------------------------------------------------
 
-  // Who goes depends on who is busy: a new choice is made on what Slurm said after it became necessary, so that a
-  // worker that has just got a job is not drained for nothing. Not for ever: a drain costs no job.
-  bool ChoiceIsFresh() {
-    if (scale_.condemned.empty() || !slurm_.heard()) return true;
-    if (std::ranges::all_of(scale_.condemned, &Worker::condemned)) return true;
-    const Duration needed = world_.HeldFor("choice of " + std::to_string(scale_.condemned.size()));
-    if (slurm_.age() <= needed || needed >= kChoiceTime) return true;
+  // How many of those that are too many, from the first on, may be told to go. Who goes depends on who is busy: a new
+  // choice is made on what Slurm said after it became necessary, so that a worker that has just got a job is not drained
+  // for nothing. Not for ever: a drain costs no job.
+  size_t Chosen() {
+    const size_t all = scale_.condemned.size();
+    if (all == 0 || !slurm_.heard()) return all;
+    if (std::ranges::all_of(scale_.condemned, &Worker::condemned)) return all;
+    const Duration needed = world_.HeldFor("choice of " + std::to_string(all));
+    const bool fresh = slurm_.age() <= needed || needed >= kChoiceTime;
+    const size_t open = scale_.by_job_end > 0 && AwaitsJobs(needed) ? scale_.by_job_end : 0;
+    if (fresh && open == 0) return all;
     for (const Worker& worker : workers_) plan_.slurm_expects.push_back(worker.host);
-    plan_.LookAgainIn(kChoiceTime - needed);
-    return false;
+    if (!fresh) plan_.LookAgainIn(kChoiceTime - needed);
+    return fresh ? all - open : 0;
+  }
+
+  // The jobs are wanted until those who go are marked, since only then does the choice no longer hang on them; and not
+  // for ever, in case that never comes.
+  bool AwaitsJobs(Duration needed) {
+    if (needed >= kJobsTime) return false;
+    plan_.slurm_jobs = true;
+    plan_.LookAgainIn(std::min(kJobsLook, kJobsTime - needed));
+    return slurm_.Jobs() == nullptr || slurm_.jobs_age() > needed;
   }
 
   void Condemn(const Worker& worker) {

@@ -383,28 +383,5 @@ TEST(OrdinalOf, ReadsPaddedAndPlainOrdinalsOfThisSetOnly) {
   }
 }
 
-// 61293abe: the comparison of the Go operator was not antisymmetric.
-TEST_F(NodeSetTest, ScaleInOrderIsTheDocumentedOne) {
-  std::vector<Pod> pods;
-  std::vector<slurm::Node> records(8);
-  for (int i = 0; i < 8; ++i) pods.push_back(MakePod(i));
-  pods[0].spec.node_name = "";                                                // not placed
-  pods[1].status.phase = "Unknown";                                           // phase
-  pods[2].status.conditions[0].status = "False";                              // not ready
-  pods[3].metadata.annotations[std::string(kAnnotationDeletionCost)] = "-5";  // cheap
-  records[4].state.Add(NodeFlag::kMixed);                                     // busy
-  pods[5].metadata.annotations[std::string(kAnnotationDeadline)] = "2026-01-01T00:00:00Z";
-  std::vector<Worker> workers;
-  for (int i = 0; i < 8; ++i) {
-    workers.push_back({.ordinal = i, .host = pods[i].metadata.name, .pod = &pods[i], .node = &records[i]});
-  }
-  std::vector<const Worker*> order;
-  for (const Worker& worker : workers) order.push_back(&worker);
-  SortForScaleIn(order);
-  std::vector<int> ordinals;
-  for (const Worker* worker : order) ordinals.push_back(worker->ordinal);
-  EXPECT_THAT(ordinals, ElementsAre(0, 1, 2, 3, 7, 6, 5, 4));
-}
-
 }  // namespace
 }  // namespace capstan::op::nodeset

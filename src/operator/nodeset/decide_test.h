@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -96,6 +97,7 @@ class NodeSetTest : public testing::Test {
     auto snapshot = std::make_shared<slurm::Snapshot>();
     std::ranges::sort(nodes, {}, &slurm::Node::name);
     snapshot->nodes = std::make_shared<const std::vector<slurm::Node>>(nodes);
+    snapshot->jobs = jobs;
     plan::World::Parts parts;
     parts.now = kNow;
     parts.stores = &stores;
@@ -127,6 +129,7 @@ class NodeSetTest : public testing::Test {
   plan::Stores stores;
   api::NodeSet set;
   std::vector<slurm::Node> nodes;
+  std::shared_ptr<const std::vector<slurm::Job>> jobs;  // nullptr: not known
   std::vector<plan::Failure> failures;
   std::map<std::string, Tick> held;
   std::set<std::string> in_flight;

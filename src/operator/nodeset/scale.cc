@@ -5,7 +5,19 @@
 
 namespace capstan::op::nodeset {
 
-Scale ScaleTo(int replicas, const std::vector<Worker>& workers) {
+namespace {
+
+// How many of the first `surplus` the end of their jobs tells from those that follow.
+size_t ByJobEnd(const std::vector<const Worker*>& ranked, size_t surplus) {
+  if (surplus == 0 || surplus == ranked.size()) return 0;
+  size_t first = surplus;
+  while (first > 0 && JobEndsTell(*ranked[first - 1], *ranked[surplus])) --first;
+  return surplus - first;
+}
+
+}  // namespace
+
+Scale ScaleTo(int replicas, const std::vector<Worker>& workers, const plan::SlurmView& slurm) {
   Scale scale;
   std::set<int> taken;
   std::vector<const Worker*> staying;
@@ -19,10 +31,13 @@ Scale ScaleTo(int replicas, const std::vector<Worker>& workers) {
     scale.create.push_back(ordinal);
     --missing;
   }
-  const int surplus = std::max(0, int(staying.size()) - replicas);
+  const size_t surplus = size_t(std::max(0, int(staying.size()) - replicas));
   std::vector<const Worker*> ranked = staying;
   SortForScaleIn(ranked);
-  scale.condemned.assign(ranked.begin(), ranked.begin() + surplus);
+  scale.by_job_end = ByJobEnd(ranked, surplus);
+  if (const auto* jobs = scale.by_job_end > 0 ? slurm.Jobs() : nullptr)
+    SortForScaleIn(ranked, JobEndsOf(*jobs, ranked));
+  scale.condemned.assign(ranked.begin(), ranked.begin() + std::ptrdiff_t(surplus));
   for (const Worker* worker : staying) {
     if (std::ranges::find(scale.condemned, worker) == scale.condemned.end()) scale.kept.push_back(worker);
   }

@@ -11,10 +11,13 @@ struct Scale {
   std::vector<int> create;               // ordinals, ascending
   std::vector<const Worker*> condemned;  // too many: in the order in which they go
   std::vector<const Worker*> kept;       // by ordinal; none that is leaving
+  // So many of the condemned, the last ones, go rather than others because their jobs end first. Where the World does
+  // not show the jobs, that was left out.
+  size_t by_job_end = 0;
 };
 
 // New ordinals are the lowest that no pod has; an ordinal is free again only when its pod is gone. Pods that are
 // leaving still count against creating, so a deleted worker comes back under its own ordinal.
-Scale ScaleTo(int replicas, const std::vector<Worker>& workers);
+Scale ScaleTo(int replicas, const std::vector<Worker>& workers, const plan::SlurmView& slurm);
 
 }  // namespace capstan::op::nodeset

@@ -8,6 +8,7 @@
 #include "json/codec.h"
 #include "operator/names.h"
 #include "operator/render/cluster.h"
+#include "slurm/hostlist.h"
 
 namespace capstan::op::nodeset {
 namespace {
@@ -60,24 +61,33 @@ int DeletionCost(const Pod& pod) {
   return int(*cost);
 }
 
-Time Deadline(const Pod& pod) {
-  return ParseRfc3339(pod.metadata.Annotation(std::string(kAnnotationDeadline))).value_or(Time::min());
-}
-
 Time ReadySince(const Pod& pod) {
   const PodCondition* ready = pod.Condition("Ready");
   return ready != nullptr && ready->last_transition_time ? *ready->last_transition_time : Time::min();
 }
 
-// Smaller goes first. What the Slinky projects compare, in their order; "busy" stands before the deadline, which only
-// says when jobs may end at the latest.
-auto ScaleInRank(const Worker& worker) {
+bool IsBusy(const Worker& worker) { return worker.node != nullptr && worker.node->state.IsBusy(); }
+
+// Smaller goes first: what the Slinky projects compare, in their order, which is this, the end of jobs, and LateRank.
+// "Busy" stands before the end of jobs, so that idle ones go first while that is not known. Who has been chosen comes
+// next, so that a job which begins later elsewhere does not move the choice.
+auto EarlyRank(const Worker& worker) {
   const Pod& pod = *worker.pod;
   const int phase = pod.status.phase == "Running" ? 2 : pod.status.phase == "Unknown" ? 1 : 0;
-  const bool busy = worker.node != nullptr && worker.node->state.IsBusy();
-  return std::tuple(!pod.spec.node_name.empty(), phase, pod.Ready(), DeletionCost(pod), busy, Deadline(pod),
-                    !(worker.condemned() || !worker.cordon.empty()), -worker.ordinal, -UnixSeconds(ReadySince(pod)),
+  return std::tuple(!pod.spec.node_name.empty(), phase, pod.Ready(), DeletionCost(pod), IsBusy(worker),
+                    !worker.condemned());
+}
+
+auto LateRank(const Worker& worker) {
+  const Pod& pod = *worker.pod;
+  return std::tuple(worker.cordon.empty(), -worker.ordinal, -UnixSeconds(ReadySince(pod)),
                     -UnixSeconds(pod.metadata.creation_timestamp.value_or(Time())));
+}
+
+Time EndOf(const slurm::Job& job) {
+  if (job.state.Has(slurm::JobFlag::kCompleting)) return job.end_time.value_or(Time::min());  // it only tidies up
+  if (!job.start_time || !job.time_limit || *job.time_limit >= Time::max() - *job.start_time) return Time::max();
+  return *job.start_time + *job.time_limit;
 }
 
 // Where no label says it. With hostNetwork only likely: it is the machine's name, which need not be the node's.
@@ -201,8 +211,29 @@ bool IsRecordOf(const slurm::Node& node, const api::NodeSet& set) {
   return OrdinalOf(*name, node.name) && std::ranges::find(node.features, *name) != node.features.end();
 }
 
-void SortForScaleIn(std::vector<const Worker*>& workers) {
-  std::ranges::sort(workers, {}, [](const Worker* worker) { return ScaleInRank(*worker); });
+JobEnds JobEndsOf(const std::vector<slurm::Job>& jobs, const std::vector<const Worker*>& workers) {
+  JobEnds ends;
+  for (const Worker* worker : workers) ends.emplace(worker->host, Time::min());
+  for (const slurm::Job& job : jobs) {
+    if (!job.state.HoldsNodes()) continue;
+    const auto hosts = slurm::ExpandHostlist(job.nodes);
+    if (!hosts) continue;  // only the order hangs on it
+    for (const std::string& host : *hosts) {
+      if (const auto end = ends.find(host); end != ends.end()) end->second = std::max(end->second, EndOf(job));
+    }
+  }
+  return ends;
+}
+
+void SortForScaleIn(std::vector<const Worker*>& workers, const JobEnds& ends) {
+  std::ranges::sort(workers, {}, [&ends](const Worker* worker) {
+    const auto end = ends.find(worker->host);
+    return std::tuple(EarlyRank(*worker), end == ends.end() ? Time::min() : end->second, LateRank(*worker));
+  });
+}
+
+bool JobEndsTell(const Worker& a, const Worker& b) {
+  return IsBusy(a) && !a.condemned() && EarlyRank(a) == EarlyRank(b);
 }
 
 }  // namespace capstan::op::nodeset

@@ -1,6 +1,7 @@
 // The workers of a NodeSet, and where each of them stands: read off its pod and its Slurm record, never stored.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -71,8 +72,19 @@ std::string RecordComment(const Worker& worker, const api::NodeSet& set);
 // went before one was written, by its name and by having come as a dynamic node with the set's feature.
 bool IsRecordOf(const slurm::Node& node, const api::NodeSet& set);
 
+// When the jobs on a Slurm node end at the latest, by the node's name. Time::min() or none: no job is there, or it is
+// not known; Time::max(): one has no limit.
+using JobEnds = std::map<std::string, Time, std::less<>>;
+
+// Of the nodes of these workers.
+JobEnds JobEndsOf(const std::vector<slurm::Job>& jobs, const std::vector<const Worker*>& workers);
+
 // The workers from the one that goes first to the one that goes last when there are too many. A strict weak order that
-// depends on nothing but the pods and their records.
-void SortForScaleIn(std::vector<const Worker*>& workers);
+// depends on nothing but the pods, their records and `ends`.
+void SortForScaleIn(std::vector<const Worker*>& workers, const JobEnds& ends = {});
+
+// Both are busy, neither has been chosen before, and the ends of their jobs come first of all that may tell which of
+// them goes.
+bool JobEndsTell(const Worker& a, const Worker& b);
 
 }  // namespace capstan::op::nodeset
