@@ -490,7 +490,10 @@ void Cluster::Schedule() {
       std::optional<int64_t> id;
       for (const slurm::Node& node : slurm.Nodes()) {
         if (id || !node.state.IsUsable() || (!job.node.empty() && job.node != node.name)) continue;
-        id = slurm.StartJob({.nodes = {node.name}, .whole_nodes = random.Percent(50), .runs_for = job.runs_for});
+        id = slurm.StartJob({.nodes = {node.name},
+                             .whole_nodes = random.Percent(50),
+                             .runs_for = job.runs_for,
+                             .time_limit = std::chrono::ceil<std::chrono::minutes>(job.runs_for)});
         if (id) story.Add("slurm: job " + std::to_string(*id) + " starts on " + node.name);
       }
       if (!id) waiting.push_back(std::move(job));

@@ -327,13 +327,15 @@ class Run {
   // One more thing that a user does, with nothing else going on.
   void End() {
     if (Over()) return;
-    switch (random_.Below(4)) {
+    switch (random_.Below(5)) {
       case 0:
         return ScaleInIdle();
       case 1:
         return CordonIdle();
       case 2:
         return DeleteBusy();
+      case 3:
+        return ScaleInBusy();
       default:
         return;
     }
@@ -353,6 +355,38 @@ class Run {
     Pass(5s);
     Await([this] { return rules_.Unmatched(); });
     if (cluster_.Workers() != stay) Fail("scale-in to " + std::to_string(stay.size()) + " has left others");
+  }
+
+  // Of workers with jobs, those go whose jobs end first; before them go those without.
+  void ScaleInBusy() {
+    for (const std::string& worker : cluster_.Workers()) cluster_.Submit(Between(1h, 8h), worker);
+    Pass(5s);
+    cluster_.CancelQueue();
+    struct Busy {
+      Time end;
+      std::string node;
+      int64_t job;
+    };
+    std::vector<Busy> busy;
+    for (const auto& [id, job] : cluster_.slurm.jobs()) {
+      if (job.state.Has(slurm::JobFlag::kRunning)) busy.push_back({*job.start_time + *job.time_limit, job.nodes, id});
+    }
+    // Equal ends leave it to the ordinal.
+    std::ranges::sort(busy,
+                      [](const Busy& a, const Busy& b) { return a.end != b.end ? a.end > b.end : a.node < b.node; });
+    const size_t stay = busy.size() < 2 ? 0 : 1 + random_.Below(busy.size() - 1);
+    cluster_.Scale(int(stay));
+    Await([&]() -> std::optional<std::string> {
+      for (size_t i = 0; i < busy.size(); ++i) {
+        const auto node = cluster_.slurm.NodeNamed(busy[i].node);
+        const bool goes = !node || node->state.IsDraining();
+        if (goes != (i >= stay)) return busy[i].node + (goes ? " goes" : " stays");
+      }
+      return std::nullopt;
+    });
+    for (const Busy& one : busy) cluster_.slurm.FinishJob(one.job);
+    Pass(30s);
+    Await([this] { return rules_.Unmatched(); });
   }
 
   void CordonIdle() {
