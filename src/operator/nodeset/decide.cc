@@ -213,7 +213,8 @@ class Deciding {
         RemoveUnchanged(worker, WhyItGoes() + ": the worker was never placed on a node");
         return;
       case Stage::kUnknown:
-        MarkGoing(worker);
+        // While Slurm is not heard nobody knows who is busy, nor can Slurm be told anything: who goes is chosen later.
+        if (slurm_.heard() || scale_.kept.empty()) MarkGoing(worker);
         return;
       case Stage::kUnregistered:
         MarkGoing(worker);

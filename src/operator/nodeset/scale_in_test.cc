@@ -118,6 +118,18 @@ TEST_F(ScaleInTest, WhoWasChosenStaysChosenUntilAnotherIsIdle) {
                                                   "uncordon Pod slurm/w-1", "undrain Slurm node slurm/main/w-1"));
 }
 
+// Found by the simulator: an operator that had just started marked workers before it had heard of any job, and those
+// stayed chosen.
+TEST_F(ScaleInTest, NobodyIsChosenWhileSlurmIsNotHeard) {
+  Worker_(0, {NodeFlag::kIdle});
+  Worker_(1, {NodeFlag::kAllocated});
+  slurm.state = plan::SlurmLook::State::kUnheard;
+  EXPECT_THAT(Told(Look(1)), IsEmpty());
+  EXPECT_THAT(Told(Look(0)), ElementsAre("cordon Pod slurm/w-1", "cordon Pod slurm/w-0")) << "all go";
+  slurm.state = plan::SlurmLook::State::kHeard;
+  EXPECT_THAT(Told(Look(1)), Contains("cordon Pod slurm/w-0"));
+}
+
 // The Slinky projects' operator wrote down when a worker's jobs end. What it wrote last stands there for ever.
 TEST_F(ScaleInTest, WhatAFormerOperatorWroteAboutJobsRanksNobody) {
   for (const int ordinal : {0, 1}) {
