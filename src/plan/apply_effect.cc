@@ -1,4 +1,5 @@
 // Server-side apply under the applied memo: kube_effects.h, Apply and ApplyStatus.
+#include <algorithm>
 #include <boost/json.hpp>
 #include <optional>
 
@@ -36,6 +37,18 @@ std::string WithUid(const std::string& body, const std::string& uid) {
   return bj::serialize(object);
 }
 
+// Of a status, but for the moments at which its conditions changed. While a status cannot be written they are those of
+// each attempt, and one that is new only by them is no other content, which would be tried without a back-off.
+uint64_t StatusDigest(std::string_view body) {
+  constexpr std::string_view kMoment = R"("lastTransitionTime":")";  // within a text its quotes were escaped
+  uint64_t digest = Fnv64("");
+  for (size_t at = body.find(kMoment); at != body.npos; at = body.find(kMoment)) {
+    digest = Fnv64(body.substr(0, at), digest);
+    body.remove_prefix(std::min(body.find('"', at + kMoment.size()), body.size()));
+  }
+  return Fnv64(body, digest);
+}
+
 // Metadata read at this moment, complete.
 struct FreshMetadata {
   std::string uid;
@@ -55,7 +68,7 @@ class ApplyEffect final : public Effect {
         owner_(std::move(owner)),
         adoption_(std::move(adoption)),
         target_(subresource_.empty() ? ref_.ToString() : ref_.ToString() + "/" + subresource_),
-        content_(Fnv64(body_)) {}
+        content_(adoption_ ? Fnv64(body_) : StatusDigest(body_)) {}
 
   std::string_view verb() const override { return subresource_.empty() ? "apply" : "apply status"; }
   std::string target() const override { return target_; }

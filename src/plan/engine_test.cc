@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "base/testing/captured_log.h"
+#include "base/time.h"
 #include "plan/testing/shelves.h"
 
 namespace capstan::plan {
@@ -281,6 +282,29 @@ TEST_F(ShelfTest, WhatIsRefusedIsAConditionAnEventAndALogLineWithTheRequestsId) 
   EXPECT_THAT(events, ElementsAre(HasSubstr("no books today")));
   EXPECT_THAT(log.Text(),
               ::testing::ContainsRegex(R"("error":"[^}]*no books today[^}]*"request":"capstan-[0-9]+-[0-9]+")"));
+}
+
+Plan TellTheTime(const World& world, const kube::Key&) {
+  Plan plan;
+  plan.status = R"({"conditions":[{"type":"Ready","status":"False","lastTransitionTime":")" +
+                FormatRfc3339(world.now()) + R"("}],"note":"not \"lastTransitionTime\":\"now\""})";
+  plan.look_again = 1s;
+  return plan;
+}
+
+// Found by the simulator: a status that was refused was written a hundred times a minute, each time with the time of day.
+TEST_F(ShelfTest, AStatusThatIsNewOnlyByTheTimeOfItsConditionsIsTheSame) {
+  bool down = true;
+  server.deny = [&](std::string_view method, const kube::Resource& resource, const kube::Key&) {
+    const bool refused = down && method != "GET" && resource == Shelf::kResource;
+    return refused ? std::optional(kube::testing::Refusal{409, "Conflict", "not now"}) : std::nullopt;
+  };
+  PutShelf("[]");
+  const auto life = Start(server, &TellTheTime, 1min);
+  EXPECT_LT(server.writes().size(), 30);
+  down = false;
+  loop.Advance(2min);
+  EXPECT_EQ(Done("apply"), 1) << "and at rest it is not written, whatever the time";
 }
 
 // Never ends by itself.

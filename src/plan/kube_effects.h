@@ -35,7 +35,8 @@ struct ChildOwner {
 std::shared_ptr<const Effect> Apply(ObjectRef ref, std::string body, ChildOwner owner);
 
 // Server-side apply of the status of the key's own object, whose uid is `uid`, under the memo. `status` is the value of
-// the field "status", as JSON. kConflict: another object of that name is there.
+// the field "status", as JSON. Statuses that differ in lastTransitionTime alone are the same. kConflict: another object
+// of that name is there.
 std::shared_ptr<const Effect> ApplyStatus(ObjectRef ref, std::string uid, std::string status);
 
 // Creates an object that is not applied afterwards (a pod). One of that name with the same controller counts as

@@ -194,6 +194,7 @@ std::string Deleting(const Seen& seen) {
   } else if (!busy.empty()) {
     text += ", and jobs still run on " + std::to_string(busy.size()) + " of them (" + Several(busy) + ")";
   } else if (seen.workers.empty()) {
+    if (seen.deletion.records.empty()) return "its workers are gone, and Slurm's records of them";
     text = "its workers are gone; Slurm still has records of " + Several(seen.deletion.records);
   }
   return text + ". Not to wait, jobs or not: kubectl annotate nodeset " + seen.set.metadata.name + " " +
