@@ -338,6 +338,8 @@ void Engine::AddPrunes(const Reconciler& reconciler, const json::ObjectMeta& obj
       SameGeneration({reconciler.resource, {object.namespace_, object.name}}, object.uid, object.generation);
   for (const kube::Resource* resource : reconciler.prunes) {
     const kube::AnyStore* store = stores_.Find(*resource);
+    // Left out of the Plan, perhaps, because one server does not know the kind yet: that is no wish to remove it.
+    if (!store->Served()) continue;
     store->ForEachOwnedBy(object.uid, [&](const json::ObjectMeta& child) {
       const kube::Key key{child.namespace_, child.name};
       const bool wanted =

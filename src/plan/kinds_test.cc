@@ -173,6 +173,30 @@ TEST_F(OptionalKindTest, OneThatIsNotServedInARewrittenHistoryIsTrustedOnlyWhenA
   EXPECT_TRUE(stores.Trusted());
 }
 
+// As WantBooks, but for where there may be no books.
+Plan WantBooksWhereThereAre(const World& world, const kube::Key& key) {
+  Plan plan = testing::WantBooks(world, key);
+  if (!world.Served<testing::Book>()) plan.children.clear();
+  return plan;
+}
+
+// What no namespace but one had was taken for gone everywhere, and children elsewhere for no longer wanted.
+TEST_F(ShelfTest, WhatOneNamespaceLacksIsNotRemovedFromAnother) {
+  add_kinds = [](Stores& stores) { stores.Find(kube::kConfigMaps)->SetOptional(true); };
+  server.deny = [](std::string_view, const kube::Resource& resource, const kube::Key& key) {
+    const bool lacks = resource == kube::kConfigMaps && key.ns == "other";
+    return lacks ? std::optional(kube::testing::Refusal{404, "NotFound", "no such kind"}) : std::nullopt;
+  };
+  PutShelf(R"(["a"])");
+  const auto life = Start(server, &WantBooksWhereThereAre);
+  const std::string uid = BookUid("main-a");
+  ASSERT_NE(uid, "");
+  server.Put(Shelf::kResource, R"({"metadata":{"namespace":"other","name":"second"},"spec":{"books":[]}})");
+  loop.Advance(1min);
+  EXPECT_FALSE(life->engine().stores().Of<testing::Book>().Served());
+  EXPECT_EQ(BookUid("main-a"), uid);
+}
+
 // --- Kinds of one plural ---------------------------------------------------------------------------------------------
 
 constexpr kube::Resource kWebServices{"serving.test", "v1", "services", "Service", true};

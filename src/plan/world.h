@@ -131,8 +131,9 @@ class World {
     return store.By(index, value);
   }
 
-  // Does the API server have this kind? False only of kinds that are optional (Watching). While it is, there is nothing
-  // of the kind, and a child of it would be refused: leave it out of the Plan until this is true, which wakes the key.
+  // Does the API server have this kind? False only of kinds that are optional (Watching), from a 404 in any namespace
+  // until the kind has been listed in all. A child of it would be refused: leave it out of the Plan until this is true,
+  // which wakes the key. Nothing of the kind is pruned meanwhile.
   template <class T>
   bool Served() const {
     const kube::Store<T>& store = parts_.stores->Of<T>();

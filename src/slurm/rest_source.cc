@@ -195,7 +195,7 @@ async::Task<Result<void>> RestSource::ReadNodeList() {
 async::Task<Result<void>> RestSource::ReadJobList() {
   const Tick began = loop_.Now();
   const int64_t since = view_.snapshot->jobs ? jobs_update_time_ : 0;
-  CAPSTAN_CO_TRY(auto list, co_await client_.Jobs(since, loop_.After(options_.list_limit)));
+  CAPSTAN_CO_TRY(auto list, co_await client_.Jobs(since, loop_.After(options_.call_limit)));  // nodes wait for it
   Snapshot next = *view_.snapshot;
   if (!list.unchanged) {
     next.jobs = std::make_shared<const std::vector<Job>>(std::move(list.records));

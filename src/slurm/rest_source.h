@@ -36,7 +36,7 @@ class RestSource final : public Source {
     Duration slow = 15s;
     Duration full = 5min;
     Duration retry_first = 250ms, retry_cap = 4s;
-    Duration list_limit = 120s;  // for one read of a whole list
+    Duration list_limit = 120s;  // for one read of all nodes
     Duration call_limit = 20s;   // for any other request of the poller; callers bring their own deadline
     size_t max_calls = 4;
     uint64_t seed = 0;  // of the jitter

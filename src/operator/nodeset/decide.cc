@@ -27,8 +27,9 @@ using plan::Action;
 using slurm::NodeAction;
 
 constexpr Duration kChoiceTime = 5s;
-constexpr Duration kJobsTime = 15s;  // some polls of a busy slurmrestd
-constexpr Duration kJobsLook = 1s;   // jobs that are read anew and found unchanged wake nobody
+constexpr Duration kJobsTime = 15s;   // some polls of a busy slurmrestd
+constexpr Duration kJobsKept = 1min;  // to write down who goes
+constexpr Duration kJobsLook = 1s;    // jobs that are read anew and found unchanged wake nobody
 constexpr Duration kSayingTime = 10s;
 constexpr Duration kRegistrationTime = 2min;  // longer than slurmd takes from its start to its registration
 
@@ -59,8 +60,11 @@ class Deciding {
     if (std::ranges::find(set_.metadata.finalizers, kFinalizerDrain) == set_.metadata.finalizers.end())
       plan_.Add(Hold(set_));
     RemoveAllEnded();
-    for (const Worker* worker : std::span(scale_.condemned).first(Chosen())) Condemn(*worker);
-    for (const Worker* worker : scale_.kept) Keep(*worker);
+    const Choice choice = Choose();
+    for (const Worker* worker : choice.go) Condemn(*worker);
+    for (const Worker* worker : scale_.kept) {
+      if (!(choice.open && worker->condemned())) Keep(*worker);
+    }
     for (const Worker& worker : workers_) Label(worker);
     if (spec_.ssh && *spec_.ssh->enabled) plan_.children.push_back(render::SshConfig(set_));
     CreateMissing();
@@ -178,27 +182,37 @@ class Deciding {
 
   // --- Scale-in ------------------------------------------------------------------------------------------------------
 
-  // How many of those that are too many, from the first on, may be told to go. Who goes depends on who is busy: a new
-  // choice is made on what Slurm said after it became necessary, so that a worker that has just got a job is not drained
-  // for nothing. Not for ever: a drain costs no job.
-  size_t Chosen() {
-    const size_t all = scale_.condemned.size();
-    if (all == 0 || !slurm_.heard()) return all;
-    if (std::ranges::all_of(scale_.condemned, &Worker::condemned)) return all;
-    const Duration needed = world_.HeldFor("choice of " + std::to_string(all));
+  struct Choice {
+    std::vector<const Worker*> go;  // may be told so, or have been before
+    bool open = false;  // others are to go too, and it is not certain yet who: who was chosen before stays so
+  };
+
+  // Who goes depends on who is busy: a new choice is made on what Slurm said after it became necessary, so that a worker
+  // that has just got a job is not drained for nothing. Not for ever: a drain costs no job.
+  Choice Choose() {
+    const std::vector<const Worker*>& all = scale_.condemned;
+    if (std::ranges::all_of(all, &Worker::condemned)) return {.go = all};
+    // It is the same choice while those who were chosen leave, and while Slurm is not heard.
+    const Duration needed = world_.HeldFor("choice down to " + std::to_string(scale_.kept.size()));
+    if (!slurm_.heard()) return {.go = all, .open = true};
     const bool fresh = slurm_.age() <= needed || needed >= kChoiceTime;
-    const size_t open = scale_.by_job_end > 0 && AwaitsJobs(needed) ? scale_.by_job_end : 0;
-    if (fresh && open == 0) return all;
+    const bool complete = scale_.by_job_end == 0 || !AwaitsJobs(needed);
+    if (fresh && complete) return {.go = all};
     for (const Worker& worker : workers_) plan_.slurm_expects.push_back(worker.host);
     if (!fresh) plan_.LookAgainIn(kChoiceTime - needed);
-    return fresh ? all - open : 0;
+    Choice choice{.go = {}, .open = true};
+    const size_t certain = fresh ? all.size() - scale_.by_job_end : 0;
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (i < certain || all[i]->condemned()) choice.go.push_back(all[i]);
+    }
+    return choice;
   }
 
   // The jobs are wanted until those who go are marked, since only then does the choice no longer hang on them; and not
   // for ever, in case that never comes.
   bool AwaitsJobs(Duration needed) {
+    plan_.slurm_jobs = needed < kJobsKept;
     if (needed >= kJobsTime) return false;
-    plan_.slurm_jobs = true;
     plan_.LookAgainIn(std::min(kJobsLook, kJobsTime - needed));
     return slurm_.Jobs() == nullptr || slurm_.jobs_age() > needed;
   }

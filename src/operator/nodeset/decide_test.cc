@@ -122,10 +122,10 @@ TEST_F(NodeSetTest, WhoGoesIsChosenOnWhatSlurmSaidAfterItBecameNecessary) {
   const plan::Plan plan = Look(0);
   EXPECT_THAT(Acts(plan), IsEmpty());
   EXPECT_THAT(plan.slurm_expects, ElementsAre("w-0")) << "asks for a newer snapshot";
-  held["choice of 1"] = Tick() - 2s;
+  held["choice down to 0"] = Tick() - 2s;
   slurm.age = 1s;
   EXPECT_THAT(Acts(Look(0)), Contains("cordon Pod slurm/w-0"));
-  held["choice of 1"] = Tick() - 5s;
+  held["choice down to 0"] = Tick() - 5s;
   slurm.age = 60s;
   EXPECT_THAT(Acts(Look(0)), Contains("cordon Pod slurm/w-0")) << "a slow Slurm delays it only so long";
 }

@@ -110,7 +110,9 @@ class NodeSetTest : public testing::Test {
       return look;
     };
     const plan::World world(std::move(parts));
-    return Decide(world, {"slurm", "w"});
+    plan::Plan plan = Decide(world, {"slurm", "w"});
+    facts = world.facts();
+    return plan;
   }
 
   static std::vector<std::string> Acts(const plan::Plan& plan) {
@@ -132,6 +134,7 @@ class NodeSetTest : public testing::Test {
   std::shared_ptr<const std::vector<slurm::Job>> jobs;  // nullptr: not known
   std::vector<plan::Failure> failures;
   std::map<std::string, Tick> held;
+  std::map<std::string, Tick> facts;  // what the last Look asked for how long it has held
   std::set<std::string> in_flight;
   plan::SlurmLook slurm{.state = plan::SlurmLook::State::kHeard, .absence_counts = true};
   uint64_t version = 0;

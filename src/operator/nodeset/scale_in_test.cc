@@ -79,7 +79,7 @@ TEST_F(ScaleInTest, TheChoiceAmongBusyWorkersWaitsForTheirJobsButNotForEver) {
   EXPECT_THAT(plan.slurm_expects, ElementsAre("w-0", "w-1"));
   EXPECT_LE(plan.look_again, 1s);
 
-  held["choice of 1"] = Tick() - 3s;
+  held["choice down to 1"] = Tick() - 3s;
   slurm.age = 1s;
   Hear({JobOn("w-0", 0s, 1h), JobOn("w-1", 0s, 2h)});
   slurm.jobs_age = 10s;
@@ -88,12 +88,45 @@ TEST_F(ScaleInTest, TheChoiceAmongBusyWorkersWaitsForTheirJobsButNotForEver) {
   EXPECT_THAT(Told(Look(1)), Contains("cordon Pod slurm/w-0"));
 
   jobs = nullptr;
-  held["choice of 1"] = Tick() - 14s;
+  held["choice down to 1"] = Tick() - 14s;
   EXPECT_THAT(Told(Look(1)), IsEmpty());
-  held["choice of 1"] = Tick() - 15s;
+  held["choice down to 1"] = Tick() - 15s;
   plan = Look(1);
   EXPECT_THAT(Told(plan), Contains("cordon Pod slurm/w-1"));
-  EXPECT_FALSE(plan.slurm_jobs);
+  EXPECT_TRUE(plan.slurm_jobs) << "were they forgotten now, others would come first before this is written down";
+  held["choice down to 1"] = Tick() - 60s;
+  EXPECT_FALSE(Look(1).slurm_jobs);
+}
+
+// A slurmrestd that dies of the question for jobs was asked it for ever, and nobody was ever chosen.
+TEST_F(ScaleInTest, TheTimeToChooseGoesOnWhileSlurmIsNotHeard) {
+  Worker_(0, {NodeFlag::kAllocated});
+  Worker_(1, {NodeFlag::kAllocated});
+  slurm.state = plan::SlurmLook::State::kUnreachable;
+  Look(1);
+  EXPECT_THAT(facts, Contains(testing::Key("choice down to 1")));
+  Look(2);
+  EXPECT_THAT(facts, testing::Not(Contains(testing::Key("choice down to 1"))));
+}
+
+// Idle for one poll between two jobs, another would go: the one that had been chosen took new jobs until that was seen.
+TEST_F(ScaleInTest, WhoWasChosenStaysSoWhileTheChoiceIsOpen) {
+  Worker_(0, {NodeFlag::kIdle});
+  Going(1, {NodeFlag::kAllocated});
+  Worker_(2, {NodeFlag::kAllocated});
+  slurm.age = 10s;
+  EXPECT_THAT(Told(Look(2)), IsEmpty());
+  slurm.age = 0s;
+  slurm.state = plan::SlurmLook::State::kUnreachable;
+  EXPECT_THAT(Told(Look(2)), IsEmpty());
+}
+
+TEST_F(ScaleInTest, WhoWasChosenGoesWhileTheChoiceOfTheOthersIsOpen) {
+  Worker_(0, {NodeFlag::kIdle});
+  Worker_(1, {NodeFlag::kIdle});
+  Going(2, {NodeFlag::kIdle});
+  slurm.age = 10s;
+  EXPECT_THAT(Told(Look(1)), ElementsAre("delete Pod slurm/w-2"));
 }
 
 TEST_F(ScaleInTest, WhoGoesInAnyCaseDoesNotWaitForJobs) {
@@ -139,7 +172,7 @@ TEST_F(ScaleInTest, WhatAFormerOperatorWroteAboutJobsRanksNobody) {
         ordinal == 0 ? "2026-01-01T00:00:00Z" : "2026-01-02T00:00:00Z";
     Put(pod);
   }
-  held["choice of 1"] = Tick() - 15s;
+  held["choice down to 1"] = Tick() - 15s;
   EXPECT_THAT(Told(Look(1)), Contains("cordon Pod slurm/w-1"));
 }
 
