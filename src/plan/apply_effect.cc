@@ -103,6 +103,7 @@ class ApplyEffect final : public Effect {
     // What nobody has seen may have been made by a stranger since: its fields are not taken, they are a conflict.
     kube::ApplyOptions options{
         .subresource = subresource_, .field_manager = services.field_manager, .force = meta.has_value()};
+    services.memo.Doubt(memo_target());
     CAPSTAN_CO_TRY(const std::string answer, co_await services.client.Apply(*ref_.resource, ref_.key, std::move(body),
                                                                             std::move(options), deadline));
     if (Remember(services, ref_, answer)) {  // so that the answer is read once only

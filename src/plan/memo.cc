@@ -17,14 +17,21 @@ const AppliedMemo::Entry* AppliedMemo::Find(const Target& target) const {
 
 bool AppliedMemo::Matches(const Target& target, const Applied& now) const {
   const Entry* entry = Find(target);
-  return entry != nullptr && entry->applied.uid == now.uid && entry->applied.content == now.content &&
+  return entry != nullptr && entry->certain && entry->applied.uid == now.uid && entry->applied.content == now.content &&
          entry->applied.fields == now.fields;
+}
+
+void AppliedMemo::Doubt(const Target& target) {
+  const auto owner = owners_.find(target.owner);
+  if (owner == owners_.end()) return;
+  if (const auto found = owner->second.find(target.what); found != owner->second.end()) found->second.certain = false;
 }
 
 void AppliedMemo::Record(const Target& target, Applied applied, Tick now) {
   Entry& entry = owners_[target.owner][target.what];
   if (entry.applied.content != applied.content || entry.applied.uid != applied.uid) entry.times.clear();
   entry.applied = std::move(applied);
+  entry.certain = true;
   entry.times.push_back(now);
   if (entry.times.size() > kFightTimes) entry.times.erase(entry.times.begin());
 }

@@ -32,6 +32,9 @@ class AppliedMemo {
 
   bool Matches(const Target& target, const Applied& now) const;
 
+  // An apply is on its way. Until one is recorded nobody knows what stands there, as its answer may be lost: no match.
+  void Doubt(const Target& target);
+
   // Records an apply that the server accepted.
   void Record(const Target& target, Applied applied, Tick now);
 
@@ -55,6 +58,7 @@ class AppliedMemo {
  private:
   struct Entry {
     Applied applied;
+    bool certain = true;
     std::vector<Tick> times;  // of the applies with this content, the latest last; at most kFightTimes
   };
   const Entry* Find(const Target& target) const;

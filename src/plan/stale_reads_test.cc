@@ -61,6 +61,48 @@ INSTANTIATE_TEST_SUITE_P(All, TimeTravel,
                                            LagCase{"TheChildrenLag", {"configmaps"}}),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// Answers to writes get lost on it while it is deaf; the writes do not.
+class Deaf final : public net::Transport {
+ public:
+  explicit Deaf(net::Transport& below) : below_(below) {}
+  async::Task<Result<net::Response>> Send(net::Request request, async::Deadline deadline) override {
+    const bool lost = deaf && request.method != "GET";
+    auto answer = co_await below_.Send(std::move(request), deadline);
+    if (lost) co_return Fail(Code::kUnknownOutcome, "the answer was lost");
+    co_return answer;
+  }
+  async::Task<Result<std::unique_ptr<net::BodyStream>>> Open(net::Request request, async::Deadline deadline) override {
+    return below_.Open(std::move(request), deadline);
+  }
+  bool deaf = false;
+
+ private:
+  net::Transport& below_;
+};
+
+Plan CountBooks(const World& world, const kube::Key& key) {
+  Plan plan;
+  if (const Shelf* shelf = world.Find<Shelf>(key))
+    plan.status = R"({"note":")" + std::to_string(shelf->spec.books.size()) + " books\"}";
+  return plan;
+}
+
+// What had been applied before counted as what was there, although another apply had come through, unheard of.
+TEST_F(ShelfTest, WhatWasWrittenBeforeIsWrittenAgainAfterAnAnswerThatWasLost) {
+  Deaf wire(server);
+  PutShelf("[]");
+  const auto life = Start(wire, &CountBooks);
+  ASSERT_EQ(Note(), "0 books");
+  wire.deaf = true;
+  PutShelf(R"(["a"])");
+  loop.Advance(1s);
+  ASSERT_EQ(Note(), "1 books");
+  PutShelf("[]");
+  wire.deaf = false;
+  loop.Advance(1min);
+  EXPECT_EQ(Note(), "0 books");
+}
+
 // One that is sent to another server while it runs, as a load balancer would.
 class Switched final : public net::Transport {
  public:
