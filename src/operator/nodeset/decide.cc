@@ -27,9 +27,9 @@ using plan::Action;
 using slurm::NodeAction;
 
 constexpr Duration kChoiceTime = 5s;
-constexpr Duration kJobsTime = 15s;   // some polls of a busy slurmrestd
-constexpr Duration kJobsKept = 1min;  // to write down who goes
-constexpr Duration kJobsLook = 1s;    // jobs that are read anew and found unchanged wake nobody
+constexpr Duration kJobsTime = 15s;      // some polls of a busy slurmrestd
+constexpr Duration kJobsLook = 1s;       // jobs that are read anew and found unchanged wake nobody
+constexpr Duration kTellingTime = 2min;  // for a choice as a whole: to hear of jobs, and to tell those who go
 constexpr Duration kSayingTime = 10s;
 constexpr Duration kRegistrationTime = 2min;  // longer than slurmd takes from its start to its registration
 
@@ -184,20 +184,22 @@ class Deciding {
 
   struct Choice {
     std::vector<const Worker*> go;  // may be told so, or have been before
-    bool open = false;  // others are to go too, and it is not certain yet who: who was chosen before stays so
+    bool open = false;              // not all are known, or have been told: who was chosen before stays so
   };
 
   // Who goes depends on who is busy: a new choice is made on what Slurm said after it became necessary, so that a worker
   // that has just got a job is not drained for nothing. Not for ever: a drain costs no job.
   Choice Choose() {
     const std::vector<const Worker*>& all = scale_.condemned;
-    if (std::ranges::all_of(all, &Worker::condemned)) return {.go = all};
+    const auto told = [](const Worker* worker) { return worker->condemned() && worker->stage != Stage::kServing; };
+    if (std::ranges::all_of(all, told)) return {.go = all};
     // It is the same choice while those who were chosen leave, and while Slurm is not heard.
     const Duration needed = world_.HeldFor("choice down to " + std::to_string(scale_.kept.size()));
     if (!slurm_.heard()) return {.go = all, .open = true};
     const bool fresh = slurm_.age() <= needed || needed >= kChoiceTime;
     const bool complete = scale_.by_job_end == 0 || !AwaitsJobs(needed);
-    if (fresh && complete) return {.go = all};
+    if (needed < kTellingTime) plan_.LookAgainIn(kTellingTime - needed);
+    if (fresh && complete) return {.go = all, .open = needed < kTellingTime};
     for (const Worker& worker : workers_) plan_.slurm_expects.push_back(worker.host);
     if (!fresh) plan_.LookAgainIn(kChoiceTime - needed);
     Choice choice{.go = {}, .open = true};
@@ -209,11 +211,13 @@ class Deciding {
   }
 
   // The jobs are wanted until those who go are marked, since only then does the choice no longer hang on them; and not
-  // for ever, in case that never comes.
+  // for ever: they may be what slurmrestd dies of each time that it is heard.
   bool AwaitsJobs(Duration needed) {
-    plan_.slurm_jobs = needed < kJobsKept;
-    if (needed >= kJobsTime) return false;
-    plan_.LookAgainIn(std::min(kJobsLook, kJobsTime - needed));
+    if (needed >= kTellingTime) return false;
+    plan_.slurm_jobs = true;
+    const Duration asked = world_.HeldFor("jobs for the choice down to " + std::to_string(scale_.kept.size()));
+    if (asked >= kJobsTime) return false;
+    plan_.LookAgainIn(std::min(kJobsLook, kJobsTime - asked));
     return slurm_.Jobs() == nullptr || slurm_.jobs_age() > needed;
   }
 
@@ -295,6 +299,8 @@ class Deciding {
 
   // Fewer workers may have been wanted once than are now, and an API server that lags shows that again.
   void RemoveProven(const Worker& worker, bool absent_is_enough) {
+    // Its drain may be being lifted still, as of when it was wanted: what is proven now would not hold for long.
+    if (world_.InFlight(plan::NodeTarget(cluster_, worker.host))) return;
     Action remove = plan::Delete(PodRef(worker), worker.pod->metadata.uid,
                                  plan::Proven(plan::NodeIsDrained(cluster_, worker.host, absent_is_enough)),
                                  WhyItGoes() + ": the worker is drained and runs no job");
@@ -312,6 +318,8 @@ class Deciding {
     if (worker.stage == Stage::kUnregistered) Replace(worker);
     if (worker.node == nullptr) return;
     if (!worker.cordon.empty()) return KeepOut(worker);
+    // Its deletion may be on its way still, as of when it was one too many: a job that began now would die with it.
+    if (world_.InFlight(PodRef(worker).ToString())) return;
     const slurm::Node& node = *worker.node;
     if (IsOurDown(node)) {
       // Its own preStop hook set it DOWN, in an earlier life; only a worker that is back can be resumed.

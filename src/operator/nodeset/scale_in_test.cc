@@ -88,13 +88,25 @@ TEST_F(ScaleInTest, TheChoiceAmongBusyWorkersWaitsForTheirJobsButNotForEver) {
   EXPECT_THAT(Told(Look(1)), Contains("cordon Pod slurm/w-0"));
 
   jobs = nullptr;
-  held["choice down to 1"] = Tick() - 14s;
+  held["choice down to 1"] = Tick() - 30s;
+  held["jobs for the choice down to 1"] = Tick() - 14s;
   EXPECT_THAT(Told(Look(1)), IsEmpty());
-  held["choice down to 1"] = Tick() - 15s;
+  held["jobs for the choice down to 1"] = Tick() - 15s;
   plan = Look(1);
   EXPECT_THAT(Told(plan), Contains("cordon Pod slurm/w-1"));
   EXPECT_TRUE(plan.slurm_jobs) << "were they forgotten now, others would come first before this is written down";
-  held["choice down to 1"] = Tick() - 60s;
+}
+
+TEST_F(ScaleInTest, JobsAreAskedForAndAwaitedTwoMinutesAtMostHoweverOftenSlurmGoes) {
+  Worker_(0, {NodeFlag::kAllocated});
+  Worker_(1, {NodeFlag::kAllocated});
+  held["choice down to 1"] = Tick() - 119s;
+  const plan::Plan plan = Look(1);
+  EXPECT_THAT(Told(plan), IsEmpty());
+  EXPECT_TRUE(plan.slurm_jobs);
+  EXPECT_LE(plan.look_again, 1s);
+  held["choice down to 1"] = Tick() - 2min;
+  EXPECT_THAT(Told(Look(1)), Contains("cordon Pod slurm/w-1"));
   EXPECT_FALSE(Look(1).slurm_jobs);
 }
 
@@ -147,8 +159,37 @@ TEST_F(ScaleInTest, WhoWasChosenStaysChosenUntilAnotherIsIdle) {
   EXPECT_THAT(Told(Look(1)), UnorderedElementsAre("cordon Pod slurm/w-2", "drain Slurm node slurm/main/w-2"))
       << "one more of those that are left";
   nodes[0] = MakeNode(0, {NodeFlag::kIdle});
-  EXPECT_THAT(Told(Look(2)), UnorderedElementsAre("cordon Pod slurm/w-0", "drain Slurm node slurm/main/w-0",
-                                                  "uncordon Pod slurm/w-1", "undrain Slurm node slurm/main/w-1"));
+  EXPECT_THAT(Told(Look(2)), UnorderedElementsAre("cordon Pod slurm/w-0", "drain Slurm node slurm/main/w-0"));
+  Pod pod = MakePod(0);
+  pod.metadata.annotations[std::string(kAnnotationScaleIn)] = "true";
+  Put(pod);
+  EXPECT_THAT(Told(Look(2)), ElementsAre("drain Slurm node slurm/main/w-0")) << "it may get a job until then";
+  nodes[0] = MakeNode(0, {NodeFlag::kIdle, NodeFlag::kDrain}, ScaleInReason({"slurm", "w-0"}));
+  EXPECT_THAT(Told(Look(2)), testing::IsSupersetOf({"uncordon Pod slurm/w-1", "undrain Slurm node slurm/main/w-1"}));
+}
+
+TEST_F(ScaleInTest, WhoWasChosenIsLetGoAfterTwoMinutesThoughAnotherCannotBeTold) {
+  Worker_(0, {NodeFlag::kIdle});
+  Going(1, {NodeFlag::kAllocated});
+  held["choice down to 1"] = Tick() - 119s;
+  EXPECT_THAT(Told(Look(1)), testing::Not(Contains("uncordon Pod slurm/w-1")));
+  held["choice down to 1"] = Tick() - 2min;
+  EXPECT_THAT(Told(Look(1)), Contains("uncordon Pod slurm/w-1"));
+}
+
+// A drain that was lifted while the worker's deletion was on its way let in a job, which died with the worker.
+TEST_F(ScaleInTest, NoDrainIsLiftedWhileItsWorkerMayBeBeingDeleted) {
+  Going(0, {NodeFlag::kIdle});
+  EXPECT_THAT(Told(Look(1)), Contains("undrain Slurm node slurm/main/w-0"));
+  in_flight = {"Pod slurm/w-0"};
+  EXPECT_THAT(Told(Look(1)), testing::Not(Contains("undrain Slurm node slurm/main/w-0")));
+}
+
+TEST_F(ScaleInTest, NoWorkerIsDeletedWhileItsDrainMayBeBeingLifted) {
+  Going(0, {NodeFlag::kIdle});
+  EXPECT_THAT(Told(Look(0)), Contains("delete Pod slurm/w-0"));
+  in_flight = {plan::NodeTarget("slurm/main", "w-0")};
+  EXPECT_THAT(Told(Look(0)), testing::Not(Contains("delete Pod slurm/w-0")));
 }
 
 // Found by the simulator: an operator that had just started marked workers before it had heard of any job, and those
@@ -172,7 +213,7 @@ TEST_F(ScaleInTest, WhatAFormerOperatorWroteAboutJobsRanksNobody) {
         ordinal == 0 ? "2026-01-01T00:00:00Z" : "2026-01-02T00:00:00Z";
     Put(pod);
   }
-  held["choice down to 1"] = Tick() - 15s;
+  held["choice down to 1"] = Tick() - 2min;
   EXPECT_THAT(Told(Look(1)), Contains("cordon Pod slurm/w-1"));
 }
 
