@@ -297,14 +297,17 @@ class Deciding {
     plan_.actions.back().event = {.reason = "ScalingDown", .action = "ScaleDown"};
   }
 
-  // Fewer workers may have been wanted once than are now, and an API server that lags shows that again.
+  // Fewer workers may have been wanted once than are now, and an API server that lags shows that again. Only who has been
+  // marked goes, and only as long as the mark stands: a deletion on its way, even one that nobody has heard of since,
+  // fails once the mark has been taken off, and no drain is lifted before.
   void RemoveProven(const Worker& worker, bool absent_is_enough) {
+    if (!worker.condemned()) return;
     // Its drain may be being lifted still, as of when it was wanted: what is proven now would not hold for long.
     if (world_.InFlight(plan::NodeTarget(cluster_, worker.host))) return;
-    Action remove = plan::Delete(PodRef(worker), worker.pod->metadata.uid,
-                                 plan::Proven(plan::NodeIsDrained(cluster_, worker.host, absent_is_enough)),
-                                 WhyItGoes() + ": the worker is drained and runs no job");
-    remove.guards.insert(remove.guards.begin(), AsksForTheSame(set_));
+    const json::ObjectMeta& pod = worker.pod->metadata;
+    Action remove = plan::DeleteUnchanged(PodRef(worker), pod.uid, pod.resource_version,
+                                          WhyItGoes() + ": the worker is drained and runs no job");
+    remove.guards = {AsksForTheSame(set_), plan::NodeIsDrained(cluster_, worker.host, absent_is_enough)};
     remove.event = {.reason = "SuccessfulDelete", .action = "Delete"};
     plan_.slurm_expects.push_back(worker.host);
     plan_.Add(std::move(remove));
@@ -313,13 +316,14 @@ class Deciding {
   // --- Workers that stay ---------------------------------------------------------------------------------------------
 
   void Keep(const Worker& worker) {
-    if (worker.condemned()) Annotate("uncordon", worker, "null", "the worker is wanted again");
+    const bool marked = worker.condemned();
+    if (marked) Annotate("uncordon", worker, "null", "the worker is wanted again");
     if (IsComing(worker)) plan_.slurm_expects.push_back(worker.host);
     if (worker.stage == Stage::kUnregistered) Replace(worker);
     if (worker.node == nullptr) return;
     if (!worker.cordon.empty()) return KeepOut(worker);
-    // Its deletion may be on its way still, as of when it was one too many: a job that began now would die with it.
-    if (world_.InFlight(PodRef(worker).ToString())) return;
+    // A deletion may be on its way still: a job that began now would die with the worker. See RemoveProven.
+    if (marked) return;
     const slurm::Node& node = *worker.node;
     if (IsOurDown(node)) {
       // Its own preStop hook set it DOWN, in an earlier life; only a worker that is back can be resumed.

@@ -95,10 +95,12 @@ TEST_F(NodeSetTest, AbsenceRemovesAStuckWorkerOnceItCounts) {
   pod.spec.node_name = "k0";
   pod.status.container_statuses = {{.name = "slurmd", .state = {.waiting = {{.reason = "ImagePullBackOff"}}}}};
   Put(pod);
-  slurm.absence_counts = false;
   EXPECT_THAT(Acts(Look(0)), ElementsAre("cordon Pod slurm/w-0"));
+  PutMarked(pod);
+  slurm.absence_counts = false;
+  EXPECT_THAT(Acts(Look(0)), IsEmpty());
   slurm.absence_counts = true;
-  EXPECT_THAT(Acts(Look(0)), ElementsAre("cordon Pod slurm/w-0", "delete Pod slurm/w-0"));
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("delete Pod slurm/w-0"));
 }
 
 // Seen on a real cluster: slurmd was registered and idle two seconds before the kubelet said that the pod runs. Taken
@@ -107,9 +109,11 @@ TEST_F(NodeSetTest, APlacedWorkerIsNeverTakenForOneThatNeverRan) {
   Pod pod = MakePod(0, "Pending", false);
   pod.spec.node_name = "k0";
   Put(pod);
-  EXPECT_THAT(Acts(Look(0)), ElementsAre("cordon Pod slurm/w-0")) << "it may be about to register";
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("cordon Pod slurm/w-0"));
+  PutMarked(pod);
+  EXPECT_THAT(Acts(Look(0)), IsEmpty()) << "it may be about to register";
   held["unregistered pod-0"] = Tick() - 3min;
-  EXPECT_THAT(Acts(Look(0)), ElementsAre("cordon Pod slurm/w-0", "delete Pod slurm/w-0"));
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("delete Pod slurm/w-0"));
   nodes.push_back(MakeNode(0, {NodeFlag::kIdle}));
   EXPECT_THAT(Acts(Look(0)), Contains("drain Slurm node slurm/main/w-0"));
 }
@@ -144,10 +148,11 @@ TEST_F(NodeSetTest, AFailedWorkerIsReplacedWithoutADrain) {
 TEST_F(NodeSetTest, LiftsItsOwnDrainWhenTheWorkerIsWantedAgain) {
   Worker_(1, {NodeFlag::kAllocated, NodeFlag::kDrain}, kOurDrain);
   Pod pod = MakePod(1);
-  pod.metadata.annotations[std::string(kAnnotationScaleIn)] = "true";
   pod.metadata.labels[std::string(kLabelPodProtect)] = "true";
+  PutMarked(pod);
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("uncordon Pod slurm/w-1"));
   Put(pod);
-  EXPECT_THAT(Acts(Look(1)), ElementsAre("uncordon Pod slurm/w-1", "undrain Slurm node slurm/main/w-1"));
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("undrain Slurm node slurm/main/w-1"));
 }
 
 // op PR#3: the operator lifted what an administrator had drained.
@@ -185,7 +190,9 @@ TEST_F(NodeSetTest, AWorkerThatAPersonSetDownIsDrainedUnderTheirReasonOnlyWhileI
 
 TEST_F(NodeSetTest, ScaleInTakesAnIdleWorkerThatAPersonDrainedButKeepsTheDrain) {
   Worker_(0, {NodeFlag::kIdle, NodeFlag::kDrain}, "bad disk");
-  EXPECT_THAT(Acts(Look(0)), ElementsAre("cordon Pod slurm/w-0", "delete Pod slurm/w-0")) << "no new reason is written";
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("cordon Pod slurm/w-0")) << "no new reason is written";
+  PutMarked(MakePod(0));
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("delete Pod slurm/w-0"));
 }
 
 TEST_F(NodeSetTest, ARecordThatAPersonDrainedStaysWhenItsWorkerIsGone) {

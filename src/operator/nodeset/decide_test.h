@@ -62,6 +62,12 @@ class NodeSetTest : public testing::Test {
     ASSERT_TRUE(const_cast<kube::Store<T>&>(stores.Of<T>()).Answered(std::move(object), Tick()));
   }
 
+  // The same of one that is told to go.
+  void PutMarked(Pod pod) {
+    pod.metadata.annotations[std::string(kAnnotationScaleIn)] = "true";
+    Put(std::move(pod));
+  }
+
   // A running, ready worker of the template as it is, with its record; change what matters in a test.
   Pod MakePod(int ordinal, std::string phase = "Running", bool ready = true) {
     Pod pod;

@@ -173,10 +173,12 @@ TEST_F(Deleted, AWorkerThatNeverEndsIsNotWaitedForWithoutEnd) {
 
 TEST_F(Deleted, AReadyWorkerThatSlurmForgotGoesAfterTenMinutes) {
   Put(MakePod(0));
-  held["unregistered pod-0"] = Tick() - 9min;
   EXPECT_THAT(Acts(Look(1)), ElementsAre("cordon Pod slurm/w-0"));
+  PutMarked(MakePod(0));
+  held["unregistered pod-0"] = Tick() - 9min;
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
   held["unregistered pod-0"] = Tick() - 10min;
-  EXPECT_THAT(Acts(Look(1)), ElementsAre("cordon Pod slurm/w-0", "delete Pod slurm/w-0"));
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("delete Pod slurm/w-0"));
 }
 
 TEST_F(Deleted, WithoutOurFinalizerItIsTheGarbageCollectors) {
