@@ -156,6 +156,7 @@ class Cluster {
 
   void Schedule();  // Slurm's scheduler
   void Forgive(const std::string& node);
+  void NoteSilence();  // Slurm can be heard, or cannot, from now on
   void PlaceWaiting();
 
   struct Waiting {
@@ -173,6 +174,7 @@ class Cluster {
   std::vector<Waiting> queue_;
   SlurmFault slurm_fault_;
   std::optional<Tick> silent_since_;
+  Tick jobs_may_end_until_{};
   std::set<std::string> cordoned_;
   bool jobs_may_end_ = false;  // until it is installed again
   json::Value last_set_;

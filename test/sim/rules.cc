@@ -91,7 +91,9 @@ std::optional<std::string> Rules::ApiBreach(const kube::testing::ApiWrite& write
   if (!op::controller::Breach(main, call)) return std::nullopt;
   // What belongs to one that was replaced is collected; in the end all must belong to the new one (Unmatched).
   if (!op::controller::Breach(main_.former, call)) return std::nullopt;
-  if (!op::restapi::Breach(rest, main.spec.jwt_key_ref ? main.spec.jwt_key_ref->name : "", call)) return std::nullopt;
+  const std::string signing_key = main.spec.jwt_key_ref ? main.spec.jwt_key_ref->name : "";
+  if (!op::restapi::Breach(rest, signing_key, call)) return std::nullopt;
+  if (!op::restapi::Breach(rest_.former, signing_key, call)) return std::nullopt;
   // A NodeSet that had changed since it was seen is as it was.
   if (write.resource == op::kNodeSets && write.verb == "patch" && write.status >= 300) return std::nullopt;
   return op::nodeset::Breach(Latest(&SetBefore(write), set_), call, IsBusy(write));

@@ -220,6 +220,10 @@ TEST_F(FakeApiServerTest, DependentsFollowTheirOwner) {
   loop.Advance(1s);
   EXPECT_FALSE(server.Find(kConfigMaps, {"ns", "child"}));
   EXPECT_FALSE(server.Find(kThings, {"ns", "late"}));
+  Create(kConfigMaps, {"ns", "too-late"}, owned("too-late"));
+  EXPECT_TRUE(server.Find(kConfigMaps, {"ns", "too-late"}));
+  loop.Advance(1s);
+  EXPECT_FALSE(server.Find(kConfigMaps, {"ns", "too-late"}));
 }
 
 TEST_F(FakeApiServerTest, ForegroundWaitsForDependentsAndOrphansStay) {

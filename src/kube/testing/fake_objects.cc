@@ -363,6 +363,9 @@ Stored FakeObjects::Write(FakeTable& table, const Key& key, json::Value after) {
   Stored& present = table.objects[key];
   Remember(table, {version_, std::exchange(present, written), written, nullptr});
   if (on_change) on_change(table);
+  // Written by somebody who does not know yet that the owner has gone.
+  if (!gone_.empty() && std::ranges::any_of(OwnerUids(*written), [&](const auto& uid) { return gone_.contains(uid); }))
+    CollectLater();
   return written;
 }
 
@@ -371,6 +374,7 @@ void FakeObjects::Remove(FakeTable& table, const Key& key) {
   json::Value last = *at->second;
   Meta(last)["resourceVersion"] = std::to_string(++version_);
   Remember(table, {version_, at->second, nullptr, std::make_shared<const json::Value>(std::move(last))});
+  gone_.emplace(FindText(*at->second, {"metadata", "uid"}));
   table.objects.erase(at);
   if (on_change) on_change(table);
   CollectLater();

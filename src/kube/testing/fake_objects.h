@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -146,6 +147,7 @@ class FakeObjects {
   std::map<std::string, FakeTable> tables_;
   uint64_t version_ = 100;
   uint64_t uids_ = 0;
+  std::set<std::string> gone_;  // UIDs of what was removed
   bool collecting_ = false;
 };
 
