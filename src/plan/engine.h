@@ -7,8 +7,8 @@
 //   co_await engine.Run();            // until cancelled
 //
 // One thread; Decide runs between two events, so nothing it sees can move, and it is never called before every watched
-// kind has been listed once, but for optional ones that the API server lacks (Watching::optional). Nothing is kept from one Decide to the next except what World::Parts says, so a crash
-// after any action loses nothing.
+// kind has been listed once, but for optional ones that the API server lacks (Watching::optional). Nothing is kept from
+// one Decide to the next except what World::Parts says, so a crash after any action loses nothing.
 //
 // Wake-ups: a key is decided again when something that its last Decide read has changed, when one of its actions has
 // ended, when its Plan asked for it, and every five minutes. A change of one of its Plan's children, or of what it may

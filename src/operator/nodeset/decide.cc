@@ -304,13 +304,9 @@ class Deciding {
     if (!worker.condemned()) return;
     // Its drain may be being lifted still, as of when it was wanted: what is proven now would not hold for long.
     if (world_.InFlight(plan::NodeTarget(cluster_, worker.host))) return;
-    const json::ObjectMeta& pod = worker.pod->metadata;
-    Action remove = plan::DeleteUnchanged(PodRef(worker), pod.uid, pod.resource_version,
-                                          WhyItGoes() + ": the worker is drained and runs no job");
-    remove.guards = {AsksForTheSame(set_), plan::NodeIsDrained(cluster_, worker.host, absent_is_enough)};
-    remove.event = {.reason = "SuccessfulDelete", .action = "Delete"};
+    RemoveUnchanged(worker, WhyItGoes() + ": the worker is drained and runs no job");
+    plan_.actions.back().guards = {AsksForTheSame(set_), plan::NodeIsDrained(cluster_, worker.host, absent_is_enough)};
     plan_.slurm_expects.push_back(worker.host);
-    plan_.Add(std::move(remove));
   }
 
   // --- Workers that stay ---------------------------------------------------------------------------------------------
