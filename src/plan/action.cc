@@ -5,9 +5,7 @@
 namespace capstan::plan {
 
 ActionId Action::id() const {
-  const uint64_t content = effect->content();
-  const std::string_view bytes(reinterpret_cast<const char*>(&content), sizeof content);
-  return {Fnv64(bytes, Fnv64(effect->target(), Fnv64("\x1f", Fnv64(effect->verb()))))};
+  return {.aim = Fnv64(effect->target(), Fnv64("\x1f", Fnv64(effect->verb()))), .content = effect->content()};
 }
 
 }  // namespace capstan::plan

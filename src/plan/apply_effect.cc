@@ -37,8 +37,9 @@ std::string WithUid(const std::string& body, const std::string& uid) {
   return bj::serialize(object);
 }
 
-// Of a status, but for the moments at which its conditions changed. While a status cannot be written they are those of
-// each attempt, and one that is new only by them is no other content, which would be tried without a back-off.
+// Of a status, but for the moments at which its conditions changed. While it cannot be written, or somebody keeps
+// writing over it, they are those of each attempt, and one that is new only by them is no other content: a fight over
+// it would not be seen as one.
 uint64_t StatusDigest(std::string_view body) {
   constexpr std::string_view kMoment = R"("lastTransitionTime":")";  // within a text its quotes were escaped
   uint64_t digest = Fnv64("");

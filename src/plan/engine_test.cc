@@ -309,6 +309,31 @@ TEST_F(ShelfTest, AStatusThatIsNewOnlyByTheTimeOfItsConditionsIsTheSame) {
   EXPECT_EQ(Done("apply"), 1) << "and at rest it is not written, whatever the time";
 }
 
+// A status that is another at each look.
+Plan CountTheSeconds(const World& world, const kube::Key&) {
+  Plan plan;
+  plan.status = R"({"note":")" + FormatRfc3339(world.now()) + R"("})";
+  plan.look_again = 1s;
+  return plan;
+}
+
+// Found by the simulator: the API server lagged behind a new installation, and each new content was tried at once.
+TEST_F(ShelfTest, AStatusThatKeepsChangingIsNotTriedAsFastAsItChanges) {
+  bool down = true;
+  int tries = 0;
+  server.deny = [&](std::string_view method, const kube::Resource& resource, const kube::Key&) {
+    const bool refused = down && method != "GET" && resource == Shelf::kResource;
+    tries += refused;
+    return refused ? std::optional(kube::testing::Refusal{500, "InternalError", "not now"}) : std::nullopt;
+  };
+  PutShelf("[]");
+  const auto life = Start(server, &CountTheSeconds, 2min);
+  EXPECT_THAT(tries, ::testing::AllOf(::testing::Gt(5), ::testing::Lt(15)));
+  down = false;
+  loop.Advance(1min);
+  EXPECT_THAT(Done("apply"), ::testing::Gt(20)) << "and all is well at once";
+}
+
 // Never ends by itself.
 struct Endless final : Effect {
   std::string_view verb() const override { return "wait"; }

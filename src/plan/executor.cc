@@ -113,9 +113,6 @@ std::optional<Tick> Executor::Submit(const Key& key, std::vector<Action> actions
     Wanted& one = wanted.emplace_back(Identified(std::move(action)));
     ids.push_back(one.id);
     want(one);
-    const bool satisfied = one.action.effect->Satisfied(services_);
-    if (satisfied) record.ledger.Clear(one.id);
-    one.left = !satisfied && !record.ledger.Done(one.id, now);
   }
   std::optional<Wanted> wanted_status;
   if (status) {
@@ -129,8 +126,15 @@ std::optional<Tick> Executor::Submit(const Key& key, std::vector<Action> actions
   LetGo(record);
 
   std::set<ActionId> left;
-  for (const Wanted& one : wanted) {
+  for (Wanted& one : wanted) {
+    const bool satisfied = one.action.effect->Satisfied(services_);
+    if (satisfied) record.ledger.Clear(one.id);
+    one.left = !satisfied && !record.ledger.Done(one.id, now);
     if (one.left) left.insert(one.id);
+  }
+  if (wanted_status && wanted_status->action.effect->Satisfied(services_)) {
+    record.ledger.Clear(wanted_status->id);
+    wanted_status.reset();
   }
   bool distrusted = false;
   for (Wanted& one : wanted) {
@@ -144,7 +148,7 @@ std::optional<Tick> Executor::Submit(const Key& key, std::vector<Action> actions
   // What went wrong and is over without having been done again still stands in the status.
   if (Failures(key).size() < failures) again = now;
   if (distrusted) again = std::min(again.value_or(Tick::max()), now + kTrustCheck);
-  if (wanted_status && !wanted_status->action.effect->Satisfied(services_)) {
+  if (wanted_status) {
     const auto patience = SubmitStatus(key, record, *std::move(wanted_status));
     if (patience) again = again ? std::min(*again, *patience) : *patience;
   } else {

@@ -31,6 +31,7 @@ struct Script {
   std::map<std::string, Result<void>> results;
   std::map<std::string, Duration> takes;
   std::map<std::string, Proof> proofs;
+  std::map<std::string, uint64_t> contents;
   std::set<std::string> satisfied;
   std::set<std::string> exclusive;
 };
@@ -41,7 +42,7 @@ class ScriptedEffect final : public Effect {
       : script_(script), target_(std::move(target)), lane_(std::move(lane)), destructive_(destructive) {}
   std::string_view verb() const override { return "do"; }
   std::string target() const override { return target_; }
-  uint64_t content() const override { return 0; }
+  uint64_t content() const override { return script_.contents[target_]; }
   Lane lane() const override { return lane_; }
   bool destructive() const override { return destructive_; }
   bool exclusive() const override { return script_.exclusive.contains(target_); }
@@ -381,6 +382,21 @@ TEST_F(ExecutorTest, ARefusedActionDelaysNoOtherAndIsRetriedInItsOwnTime) {
   EXPECT_THAT(Failures(), ElementsAre("bad: no such field"));
   ASSERT_TRUE(again);
   EXPECT_GT(*again, loop.Now() + 4min);
+}
+
+TEST_F(ExecutorTest, WhatIsThereAlreadyHasNotFailedWithItsNewContent) {
+  script.results["bad"] = Fail(Code::kInternal, "not now");
+  Submit({Do("bad")});
+  loop.Run();
+  script.contents["bad"] = 1;
+  Submit({Do("bad")});
+  EXPECT_THAT(Failures(), ElementsAre("bad: not now"));
+  script.contents["bad"] = 2;
+  script.satisfied = {"bad"};
+  Submit({Do("bad")});
+  loop.Run();
+  EXPECT_THAT(Failures(), IsEmpty());
+  EXPECT_THAT(script.ran, ElementsAre("bad"));
 }
 
 TEST_F(ExecutorTest, TheStatusWaitsForActionsOnTheirWayButNotForEver) {

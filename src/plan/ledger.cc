@@ -13,19 +13,20 @@ constexpr Duration kSettle = 5s;  // longer than Slurm takes to show what was do
 // The server has understood, and will not.
 bool IsRefusal(const Error& error) { return error.code() == Code::kInvalid || error.code() == Code::kForbidden; }
 
-Duration OwnWait(const Error& error, int tries, Random& random) {
-  if (IsRefusal(error)) return random.Jittered(kRefused, 0.1);
-  switch (error.code()) {
-    case Code::kConflict:
-      return random.Jittered(async::Backoff::Plain({.first = 20ms, .cap = 5s}, tries), 0.5);
-    default:
-      return random.Jittered(async::Backoff::Plain({.first = 200ms, .cap = 30s}, tries), 0.25);
+// Another content may fare better: it is no refusal, nor a fight.
+bool IsOfItsContent(const Error& error) { return IsRefusal(error) || error.code() == Code::kConflict; }
+
+Duration BackOff(const Error& error, int tries, Random& random) {
+  if (error.code() == Code::kConflict) {
+    return random.Jittered(async::Backoff::Plain({.first = 20ms, .cap = 5s}, tries), 0.5);
   }
+  return random.Jittered(async::Backoff::Plain({.first = 200ms, .cap = 30s}, tries), 0.25);
 }
 
-// What the server asks for counts where it is longer. (It may ask for no wait at all, for ever.)
-Duration WaitAfter(const Error& error, int tries, Random& random) {
-  return std::max(OwnWait(error, tries, random), error.retry_after().value_or(Duration(0)));
+// For the same content. What the server asks for counts where it is longer. (It may ask for no wait at all, for ever.)
+Duration WaitAfter(const Error& error, Duration back_off, Random& random) {
+  if (IsRefusal(error)) back_off = random.Jittered(kRefused, 0.1);
+  return std::max(back_off, error.retry_after().value_or(Duration(0)));
 }
 
 }  // namespace
@@ -87,13 +88,25 @@ void Ledger::Failed(ActionId id, const Error& error, Tick now, Random& random) {
   entry.in_flight = false;
   entry.done = false;
   entry.error = error;
-  entry.retry_at = now + WaitAfter(error, ++entry.tries, random);
+  const Duration back_off = BackOff(error, ++entry.tries, random);
+  const Duration wait = WaitAfter(error, back_off, random);
+  entry.retry_at = now + wait;
+  entry.other_at = now + (IsOfItsContent(error) ? back_off : wait);
 }
 
 void Ledger::KeepOnly(const std::vector<ActionId>& wanted) {
-  std::erase_if(entries_, [&](const auto& pair) {
-    return !pair.second.in_flight && !std::ranges::binary_search(wanted, pair.first);
-  });
+  for (auto one = entries_.begin(); one != entries_.end();) {
+    const bool keep = one->second.in_flight || std::ranges::binary_search(wanted, one->first);
+    if (!keep && one->second.error) PassOn(one->first.aim, one->second, wanted);
+    one = keep ? std::next(one) : entries_.erase(one);
+  }
+}
+
+void Ledger::PassOn(uint64_t aim, const Entry& failed, const std::vector<ActionId>& wanted) {
+  for (auto id = std::ranges::lower_bound(wanted, ActionId{aim, 0}); id != wanted.end() && id->aim == aim; ++id) {
+    const auto [heir, is_new] = entries_.try_emplace(*id, failed);
+    if (is_new) heir->second.retry_at = failed.other_at;
+  }
 }
 
 std::vector<Failure> Ledger::Failures() const {

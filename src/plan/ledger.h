@@ -1,8 +1,10 @@
 // What became of the actions of one key's last Plans: the part of the World that tells a Decide what was
 // tried.
 //
-// Back-off belongs to the action, never to the key: a refused Service delays no pod. Losing the ledger (a
-// crash) costs only repeats, because every action may be repeated.
+// Back-off belongs to the action, never to the key: a refused Service delays no pod. It passes to the action that is
+// wanted in its stead, the same verb on the same target with other content: content that changes from one Decide to the
+// next would otherwise be tried as fast as it changes. Losing the ledger (a crash) costs only repeats, because every
+// action may be repeated.
 #pragma once
 
 #include <compare>
@@ -21,7 +23,8 @@ namespace capstan::plan {
 
 // The identity of an action: the same verb on the same target with the same content is the same action.
 struct ActionId {
-  uint64_t hash = 0;
+  uint64_t aim = 0;  // a hash of verb and target
+  uint64_t content = 0;
   auto operator<=>(const ActionId&) const = default;
 };
 
@@ -63,11 +66,13 @@ class Ledger {
   void Clear(ActionId id);
 
   // Records the failure and sets when to try again: kInvalid and kForbidden after five minutes (or when the target
-  // changes, or the content, which makes it another action), a conflict almost at once, everything else with exponential
-  // back-off; not before the time that the error names.
+  // changes, or the content), a conflict almost at once, everything else with exponential back-off; not before the time
+  // that the error names.
   void Failed(ActionId id, const Error& error, Tick now, Random& random);
 
-  // Forgets finished entries that are not in `wanted` (sorted): what nobody wants any more need not be told.
+  // Forgets finished entries that are not in `wanted` (sorted): what nobody wants any more need not be told. What failed
+  // and is wanted with other content has failed still, and passes on how often and its back-off, but for what its content
+  // alone has to wait for (a refusal's five minutes, the truce in a fight).
   void KeepOnly(const std::vector<ActionId>& wanted);
 
   // In order of target. In-flight repeats of a failed action still count as failed until they succeed.
@@ -83,10 +88,13 @@ class Ledger {
     bool in_flight = false;
     int tries = 0;      // failed tries in a row
     Tick retry_at{};    // not to be started before
+    Tick other_at{};    // nor another content in its stead before
     uint64_t seen = 0;  // the target when it was started last
     bool done = false;  // the last try succeeded
     std::optional<Error> error;
   };
+  void PassOn(uint64_t aim, const Entry& failed, const std::vector<ActionId>& wanted);
+
   std::map<ActionId, Entry> entries_;
   size_t in_flight_ = 0;
 };

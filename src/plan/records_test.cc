@@ -99,6 +99,59 @@ TEST(Ledger, AServerThatAsksForNoWaitIsStillWaitedFor) {
   EXPECT_GT(now - kStart, 1min);
 }
 
+constexpr ActionId kOtherContent{kAction.aim, kAction.content + 1};
+
+// Found by the simulator: two contents took turns, and each began its back-off anew.
+TEST(Ledger, TheBackOffPassesToTheContentWantedInItsStead) {
+  Random random(3);
+  Ledger ledger;
+  Tick now = kStart;
+  int tries = 0;
+  for (ActionId id = kAction; now < kStart + 1min; ++tries) {
+    ledger.Started(id, "apply status", "RestApi a/b");
+    ledger.Failed(id, Error(Code::kUnavailable, "no"), now, random);
+    id = id == kAction ? kOtherContent : kAction;
+    ledger.KeepOnly({id});
+    ASSERT_EQ(ledger.Failures().size(), 1u) << "the last try failed, and that is told";
+    EXPECT_EQ(ledger.Failures()[0].tries, tries + 1);
+    ASSERT_TRUE(ledger.NextRetry(now));
+    EXPECT_FALSE(ledger.MayStart(id, now));
+    now = *ledger.NextRetry(now);
+    EXPECT_TRUE(ledger.MayStart(id, now));
+  }
+  EXPECT_LT(tries, 12);
+  ledger.Succeeded(kAction, now);
+  ledger.KeepOnly({kOtherContent});
+  EXPECT_TRUE(ledger.MayStart(kOtherContent, now)) << "what was done leaves nothing behind";
+}
+
+TEST(Ledger, TheBackOffPassesToNoOtherTarget) {
+  Random random(3);
+  const ActionId elsewhere{kAction.aim + 1, kAction.content};
+  Ledger ledger = Refused(Code::kUnavailable, random);
+  ledger.KeepOnly({elsewhere});
+  EXPECT_TRUE(ledger.MayStart(elsewhere, kStart));
+  EXPECT_THAT(ledger.Failures(), IsEmpty());
+}
+
+TEST(Ledger, WhatContentAloneHasToWaitForDelaysNoOther) {
+  Random random(3);
+  Error truce(Code::kConflict, "somebody changes it back");
+  truce.SetRetryAfter(5min);
+  Error overload(Code::kThrottled, "slow down");
+  overload.SetRetryAfter(5min);
+  for (const auto& [error, soon] :
+       {std::pair(Error(Code::kInvalid, "no"), true), std::pair(truce, true), std::pair(overload, false)}) {
+    Ledger ledger;
+    ledger.Started(kAction, "apply", "Service a/b");
+    ledger.Failed(kAction, error, kStart, random);
+    EXPECT_FALSE(ledger.MayStart(kAction, kStart + 4min));
+    ledger.KeepOnly({kOtherContent});
+    EXPECT_FALSE(ledger.MayStart(kOtherContent, kStart));
+    EXPECT_EQ(ledger.MayStart(kOtherContent, kStart + 300ms), soon) << error.message();
+  }
+}
+
 TEST(Ledger, FailuresAreToldUntilTheActionSucceedsOrIsNoLongerWanted) {
   Random random(3);
   Ledger ledger = Refused(Code::kUnavailable, random);
