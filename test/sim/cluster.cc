@@ -64,7 +64,7 @@ void Cluster::SlurmWire::Answered(const net::Request& request, int status, Tick 
   cluster_.reads_.push_back({request.target, asked, cluster_.loop.Now()});
 }
 
-bool Cluster::IsKnown(const PersonsAct& act) const {
+bool Cluster::IsKnown(const OthersAct& act) const {
   return std::ranges::any_of(reads_, [&](const Read& read) {
     const bool of_node = read.target.find("/nodes/") != std::string::npos ||
                          read.target.find("/node/" + act.before.name + "?") != std::string::npos;
@@ -72,11 +72,11 @@ bool Cluster::IsKnown(const PersonsAct& act) const {
   });
 }
 
-std::vector<slurm::Node> Cluster::BeforePerson(const std::string& node) const {
+std::vector<slurm::Node> Cluster::BeforeOthers(const std::string& node) const {
   std::vector<slurm::Node> before;
-  const auto acts = person_acted_.find(node);
-  if (acts == person_acted_.end()) return before;
-  for (const PersonsAct& act : acts->second) {
+  const auto acts = others_acted_.find(node);
+  if (acts == others_acted_.end()) return before;
+  for (const OthersAct& act : acts->second) {
     if (!IsKnown(act)) before.push_back(act.before);
   }
   return before;
@@ -95,6 +95,9 @@ Cluster::Cluster(uint64_t seed, Options given, bool echo)
     api.objects().Serve(*kind);
   }
   slurm.StopController();  // until its pod runs
+  slurm.on_return = [this](const slurm::Node& before) {
+    if (!before.state.IsDraining()) others_acted_[before.name].push_back({loop.Now(), before});
+  };
   api.objects().pod_stops_after = [this](const Value& pod) { return Stop(pod); };
   api.on_write = [this](const kube::testing::ApiWrite& write) { Written(write); };
   api.deny = [this](auto, const auto&, const auto&) -> std::optional<kube::testing::Refusal> {
@@ -118,7 +121,7 @@ void Cluster::Written(const kube::testing::ApiWrite& write) {
   if (write.resource == kube::kPods && write.verb == "delete") {
     const auto body = json::Parse(write.body);
     // Who gives a worker jobs in the moment in which it goes races with its deletion.
-    const bool raced = std::ranges::any_of(BeforePerson(write.key.name),
+    const bool raced = std::ranges::any_of(BeforeOthers(write.key.name),
                                            [](const slurm::Node& node) { return node.state.IsDrained(); });
     if (body && !raced) deleted_by_operator_.emplace(FindText(*body, {"preconditions", "uid"}));
   }
@@ -171,6 +174,7 @@ const Value& Cluster::LastSet() {
 void Cluster::DeleteSet(const std::string& propagation) {
   if (SetIsGone()) return;
   story.Add("user: delete the NodeSet (" + propagation + ")");
+  LastSet();
   // Who asks for the foreground asks Kubernetes to take the pods at once.
   if (propagation == "Foreground") jobs_may_end_ = true;
   api.Remove(op::kNodeSets, kSet, {.propagation = propagation});
@@ -187,6 +191,7 @@ void Cluster::ForceDeletion() {
 
 void Cluster::TearDown() {
   story.Add("user: uninstall everything");
+  LastSet();
   jobs_may_end_ = true;
   const auto remove = [this](const kube::Resource& resource, const kube::Key& key) {
     if (api.Find(resource, key) != nullptr) api.Remove(resource, key);
@@ -279,7 +284,7 @@ void Cluster::UpdateNode(const std::string& node, const std::string& state, cons
   // Nobody gives jobs to a worker that is going.
   const Value* pod = api.Find(kube::kPods, {kSet.ns, node});
   if (state == "RESUME" && (pod == nullptr || json::Find(*pod, {"metadata", "deletionTimestamp"}) != nullptr)) return;
-  person_acted_[node].push_back({loop.Now(), *slurm.NodeNamed(node)});
+  others_acted_[node].push_back({loop.Now(), *slurm.NodeNamed(node)});
   story.Add("person: scontrol update " + node + " state=" + state +
             (reason.empty() ? "" : " reason=\"" + reason + "\""));
   if (state == "DOWN") Forgive(node);

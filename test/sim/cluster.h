@@ -67,10 +67,10 @@ class Cluster {
   std::function<void(const kube::testing::ApiWrite&)> on_api_write;
   std::function<void(const net::Request&)> on_slurm_write;
 
-  // The node as it was before each change by a person that the operator may not know of: it has had no time yet to act
-  // on an answer of Slurm to a question that it asked after the change. Two who write to Slurm at the same moment cannot
-  // be told apart.
-  std::vector<slurm::Node> BeforePerson(const std::string& node) const;
+  // The node as it was before each change by a person, or by slurmctld (a DOWN node returned to service), that the
+  // operator may not know of: it has had no time yet to act on an answer of Slurm to a question that it asked after the
+  // change. Two who write to Slurm at the same moment cannot be told apart.
+  std::vector<slurm::Node> BeforeOthers(const std::string& node) const;
 
   // --- What users and administrators do
   void Install(int replicas);
@@ -130,11 +130,11 @@ class Cluster {
     std::string target;
     Tick asked, answered;
   };
-  struct PersonsAct {
+  struct OthersAct {
     Tick at;
     slurm::Node before;
   };
-  bool IsKnown(const PersonsAct& act) const;
+  bool IsKnown(const OthersAct& act) const;
 
   void Written(const kube::testing::ApiWrite& write);
   bool AnyRuns() const;
@@ -169,8 +169,8 @@ class Cluster {
   std::map<std::string, std::string> slurmd_of_;             // Slurm node -> uid of the pod whose slurmd runs
   std::set<std::string> deleted_by_operator_;                // uids
   std::set<int64_t> forgiven_;
-  std::vector<Read> reads_;                                      // of nodes, by the operator
-  std::map<std::string, std::vector<PersonsAct>> person_acted_;  // by node
+  std::vector<Read> reads_;                                     // of nodes, by the operator
+  std::map<std::string, std::vector<OthersAct>> others_acted_;  // by node
   std::vector<Waiting> queue_;
   SlurmFault slurm_fault_;
   std::optional<Tick> silent_since_;

@@ -177,10 +177,10 @@ void Rules::OnSlurmWrite(const net::Request& request) {
   const auto before = cluster_.slurm.NodeNamed(call.node);
   cluster_.story.Add("  operator: Slurm " + call.verb + " " + call.node + " " + call.state + " " + call.reason +
                      (before ? "  [" + before->state.ToString() + " " + before->reason + "]" : "  [no record]"));
-  // What is right for the node as it was before a person's change is a race with that person.
+  // What is right for the node as it was before somebody else's change is a race with them.
   const auto fits = [&call](const slurm::Node& then) { return !op::nodeset::Breach(call, then); };
   const auto breach = op::nodeset::Breach(call, before);
-  if (breach && std::ranges::none_of(cluster_.BeforePerson(call.node), fits)) Break(*breach);
+  if (breach && std::ranges::none_of(cluster_.BeforeOthers(call.node), fits)) Break(*breach);
   if (on_write) on_write();
 }
 

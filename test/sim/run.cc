@@ -19,6 +19,7 @@ constexpr Duration kPatience = 20min;  // until everything must be as wanted, on
 constexpr Duration kHealing = 200s;    // until a watch that has gone mute is noticed, and read anew
 constexpr Duration kWholeList = 330s;  // until Slurm's nodes are read whole, whatever its clock says
 constexpr Duration kRest = 10min;      // in which then nothing may be written
+constexpr Duration kNews = 20s;        // until the operator has asked Slurm again at rest, and said what it heard
 constexpr Duration kLook = 2s;
 constexpr uint64_t kUsualWrites = 50;  // of the operator in one story
 constexpr auto kPersonsReason = "person: look at the disk";
@@ -410,7 +411,7 @@ class Run {
   void BeQuiet() {
     if (Over()) return;
     cluster_.story.Add("everything is as wanted");
-    Pass(5s);
+    Pass(kNews);
     const int before = rules_.writes();
     Pass(kRest);
     if (Over()) return;

@@ -104,6 +104,7 @@ void FakeSlurm::Heard(Record& record) {
   const bool returns =
       options_.return_to_service == 2 || (options_.return_to_service == 1 && node.reason == kReasonNotResponding);
   if (node.state.IsDown() && returns) {
+    if (on_return) on_return(node);
     node.state.Remove(NodeFlag::kDown);
     node.state.Add(NodeFlag::kIdle);
     SettleReason(record);
