@@ -66,7 +66,7 @@ TEST_F(StoreMetricsTest, SaysHowLargeOneObjectIsAsOfWhenItWasWeighed) {
   EXPECT_EQ(BytesPerObject(), double(store_.counts().bytes) / 10);
   const double light = BytesPerObject();
   for (int i = 10; i < 20; ++i)
-    Say(Line("ADDED", Make("a" + std::to_string(i), uint64_t(20 + i), std::string(1000, 'x'))));
+    Say(Line("ADDED", Make("a" + std::to_string(i), 20 + uint64_t(i), std::string(1000, 'x'))));
   loop_.Advance(1min);
   EXPECT_EQ(Objects(), 20);
   EXPECT_EQ(BytesPerObject(), light) << "not weighed again yet";

@@ -37,6 +37,20 @@ class SocketTest : public ::testing::Test {
     EXPECT_EQ(send(peer_, bytes.data(), bytes.size(), 0), ssize_t(bytes.size()));
   }
 
+  // Whether somebody else had a turn before all was written.
+  async::Task<bool> WriteMuch(bool listening, bool& turned) {
+    const std::string piece(16 << 10, 'x');
+    loop_.Post([&turned] { turned = true; });
+    for (int i = 0; i < 16; ++i) {
+      if (listening)
+        EXPECT_TRUE(co_await socket_->WriteUntilHeard(piece, into_, loop_.After(10s)));
+      else
+        EXPECT_TRUE(co_await socket_->Write(piece, loop_.After(10s)));
+      EXPECT_EQ(Drain().size(), piece.size());
+    }
+    co_return turned;
+  }
+
   async::RealLoop loop_;
   std::unique_ptr<Socket> socket_;
   int peer_ = -1;
@@ -46,20 +60,8 @@ class SocketTest : public ::testing::Test {
 // A server that takes whatever comes, and a source that has it ready.
 TEST_F(SocketTest, OthersHaveTheirTurnWhileMuchIsWritten) {
   for (const bool listening : {false, true}) {
-    const std::string piece(16 << 10, 'x');
     bool turned = false;
-    auto write = [&]() -> async::Task<bool> {
-      loop_.Post([&turned] { turned = true; });
-      for (int i = 0; i < 16; ++i) {
-        if (listening)
-          EXPECT_TRUE(co_await socket_->WriteUntilHeard(piece, into_, loop_.After(10s)));
-        else
-          EXPECT_TRUE(co_await socket_->Write(piece, loop_.After(10s)));
-        EXPECT_EQ(Drain().size(), piece.size());
-      }
-      co_return turned;
-    };
-    EXPECT_TRUE(RunTask(loop_, write())) << listening;
+    EXPECT_TRUE(RunTask(loop_, WriteMuch(listening, turned))) << listening;
   }
 }
 
@@ -88,6 +90,11 @@ TEST_F(SocketTest, StopsWritingWhenThePeerSpeaksOrEnds) {
   EXPECT_EQ(Drain(), "one");
 }
 
+async::Task<void> Write(Socket& socket, std::string_view bytes, std::string& into, async::Deadline deadline,
+                        std::optional<Result<Socket::Heard>>& heard) {
+  heard = co_await socket.WriteUntilHeard(bytes, into, deadline);
+}
+
 TEST(SocketInVirtualTime, WhoCannotWriteLooksFourTimesASecond) {
   async::VirtualLoop loop;
   int ends[2];
@@ -98,9 +105,8 @@ TEST(SocketInVirtualTime, WhoCannotWriteLooksFourTimesASecond) {
   const std::string much(64 << 20, 'x');  // more than fits
   std::string into;
   std::optional<Result<Socket::Heard>> heard;
-  auto write = [&]() -> async::Task<void> { heard = co_await socket.WriteUntilHeard(much, into, loop.After(1h)); };
   async::TaskGroup group(loop);
-  group.Spawn("write", write());
+  group.Spawn("write", Write(socket, much, into, loop.After(1h), heard));
   ASSERT_TRUE(loop.RunUntil([&] { return group.size() == 0; }, 2h));
   close(ends[1]);
   ASSERT_TRUE(*heard) << heard->error().message();

@@ -92,7 +92,8 @@ class Player {
   }
   void Apply(const Resource& resource, const std::string& name, const std::string& rest, ApplyOptions options,
              const std::string& members = "") {
-    Tell("apply " + name + members + rest + " as " + options.field_manager + " " + options.subresource,
+    const std::string as = options.field_manager + " " + options.subresource;
+    Tell("apply " + name + members + rest + " as " + as,
          client_.Apply(resource, {ns, name}, Body(resource, name, members, rest), std::move(options), Soon()));
   }
   void Delete(const Resource& resource, const std::string& name, DeleteOptions options = {}) {
