@@ -284,6 +284,15 @@ TEST_F(ShelfTest, WhatIsRefusedIsAConditionAnEventAndALogLineWithTheRequestsId) 
               ::testing::ContainsRegex(R"("error":"[^}]*no books today[^}]*"request":"capstan-[0-9]+-[0-9]+")"));
 }
 
+// No shelf is written while `down`; counts who tries.
+auto RefuseShelves(const bool& down, int& tries, kube::testing::Refusal refusal) {
+  return [&down, &tries, refusal](std::string_view method, const kube::Resource& resource, const kube::Key&) {
+    const bool refused = down && method != "GET" && resource == Shelf::kResource;
+    tries += refused;
+    return refused ? std::optional(refusal) : std::nullopt;
+  };
+}
+
 Plan TellTheTime(const World& world, const kube::Key&) {
   Plan plan;
   plan.status = R"({"conditions":[{"type":"Ready","status":"False","lastTransitionTime":")" +
@@ -296,11 +305,7 @@ Plan TellTheTime(const World& world, const kube::Key&) {
 TEST_F(ShelfTest, AStatusThatIsNewOnlyByTheTimeOfItsConditionsIsTheSame) {
   bool down = true;
   int tries = 0;
-  server.deny = [&](std::string_view method, const kube::Resource& resource, const kube::Key&) {
-    const bool refused = down && method != "GET" && resource == Shelf::kResource;
-    tries += refused;
-    return refused ? std::optional(kube::testing::Refusal{409, "Conflict", "not now"}) : std::nullopt;
-  };
+  server.deny = RefuseShelves(down, tries, {409, "Conflict", "not now"});
   PutShelf("[]");
   const auto life = Start(server, &TellTheTime, 1min);
   EXPECT_THAT(tries, ::testing::AllOf(::testing::Gt(5), ::testing::Lt(30)));
@@ -321,11 +326,7 @@ Plan CountTheSeconds(const World& world, const kube::Key&) {
 TEST_F(ShelfTest, AStatusThatKeepsChangingIsNotTriedAsFastAsItChanges) {
   bool down = true;
   int tries = 0;
-  server.deny = [&](std::string_view method, const kube::Resource& resource, const kube::Key&) {
-    const bool refused = down && method != "GET" && resource == Shelf::kResource;
-    tries += refused;
-    return refused ? std::optional(kube::testing::Refusal{500, "InternalError", "not now"}) : std::nullopt;
-  };
+  server.deny = RefuseShelves(down, tries, {500, "InternalError", "not now"});
   PutShelf("[]");
   const auto life = Start(server, &CountTheSeconds, 2min);
   EXPECT_THAT(tries, ::testing::AllOf(::testing::Gt(5), ::testing::Lt(15)));
