@@ -7,8 +7,8 @@
 namespace capstan::kube {
 namespace {
 
-constexpr Duration kPatience = 60s;
-constexpr Duration kVersionPatience = 10s;  // for one group version of an older server
+constexpr Duration kRequestTimeout = 60s;
+constexpr Duration kVersionTimeout = 10s;  // for one group version of an older server
 constexpr double kJitter = 0.2;
 constexpr std::string_view kAccept =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
@@ -53,7 +53,7 @@ Discovery::Discovery(async::Loop& loop, Client& client, Options options)
 async::Task<void> Discovery::Run() {
   while (true) {
     asked_.Reset();
-    const Result<void> looked = co_await Look(loop_.After(kPatience));
+    const Result<void> looked = co_await Look(loop_.After(kRequestTimeout));
     if (!looked && !failing_) log::Warn("discovery failed", {{"error", looked.error().message()}});
     failing_ = !looked;
     const bool complete = looked && Unknown(served_).empty();
@@ -96,7 +96,7 @@ async::Task<void> Discovery::ReadVersions(std::vector<ServedGroup>& groups, asyn
   for (ServedGroup& group : groups) {
     for (ServedVersion& version : group.versions) {
       const std::string path = (group.name.empty() ? "/api/" : "/apis/") + NameOf(group, version);
-      const Result<std::string> text = co_await client_.GetPath(path, loop_.After(kVersionPatience).Earlier(deadline));
+      const Result<std::string> text = co_await client_.GetPath(path, loop_.After(kVersionTimeout).Earlier(deadline));
       Result<std::vector<ServedResource>> resources = text ? ParseResources(*text) : Fail(text.error());
       if (resources)
         version.resources = *std::move(resources);

@@ -14,7 +14,7 @@ namespace capstan::kube {
 namespace {
 
 // How long something of our own may stand unconfirmed before the server is asked for everything.
-constexpr Duration kUnconfirmed = 2min;
+constexpr Duration kConfirmTimeout = 2min;
 
 constexpr std::string_view kInitialEventsEnd = "k8s.io/initial-events-end";
 
@@ -246,7 +246,7 @@ std::optional<Tick> Feed::RelistDue() const {
   std::optional<Tick> oldest;
   for (const Provisional& own : provisional_) oldest = std::min(oldest.value_or(own.since), own.since);
   for (const Tombstone& own : tombstones_) oldest = std::min(oldest.value_or(own.since), own.since);
-  return oldest ? std::optional(*oldest + kUnconfirmed) : std::nullopt;
+  return oldest ? std::optional(*oldest + kConfirmTimeout) : std::nullopt;
 }
 
 // --- Lists -----------------------------------------------------------------------------------------------------------

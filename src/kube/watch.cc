@@ -15,13 +15,13 @@ namespace asio = boost::asio;
 namespace capstan::kube {
 namespace {
 
-constexpr Duration kOpenPatience = 30s;
-constexpr Duration kPagePatience = 60s;
-constexpr Duration kSilence = 90s;
+constexpr Duration kOpenTimeout = 30s;
+constexpr Duration kPageTimeout = 60s;
+constexpr Duration kSilenceTimeout = 90s;
 // Initial events come in one go; a server that does not know how to end them must not hold us for long.
-constexpr Duration kInitialSilence = 30s;
-constexpr Duration kInitialPatience = 2min;
-constexpr Duration kStreamEnd = 450s;  // +- a third: five to ten minutes
+constexpr Duration kInitialSilenceTimeout = 30s;
+constexpr Duration kInitialListTimeout = 2min;
+constexpr Duration kStreamLifetime = 450s;  // +- a third: five to ten minutes
 constexpr Duration kRelistCheck = 20s;
 constexpr int kPageSize = 500;
 
@@ -87,7 +87,7 @@ async::Task<void> Watcher::Take(WatchState::ListPage step) {
   options.protobuf = feed_.store().ReadsProtobuf();
   options.limit = kPageSize;
   options.continue_token = std::move(step.continue_token);
-  const Result<std::string> text = co_await client_.List(resource_, std::move(options), loop_.After(kPagePatience));
+  const Result<std::string> text = co_await client_.List(resource_, std::move(options), loop_.After(kPageTimeout));
   async::NameTurn(resource_.plural);
   const Result<PageInfo> page = text ? feed_.TakePage(*text) : Fail(text.error());
   if (!page)
@@ -102,8 +102,8 @@ async::Task<void> Watcher::Stream(WatchOptions options) {
   options.field_selector = selection_.field_selector;
   options.metadata_only = selection_.metadata_only;
   options.protobuf = feed_.store().ReadsProtobuf();
-  options.timeout = random_.Jittered(kStreamEnd, 1.0 / 3);
-  auto stream = co_await client_.OpenWatch(resource_, std::move(options), loop_.After(kOpenPatience));
+  options.timeout = random_.Jittered(kStreamLifetime, 1.0 / 3);
+  auto stream = co_await client_.OpenWatch(resource_, std::move(options), loop_.After(kOpenTimeout));
   if (!stream) co_return Refused(stream.error());
   state_.Opened(loop_.Now());
   // The server has accepted the version: what it does not send did not happen.
@@ -122,12 +122,12 @@ void Watcher::Refused(const Error& error) {
 }
 
 async::Task<void> Watcher::Pump(net::BodyStream& stream) {
-  const async::Deadline initial = loop_.After(kInitialPatience);
+  const async::Deadline initial = loop_.After(kInitialListTimeout);
   while (true) {
     const auto space = events_.Space();
     if (!space) co_return state_.Failed(space.error(), loop_.Now());
-    const async::Deadline silence = loop_.After(kSilence);
-    const auto deadline = state_.following() ? silence : loop_.After(kInitialSilence).Earlier(initial);
+    const async::Deadline silence = loop_.After(kSilenceTimeout);
+    const auto deadline = state_.following() ? silence : loop_.After(kInitialSilenceTimeout).Earlier(initial);
     const Result<size_t> bytes = co_await stream.Read(*space, deadline);
     if (!bytes && bytes.error().code() == Code::kDeadline) co_return state_.Silent(loop_.Now());
     if (!bytes) co_return state_.Failed(bytes.error(), loop_.Now());

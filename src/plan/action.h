@@ -47,7 +47,7 @@ class Effect {
 
   // A digest of the target as our records show it, without what changes by itself (a status); 0: nothing is known. When
   // it changes, what was refused for good may be tried anew.
-  virtual uint64_t Seen(const Services&) const { return 0; }
+  virtual uint64_t TargetDigest(const Services&) const { return 0; }
 
   // Does it. Must be harmless to repeat. Success means the world is as wanted, whoever did it: a delete of
   // what is already gone succeeds.

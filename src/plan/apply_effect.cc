@@ -20,7 +20,7 @@ namespace bj = boost::json;
 using async::Deadline;
 using async::Task;
 
-constexpr Duration kTruce = 5min;
+constexpr Duration kConflictBackoff = 5min;
 
 uint64_t OwnFields(const json::ObjectMeta& meta, std::string_view manager, std::string_view subresource) {
   for (const json::ManagedField& entry : meta.managed_fields) {
@@ -81,7 +81,7 @@ class ApplyEffect final : public Effect {
     return meta != nullptr && services.memo.Matches(memo_target(), Now(services, *meta));
   }
 
-  uint64_t Seen(const Services& services) const override { return SeenDigest(services, ref_); }
+  uint64_t TargetDigest(const Services& services) const override { return MetadataDigest(services, ref_); }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
     CAPSTAN_CO_TRY(const std::optional<json::ObjectMeta> meta, co_await Present(services, deadline));
@@ -179,7 +179,7 @@ class ApplyEffect final : public Effect {
     std::string other = fresh ? LastOtherManager(fresh->managed_fields, services.field_manager, subresource_) : "";
     Error error(Code::kConflict, "applied " + std::to_string(times) + " times in ten minutes with the same content: " +
                                      (other.empty() ? "somebody" : "\"" + other + "\"") + " keeps changing it back");
-    co_return Fail(std::move(error.SetRetryAfter(kTruce)));
+    co_return Fail(std::move(error.SetRetryAfter(kConflictBackoff)));
   }
 
   ObjectRef ref_;

@@ -8,8 +8,8 @@ namespace {
 
 using State = AnswerState;
 
-constexpr Duration kFetchLimit = 10s;
-constexpr Duration kUnasked = 15min;
+constexpr Duration kFetchTimeout = 10s;
+constexpr Duration kAnswerLifetime = 15min;
 
 // When an answer of this age is too old; an age without bound is never reached.
 Tick TooOldAt(Tick fetched_at, Duration max_age) {
@@ -40,8 +40,9 @@ void Asker::Ask(const std::vector<Asked>& asked) {
 // Looks at all of them only when there are twice as many as were left the last time.
 void Asker::ForgetUnasked(Tick now) {
   auto& entries = answers_.entries();
-  std::erase_if(entries,
-                [&](const auto& pair) { return !pair.second.in_flight && now - pair.second.asked_at > kUnasked; });
+  std::erase_if(entries, [&](const auto& pair) {
+    return !pair.second.in_flight && now - pair.second.asked_at > kAnswerLifetime;
+  });
   forget_at_ = 2 * entries.size() + 64;
 }
 
@@ -68,7 +69,7 @@ std::optional<Tick> Asker::NextRefresh(const std::vector<Asked>& asked) const {
 
 async::Task<void> Asker::Fetch(std::string id) {
   const std::shared_ptr<const Question> question = answers_.entries()[id].question;
-  auto fetched = co_await question->Fetch(services_, services_.loop.After(kFetchLimit));
+  auto fetched = co_await question->Fetch(services_, services_.loop.After(kFetchTimeout));
   Answers::Entry& entry = answers_.entries()[id];
   entry.in_flight = false;
   const State before = entry.state;

@@ -20,7 +20,7 @@ const json::ObjectMeta* Seen(const Services& services, const ObjectRef& ref);
 
 // For Effect::Seen: a digest of the object as its store shows it, but for what is written through a subresource (its
 // status); 0 when it shows none.
-uint64_t SeenDigest(const Services& services, const ObjectRef& ref);
+uint64_t MetadataDigest(const Services& services, const ObjectRef& ref);
 
 // What the API server answered to our write shows at once in the store. True when it is what the store shows now; false
 // when the store knows newer, or there is none.

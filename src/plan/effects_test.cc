@@ -194,7 +194,7 @@ TEST_F(EffectsTest, WhatWasRefusedIsSeenToHaveAnotherTargetWhenMoreThanItsStatus
       Delete(pod, uid, Proven(SameGeneration(pod, uid, 1)), "").effect};
   const auto seen = [&] {
     std::vector<uint64_t> digests;
-    for (const auto& effect : effects) digests.push_back(effect->Seen(services));
+    for (const auto& effect : effects) digests.push_back(effect->TargetDigest(services));
     return digests;
   };
   EXPECT_THAT(seen(), testing::Each(0u)) << "nothing is known of it";

@@ -74,7 +74,7 @@ Engine::Engine(async::Loop& loop, kube::Client& client, Options options)
           loop, client, stores_, memo_, clusters_, options_.field_manager, options_.entropy, options_.former_managers},
       watches_(loop, client, stores_, random_.Next()),
       asker_(
-          services_, [this](const std::string& id) { Wake(MakeToken("question", id)); }, random_.Next()),
+          services_, [this](const std::string& id) { Wake(MakeRead("question", id)); }, random_.Next()),
       executor_(services_, {.may_write = [this] { return !stopping_ && options_.may_write(); },
                             .may_destroy = [this] { return stores_.Trusted(); },
                             .ended = [this](const Key& key, const Action& action, const Result<void>& result,
@@ -152,14 +152,14 @@ void Engine::WakeKey(const State& state, kube::Priority priority) {
   idle_.Cancel();
 }
 
-void Engine::Wake(Token token) {
-  for (const WakeIndex::KeyNumber number : index_.Find(token)) WakeKey(*numbered_[number], kube::Priority::kFresh);
+void Engine::Wake(Read read) {
+  for (const WakeIndex::KeyNumber number : index_.Find(read)) WakeKey(*numbered_[number], kube::Priority::kFresh);
 }
 
 void Engine::OnChange(const kube::AnyStore& store, const kube::Change& change) {
   const kube::Key object{std::string(change.ns), std::string(change.name)};
-  Wake(MakeToken(store.name(), object.ToString()));
-  for (const kube::IndexEntry& entry : change.touched) Wake(World::IndexToken(store.name(), entry.index, entry.value));
+  Wake(MakeRead(store.name(), object.ToString()));
+  for (const kube::IndexEntry& entry : change.touched) Wake(World::IndexRead(store.name(), entry.index, entry.value));
   for (const Reconciler& reconciler : reconcilers_) {
     if (stores_.Find(*reconciler.resource) != &store) continue;
     watches_.Follow(object.ns);
@@ -170,7 +170,7 @@ void Engine::OnChange(const kube::AnyStore& store, const kube::Change& change) {
 
 void Engine::OnListed(const kube::AnyStore&) { idle_.Cancel(); }
 
-void Engine::OnServed(const kube::AnyStore& store) { Wake(World::ServedToken(store.name())); }
+void Engine::OnServed(const kube::AnyStore& store) { Wake(World::ServedRead(store.name())); }
 
 void Engine::OnSuspect(const kube::AnyStore& store) {
   log::Warn("the API server's history was rewritten: everything is listed anew, nothing is destroyed until then",
@@ -179,8 +179,8 @@ void Engine::OnSuspect(const kube::AnyStore& store) {
 }
 
 void Engine::SlurmChanged(const std::string& cluster, const std::vector<std::string>& nodes) {
-  for (const std::string& node : nodes) Wake(World::NodeToken(cluster, node));
-  Wake(World::NodeToken(cluster, nodes.empty() ? "" : "*"));
+  for (const std::string& node : nodes) Wake(World::NodeRead(cluster, node));
+  Wake(World::NodeRead(cluster, nodes.empty() ? "" : "*"));
 }
 
 void Engine::ActionEnded(const Key& key, const Action& action, const Result<void>& result, Duration took) {
@@ -276,11 +276,11 @@ bool Engine::DecideOne(State& state) {
   };
   const Tick now = loop_.Now();
   sooner(asker_.NextRefresh(world.asked()));
-  if (plan.look_again != Duration::max()) sooner(now + plan.look_again);
+  if (plan.requeue_after != Duration::max()) sooner(now + plan.requeue_after);
   if (object == nullptr) {
     executor_.Forget(key);
     // Nothing but its own object can give it something to do, and that one wakes it however little is known of it.
-    const bool over = !again && world.reads().tokens().size() <= 1 && world.facts().empty() && !state.slurm_cluster &&
+    const bool over = !again && world.reads().all().size() <= 1 && world.facts().empty() && !state.slurm_cluster &&
                       state.jobs_of.empty() && executor_.TargetsInFlight(key).empty();
     if (!again) return over;
   }
@@ -292,10 +292,10 @@ bool Engine::DecideOne(State& state) {
 // Whoever changes or removes a child wakes the key, though its Decide may not have looked at that child.
 void Engine::NoteChildren(const World& world, const Reconciler& reconciler, const json::ObjectMeta* object,
                           const Plan& plan) const {
-  for (const Child& child : plan.children) world.NoteRead(MakeToken(StoreName(*child.resource), child.key.ToString()));
+  for (const Child& child : plan.children) world.NoteRead(MakeRead(StoreName(*child.resource), child.key.ToString()));
   if (object == nullptr) return;
   for (const kube::Resource* resource : reconciler.prunes)
-    world.NoteRead(World::IndexToken(StoreName(*resource), "owner", object->uid));
+    world.NoteRead(World::IndexRead(StoreName(*resource), "owner", object->uid));
 }
 
 // The Plan's children and pruned objects as actions, before its own.

@@ -123,7 +123,7 @@ class Engine final : private kube::StoreListener {
 
   State& StateOf(const Key& key);
   void Forget(const State& state);
-  void Wake(Token token);
+  void Wake(Read read);
   void WakeKey(const State& state, kube::Priority priority);
   void SlurmChanged(const std::string& cluster, const std::vector<std::string>& nodes);
   void ActionEnded(const Key& key, const Action& action, const Result<void>& result, Duration took);

@@ -176,7 +176,7 @@ Plan WantBooksAfterAMinute(const World& world, const kube::Key& key) {
   const Duration held = world.HeldFor("it names books");
   if (held >= 1min) return WantBooks(world, key);
   Plan plan;
-  plan.LookAgainIn(1min - held);
+  plan.RequeueAfter(1min - held);
   return plan;
 }
 
@@ -297,7 +297,7 @@ Plan TellTheTime(const World& world, const kube::Key&) {
   Plan plan;
   plan.status = R"({"conditions":[{"type":"Ready","status":"False","lastTransitionTime":")" +
                 FormatRfc3339(world.now()) + R"("}],"note":"not \"lastTransitionTime\":\"now\""})";
-  plan.look_again = 1s;
+  plan.requeue_after = 1s;
   return plan;
 }
 
@@ -318,7 +318,7 @@ TEST_F(ShelfTest, AStatusThatIsNewOnlyByTheTimeOfItsConditionsIsTheSame) {
 Plan CountTheSeconds(const World& world, const kube::Key&) {
   Plan plan;
   plan.status = R"({"note":")" + FormatRfc3339(world.now()) + R"("})";
-  plan.look_again = 1s;
+  plan.requeue_after = 1s;
   return plan;
 }
 

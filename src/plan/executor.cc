@@ -174,7 +174,7 @@ std::optional<Tick> Executor::SubmitStatus(const Key& key, Record& record, Wante
 }
 
 void Executor::StartIfPossible(const Key& key, Record& record, Wanted wanted) {
-  const uint64_t seen = wanted.action.effect->Seen(services_);
+  const uint64_t seen = wanted.action.effect->TargetDigest(services_);
   if (MayStart(key, record, wanted, seen)) Start(key, record, std::move(wanted), seen);
 }
 

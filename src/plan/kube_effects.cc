@@ -61,7 +61,7 @@ class MergePatchEffect final : public Effect {
   std::string_view verb() const override { return verb_; }
   std::string target() const override { return ref_.ToString(); }
   uint64_t content() const override { return Fnv64(patch_, Fnv64(uid_)); }
-  uint64_t Seen(const Services& services) const override { return SeenDigest(services, ref_); }
+  uint64_t TargetDigest(const Services& services) const override { return MetadataDigest(services, ref_); }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
     bj::value patch = bj::parse(patch_);
@@ -95,7 +95,7 @@ class DeleteEffect final : public Effect {
   std::string target() const override { return ref_.ToString(); }
   uint64_t content() const override { return Fnv64(resource_version_, Fnv64(uid_)); }
   bool destructive() const override { return true; }
-  uint64_t Seen(const Services& services) const override { return SeenDigest(services, ref_); }
+  uint64_t TargetDigest(const Services& services) const override { return MetadataDigest(services, ref_); }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
     kube::DeleteOptions options{
@@ -186,7 +186,7 @@ const json::ObjectMeta* Seen(const Services& services, const ObjectRef& ref) {
   return store == nullptr ? nullptr : store->MetaOf(ref.key);
 }
 
-uint64_t SeenDigest(const Services& services, const ObjectRef& ref) {
+uint64_t MetadataDigest(const Services& services, const ObjectRef& ref) {
   const json::ObjectMeta* meta = Seen(services, ref);
   if (meta == nullptr) return 0;
   uint64_t digest = Fnv64(meta->uid, uint64_t(meta->generation));

@@ -7,8 +7,8 @@
 namespace capstan::plan {
 namespace {
 
-constexpr Duration kRefused = 5min;
-constexpr Duration kSettle = 5s;  // longer than Slurm takes to show what was done to a node
+constexpr Duration kRefusalBackoff = 5min;
+constexpr Duration kSettleTime = 5s;  // longer than Slurm takes to show what was done to a node
 
 // The server has understood, and will not.
 bool IsRefusal(const Error& error) { return error.code() == Code::kInvalid || error.code() == Code::kForbidden; }
@@ -25,7 +25,7 @@ Duration BackOff(const Error& error, int tries, Random& random) {
 
 // For the same content. What the server asks for counts where it is longer. (It may ask for no wait at all, for ever.)
 Duration WaitAfter(const Error& error, Duration back_off, Random& random) {
-  if (IsRefusal(error)) back_off = random.Jittered(kRefused, 0.1);
+  if (IsRefusal(error)) back_off = random.Jittered(kRefusalBackoff, 0.1);
   return std::max(back_off, error.retry_after().value_or(Duration(0)));
 }
 
@@ -74,7 +74,7 @@ void Ledger::Succeeded(ActionId id, Tick now) {
   entry.done = true;
   entry.tries = 0;
   entry.error.reset();
-  entry.retry_at = now + kSettle;
+  entry.retry_at = now + kSettleTime;
 }
 
 void Ledger::Clear(ActionId id) {

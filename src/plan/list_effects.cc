@@ -57,7 +57,7 @@ class PodConditionsEffect final : public Effect {
   std::string_view verb() const override { return verb_; }
   std::string target() const override { return ref_.ToString() + "/status"; }
   uint64_t content() const override { return Fnv64(items_, Fnv64(uid_)); }
-  uint64_t Seen(const Services& services) const override { return SeenDigest(services, ref_); }
+  uint64_t TargetDigest(const Services& services) const override { return MetadataDigest(services, ref_); }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
     std::string patch = R"({"metadata":{"uid":)" + JsonQuoted(uid_) + R"(},"status":{"conditions":[)" + items_ + "]}}";

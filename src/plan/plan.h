@@ -51,17 +51,17 @@ struct Plan {
   std::optional<SlurmConnection> slurm;    // from the key that owns a cluster: keep this connection
   std::vector<std::string> slurm_expects;  // nodes of `slurm_cluster` about to change: poll them closely
   std::string slurm_cluster;               // "ns/controller"; the lane's name
-  // Read the jobs of `slurm_cluster`, too (SlurmView::Jobs), until a Plan of this key no longer says so. They are dear.
+  // Read the jobs of `slurm_cluster`, too (SlurmView::Jobs), until a Plan of this key no longer says so. That is expensive.
   bool slurm_jobs = false;
 
   // Look again after this long even if nothing is heard. The engine has its own five minutes on top.
-  Duration look_again = Duration::max();
+  Duration requeue_after = Duration::max();
 
   ActionId Add(Action action) {
     actions.push_back(std::move(action));
     return actions.back().id();
   }
-  void LookAgainIn(Duration wait) { look_again = std::min(look_again, wait); }
+  void RequeueAfter(Duration wait) { requeue_after = std::min(requeue_after, wait); }
 };
 
 }  // namespace capstan::plan

@@ -29,10 +29,10 @@
 namespace capstan::plan {
 namespace {
 
-constexpr Duration kBeat = 1s;
+constexpr Duration kHeartbeat = 1s;
 constexpr Duration kLongTurn = 5ms;
-constexpr Duration kBeatAtStart = 200ms;
-constexpr Duration kStopPatience = 3s;  // for the engine, and then for what runs beside it
+constexpr Duration kHeartbeatAtStart = 200ms;
+constexpr Duration kStopTimeout = 3s;  // for the engine, and then for what runs beside it
 
 // In a pod, the pod's name.
 std::string HostName() {
@@ -215,7 +215,7 @@ class Program {
     uint64_t told_lost = 0;
     while (true) {
       std::string waiting = Waiting();
-      const Duration pause = waiting.empty() ? kBeat : kBeatAtStart;
+      const Duration pause = waiting.empty() ? kHeartbeat : kHeartbeatAtStart;
       health_.Beat(std::move(waiting));
       const kube::Recorder::Counts events = events_.counts();
       const uint64_t lost = events.dropped_full + events.dropped_flood + events.dropped_failed;
@@ -256,11 +256,11 @@ class Program {
 
   async::Task<void> Stop() {
     // What has begun is let end: a call that is cancelled could still take effect when another one leads already.
-    co_await engine_.Stop(kStopPatience);
+    co_await engine_.Stop(kStopTimeout);
     telling_.Cancel();
     co_await telling_.Join();
     group_.Spawn("end", EndBeside());
-    if (!co_await beside_ended_.Wait(loop_.After(kStopPatience)))
+    if (!co_await beside_ended_.Wait(loop_.After(kStopTimeout)))
       log::Warn("what runs beside the engine does not end", {{"tasks", beside_.size()}});
     if (lease_) {
       const auto released = co_await lease_->Release(loop_.After(3s));

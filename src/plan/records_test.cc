@@ -230,15 +230,15 @@ TEST(AppliedMemo, ForgetsWhatAnOwnerNoLongerWantsAndNothingElse) {
 TEST(WakeIndex, FindsTheKeysThatReadATokenLastTime) {
   WakeIndex index;
   Reads first, second;
-  first.Note(MakeToken("pods", "a/b"));
-  first.Note(MakeToken("pods", "a/c"));
-  second.Note(MakeToken("pods", "a/b"));
+  first.Note(MakeRead("pods", "a/b"));
+  first.Note(MakeRead("pods", "a/c"));
+  second.Note(MakeRead("pods", "a/b"));
   index.Set(2, second);
   index.Set(1, first);
-  EXPECT_THAT(index.Find(MakeToken("pods", "a/b")), ElementsAre(1, 2));
-  EXPECT_THAT(index.Find(MakeToken("services", "a/b")), IsEmpty());
+  EXPECT_THAT(index.Find(MakeRead("pods", "a/b")), ElementsAre(1, 2));
+  EXPECT_THAT(index.Find(MakeRead("services", "a/b")), IsEmpty());
   index.Set(1, second);
-  EXPECT_THAT(index.Find(MakeToken("pods", "a/c")), IsEmpty()) << "no longer read";
+  EXPECT_THAT(index.Find(MakeRead("pods", "a/c")), IsEmpty()) << "no longer read";
   index.Forget(1);
   index.Forget(2);
   EXPECT_EQ(index.size(), 0u);

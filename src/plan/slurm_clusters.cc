@@ -15,7 +15,7 @@ using async::Task;
 
 namespace {
 
-constexpr Duration kKeyReadLimit = 10s;
+constexpr Duration kKeyReadTimeout = 10s;
 constexpr Duration kExpectFor = 6min;        // longer than the time between two looks at a key
 constexpr std::string_view kUser = "slurm";  // may do everything that the operator needs
 
@@ -159,7 +159,7 @@ Task<void> SlurmClusters::End(std::unique_ptr<Entry> entry) {
 
 Task<void> SlurmClusters::ReadKey(std::string cluster) {
   const SlurmConnection how = entries_.at(cluster)->how;
-  Result<Secret> key = co_await ReadSigningKey(client_, how.token_secret, how.token_key, loop_.After(kKeyReadLimit));
+  Result<Secret> key = co_await ReadSigningKey(client_, how.token_secret, how.token_key, loop_.After(kKeyReadTimeout));
   const auto found = entries_.find(cluster);
   if (found == entries_.end() || found->second->how != how) co_return;
   Entry& entry = *found->second;

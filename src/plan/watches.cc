@@ -9,7 +9,7 @@
 namespace capstan::plan {
 namespace {
 
-constexpr Duration kLinger = 10min;
+constexpr Duration kUnwatchDelay = 10min;
 
 }  // namespace
 
@@ -62,7 +62,7 @@ void Watches::LeaveUnused(const std::function<bool(const std::string& ns)>& in_u
       continue;
     }
     if (!followed->unused_since) followed->unused_since = loop_.Now();
-    if (loop_.Now() - *followed->unused_since < kLinger) continue;
+    if (loop_.Now() - *followed->unused_since < kUnwatchDelay) continue;
     followed->leaving = true;
     group_.Spawn("leave " + ns, Leave(ns));
   }

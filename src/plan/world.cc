@@ -3,22 +3,22 @@
 namespace capstan::plan {
 
 const slurm::Node* SlurmView::Find(std::string_view node) const {
-  reads_->Note(World::NodeToken(cluster_, node));
+  reads_->Note(World::NodeRead(cluster_, node));
   return look_.snapshot ? look_.snapshot->FindNode(node) : nullptr;
 }
 
 std::span<const slurm::Node> SlurmView::All() const {
-  reads_->Note(World::NodeToken(cluster_, "*"));
+  reads_->Note(World::NodeRead(cluster_, "*"));
   return look_.snapshot ? std::span<const slurm::Node>(*look_.snapshot->nodes) : std::span<const slurm::Node>();
 }
 
 const std::vector<slurm::Job>* SlurmView::Jobs() const {
-  reads_->Note(World::NodeToken(cluster_, World::kSlurmJobs));
+  reads_->Note(World::NodeRead(cluster_, World::kSlurmJobs));
   return look_.snapshot ? look_.snapshot->jobs.get() : nullptr;
 }
 
 SlurmView World::Slurm(const std::string& cluster) const {
-  reads_.Note(NodeToken(cluster, ""));
+  reads_.Note(NodeRead(cluster, ""));
   SlurmView view;
   view.cluster_ = cluster;
   view.reads_ = &reads_;
@@ -28,7 +28,7 @@ SlurmView World::Slurm(const std::string& cluster) const {
 
 Answer<void> World::AskAny(std::shared_ptr<const Question> question, Duration max_age) const {
   const std::string id = question->id();
-  reads_.Note(MakeToken("question", id));
+  reads_.Note(MakeRead("question", id));
   asked_.push_back({std::move(question), max_age});
   const Answers::Entry* entry = parts_.answers ? parts_.answers->Find(id) : nullptr;
   if (entry == nullptr) return {};

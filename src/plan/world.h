@@ -105,7 +105,7 @@ class World {
   template <class T>
   const T* Find(const kube::Key& key) const {
     const kube::Store<T>& store = parts_.stores->Of<T>();
-    reads_.Note(MakeToken(store.name(), key.ToString()));
+    reads_.Note(MakeRead(store.name(), key.ToString()));
     return store.Find(key);
   }
 
@@ -119,7 +119,7 @@ class World {
   template <class T>
   kube::ObjectList<T> In(std::string_view ns) const {
     const kube::Store<T>& store = parts_.stores->Of<T>();
-    reads_.Note(IndexToken(store.name(), "namespace", ns));
+    reads_.Note(IndexRead(store.name(), "namespace", ns));
     return store.InNamespace(ns);
   }
 
@@ -127,7 +127,7 @@ class World {
   template <class T>
   kube::ObjectList<T> By(std::string_view index, std::string_view value) const {
     const kube::Store<T>& store = parts_.stores->Of<T>();
-    reads_.Note(IndexToken(store.name(), index, value));
+    reads_.Note(IndexRead(store.name(), index, value));
     return store.By(index, value);
   }
 
@@ -137,7 +137,7 @@ class World {
   template <class T>
   bool Served() const {
     const kube::Store<T>& store = parts_.stores->Of<T>();
-    reads_.Note(ServedToken(store.name()));
+    reads_.Note(ServedRead(store.name()));
     return store.Served();
   }
 
@@ -165,19 +165,19 @@ class World {
 
   // For the engine: what this World handed out and was told.
   const Reads& reads() const { return reads_; }
-  void NoteRead(Token token) const { reads_.Note(token); }
+  void NoteRead(Read read) const { reads_.Note(read); }
   const std::vector<Asked>& asked() const { return asked_; }
   const std::map<std::string, Tick>& facts() const { return facts_; }
 
   // `store`: its name.
-  static Token IndexToken(std::string_view store, std::string_view index, std::string_view value) {
-    return MakeToken(std::string(store) + "/" + std::string(index), value);
+  static Read IndexRead(std::string_view store, std::string_view index, std::string_view value) {
+    return MakeRead(std::string(store) + "/" + std::string(index), value);
   }
-  static Token ServedToken(std::string_view store) { return MakeToken("served", store); }
+  static Read ServedRead(std::string_view store) { return MakeRead("served", store); }
   // In place of a node's name: the jobs.
   static constexpr std::string_view kSlurmJobs = "/jobs";
-  static Token NodeToken(std::string_view cluster, std::string_view node) {
-    return MakeToken("slurm/" + std::string(cluster), node);
+  static Read NodeRead(std::string_view cluster, std::string_view node) {
+    return MakeRead("slurm/" + std::string(cluster), node);
   }
 
  private:

@@ -10,11 +10,11 @@ namespace {
 // A list costs slurmctld locks and slurmrestd memory, so reading it may take a tenth of the time at most.
 constexpr int kListShare = 10;
 // However slow a list was, the next is not put off for longer.
-constexpr Duration kLongestPause = 60s;
+constexpr Duration kMaxPollInterval = 60s;
 // Ten times what slurmrestd takes when it has nothing else to do. What took longer waited, for a slurmctld that was
 // starting or for a processor, and would only be seen later if the next look were put off for it.
-constexpr Duration kDearestRecord = 2500us;
-constexpr Duration kDearestSingleRead = 30ms;
+constexpr Duration kMaxRecordCost = 2500us;
+constexpr Duration kMaxSingleReadCost = 30ms;
 // One node costs 3 ms and a list 0.25 ms for each of its nodes, so above this share of all nodes the list is
 // cheaper.
 constexpr size_t kNodesPerSingleRead = 12;
@@ -114,8 +114,8 @@ bool RestSource::Expecting() const {
 Tick RestSource::ListDue() const {
   if (!view_.snapshot || view_.error) return Tick::min();
   const size_t records = view_.snapshot->nodes->size() + (view_.snapshot->jobs ? view_.snapshot->jobs->size() : 0);
-  const Duration cost = std::min(list_ended_ - list_began_, kDearestRecord * int64_t(records));
-  const Tick allowed = list_ended_ + std::min(kLongestPause, cost * kListShare);
+  const Duration cost = std::min(list_ended_ - list_began_, kMaxRecordCost * int64_t(records));
+  const Tick allowed = list_ended_ + std::min(kMaxPollInterval, cost * kListShare);
   if (refreshes_done_ != refreshes_wanted_) return allowed;
   return std::max(allowed, list_ended_ + (Expecting() ? options_.fast : options_.slow));
 }
@@ -214,7 +214,7 @@ async::Task<Result<void>> RestSource::PollExpected() {
   const Tick began = loop_.Now();
   const uint64_t read = ++reads_;
   CAPSTAN_CO_CHECK_OK(co_await ReadOneByOne(names, fresh, loop_.After(options_.call_limit)));
-  singles_cost_ = std::min(loop_.Now() - began, kDearestSingleRead * int64_t(names.size()));
+  singles_cost_ = std::min(loop_.Now() - began, kMaxSingleReadCost * int64_t(names.size()));
   LayOver(fresh, read);
   co_return Result<void>();
 }

@@ -2,7 +2,7 @@
 //
 // - At rest the node list is asked for every `slow`, with update_time, so that an unchanged cluster costs 3
 // ms.
-// - While a change is expected (ExpectChange), every `fast`. Where the full list is dear (large clusters), it
+// - While a change is expected (ExpectChange), every `fast`. Where the full list is expensive (large clusters), it
 // is read
 //   at most a tenth of the time, and the expected nodes are looked at one by one in between. A slow answer about few
 //   nodes is no reason for that: it puts nothing off.

@@ -95,7 +95,7 @@ class Source {
   // are looked at often. A later call for a node replaces the earlier one if it ends later.
   virtual void ExpectChange(std::span<const std::string> nodes, Tick until) = 0;
 
-  // Snapshots carry jobs while at least one of these lives. Reading all jobs is dear; let go of it when it
+  // Snapshots carry jobs while at least one of these lives. Reading all jobs is expensive; let go of it when it
   // can be.
   class JobsWanted {
    public:

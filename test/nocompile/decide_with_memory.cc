@@ -7,7 +7,7 @@ void Add(capstan::plan::Engine& engine) {
   using namespace capstan::plan;
   int seen = 0;
 #ifdef OFFENCE
-  Decide decide = [&seen](const World&, const capstan::kube::Key&) { return Plan{.look_again = Duration(++seen)}; };
+  Decide decide = [&seen](const World&, const capstan::kube::Key&) { return Plan{.requeue_after = Duration(++seen)}; };
 #else
   Decide decide = [](const World&, const capstan::kube::Key&) { return Plan{}; };
 #endif

@@ -51,7 +51,7 @@ Plan WithoutProof(const World& world, const kube::Key& key) {
 Plan WithoutDrain(const World& world, const kube::Key& key) {
   Plan plan = op::nodeset::Decide(world, key);
   const Looked looked(world, key);
-  for (const Worker* worker : looked.scale.condemned) Delete(plan, *worker);
+  for (const Worker* worker : looked.scale.surplus) Delete(plan, *worker);
   return plan;
 }
 
@@ -74,7 +74,7 @@ Plan UnknownIsDrained(const World& world, const kube::Key& key) {
   Plan plan = op::nodeset::Decide(world, key);
   const Looked looked(world, key);
   if (!looked.slurm || looked.slurm->heard()) return plan;
-  for (const Worker* worker : looked.scale.condemned) Delete(plan, *worker);
+  for (const Worker* worker : looked.scale.surplus) Delete(plan, *worker);
   return plan;
 }
 

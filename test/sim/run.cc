@@ -15,12 +15,12 @@ namespace {
 using json::Value;
 using slurm::testing::Fault;
 
-constexpr Duration kPatience = 20min;  // until everything must be as wanted, once nothing disturbs any more
-constexpr Duration kHealing = 200s;    // until a watch that has gone mute is noticed, and read anew
-constexpr Duration kWholeList = 330s;  // until Slurm's nodes are read whole, whatever its clock says
-constexpr Duration kRest = 10min;      // in which then nothing may be written
-constexpr Duration kNews = 20s;        // until the operator has asked Slurm again at rest, and said what it heard
-constexpr Duration kLook = 2s;
+constexpr Duration kConvergeTimeout = 20min;  // until everything must be as wanted, once nothing disturbs any more
+constexpr Duration kHealing = 200s;           // until a watch that has gone mute is noticed, and read anew
+constexpr Duration kWholeList = 330s;         // until Slurm's nodes are read whole, whatever its clock says
+constexpr Duration kRest = 10min;             // in which then nothing may be written
+constexpr Duration kNews = 20s;  // until the operator has asked Slurm again at rest, and said what it heard
+constexpr Duration kLookInterval = 2s;
 constexpr uint64_t kUsualWrites = 50;  // of the operator in one story
 constexpr auto kPersonsReason = "person: look at the disk";
 
@@ -97,7 +97,7 @@ class Run {
   void Pass(Duration duration) {
     const Tick end = cluster_.loop.Now() + duration;
     while (cluster_.loop.Now() < end && !Over()) {
-      const Tick next_look = std::min(end, cluster_.loop.Now() + kLook);
+      const Tick next_look = std::min(end, cluster_.loop.Now() + kLookInterval);
       cluster_.loop.RunUntil([this] { return crash_ || rules_.broken(); }, next_look - cluster_.loop.Now());
       if (crash_) {
         Crash();
@@ -114,7 +114,7 @@ class Run {
     const Tick end = cluster_.loop.Now() + limit;
     while (!Over() && !done()) {
       if (cluster_.loop.Now() >= end) return false;
-      Pass(kLook);
+      Pass(kLookInterval);
     }
     return true;
   }
@@ -313,7 +313,8 @@ class Run {
     // A job that slurmctld takes over after its clock was put back runs for so much longer.
     PassUntil([&] { return !cluster_.JobsLeft(); }, 3h);
     Pass(clock_jumped_ ? kWholeList : kHealing);
-    if (!PassUntil(settled, kPatience)) Fail("not as wanted after " + FormatDuration(kPatience) + ": " + *wrong);
+    if (!PassUntil(settled, kConvergeTimeout))
+      Fail("not as wanted after " + FormatDuration(kConvergeTimeout) + ": " + *wrong);
   }
 
   // A NodeSet that was deleted goes, and comes again.
@@ -321,7 +322,7 @@ class Run {
     PassUntil([&] { return !cluster_.JobsLeft(); }, 3h);
     const Value* set = cluster_.api.Find(op::kNodeSets, kSet);
     const bool deleting = set != nullptr && json::Find(*set, {"metadata", "deletionTimestamp"}) != nullptr;
-    if (deleting && !PassUntil([&] { return cluster_.SetIsGone(); }, kPatience)) Fail(*rules_.Left());
+    if (deleting && !PassUntil([&] { return cluster_.SetIsGone(); }, kConvergeTimeout)) Fail(*rules_.Left());
     if (cluster_.SetIsGone()) Reinstall();
   }
 
@@ -345,7 +346,8 @@ class Run {
   void Await(const std::function<std::optional<std::string>()>& wrong) {
     std::optional<std::string> last;
     const auto done = [&] { return !(last = wrong()); };
-    if (!PassUntil(done, kPatience)) Fail("not as wanted after " + FormatDuration(kPatience) + ": " + *last);
+    if (!PassUntil(done, kConvergeTimeout))
+      Fail("not as wanted after " + FormatDuration(kConvergeTimeout) + ": " + *last);
   }
 
   // Of workers without jobs, those of the highest ordinals go.

@@ -7,9 +7,9 @@
 namespace capstan::kube {
 namespace {
 
-constexpr Duration kPatience = 10s;   // for one call
-constexpr Duration kFirstRetry = 1s;  // after a look that failed
-constexpr int kMostChanges = 8;       // looks at once, one after the other
+constexpr Duration kRequestTimeout = 10s;  // for one call
+constexpr Duration kFirstRetry = 1s;       // after a look that failed
+constexpr int kMostChanges = 8;            // looks at once, one after the other
 constexpr std::string_view kSecretTrouble = "Secret";
 
 std::string TitleOf(const TrustTarget& target) { return std::string(target.resource.kind) + " " + target.name; }
@@ -70,7 +70,7 @@ async::Task<Result<bool>> WebhookKeeper::Look() {
 async::Task<Result<WebhookKeeper::Seen>> WebhookKeeper::Read() {
   Seen seen;
   for (const TrustTarget& target : options_.targets) {
-    const async::Deadline deadline = loop_.After(kPatience);
+    const async::Deadline deadline = loop_.After(kRequestTimeout);
     const Result<std::string> text = co_await client_.Get(target.resource, {"", target.name}, {}, deadline);
     if (!text && text.error().code() == Code::kNotFound) {
       seen.objects.emplace_back();
@@ -91,7 +91,7 @@ async::Task<Result<WebhookKeeper::Seen>> WebhookKeeper::Read() {
 }
 
 async::Task<Result<std::optional<ExaminedRecord>>> WebhookKeeper::ReadSecret() {
-  const Result<std::string> secret = co_await client_.Get(kSecrets, options_.secret, {}, loop_.After(kPatience));
+  const Result<std::string> secret = co_await client_.Get(kSecrets, options_.secret, {}, loop_.After(kRequestTimeout));
   if (!secret && secret.error().code() == Code::kNotFound) co_return std::nullopt;
   if (!secret) co_return Fail(secret.error());
   CAPSTAN_CO_TRY(CertificateRecord record, ReadCertificateRecord(*secret));
@@ -128,7 +128,7 @@ void WebhookKeeper::Serve(const Seen& seen, CertificateState state) {
 
 async::Task<Result<void>> WebhookKeeper::Step(const Seen& seen, CertificateState state) {
   CAPSTAN_CO_TRY(const CertificateRecord next, NextRecord(options_.policy, state, seen.record, loop_.WallNow()));
-  const async::Deadline deadline = loop_.After(kPatience);
+  const async::Deadline deadline = loop_.After(kRequestTimeout);
   Result<std::string> written =
       seen.record
           ? co_await client_.Patch(kSecrets, options_.secret, PatchType::kMerge,
@@ -157,8 +157,9 @@ async::Task<bool> WebhookKeeper::Repair(const Seen& seen) {
     const TrustTarget& target = options_.targets[i];
     const auto& object = seen.objects[i];
     if (!object || Holds(*object, bundle)) continue;
-    const Result<std::string> patched = co_await client_.Patch(target.resource, {"", target.name}, PatchType::kJson,
-                                                               TrustPatch(*object, bundle), {}, loop_.After(kPatience));
+    const Result<std::string> patched =
+        co_await client_.Patch(target.resource, {"", target.name}, PatchType::kJson, TrustPatch(*object, bundle), {},
+                               loop_.After(kRequestTimeout));
     if (!patched && patched.error().code() == Code::kConflict) {  // another was quicker
       repaired = true;
       continue;

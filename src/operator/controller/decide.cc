@@ -23,7 +23,7 @@ constexpr size_t kKeyBytes = 64;
 constexpr Duration kInChargeAge = 30s;
 // A cluster is installed object by object. slurmctld is first started when its configuration has stood still for so
 // long, so that it is not restarted at once for the NodeSets that come a moment after their Controller.
-constexpr Duration kSettling = 1s;
+constexpr Duration kSettleTime = 1s;
 
 // One Decide at work: what it sees, and the Plan that grows.
 class Deciding {
@@ -159,8 +159,8 @@ class Deciding {
 
   bool HasSettled(const PublishedConfig& config) {
     const Duration held = world_.HeldFor("configuration " + ConfigHash(config, {}));
-    if (held >= kSettling) return true;
-    plan_.LookAgainIn(kSettling - held);
+    if (held >= kSettleTime) return true;
+    plan_.RequeueAfter(kSettleTime - held);
     findings_.Wait("Settling", "the configuration is new; slurmctld is started in a second");
     return false;
   }

@@ -170,7 +170,7 @@ TEST_F(ControllerTest, StartsOnceForAllThatIsInstalledTogether) {
   EXPECT_EQ(BodyOf(plan, "StatefulSet", "main-controller"), "") << "NodeSets may follow in a moment";
   EXPECT_NE(BodyOf(plan, "ConfigMap", "main-config"), "");
   EXPECT_FALSE(plan.children_complete);
-  EXPECT_EQ(plan.look_again, 1s);
+  EXPECT_EQ(plan.requeue_after, 1s);
   Applied(Look());
   controller.spec.extra_conf = "ReturnToService=2";
   world.Put(controller);

@@ -26,12 +26,12 @@ namespace {
 using plan::Action;
 using slurm::NodeAction;
 
-constexpr Duration kChoiceTime = 5s;
-constexpr Duration kJobsTime = 15s;      // some polls of a busy slurmrestd
-constexpr Duration kJobsLook = 1s;       // jobs that are read anew and found unchanged wake nobody
-constexpr Duration kTellingTime = 2min;  // for a choice as a whole: to hear of jobs, and to tell those who go
-constexpr Duration kSayingTime = 10s;
-constexpr Duration kRegistrationTime = 2min;  // longer than slurmd takes from its start to its registration
+constexpr Duration kFreshReadTimeout = 5s;
+constexpr Duration kJobsTimeout = 15s;      // some polls of a busy slurmrestd
+constexpr Duration kJobsPollInterval = 1s;  // jobs that are read anew and found unchanged wake nobody
+constexpr Duration kChoiceTimeout = 2min;   // for a choice as a whole: to hear of jobs, and to tell those who go
+constexpr Duration kAnnounceTime = 10s;
+constexpr Duration kRegistrationTimeout = 2min;  // longer than slurmd takes from its start to its registration
 
 // One Decide at work: what it sees, and the Plan that grows.
 class Deciding {
@@ -61,9 +61,9 @@ class Deciding {
       plan_.Add(Hold(set_));
     RemoveAllEnded();
     const Choice choice = Choose();
-    for (const Worker* worker : choice.go) Condemn(*worker);
+    for (const Worker* worker : choice.go) ScaleIn(*worker);
     for (const Worker* worker : scale_.kept) {
-      if (!(choice.open && worker->condemned())) Keep(*worker);
+      if (!(choice.open && worker->marked())) Keep(*worker);
     }
     for (const Worker& worker : workers_) Label(worker);
     if (spec_.ssh && *spec_.ssh->enabled) plan_.children.push_back(render::SshConfig(set_));
@@ -75,25 +75,25 @@ class Deciding {
   // The same for a NodeSet that is being deleted.
   plan::Plan RunDeletion() {
     switch (deletion_.state) {
-      case Deletion::State::kNone:
+      case DeletionState::kNone:
         return {};
-      case Deletion::State::kOrphaning:
+      case DeletionState::kOrphaning:
         plan_.Add(Release(set_, {}, "its workers are to live on without it"));
         break;
-      case Deletion::State::kDone:
+      case DeletionState::kDone:
         plan_.Add(Release(set_, {NoWorkerIsLeft(set_)}, "no worker is left"));
         break;
-      case Deletion::State::kForced:
-      case Deletion::State::kAbandoned:
-      case Deletion::State::kSilent:
+      case DeletionState::kForced:
+      case DeletionState::kAbandoned:
+      case DeletionState::kSilent:
         GiveUp();
         break;
-      case Deletion::State::kDraining:
-      case Deletion::State::kTidying:
+      case DeletionState::kDraining:
+      case DeletionState::kTidying:
         TakeAllAway();
         break;
     }
-    if (deletion_.look_again != Duration::max()) plan_.LookAgainIn(deletion_.look_again);
+    if (deletion_.requeue_after != Duration::max()) plan_.RequeueAfter(deletion_.requeue_after);
     return Finished();
   }
 
@@ -109,9 +109,9 @@ class Deciding {
   // Whose a worker is may have changed since it was seen: it is not taken away once it was orphaned.
   void TakeAllAway() {
     RemoveAllEnded();
-    for (const Worker* worker : scale_.condemned) {
+    for (const Worker* worker : scale_.surplus) {
       const size_t first = plan_.actions.size();
-      Condemn(*worker);
+      ScaleIn(*worker);
       const auto owned = WorkerIsOwned(PodKey(*worker), worker->pod->metadata.uid, set_.metadata.uid);
       for (Action& action : std::span(plan_.actions).subspan(first)) action.guards.insert(action.guards.begin(), owned);
     }
@@ -124,11 +124,11 @@ class Deciding {
   void GiveUp() {
     if (!workers_.empty() && !SaysThatItGivesUp(set_)) {
       const Duration held = world_.HeldFor("giving up");
-      if (held < kSayingTime) return plan_.LookAgainIn(kSayingTime - held);
+      if (held < kAnnounceTime) return plan_.RequeueAfter(kAnnounceTime - held);
     }
     plan::Guards guards;
-    if (deletion_.state == Deletion::State::kAbandoned) guards = {ClusterIsAbandoned(set_)};
-    if (deletion_.state == Deletion::State::kSilent) guards = {SlurmIsSilent(cluster_, set_.metadata.name)};
+    if (deletion_.state == DeletionState::kAbandoned) guards = {ClusterIsAbandoned(set_)};
+    if (deletion_.state == DeletionState::kSilent) guards = {SlurmIsSilent(cluster_, set_.metadata.name)};
     Action release = Release(set_, std::move(guards), "its workers go without a drain: " + deletion_.why);
     if (!workers_.empty())
       release.event = {.reason = std::string(kReasonDrainSkipped), .action = "Delete", .warning = true};
@@ -190,22 +190,22 @@ class Deciding {
   // Who goes depends on who is busy: a new choice is made on what Slurm said after it became necessary, so that a worker
   // that has just got a job is not drained for nothing. Not for ever: a drain costs no job.
   Choice Choose() {
-    const std::vector<const Worker*>& all = scale_.condemned;
-    const auto told = [](const Worker* worker) { return worker->condemned() && worker->stage != Stage::kServing; };
+    const std::vector<const Worker*>& all = scale_.surplus;
+    const auto told = [](const Worker* worker) { return worker->marked() && worker->stage != Stage::kServing; };
     if (std::ranges::all_of(all, told)) return {.go = all};
     // It is the same choice while those who were chosen leave, and while Slurm is not heard.
     const Duration needed = world_.HeldFor("choice down to " + std::to_string(scale_.kept.size()));
     if (!slurm_.heard()) return {.go = all, .open = true};
-    const bool fresh = slurm_.age() <= needed || needed >= kChoiceTime;
+    const bool fresh = slurm_.age() <= needed || needed >= kFreshReadTimeout;
     const bool complete = scale_.by_job_end == 0 || !AwaitsJobs(needed);
-    if (needed < kTellingTime) plan_.LookAgainIn(kTellingTime - needed);
-    if (fresh && complete) return {.go = all, .open = needed < kTellingTime};
+    if (needed < kChoiceTimeout) plan_.RequeueAfter(kChoiceTimeout - needed);
+    if (fresh && complete) return {.go = all, .open = needed < kChoiceTimeout};
     for (const Worker& worker : workers_) plan_.slurm_expects.push_back(worker.host);
-    if (!fresh) plan_.LookAgainIn(kChoiceTime - needed);
+    if (!fresh) plan_.RequeueAfter(kFreshReadTimeout - needed);
     Choice choice{.go = {}, .open = true};
     const size_t certain = fresh ? all.size() - scale_.by_job_end : 0;
     for (size_t i = 0; i < all.size(); ++i) {
-      if (i < certain || all[i]->condemned()) choice.go.push_back(all[i]);
+      if (i < certain || all[i]->marked()) choice.go.push_back(all[i]);
     }
     return choice;
   }
@@ -213,15 +213,15 @@ class Deciding {
   // The jobs are wanted until those who go are marked, since only then does the choice no longer hang on them; and not
   // for ever: they may be what slurmrestd dies of each time that it is heard.
   bool AwaitsJobs(Duration needed) {
-    if (needed >= kTellingTime) return false;
+    if (needed >= kChoiceTimeout) return false;
     plan_.slurm_jobs = true;
     const Duration asked = world_.HeldFor("jobs for the choice down to " + std::to_string(scale_.kept.size()));
-    if (asked >= kJobsTime) return false;
-    plan_.LookAgainIn(std::min(kJobsLook, kJobsTime - asked));
+    if (asked >= kJobsTimeout) return false;
+    plan_.RequeueAfter(std::min(kJobsPollInterval, kJobsTimeout - asked));
     return slurm_.Jobs() == nullptr || slurm_.jobs_age() > needed;
   }
 
-  void Condemn(const Worker& worker) {
+  void ScaleIn(const Worker& worker) {
     switch (worker.stage) {
       case Stage::kLeaving:
       case Stage::kEnded:
@@ -266,8 +266,8 @@ class Deciding {
   // It will not register any more, as far as one can tell: the kubelet says why, or it has had its time.
   bool Stuck(const Worker& worker) {
     if (!render::PodTrouble(*worker.pod).empty()) return true;
-    if (world_.HeldFor("unregistered " + worker.pod->metadata.uid) >= kRegistrationTime) return true;
-    plan_.LookAgainIn(kRegistrationTime / 4);
+    if (world_.HeldFor("unregistered " + worker.pod->metadata.uid) >= kRegistrationTimeout) return true;
+    plan_.RequeueAfter(kRegistrationTimeout / 4);
     return false;
   }
 
@@ -275,12 +275,12 @@ class Deciding {
   bool Forgotten(const Worker& worker) {
     if (!set_.metadata.deleting()) return false;
     const Duration held = world_.HeldFor("unregistered " + worker.pod->metadata.uid);
-    if (held < kDeletionPatience) plan_.LookAgainIn(kDeletionPatience - held);
-    return held >= kDeletionPatience;
+    if (held < kDeletionTimeout) plan_.RequeueAfter(kDeletionTimeout - held);
+    return held >= kDeletionTimeout;
   }
 
   std::vector<plan::ActionId> MarkGoing(const Worker& worker) {
-    if (worker.condemned()) return {};
+    if (worker.marked()) return {};
     return {Annotate("cordon", worker, R"("true")", WhyItGoes())};
   }
 
@@ -301,7 +301,7 @@ class Deciding {
   // marked goes, and only as long as the mark stands: a deletion on its way, even one that nobody has heard of since,
   // fails once the mark has been taken off, and no drain is lifted before.
   void RemoveProven(const Worker& worker, bool absent_is_enough) {
-    if (!worker.condemned()) return;
+    if (!worker.marked()) return;
     // Its drain may be being lifted still, as of when it was wanted: what is proven now would not hold for long.
     if (world_.InFlight(plan::NodeTarget(cluster_, worker.host))) return;
     RemoveUnchanged(worker, WhyItGoes() + ": the worker is drained and runs no job");
@@ -312,7 +312,7 @@ class Deciding {
   // --- Workers that stay ---------------------------------------------------------------------------------------------
 
   void Keep(const Worker& worker) {
-    const bool marked = worker.condemned();
+    const bool marked = worker.marked();
     if (marked) Annotate("uncordon", worker, "null", "the worker is wanted again");
     if (IsComing(worker)) plan_.slurm_expects.push_back(worker.host);
     if (worker.stage == Stage::kUnregistered) Replace(worker);
@@ -339,7 +339,7 @@ class Deciding {
     const bool registers = worker.stage == Stage::kUnregistered ||
                            (worker.stage == Stage::kDown && IsOurDown(*worker.node) && worker.cordon.empty());
     return registers && worker.pod->status.phase == "Running" &&
-           world_.HeldFor("coming " + worker.pod->metadata.uid) < kRegistrationTime;
+           world_.HeldFor("coming " + worker.pod->metadata.uid) < kRegistrationTimeout;
   }
 
   // Its jobs end in peace, and no new ones begin, until the cordon is lifted. A node that is out of service for another
@@ -356,8 +356,8 @@ class Deciding {
   // No job can be on a node that slurmctld does not know.
   void Replace(const Worker& worker) {
     if (worker.pod->status.phase != "Running" || worker.pod->Ready() || !slurm_.absence_counts()) return;
-    if (world_.HeldFor("unregistered " + worker.pod->metadata.uid) < kRegistrationTime) {
-      plan_.LookAgainIn(kRegistrationTime / 4);
+    if (world_.HeldFor("unregistered " + worker.pod->metadata.uid) < kRegistrationTimeout) {
+      plan_.RequeueAfter(kRegistrationTimeout / 4);
       return;
     }
     Action remove = plan::Delete(PodRef(worker), worker.pod->metadata.uid,

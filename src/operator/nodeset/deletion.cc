@@ -10,8 +10,6 @@
 namespace capstan::op::nodeset {
 namespace {
 
-using State = Deletion::State;
-
 bool HasFinalizer(const api::NodeSet& set, std::string_view name) {
   return std::ranges::find(set.metadata.finalizers, name) != set.metadata.finalizers.end();
 }
@@ -31,34 +29,34 @@ class Looking {
   }
 
  private:
-  State Find() {
-    if (HasFinalizer(set_, kFinalizerOrphan)) return State::kOrphaning;
+  DeletionState Find() {
+    if (HasFinalizer(set_, kFinalizerOrphan)) return DeletionState::kOrphaning;
     const bool workers =
         std::ranges::any_of(workers_, [&](const Worker& worker) { return !IsWaitedForInVain(worker); });
-    if (!workers && slurm_.heard() && deletion_.records.empty()) return State::kDone;
+    if (!workers && slurm_.heard() && deletion_.records.empty()) return DeletionState::kDone;
     if (set_.metadata.Annotation(std::string(kAnnotationForceDelete)) == "true") {
       deletion_.why = "the annotation " + std::string(kAnnotationForceDelete) + " asks for it";
-      return State::kForced;
+      return DeletionState::kForced;
     }
-    if (IsAbandoned()) return State::kAbandoned;
-    if (IsSilent()) return State::kSilent;
-    if (workers || !slurm_.heard()) return State::kDraining;
-    return Lasts("no worker is left") ? State::kDone : State::kTidying;
+    if (IsAbandoned()) return DeletionState::kAbandoned;
+    if (IsSilent()) return DeletionState::kSilent;
+    if (workers || !slurm_.heard()) return DeletionState::kDraining;
+    return Lasts("no worker is left") ? DeletionState::kDone : DeletionState::kTidying;
   }
 
   // `fact` has held for as long as anybody waits.
   bool Lasts(std::string_view fact) {
     const Duration held = world_.HeldFor(fact);
-    if (held < kDeletionPatience) LookAgainIn(kDeletionPatience - held);
-    return held >= kDeletionPatience;
+    if (held < kDeletionTimeout) RequeueAfter(kDeletionTimeout - held);
+    return held >= kDeletionTimeout;
   }
-  void LookAgainIn(Duration wait) { deletion_.look_again = std::min(deletion_.look_again, wait); }
+  void RequeueAfter(Duration wait) { deletion_.requeue_after = std::min(deletion_.requeue_after, wait); }
 
   bool IsWaitedForInVain(const Worker& worker) {
     if (worker.stage != Stage::kLeaving) return false;
     const Duration since = world_.now() - *worker.pod->metadata.deletion_timestamp;
-    if (since < kDeletionPatience) LookAgainIn(kDeletionPatience - since);
-    return since >= kDeletionPatience;
+    if (since < kDeletionTimeout) RequeueAfter(kDeletionTimeout - since);
+    return since >= kDeletionTimeout;
   }
 
   bool IsAbandoned() {
@@ -80,9 +78,9 @@ class Looking {
     if (slurm_.heard()) return false;
     const bool lasts = Lasts("Slurm is not heard");
     const Duration since = world_.now() - *set_.metadata.deletion_timestamp;
-    if (since < kDeletionPatience) LookAgainIn(kDeletionPatience - since);
+    if (since < kDeletionTimeout) RequeueAfter(kDeletionTimeout - since);
     deletion_.why = "Slurm has not answered for ten minutes (" + slurm_.error() + ")";
-    return lasts && since >= kDeletionPatience;
+    return lasts && since >= kDeletionTimeout;
   }
 
   std::vector<std::string> RecordsLeft() const {

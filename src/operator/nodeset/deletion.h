@@ -41,18 +41,21 @@
 
 namespace capstan::op::nodeset {
 
-inline constexpr Duration kDeletionPatience = 10min;
+inline constexpr Duration kDeletionTimeout = 10min;
+
+enum class DeletionState : uint8_t { kNone, kOrphaning, kDone, kForced, kAbandoned, kSilent, kTidying, kDraining };
 
 struct Deletion {
-  enum class State : uint8_t { kNone, kOrphaning, kDone, kForced, kAbandoned, kSilent, kTidying, kDraining };
-  State state = State::kNone;
+  DeletionState state = DeletionState::kNone;
   std::string why;                   // kForced, kAbandoned, kSilent: why Slurm is not asked; a sentence
   bool foreground = false;           // Kubernetes takes the workers itself
   std::vector<std::string> records;  // names of records that are left without a worker
-  Duration look_again = Duration::max();
+  Duration requeue_after = Duration::max();
 
   // The workers go without a drain.
-  bool gives_up() const { return state == State::kForced || state == State::kAbandoned || state == State::kSilent; }
+  bool gives_up() const {
+    return state == DeletionState::kForced || state == DeletionState::kAbandoned || state == DeletionState::kSilent;
+  }
 };
 
 Deletion DeletionOf(const plan::World& world, const api::NodeSet& set, const plan::SlurmView& slurm,

@@ -93,7 +93,7 @@ TEST_F(Deleted, ForceLetsGoAtOnceAndSaysSo) {
   const plan::Plan said = Look(1);
   EXPECT_THAT(Acts(said), IsEmpty()) << "first it is said";
   EXPECT_EQ(ConditionOf(said, "Degraded").reason, kReasonDrainSkipped);
-  EXPECT_LE(said.look_again, 10s);
+  EXPECT_LE(said.requeue_after, 10s);
   SaidSo();
   const plan::Plan plan = Look(1);
   ASSERT_THAT(Acts(plan), ElementsAre("remove finalizer NodeSet slurm/w"));
@@ -135,7 +135,7 @@ TEST_F(Deleted, ASilentSlurmIsWaitedForTenMinutesByBothClocks) {
   held["Slurm is not heard"] = Tick() - 10min;
   plan::Plan plan = Look(1);
   EXPECT_THAT(Acts(plan), ElementsAre("cordon Pod slurm/w-0")) << "the deletion is a minute old";
-  EXPECT_LE(plan.look_again, 9min);
+  EXPECT_LE(plan.requeue_after, 9min);
   EXPECT_THAT(ConditionOf(plan, "Progressing").message, HasSubstr("connection refused"));
   set.metadata.deletion_timestamp = kNow - 1h;
   held["Slurm is not heard"] = Tick() - 9min;

@@ -20,7 +20,7 @@ using async::Task;
 using plan::Proof;
 using plan::Services;
 
-constexpr Duration kSilence = 10s;  // less than the Executor gives an action
+constexpr Duration kSilenceTimeout = 10s;  // less than the Executor gives an action
 
 plan::ObjectRef RefOf(const api::NodeSet& set) { return {&kNodeSets, {set.metadata.namespace_, set.metadata.name}}; }
 
@@ -83,7 +83,7 @@ class SlurmIsSilentGuard final : public plan::Guard {
 
   // Time must be left to let go of the NodeSet, however long Slurm is silent.
   Task<Proof> Prove(Services& services, Deadline) const override {
-    const auto fresh = co_await services.slurm.Fresh(cluster_, node_, services.loop.After(kSilence));
+    const auto fresh = co_await services.slurm.Fresh(cluster_, node_, services.loop.After(kSilenceTimeout));
     co_return fresh ? Proof::kNo : Proof::kYes;
   }
 

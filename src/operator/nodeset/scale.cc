@@ -37,9 +37,9 @@ Scale ScaleTo(int replicas, const std::vector<Worker>& workers, const plan::Slur
   scale.by_job_end = ByJobEnd(ranked, surplus);
   if (const auto* jobs = scale.by_job_end > 0 ? slurm.Jobs() : nullptr)
     SortForScaleIn(ranked, JobEndsOf(*jobs, ranked));
-  scale.condemned.assign(ranked.begin(), ranked.begin() + std::ptrdiff_t(surplus));
+  scale.surplus.assign(ranked.begin(), ranked.begin() + std::ptrdiff_t(surplus));
   for (const Worker* worker : staying) {
-    if (std::ranges::find(scale.condemned, worker) == scale.condemned.end()) scale.kept.push_back(worker);
+    if (std::ranges::find(scale.surplus, worker) == scale.surplus.end()) scale.kept.push_back(worker);
   }
   return scale;
 }

@@ -8,10 +8,10 @@
 namespace capstan::op::nodeset {
 
 struct Scale {
-  std::vector<int> create;               // ordinals, ascending
-  std::vector<const Worker*> condemned;  // too many: in the order in which they go
-  std::vector<const Worker*> kept;       // by ordinal; none that is leaving
-  // So many of the condemned, the last ones, go rather than others because their jobs end first. Where the World does
+  std::vector<int> create;             // ordinals, ascending
+  std::vector<const Worker*> surplus;  // too many: in the order in which they go
+  std::vector<const Worker*> kept;     // by ordinal; none that is leaving
+  // So many of the surplus, the last ones, go rather than others because their jobs end first. Where the World does
   // not show the jobs, that was left out.
   size_t by_job_end = 0;
 };

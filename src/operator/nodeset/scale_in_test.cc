@@ -76,7 +76,7 @@ TEST_F(ScaleInTest, TheChoiceAmongBusyWorkersWaitsForTheirJobsButNotForEver) {
   plan::Plan plan = Look(1);
   EXPECT_THAT(Told(plan), IsEmpty());
   EXPECT_THAT(plan.slurm_expects, ElementsAre("w-0", "w-1"));
-  EXPECT_LE(plan.look_again, 1s);
+  EXPECT_LE(plan.requeue_after, 1s);
 
   held["choice down to 1"] = Tick() - 3s;
   slurm.age = 1s;
@@ -103,7 +103,7 @@ TEST_F(ScaleInTest, JobsAreAskedForAndAwaitedTwoMinutesAtMostHoweverOftenSlurmGo
   const plan::Plan plan = Look(1);
   EXPECT_THAT(Told(plan), IsEmpty());
   EXPECT_TRUE(plan.slurm_jobs);
-  EXPECT_LE(plan.look_again, 1s);
+  EXPECT_LE(plan.requeue_after, 1s);
   held["choice down to 1"] = Tick() - 2min;
   EXPECT_THAT(Told(Look(1)), Contains("cordon Pod slurm/w-1"));
   EXPECT_FALSE(Look(1).slurm_jobs);

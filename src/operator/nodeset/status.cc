@@ -204,7 +204,7 @@ std::string Deleting(const Seen& seen) {
 void FindWaits(const Seen& seen, render::Findings& findings) {
   if (seen.set.metadata.deleting()) return findings.Wait("Deleting", Deleting(seen));
   std::vector<std::string> going;
-  for (const Worker* worker : seen.scale.condemned) going.push_back(Going(*worker, seen));
+  for (const Worker* worker : seen.scale.surplus) going.push_back(Going(*worker, seen));
   if (!going.empty()) findings.Wait("ScalingIn", Several(going));
   if (!seen.scale.create.empty()) {
     findings.Wait("ScalingOut", "creating " + std::to_string(seen.scale.create.size()) + " workers");

@@ -75,7 +75,7 @@ auto EarlyRank(const Worker& worker) {
   const Pod& pod = *worker.pod;
   const int phase = pod.status.phase == "Running" ? 2 : pod.status.phase == "Unknown" ? 1 : 0;
   return std::tuple(!pod.spec.node_name.empty(), phase, pod.Ready(), DeletionCost(pod), IsBusy(worker),
-                    !worker.condemned());
+                    !worker.marked());
 }
 
 auto LateRank(const Worker& worker) {
@@ -136,7 +136,7 @@ bool IsCordonReason(std::string_view reason) {
 
 }  // namespace
 
-bool Worker::condemned() const { return pod->metadata.Annotation(std::string(kAnnotationScaleIn)) == "true"; }
+bool Worker::marked() const { return pod->metadata.Annotation(std::string(kAnnotationScaleIn)) == "true"; }
 
 std::optional<int> OrdinalOf(std::string_view set, std::string_view pod) {
   if (pod.size() <= set.size() + 1 || !pod.starts_with(set) || pod[set.size()] != '-') return std::nullopt;
@@ -232,8 +232,6 @@ void SortForScaleIn(std::vector<const Worker*>& workers, const JobEnds& ends) {
   });
 }
 
-bool JobEndsTell(const Worker& a, const Worker& b) {
-  return IsBusy(a) && !a.condemned() && EarlyRank(a) == EarlyRank(b);
-}
+bool JobEndsTell(const Worker& a, const Worker& b) { return IsBusy(a) && !a.marked() && EarlyRank(a) == EarlyRank(b); }
 
 }  // namespace capstan::op::nodeset

@@ -39,7 +39,7 @@ struct Worker {
   // pod-cordon annotation). Empty: nobody does.
   std::string cordon;
 
-  bool condemned() const;  // marked by us as going: the scale-in annotation
+  bool marked() const;  // marked by us as going: the scale-in annotation
 };
 
 // The ordinal in "<set>-<ordinal>", with or without padding; nullopt for any other name.

@@ -15,7 +15,7 @@ namespace capstan::op::restapi {
 namespace {
 
 // As for slurmctld: not started for a configuration that is about to change.
-constexpr Duration kSettling = 1s;
+constexpr Duration kSettleTime = 1s;
 
 // What the Deployment is made from, when all of it is there.
 struct Ingredients {
@@ -77,8 +77,8 @@ bool HasSettled(const plan::World& world, const api::RestApi& rest_api, const st
   const kube::Key key{rest_api.metadata.namespace_, RestApiName(rest_api.metadata.name)};
   if (world.Find<Deployment>(key) != nullptr) return true;
   const Duration held = world.HeldFor("configuration " + config);
-  if (held >= kSettling) return true;
-  plan.LookAgainIn(kSettling - held);
+  if (held >= kSettleTime) return true;
+  plan.RequeueAfter(kSettleTime - held);
   findings.Wait("Settling", "the configuration is new; slurmrestd is started in a second");
   return false;
 }
