@@ -105,6 +105,23 @@ def test_notes_name_values_without_effect():
         assert f"\n  {name}\n" in said
 
 
+@pytest.mark.parametrize("path", ["nodesetDefaults.replicaz", "loginsetDefaults.strategie", "nodesetDefaults.partition.enabeld", "nodesets.a.ssh.enable",
+                                  "nodesets.a.updateStrategy.kind", "loginsets.b.metadata.label"])
+def test_notes_name_misspelt_keys_of_sets_and_of_their_defaults(path):
+    """Keys of the defaults counted as known because they stood there."""
+    assert f"\n  {path}\n" in notes(values=nested(path, {"x": "y"}))
+
+
+@pytest.mark.parametrize("values, says, never", [
+    ({}, "scale nodesets.slinky.slurm.net/slurm-worker-a --replicas=N", "next `helm upgrade`"),
+    ({"replicas": 3}, "The number of workers is nodesets.a.replicas", "replicas=N"),
+    ({"replicas": 3, "scalingMode": "DaemonSet"}, "slurm-worker-a", "replicas"),
+])
+def test_notes_say_who_changes_the_number_of_workers(values, says, never):
+    said = notes(values={"nodesets": {"a": values}})
+    assert says in said and never not in said
+
+
 def test_notes_warn_when_jobs_would_be_forgotten():
     assert "forgets all jobs" in notes(values={"controller": {"persistence": {"enabled": False}}})
 
@@ -179,13 +196,14 @@ def test_chart_has_the_version_of_the_product(chart):
     assert {dependency["version"] for dependency in about.get("dependencies", [])} <= {version}
 
 
-def test_demo_needs_no_cgroups_and_has_three_workers():
+def test_demo_needs_no_cgroups_and_leaves_the_number_of_workers_alone():
+    """With a number in its values the second `make demo` met a conflict with whoever had scaled in between."""
     documents = render(values=yaml.safe_load(DEMO.read_text(encoding="utf-8")))
     assert pick(documents, "ConfigMap", "slurm-config-extra")["data"] == {"cgroup.conf": "CgroupPlugin=disabled\n"}
     assert pick(documents, "Controller")["spec"]["extraConf"].splitlines() == [
         "JobAcctGatherType=jobacct_gather/none", "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none",
         "PartitionName=all Nodes=ALL Default=YES MaxTime=UNLIMITED"]
-    assert pick(documents, "NodeSet", "slurm-worker-slinky")["spec"]["replicas"] == 3
+    assert "replicas" not in pick(documents, "NodeSet", "slurm-worker-slinky")["spec"]
 
 
 def test_every_definition_survives_an_uninstallation():

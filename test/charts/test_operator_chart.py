@@ -16,14 +16,15 @@ def container(**values):
 
 
 def granted(documents):
-    """{(kind of role, namespace): {(group, resource): {verbs}}}"""
+    """{(kind of role, namespace): {(group, resource) or (group, resource, name): {verbs}}}"""
     found = {}
     for role in pick_all(documents, "ClusterRole") + pick_all(documents, "Role"):
         rights = found.setdefault((role["kind"], role["metadata"].get("namespace")), {})
         for rule in role["rules"]:
             for group in rule["apiGroups"]:
                 for resource in rule["resources"]:
-                    rights.setdefault((group, resource), set()).update(rule["verbs"])
+                    for name in [(name,) for name in rule.get("resourceNames", [])] or [()]:
+                        rights.setdefault((group, resource, *name), set()).update(rule["verbs"])
     return found
 
 
@@ -31,16 +32,17 @@ READ = {"get", "list", "watch"}
 OWN = READ | {"create", "patch", "delete"}
 SLINKY = ("accountings", "controllers", "loginsets", "nodesets", "restapis", "tokens")
 NODES = {("", "nodes"): READ}
-LEASES = {("coordination.k8s.io", "leases"): {"get", "create", "update", "patch"}}
+OWNERS = ("controllers", "nodesets", "restapis")
+LEASES = {("coordination.k8s.io", "leases"): {"create"}, ("coordination.k8s.io", "leases", "slurm-operator"): {"get", "patch"}}
 WORK = {
     **{("slinky.slurm.net", plural): READ for plural in SLINKY},
-    **{("slinky.slurm.net", f"{plural}/status"): {"get", "patch"} for plural in SLINKY},
-    **{("slinky.slurm.net", f"{plural}/finalizers"): {"update"} for plural in SLINKY},
+    **{("slinky.slurm.net", f"{plural}/status"): {"patch"} for plural in SLINKY},
+    **{("slinky.slurm.net", f"{plural}/finalizers"): {"update"} for plural in OWNERS},
     ("slinky.slurm.net", "nodesets"): READ | {"patch"},
-    ("", "pods"): OWN, ("", "pods/status"): {"patch"}, ("", "configmaps"): OWN, ("", "services"): OWN,
+    ("", "pods"): OWN, ("", "configmaps"): OWN, ("", "services"): OWN,
     ("", "secrets"): {"get", "create"},
-    ("", "persistentvolumeclaims"): READ | {"create"},
-    ("apps", "controllerrevisions"): OWN, ("apps", "deployments"): OWN, ("apps", "statefulsets"): OWN,
+    ("", "persistentvolumeclaims"): {"get", "create"},
+    ("apps", "deployments"): OWN, ("apps", "statefulsets"): OWN,
     ("policy", "poddisruptionbudgets"): OWN,
     ("events.k8s.io", "events"): {"create", "patch"},
 }
@@ -140,6 +142,8 @@ def test_selectors_hold_nothing_that_changes_with_a_version():
     ({}, "capstan/capstan:0.1.0"),
     ("host:5000/x:1", "host:5000/x:1"),
     ({"tag": "dev"}, "capstan/capstan:dev"),
+    ({"tag": 1.2}, "capstan/capstan:1.2"),
+    ({"tag": 20261122}, "capstan/capstan:20261122"),
     ({"repository": "x/y"}, "x/y:0.1.0"),
     ({"repository": "x/y", "tag": "1", "digest": "sha256:ab"}, "x/y@sha256:ab"),
 ])
@@ -174,6 +178,17 @@ def test_pull_secrets_policy_and_priority_reach_the_pod():
     values = {"imagePullSecrets": [{"name": "x"}], "imagePullPolicy": "Always", "priorityClassName": "high"}
     found = pick(render("slurm-operator", values), "Deployment")["spec"]["template"]["spec"]
     assert (found["imagePullSecrets"], found["containers"][0]["imagePullPolicy"], found["priorityClassName"]) == ([{"name": "x"}], "Always", "high")
+
+
+def test_operator_may_have_a_pull_policy_of_its_own():
+    found = pick(render("slurm-operator", {"imagePullPolicy": "Always", "operator": {"imagePullPolicy": "Never"}}), "Deployment")
+    assert found["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"] == "Never"
+    assert "imagePullPolicy" not in notes("slurm-operator", {"operator": {"imagePullPolicy": "Never"}})
+
+
+def test_disruption_budget_without_a_number_is_refused():
+    with pytest.raises(RenderError, match="operator.pdb: a disruption budget needs minAvailable or maxUnavailable"):
+        operator(replicas=2, pdb={"enabled": True, "minAvailable": None})
 
 
 @pytest.mark.parametrize("values, expected", [

@@ -3,6 +3,10 @@ import pytest
 from helm_render import RenderError, merged, pick, pick_all, render
 
 
+CHART_LABELS = {"helm.sh/chart": "slurm-0.1.0", "app.kubernetes.io/part-of": "slurm", "app.kubernetes.io/version": "26.05",
+                "app.kubernetes.io/managed-by": "Helm"}
+
+
 def spec(kind, name=None, **values):
     return pick(render(values=values), kind, name)["spec"]
 
@@ -47,9 +51,8 @@ def test_every_object_is_labelled_and_in_the_namespace():
               "restapi": {"pdb": {"enabled": True}}, "namespaceOverride": "elsewhere"}
     for document in render(values=values):
         assert document["metadata"]["namespace"] == "elsewhere"
-        assert document["metadata"]["labels"] == {
-            "helm.sh/chart": "slurm-0.1.0", "app.kubernetes.io/part-of": "slurm", "app.kubernetes.io/version": "26.05",
-            "app.kubernetes.io/managed-by": "Helm"}
+        assert CHART_LABELS.items() <= document["metadata"]["labels"].items()
+        assert document["kind"] == "PodDisruptionBudget" or document["metadata"]["labels"] == CHART_LABELS
 
 
 def test_external_controller_has_nothing_but_its_address_and_keys():
@@ -117,10 +120,15 @@ def test_external_accounting_has_nothing_but_its_address():
     ({"maxUnavailable": "25%", "minAvailable": None}, {"maxUnavailable": "25%"}),
 ])
 def test_disruption_budget_has_exactly_one_of_its_two_numbers(given, expected):
-    budget = spec("PodDisruptionBudget", "slurm-restapi", restapi={"pdb": merged({"enabled": True}, given)})
-    selector = budget.pop("selector")
-    assert budget == expected
-    assert selector == {"matchLabels": {"app.kubernetes.io/name": "slurmrestd", "app.kubernetes.io/instance": "slurm"}}
+    found = pick(render(values={"restapi": {"pdb": merged({"enabled": True}, given)}}), "PodDisruptionBudget", "slurm-restapi")
+    pods = {"app.kubernetes.io/name": "slurmrestd", "app.kubernetes.io/instance": "slurm"}
+    assert found["metadata"]["labels"] == {**CHART_LABELS, **pods}
+    assert found["spec"] == {**expected, "selector": {"matchLabels": pods}}
+
+
+def test_disruption_budget_without_a_number_is_refused():
+    with pytest.raises(RenderError, match="restapi.pdb: a disruption budget needs minAvailable or maxUnavailable"):
+        render(values={"restapi": {"pdb": {"enabled": True, "minAvailable": None}}})
 
 
 @pytest.mark.parametrize("values, made", [({}, False), ({"enabled": True}, False), ({"create": True}, False), ({"enabled": True, "create": True}, True)])
@@ -134,7 +142,7 @@ def test_priority_class_is_made_when_enabled_and_wanted(values, made):
 def test_node_set_defaults():
     found = spec("NodeSet", nodesets={"a": {}})
     assert found == {
-        "controllerRef": {"name": "slurm"}, "scalingMode": "StatefulSet", "replicas": 1, "pinToNode": False, "workloadDisruptionProtection": True,
+        "controllerRef": {"name": "slurm"}, "scalingMode": "StatefulSet", "pinToNode": False, "workloadDisruptionProtection": True,
         "pruneSlurmNodeRecords": "Never", "ordinalPadding": 0, "oversubscribeNode": False,
         "slurmd": {"image": "capstan/slurmd:26.05", "imagePullPolicy": "IfNotPresent"},
         "logfile": {"image": "capstan/slurmd:26.05", "imagePullPolicy": "IfNotPresent"},
@@ -152,9 +160,16 @@ def test_node_set_is_merged_over_the_defaults_and_falsy_values_count():
     assert [untouched[key] for key in ("replicas", "oversubscribeNode")] == [5, True]
 
 
-@pytest.mark.parametrize("fields", [{"replicas": None}, {"replicas": 3, "scalingMode": "DaemonSet"}])
+@pytest.mark.parametrize("fields", [{}, {"replicas": None}, {"replicas": 3, "scalingMode": "DaemonSet"}])
 def test_number_of_workers_is_left_out_when_something_else_decides_it(fields):
+    """A default of one in the chart was written over what kubectl or an autoscaler had set, or met it as a conflict."""
     assert "replicas" not in spec("NodeSet", nodesets={"a": fields})
+
+
+@pytest.mark.parametrize("kind, sets", [("NodeSet", "nodesets"), ("LoginSet", "loginsets")])
+def test_number_that_is_given_is_written_even_when_it_is_zero(kind, sets):
+    assert spec(kind, **{sets: {"a": {"replicas": 0}}})["replicas"] == 0
+    assert "replicas" not in spec(kind, **{sets: {"a": {}}})
 
 
 @pytest.mark.parametrize("key", ["nodesets", "loginsets"])

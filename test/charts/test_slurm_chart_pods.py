@@ -53,6 +53,8 @@ def test_prefix_moves_every_default_image(kind):
     ("host:5000/x/y:1", "host:5000/x/y:1"),
     ({"repository": "x/y", "tag": "1"}, "x/y:1"),
     ({"repository": "x/y", "tag": 1}, "x/y:1"),
+    ({"repository": "x/y", "tag": 1.2}, "x/y:1.2"),
+    ({"repository": "x/y", "tag": 20261122}, "x/y:20261122"),
     ({"repository": "x/y", "digest": "sha256:ab"}, "x/y@sha256:ab"),
     ({"repository": "x/y", "tag": "1", "digest": "sha256:ab"}, "x/y@sha256:ab"),
 ])
@@ -64,13 +66,27 @@ def test_given_image_is_used_as_it_is(kind, image, reference):
 @pytest.mark.parametrize("image, sentence", [
     (None, "image is required"),
     ("", "image is required"),
-    ({"repository": None}, "image repository is required"),
-    ({"tag": ""}, "image tag or digest is required"),
 ])
-def test_missing_part_of_an_image_is_an_error_that_names_the_value(kind, image, sentence):
+def test_missing_image_is_an_error_that_names_the_value(kind, image, sentence):
     base, main, _, enabling = COMPONENTS[kind]
     with pytest.raises(RenderError, match=f"{base}.{main}.image: an {sentence}"):
         render(values=merged(enabling, nested(f"{base}.{main}.image", image)))
+
+
+@pytest.mark.parametrize("image, reference", [
+    ({"tag": "dev"}, "pre/{}:dev"),
+    ({"repository": None, "tag": "dev"}, "pre/{}:dev"),
+    ({"repository": "x/y"}, "x/y:26.05"),
+    ({"repository": "x/y", "tag": None}, "x/y:26.05"),
+    ({"digest": "sha256:ab"}, "pre/{}@sha256:ab"),
+])
+@pytest.mark.parametrize("where", [*(f"{base}.{main}" for base, main, _, _ in COMPONENTS.values()), *SIDECARS])
+def test_image_of_which_one_part_is_given_takes_the_other_from_the_chart(where, image, reference):
+    """A sidecar, whose default has no parts, was refused."""
+    base, block = where.rsplit(".", 1)
+    kind, name = next((kind, row[2]) for kind, row in COMPONENTS.items() if row[0] == base)
+    documents = render(values=merged(ALL, {"imagePrefix": "pre"}, nested(f"{where}.image", image)))
+    assert pick(documents, kind)["spec"][block]["image"] == reference.format(name)
 
 
 @pytest.mark.parametrize("where", SIDECARS)
@@ -143,6 +159,15 @@ def test_node_selector_is_linux_and_can_grow(kind):
 def test_pod_metadata_is_kept(kind):
     metadata = {"labels": {"a": "b"}, "annotations": {"c": "d"}}
     assert rendered_with(kind, "metadata", metadata)["spec"]["template"]["metadata"] == metadata
+
+
+@every_component
+def test_metadata_stands_on_the_resource_as_well(kind):
+    """It reached the pods only, so that nobody found the resource by a label, nor the Service of a Controller."""
+    given = {"labels": {"team": "hpc", "helm.sh/chart": "mine"}, "annotations": {"note": "x", "slinky.slurm.net/generate-keys": "mine"}}
+    found = rendered_with(kind, "metadata", given)["metadata"]
+    assert found["labels"]["team"] == "hpc" and found["labels"]["helm.sh/chart"] == "slurm-0.1.0"
+    assert found["annotations"] == {"note": "x", "slinky.slurm.net/generate-keys": "true" if kind == "Controller" else "mine"}
 
 
 @every_component

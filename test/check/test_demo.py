@@ -1,4 +1,5 @@
-"""When `make demo` starts the operator anew: on a cluster that is played, by a Deployment whose note is a file."""
+"""When `make demo` starts the operator anew, and when it scales: on a cluster that is played, by a Deployment whose note is a file, and a NodeSet whose
+replicas are one."""
 import pathlib
 import shutil
 import subprocess
@@ -15,6 +16,8 @@ PLAYED = {
 *"get deployment"*) [ ! -e note ] || echo "slurm-operator $(cat note)" ;;
 *"rollout restart deployment/slurm-operator") echo restart >> restarts ;;
 *"annotate --overwrite deployment/slurm-operator "*) said=$*; echo "${said##*=}" > note ;;
+*"get nodesets.slinky"*) cat replicas 2> /dev/null || echo 1 ;;
+*"scale nodesets.slinky"*) said=$*; echo "${said##*=}" > replicas ;;
 *" sinfo "*) printf 'a\\nb\\nc\\n' ;;
 esac""",
 }
@@ -38,6 +41,7 @@ def demo(tmp_path):
         restarts = tmp_path / "restarts"
         return len(restarts.read_text().split()) if restarts.exists() else 0
     up.note = tmp_path / "note"
+    up.replicas = tmp_path / "replicas"
     return up
 
 
@@ -48,3 +52,13 @@ def test_the_operator_is_started_anew_when_its_image_has_changed_and_only_then(d
 def test_an_operator_that_something_else_installed_is_started_anew_once(demo):
     demo.note.touch()
     assert [demo("first"), demo("first")] == [1, 1]
+
+
+@pytest.mark.parametrize("before, after", [("0", "3"), ("1", "3"), ("3", "3"), ("7", "7")])
+def test_a_second_demo_takes_whatever_number_of_workers_there_is(demo, before, after):
+    """Its values held the number: after a `kubectl scale`, helm ended with a conflict about .spec.replicas."""
+    demo("first")
+    assert demo.replicas.read_text().strip() == "3"
+    demo.replicas.write_text(before)
+    demo("first")
+    assert demo.replicas.read_text().strip() == after

@@ -104,7 +104,7 @@ def install_operator():
 
 
 def install_slurm(*settings):
-    words = [word for setting in settings for word in ("--set", setting)]
+    words = [word for setting in ("nodesets.slinky.replicas=3", *settings) for word in ("--set", setting)]
     helm("upgrade", "--install", SLURM, "charts/slurm", "-n", SLURM, "--create-namespace",
          "--values", "examples/demo/values.yaml", "--set", f"imagePrefix={IMAGES}", *words)
 

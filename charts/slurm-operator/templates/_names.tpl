@@ -43,7 +43,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{-   if $parts.digest -}}
 {{-     printf "%s@%s" $repository $parts.digest -}}
 {{-   else -}}
-{{-     printf "%s:%s" $repository ($parts.tag | default .Chart.AppVersion | toString) -}}
+{{-     $tag := $parts.tag | default .Chart.AppVersion -}}
+{{-     printf "%s:%s" $repository (kindIs "string" $tag | ternary $tag (toJson $tag)) -}}
 {{-   end -}}
 {{- end -}}
 {{- end -}}

@@ -1,24 +1,22 @@
 {{/* Images and containers. */}}
 
 {{/*
-One image reference: (dict "root" ROOT "where" PATH "name" NAME "image" VALUE). VALUE is a complete reference, or a map of repository and tag or
-digest; the digest wins. An empty repository is <imagePrefix>/<name>; a missing one is an error, as every missing part.
+One image reference: (dict "root" ROOT "where" PATH "name" NAME "image" VALUE). VALUE is a complete reference, or a map of repository, tag and digest,
+of which the digest wins. Without a repository it is <imagePrefix>/<name>, without tag and digest the chart's appVersion. A tag may be a number: YAML
+reads 26.05 as one.
 */}}
 {{- define "slurm.image" -}}
 {{- if and (kindIs "string" .image) .image -}}
 {{-   .image -}}
 {{- else if not (and (kindIs "map" .image) .image) -}}
-{{-   fail (printf "%s.image: an image is required: give a reference, or repository and tag." .where) -}}
-{{- else if kindIs "invalid" .image.repository -}}
-{{-   fail (printf "%s.image: an image repository is required; \"\" means <imagePrefix>/%s." .where .name) -}}
+{{-   fail (printf "%s.image: an image is required: give a reference, or repository, tag or digest." .where) -}}
 {{- else -}}
 {{-   $repository := .image.repository | default (printf "%s/%s" (.root.Values.imagePrefix | trimSuffix "/") .name) -}}
 {{-   if .image.digest -}}
 {{-     printf "%s@%s" $repository .image.digest -}}
-{{-   else if .image.tag -}}
-{{-     printf "%s:%s" $repository (toString .image.tag) -}}
 {{-   else -}}
-{{-     fail (printf "%s.image: an image tag or digest is required." .where) -}}
+{{-     $tag := .image.tag | default .root.Chart.AppVersion -}}
+{{-     printf "%s:%s" $repository (kindIs "string" $tag | ternary $tag (toJson $tag)) -}}
 {{-   end -}}
 {{- end -}}
 {{- end -}}

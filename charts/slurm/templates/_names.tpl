@@ -31,6 +31,37 @@ labels:
   {{- include "slurm.labels" $root | nindent 2 }}
 {{- end -}}
 
+{{/* The labels by which the pods of the RestApi are found. */}}
+{{- define "slurm.restapiSelector" -}}
+app.kubernetes.io/name: slurmrestd
+app.kubernetes.io/instance: {{ include "slurm.fullname" . }}
+{{- end -}}
+
+{{/*
+Metadata of a custom resource: (list ROOT NAME METADATA [ANNOTATIONS]). The user's METADATA stands on the resource as well as in its pod template; the
+chart's own labels and ANNOTATIONS win.
+*/}}
+{{- define "slurm.resourceMetadata" -}}
+{{- $root := index . 0 -}}
+{{- $given := index . 2 | default dict -}}
+{{- $labels := dict -}}
+{{- include "slurm.mergeInto" (list $labels ($given.labels | default dict)) -}}
+{{- include "slurm.mergeInto" (list $labels (include "slurm.labels" $root | fromYaml)) -}}
+{{- $annotations := dict -}}
+{{- include "slurm.mergeInto" (list $annotations ($given.annotations | default dict)) -}}
+{{- if gt (len .) 3 -}}
+{{-   include "slurm.mergeInto" (list $annotations (index . 3)) -}}
+{{- end -}}
+name: {{ index . 1 }}
+namespace: {{ include "slurm.namespace" $root }}
+labels:
+  {{- toYaml $labels | nindent 2 }}
+{{- with $annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
 {{/*
 The name of a Kubernetes object built from a key of the values: (list ROOT KIND KEY). The name is also the value of a label on the pods, and a
 label holds 63 characters; the API server would refuse the pods long after the installation said it was done.

@@ -10,8 +10,8 @@
 {{-     $_ := set $kept . (get $ .) -}}
 {{-   end -}}
 {{- end -}}
-{{- /* An autoscaler owns a number that is null; a DaemonSet's is that of the nodes. */ -}}
-{{- if and (hasKey . "replicas") (ne .scalingMode "DaemonSet") -}}
+{{- /* A number that is not given belongs to kubectl scale or an autoscaler; a DaemonSet's is that of the nodes. */ -}}
+{{- if and (kindIs "float64" (get . "replicas")) (ne .scalingMode "DaemonSet") -}}
 {{-   $_ := set $kept "replicas" .replicas -}}
 {{- end -}}
 {{- toYaml $kept -}}

@@ -94,23 +94,40 @@ said, and a misspelt one is found here too.
 {{-     end -}}
 {{-   end -}}
 {{- end -}}
-{{- $nodesetKeys := concat (keys .Values.nodesetDefaults) (list "minReadySeconds" "revisionHistoryLimit" "persistentVolumeClaimRetentionPolicy" "volumeClaimTemplates" "replicas") -}}
-{{- $unused = concat $unused (include "slurm.unusedSetKeys" (list "nodesets" .Values.nodesets $nodesetKeys) | fromJsonArray) -}}
-{{- $loginsetKeys := append (keys .Values.loginsetDefaults) "replicas" -}}
-{{- $unused = concat $unused (include "slurm.unusedSetKeys" (list "loginsets" .Values.loginsets $loginsetKeys) | fromJsonArray) -}}
+{{- /* The defaults are no list of known keys: a misspelt one would make itself known. */ -}}
+{{- $nodesetKeys := list "enabled" "scalingMode" "replicas" "pinToNode" "workloadDisruptionProtection" "pruneSlurmNodeRecords" "ordinalPadding"
+      "oversubscribeNode" "slurmd" "logfile" "extraConf" "extraConfMap" "partition" "ssh" "updateStrategy" "metadata" "podSpec" "minReadySeconds"
+      "revisionHistoryLimit" "persistentVolumeClaimRetentionPolicy" "volumeClaimTemplates" -}}
+{{- $loginsetKeys := list "enabled" "replicas" "strategy" "login" "initconf" "rootSshAuthorizedKeys" "extraSshdConfig" "metadata" "podSpec" "service" -}}
+{{- range list
+      (list "nodesetDefaults" .Values.nodesetDefaults $nodesetKeys)
+      (list "loginsetDefaults" .Values.loginsetDefaults $loginsetKeys) -}}
+{{-   $unused = concat $unused (include "slurm.unusedKeys" . | fromJsonArray) -}}
+{{- end -}}
+{{- range $name, $set := .Values.nodesets -}}
+{{-   $unused = concat $unused (include "slurm.unusedKeys" (list (printf "nodesets.%s" $name) $set $nodesetKeys) | fromJsonArray) -}}
+{{- end -}}
+{{- range $name, $set := .Values.loginsets -}}
+{{-   $unused = concat $unused (include "slurm.unusedKeys" (list (printf "loginsets.%s" $name) $set $loginsetKeys) | fromJsonArray) -}}
+{{- end -}}
 {{- join "\n" $unused -}}
 {{- end -}}
 
-{{/* (list PATH SETS KNOWN), as a JSON list */}}
-{{- define "slurm.unusedSetKeys" -}}
+{{/*
+Keys of one node set or login set, or of their defaults, that nobody reads, also in those of its parts whose keys are all known: (list PATH SET KNOWN),
+as a JSON list.
+*/}}
+{{- define "slurm.unusedKeys" -}}
 {{- $path := index . 0 -}}
 {{- $known := index . 2 -}}
+{{- $parts := dict "partition" (list "enabled" "config" "configMap") "ssh" (list "enabled" "extraSshdConfig")
+      "updateStrategy" (list "type" "rollingUpdate" "scheduledUpdate") "metadata" (list "labels" "annotations") -}}
 {{- $unused := list -}}
-{{- range $name, $set := index . 1 -}}
-{{-   range $key, $_ := $set -}}
-{{-     if not (has $key $known) -}}
-{{-       $unused = append $unused (printf "%s.%s.%s" $path $name $key) -}}
-{{-     end -}}
+{{- range $key, $value := index . 1 -}}
+{{-   if not (has $key $known) -}}
+{{-     $unused = append $unused (printf "%s.%s" $path $key) -}}
+{{-   else if and (hasKey $parts $key) (kindIs "map" $value) -}}
+{{-     $unused = concat $unused (include "slurm.unusedKeys" (list (printf "%s.%s" $path $key) $value (get $parts $key)) | fromJsonArray) -}}
 {{-   end -}}
 {{- end -}}
 {{- toJson $unused -}}
