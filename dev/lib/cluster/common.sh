@@ -10,11 +10,10 @@
 
 state=/var/lib/capstan-dev
 group=capstan-dev
-trees=(fabric control node1 node2 node3)
-nodes=(node1 node2 node3)
+first_nodes=(node1 node2 node3)
 
 # Raised by hand when a running cluster must be built anew to match these scripts.
-layout=1
+layout=2
 
 node_net=172.30.0.0/24
 pod_net=10.244.0.0/16
@@ -25,8 +24,20 @@ api_port=6443         # inside the cluster
 host_api_port=16443   # on the host's loopback address, if free
 domain=cluster.local
 
-declare -A address=([control]=$control_address [node1]=172.30.0.11 [node2]=172.30.0.12 [node3]=172.30.0.13)
-declare -A pod_range=([node1]=10.244.1.0/24 [node2]=10.244.2.0/24 [node3]=10.244.3.0/24)
+last_node=9
+declare -A address=([control]=$control_address) pod_range=()
+for ((i = 1; i <= last_node; i++)); do
+  address[node$i]=172.30.0.1$i
+  pod_range[node$i]=10.244.$i.0/24
+done
+
+# The first nodes, and those that "node add" has added since: their names are in a file, for whoever comes next.
+ReadNodes() {
+  mapfile -t added < <(cat "$state/added" 2>/dev/null)
+  nodes=("${first_nodes[@]}" "${added[@]}")
+  trees=(fabric control "${nodes[@]}")
+}
+ReadNodes
 
 Say() { printf 'cluster: %s\n' "$*" >&2; }
 Die() { printf 'cluster: %s\n' "$*" >&2; exit 1; }
@@ -58,8 +69,10 @@ Lock() {
     Say "another dev/cluster is at work; waiting for it, at most five minutes."
     flock -w 300 9 || Die "another dev/cluster has held $state/lock for five minutes."
   }
+  ReadNodes
 }
 
+IsAdded() { [[ " ${added[*]} " == *" $1 "* ]]; }
 IsNode() { [[ " ${nodes[*]} " == *" $1 "* ]]; }
 NeedNode() { IsNode "${1:-}" || Die "\"${1:-}\" is not a node; the nodes are ${nodes[*]}."; }
 NeedTree() {

@@ -60,14 +60,15 @@ Import() {
   Say "loaded $(cut -d' ' -f1 "$brought/$hash" | paste -sd' ') on $node"
 }
 
-# Imports archives on all nodes, the nodes side by side.
+# Imports archives on these nodes, the nodes side by side: LoadImages "NODE..." ARCHIVE...
 LoadImages() {
-  local file node job jobs=() hashes=() failed=
+  local on=$1 file node job jobs=() hashes=() failed=
+  shift
   for file in "$@"; do
     [ -f "$file" ] || Die "there is no image archive \"$file\"."
     hashes+=("$(ArchiveHash "$file")")
   done
-  for node in "${nodes[@]}"; do
+  for node in $on; do
     (
       index=0
       for file in "$@"; do

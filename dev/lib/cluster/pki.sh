@@ -62,23 +62,27 @@ MakeCertificates() {
   Certificate scheduler ca /CN=system:kube-scheduler
   Certificate proxy ca /CN=system:kube-proxy
   Certificate coredns ca /CN=system:coredns
-  for node in "${nodes[@]}"; do
-    Certificate "$node" ca "/O=system:nodes/CN=system:node:$node" "DNS:$node,IP:${address[$node]},IP:127.0.0.1"
-  done
+  for node in "${nodes[@]}"; do NodeCertificate "$node"; done
   openssl genrsa -out "$pki/service-account.key" 2048 2>/dev/null
   openssl rsa -in "$pki/service-account.key" -pubout -out "$pki/service-account.pub" 2>/dev/null
   touch "$pki/complete"
 }
 
+NodeCertificate() { Certificate "$1" ca "/O=system:nodes/CN=system:node:$1" "DNS:$1,IP:${address[$1]},IP:127.0.0.1"; }
+
+server=https://$control_address:$api_port
+
 MakeKubeconfigs() {
-  local node server=https://$control_address:$api_port
+  local node
   [ -f "$state/inside.kubeconfig" ] && return
   Kubeconfig control/controller-manager.kubeconfig controller-manager "$server"
   Kubeconfig control/scheduler.kubeconfig scheduler "$server"
   Kubeconfig control/coredns.kubeconfig coredns "$server"
-  for node in "${nodes[@]}"; do
-    Kubeconfig "$node/kubelet.kubeconfig" "$node" "$server"
-    Kubeconfig "$node/proxy.kubeconfig" proxy "$server"
-  done
+  for node in "${nodes[@]}"; do NodeKubeconfigs "$node"; done
   Kubeconfig inside.kubeconfig admin "$server"
+}
+
+NodeKubeconfigs() {
+  Kubeconfig "$1/kubelet.kubeconfig" "$1" "$server"
+  Kubeconfig "$1/proxy.kubeconfig" proxy "$server"
 }

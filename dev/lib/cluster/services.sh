@@ -156,6 +156,7 @@ imageGCHighThresholdPercent: 100
 resolvConf: ""
 tlsCertFile: $pki/$node.crt
 tlsPrivateKeyFile: $pki/$node.key
+$(! IsAdded "$node" || echo "registerWithTaints: [{key: capstan.dev/added, value: $node, effect: NoSchedule}]")
 END
 }
 
@@ -170,7 +171,8 @@ StartContainerd() { StartService "$1" containerd /usr/bin/containerd -c "$state/
 
 StartKubelet() {
   StartService "$1" kubelet "$tools/kubelet" --config="$state/$1/kubelet.yaml" \
-    --kubeconfig="$state/$1/kubelet.kubeconfig" --hostname-override="$1" --node-ip="${address[$1]}"
+    --kubeconfig="$state/$1/kubelet.kubeconfig" --hostname-override="$1" --node-ip="${address[$1]}" \
+    --node-labels="$(! IsAdded "$1" || echo capstan.dev/added=)"
 }
 
 # The conntrack settings that kube-proxy would raise belong to the host, or are read-only
@@ -200,7 +202,7 @@ WaitForApiServer() {
 
 ContainerdReady() { ctr --address "$state/$1/containerd.sock" --timeout 2s version >/dev/null 2>&1; }
 
-# One line for each node that is not Ready. The condition of a kubelet that was just
+# One line for each node that is not Ready: UnreadyNodes [NODE...]. The condition of a kubelet that was just
 # started counts only from a heartbeat after its start: the last one's may still stand.
 UnreadyNodes() {
   local name status beat table node
@@ -208,7 +210,8 @@ UnreadyNodes() {
     echo "the API server does not answer"
     return
   }
-  for node in "${nodes[@]}"; do
+  [ $# -gt 0 ] || set -- "${nodes[@]}"
+  for node in "$@"; do
     read -r name status beat < <(grep "^$node " <<<"$table" || echo "$node Absent -")
     if [ "$status" != True ]; then
       echo "$name is not Ready ($status)"
@@ -217,13 +220,13 @@ UnreadyNodes() {
     fi
   done
 }
-NodesReady() { [ -z "$(UnreadyNodes)" ]; }
+NodesReady() { [ -z "$(UnreadyNodes "$@")" ]; }
 
-# A kubelet registers its node only when it starts.
+# A kubelet registers its node only when it starts: RestartUnregistered NODE...
 RestartUnregistered() {
   local node known
   known=" $(Kubectl --request-timeout=5s get nodes -o jsonpath='{.items[*].metadata.name}') "
-  for node in "${nodes[@]}"; do
+  for node in "$@"; do
     [[ $known != *" $node "* && -z ${started[$node/kubelet]:-} ]] || continue
     KillGroup "$node/kubelet"
     StartKubelet "$node"

@@ -39,7 +39,7 @@ WriteTreeFiles() {
   mkdir -p "$folder/etc" "$folder/log" "$state/volumes"
   {
     printf '127.0.0.1 localhost\n::1 localhost ip6-localhost\n'
-    for other in "${trees[@]}"; do [ -z "${address[$other]:-}" ] || printf '%s %s\n' "${address[$other]}" "$other"; done
+    for other in "${!address[@]}"; do printf '%s %s\n' "${address[$other]}" "$other"; done | sort
   } | WriteFile "$folder/etc/hosts"
   printf 'nameserver %s\nsearch svc.%s %s\noptions ndots:4\n' "$control_address" "$domain" "$domain" >"$folder/etc/resolv.conf"
   [ -s "$folder/etc/machine-id" ] || openssl rand -hex 16 >"$folder/etc/machine-id"
@@ -107,6 +107,15 @@ END
     # comes before the address is rewritten.
     ! IsNode "$tree" || printf 'route replace %s dev eth0 src %s\n' "$service_net" "${address[$tree]}"
   } | InNetwork "$tree" ip -batch -
+}
+
+# What every other tree must know of a node that was added, and forget of one that was removed.
+RouteTo() {
+  local verb=$1 node=$2 tree
+  for tree in "${trees[@]}"; do
+    [[ $tree != fabric && $tree != "$node" ]] || continue
+    ! Runs "$tree" init pause || InNetwork "$tree" ip route "$verb" "${pod_range[$node]}" via "${address[$node]}"
+  done
 }
 
 StartTrees() {
