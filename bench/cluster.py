@@ -19,6 +19,7 @@ import yaml
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "test" / "e2e"))
 lab = None  # test/e2e/lab.py, which wants a cluster when it is loaded: prepare()
+slurm = None  # a lab.Lab: what is measured
 
 NOISE = "bench-noise"
 IMAGES = ("slurmctld", "slurmd", "slurmrestd", "capstan")
@@ -74,22 +75,30 @@ def fill(count):
 # --- The operator ------------------------------------------------------------------------------------------------------------
 
 def operator_rss_mib():
-    pids = lab.processes("capstan", "operator")
+    pids = slurm.processes("capstan", "operator")
     assert len(pids) == 1, pids
     status = pathlib.Path(f"/proc/{pids[0]}/status").read_text()
     return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
 
 
 def restart_operator():
-    lab.kubectl("-n", lab.OPERATOR, "rollout", "restart", "deployment/slurm-operator")
-    lab.kubectl("-n", lab.OPERATOR, "rollout", "status", "deployment/slurm-operator", "--timeout=90s", timeout=100)
-    lab.wait_for("one operator", lambda: len(lab.processes("capstan", "operator")) == 1, within=60)
+    rollout("restart")
+    wait_for_operator()
+    lab.wait_for("one operator", lambda: len(slurm.processes("capstan", "operator")) == 1, within=60)
+
+
+def wait_for_operator():
+    rollout("status", "--timeout=90s")
+
+
+def rollout(verb, *options):
+    lab.kubectl("-n", slurm.operator_namespace, "rollout", verb, f"deployment/{slurm.operator}", *options, timeout=100)
 
 
 def writes_in_audit_log(since, until):
     """Successful or not: every request of the operator's account that could change something, besides the lease."""
     count = 0
-    account = f"system:serviceaccount:{lab.OPERATOR}:slurm-operator"
+    account = f"system:serviceaccount:{slurm.operator_namespace}:{slurm.operator}"
     for log in sorted(pathlib.Path("/var/lib/capstan-dev/audit").glob("*.log")):
         for line in log.open():
             if account not in line:
@@ -109,8 +118,10 @@ def utc(moment):
 
 def fresh():
     lab.erase()
-    lab.install_operator()
-    lab.kubectl("-n", lab.OPERATOR, "rollout", "status", "deployment/slurm-operator", "--timeout=90s", timeout=100)
+    lab.install_kinds()
+    slurm.make_namespaces()
+    slurm.install_operator()
+    wait_for_operator()
 
 
 # --- The groups ----------------------------------------------------------------------------------------------------------------
@@ -120,8 +131,8 @@ def measure_install(figures):
     for _ in range(3):
         fresh()
         began = time.monotonic()
-        lab.install_slurm()
-        lab.wait_for_idle(3, within=120)
+        slurm.install_slurm()
+        slurm.wait_for_idle(3, within=120)
         runs.append(time.monotonic() - began)
     figures.add("install_to_idle_s", runs, "s", "<= 25", "install")
     lab.erase()
@@ -129,8 +140,8 @@ def measure_install(figures):
 
 def measure_rest(figures):
     fresh()
-    lab.install_slurm()
-    lab.wait_for_idle(3, within=120)
+    slurm.install_slurm()
+    slurm.wait_for_idle(3, within=120)
     time.sleep(60)
     figures.add("operator_rss_mib_idle", [operator_rss_mib()], "MiB", "<= 12", "rest", peer=71)
     began = time.time()
@@ -150,11 +161,12 @@ def measure_image(figures):
 
 
 def prepare():
-    global lab
+    global lab, slurm
     for command in ("dev/tools", "dev/build release capstan capstan-entry", "dev/images", "dev/cluster up",
                     "dev/cluster routes", "dev/cluster load " + " ".join(f"build/images/{name}.tar" for name in IMAGES)):
         subprocess.run(command.split(), cwd=ROOT, check=True)
     lab = importlib.import_module("lab")
+    slurm = lab.Lab("slurm", "slinky", everywhere=True)
 
 
 GROUPS = {"image": measure_image, "install": measure_install, "rest": measure_rest}

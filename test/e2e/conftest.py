@@ -1,30 +1,88 @@
-"""One installation for the whole run; each file of tests begins where the one before ended."""
-import sys
+"""Who runs beside whom, and on what: lab.py says how a case asks for it.
+
+The cases of one file run in their order, one after another; so do all that use `shared`, whichever file they are in.
+"""
+import contextlib
+import os
 import pathlib
+import re
+import sys
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-import lab  # noqa: E402
+import lab as labs  # noqa: E402  (`lab` is a fixture here)
+
+NODES_EACH = 2  # of its own, at most, for a case
 
 
-@pytest.fixture(scope="session", autouse=True)
-def no_way_out():
-    lab.run("dev/cluster", "routes")
+def pytest_configure(config):
+    config.addinivalue_line("markers", "alone: runs when all others have ended")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        group = "shared" if "shared" in item.fixturenames else item.module.__name__
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+def in_charge(session):
+    """Whether this process is not one of those that only run cases."""
+    return not hasattr(session.config, "workerinput") and not session.config.option.collectonly
+
+
+def pytest_sessionstart(session):
+    if in_charge(session):
+        labs.run("dev/cluster", "routes")
+        labs.erase()
+        labs.install_kinds()
+
+
+def pytest_sessionfinish(session):
+    if in_charge(session):
+        labs.erase()
+
+
+@contextlib.contextmanager
+def laboratory(name, nodes=0):
+    """A namespace for an operator, one for Slurm, and nodes; removed in the end."""
+    place = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    assert nodes <= NODES_EACH
+    names = [f"node{4 + NODES_EACH * place + i}" for i in range(nodes)]
+    for node in names:
+        labs.run("dev/cluster", "node", "add", node, "build/images/slurmd.tar", timeout=180)
+    one = labs.Lab(f"e2e-{name}", f"e2e-{name}-operator", f"slurm-operator-{name}", nodes=names)
+    one.make_namespaces()
+    yield one
+    one.remove()
+    for node in names:
+        labs.run("dev/cluster", "node", "remove", node, timeout=120)
+
+
+def fill(one, settings):
+    one.install_operator()
+    one.install_slurm(*settings)
+    replicas = [int(setting.split("=")[1]) for setting in settings if setting.startswith("nodesets.slinky.replicas=")]
+    one.wait_for_idle(replicas[0] if replicas else labs.WORKERS, within=120)
 
 
 @pytest.fixture(scope="session")
-def operator():
-    lab.erase()
-    lab.install_operator()
-    yield
-    lab.erase()
+def shared():
+    with laboratory("shared") as one:
+        fill(one, ())
+        yield one
 
 
-@pytest.fixture(scope="session")
-def slurm(operator):
-    """Three workers, as the demo installs them."""
-    lab.install_slurm()
-    lab.wait_for_idle(3, within=90)
-    yield
+@pytest.fixture(scope="module")
+def bare(request):
+    name = re.sub(r"^test_(\d_)?", "", request.module.__name__).replace("_", "-")
+    with laboratory(name, getattr(request.module, "NODES", 0)) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def lab(request, bare):
+    fill(bare, getattr(request.module, "SETTINGS", ()))
+    return bare

@@ -1,9 +1,24 @@
 """What a person at a terminal does with a cluster: kubectl, helm, srun, and waiting.
 
 Runs against the local cluster only; the caller's KUBECONFIG is not looked at.
+
+Cases run up to three at a time. Each asks for what it needs by the name of a fixture (conftest.py), which is a Lab: a
+namespace, and an operator of its own that works in no other.
+
+  shared  one Slurm cluster with three idle workers, for cases that only read it or run a job; they run one after another,
+          and each leaves it as it found it
+  lab     the same, for the cases of one file alone: what they break is theirs. The file may say
+          SETTINGS = ("nodesets.slinky.replicas=2",)  for other values of the chart, and
+          NODES = 2  for Kubernetes nodes of its own, lab.nodes, which its workers prefer and no other pod can use: a case
+          that cordons, taints, stops or kills a node takes these, and never node1 to node3
+  bare    what `lab` is made from: the namespace and the nodes, without operator or Slurm, and without SETTINGS
+
+A case that needs the whole cluster, or changes what belongs to no namespace, is marked `pytest.mark.alone`: it runs when
+the others have ended.
 """
 import contextlib
 import datetime
+import functools
 import json
 import os
 import pathlib
@@ -14,10 +29,10 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGES = "localhost/capstan"
-SLURM = "slurm"       # namespace and release of the Slurm cluster
-OPERATOR = "slinky"   # namespace of the operator
 NODESET = "slurm-worker-slinky"
+WORKERS = 3
 STATE = pathlib.Path("/var/lib/capstan-dev")  # of the local cluster
+MARK = "capstan.dev/lab"                      # the label of our namespaces
 
 
 class Failed(AssertionError):
@@ -57,20 +72,12 @@ def items(*words):
     return get(*words)["items"]
 
 
-def everything():
-    """All that is in Slurm's namespace, of every kind that the cluster knows but Events, which only tell; and its volumes."""
-    kinds = kubectl("api-resources", "--namespaced", "--verbs=list", "-o", "name").split()
-    found = items("-n", SLURM, ",".join(kind for kind in kinds if not re.match(r"events($|\.)", kind)))
-    return found + [volume for volume in items("persistentvolumes")
-                    if volume["spec"].get("claimRef", {}).get("namespace") == SLURM]
-
-
 def label(item):
     """Its kind and name; of a volume, whose name is drawn by lot, the claim's."""
     return f"{item['kind']}/{item['spec']['claimRef']['name'] if item['kind'] == 'PersistentVolume' else item['metadata']['name']}"
 
 
-def wait_for(what, condition, within, every=0.2):
+def wait_for(what, condition, within, every=0.2, picture=lambda: ""):
     """Looks until `condition` holds and returns its value; says what was waited for when it never does."""
     deadline = time.monotonic() + within
     while True:
@@ -82,181 +89,265 @@ def wait_for(what, condition, within, every=0.2):
         time.sleep(every)
 
 
-def picture():
-    """How things stand, for the message of a failed test."""
-    parts = [kubectl("-n", SLURM, "get", "pods,controllers,restapis,nodesets", "-o", "wide", check=False).stdout]
-    for kind in ("controllers", "restapis", "nodesets"):
-        for item in (get("-n", SLURM, kind) or {"items": []})["items"]:
-            for condition in item.get("status", {}).get("conditions", []):
-                parts.append(f"{kind}/{item['metadata']['name']} {condition['type']}={condition['status']} "
-                             f"{condition['reason']}: {condition['message']}")
-    parts.append(kubectl("-n", OPERATOR, "logs", "deploy/slurm-operator", "--tail=40", check=False).stdout)
-    parts.append(in_worker_result("sinfo", "-N", "-o", "%N %T %E").stdout)
-    return "\n".join(parts)
+# --- The whole cluster -------------------------------------------------------------------------------------------------
 
-
-# --- The release -------------------------------------------------------------------------------------------------------
-
-def install_operator():
-    helm("upgrade", "--install", "slurm-operator-crds", "charts/slurm-operator-crds", "-n", OPERATOR, "--create-namespace")
-    helm("upgrade", "--install", "slurm-operator", "charts/slurm-operator", "-n", OPERATOR,
-         "--set", f"imagePrefix={IMAGES}")
-
-
-def install_slurm(*settings):
-    words = [word for setting in ("nodesets.slinky.replicas=3", *settings) for word in ("--set", setting)]
-    helm("upgrade", "--install", SLURM, "charts/slurm", "-n", SLURM, "--create-namespace",
-         "--values", "examples/demo/values.yaml", "--set", f"imagePrefix={IMAGES}", *words)
-
-
-def uninstall_slurm():
-    helm("uninstall", SLURM, "-n", SLURM, "--ignore-not-found", "--wait", "--timeout", "2m", timeout=150)
+def install_kinds():
+    helm("upgrade", "--install", "slurm-operator-crds", "charts/slurm-operator-crds", "-n", "default")
 
 
 def erase():
-    """As if nothing had ever been installed."""
-    uninstall_slurm()
-    helm("uninstall", "slurm-operator", "-n", OPERATOR, "--ignore-not-found", "--wait", timeout=120)
-    helm("uninstall", "slurm-operator-crds", "-n", OPERATOR, "--ignore-not-found", "--wait", timeout=120)
+    """As if nothing had ever been installed, and without nodes that were added."""
+    releases = json.loads(helm("list", "--all-namespaces", "-o", "json"))
+    for chart in ("slurm", "slurm-operator", "slurm-operator-crds"):
+        for release in releases:
+            if re.fullmatch(rf"{chart}-\d.*", release["chart"]):
+                helm("uninstall", release["name"], "-n", release["namespace"], "--ignore-not-found", "--wait",
+                     "--timeout", "2m", timeout=150)
     crds = [crd["metadata"]["name"] for crd in items("crd") if crd["spec"]["group"] == "slinky.slurm.net"]
     if crds:
         kubectl("delete", "crd", *crds, timeout=120)
-    kubectl("delete", "namespace", SLURM, OPERATOR, "--ignore-not-found", "--timeout=2m", timeout=150)
+    namespaces = {item["metadata"]["name"] for item in items("namespaces", "-l", MARK)} | {"slurm", "slinky"}
+    kubectl("delete", "namespace", *sorted(namespaces), "--ignore-not-found", "--timeout=2m", timeout=150)
+    for node in items("nodes", "-l", "capstan.dev/added"):
+        run("dev/cluster", "node", "remove", node["metadata"]["name"], timeout=120)
 
 
-# --- Workers and jobs ----------------------------------------------------------------------------------------------------
+# --- A namespace with its operator ---------------------------------------------------------------------------------------
 
-def worker_pods():
-    pods = items("-n", SLURM, "pods", "-l", "app.kubernetes.io/component=worker")
-    return {pod["metadata"]["name"]: pod for pod in pods}
+class Lab:
+    """One Slurm cluster, release `slurm` in the namespace, and the operator that makes it."""
+
+    def __init__(self, namespace, operator_namespace, operator="slurm-operator", everywhere=False, nodes=()):
+        """`operator` is its release, and so the name of its Deployment; `everywhere`: it works in all namespaces."""
+        self.namespace = namespace
+        self.operator_namespace = operator_namespace
+        self.operator = operator
+        self.everywhere = everywhere
+        self.nodes = tuple(nodes)  # Kubernetes nodes of its own
+
+    def kubectl(self, *words, **options):
+        """In its namespace."""
+        return kubectl("-n", self.namespace, *words, **options)
+
+    def get(self, *words):
+        return get("-n", self.namespace, *words)
+
+    def items(self, *words):
+        return items("-n", self.namespace, *words)
+
+    def wait_for(self, what, condition, within, every=0.2):
+        return wait_for(what, condition, within, every, self.picture)
+
+    def picture(self):
+        """How things stand, for the message of a failed test."""
+        parts = [self.kubectl("get", "pods,controllers,restapis,nodesets", "-o", "wide", check=False).stdout]
+        for kind in ("controllers", "restapis", "nodesets"):
+            for item in (self.get(kind) or {"items": []})["items"]:
+                for one in item.get("status", {}).get("conditions", []):
+                    parts.append(f"{kind}/{item['metadata']['name']} {one['type']}={one['status']} {one['reason']}: {one['message']}")
+        parts.append(kubectl("-n", self.operator_namespace, "logs", f"deploy/{self.operator}", "--tail=40", check=False).stdout)
+        parts.append(self.in_worker_result("sinfo", "-N", "-o", "%N %T %E").stdout)
+        return "\n".join(parts)
+
+    def everything(self):
+        """All that is in the namespace, of every kind that the cluster knows but Events, which only tell, and apart from
+        the operator's own rights; and its volumes."""
+        kinds = kubectl("api-resources", "--namespaced", "--verbs=list", "-o", "name").split()
+        found = self.items(",".join(kind for kind in kinds if not re.match(r"events($|\.)", kind)))
+        found = [item for item in found
+                 if item["metadata"].get("labels", {}).get("app.kubernetes.io/instance") != self.operator]
+        return found + [volume for volume in items("persistentvolumes")
+                        if volume["spec"].get("claimRef", {}).get("namespace") == self.namespace]
+
+    def condition(self, kind, name, type_):
+        found = self.get(kind, name) or {}
+        for one in found.get("status", {}).get("conditions", []):
+            if one["type"] == type_:
+                return one
+        return {"status": "", "reason": "", "message": ""}
+
+    def asked_to_delete(self, pod, since):
+        """When the API server was asked to delete it, by its own log: seconds since 1970."""
+        times = []
+        for log in (STATE / "audit").glob("*.log"):
+            for line in log.open():
+                if '"verb":"delete"' in line and f'"namespace":"{self.namespace}"' in line and f'"name":"{pod}"' in line:
+                    when = json.loads(line)["requestReceivedTimestamp"]
+                    times.append(datetime.datetime.fromisoformat(when.replace("Z", "+00:00")).timestamp())
+        return sorted(when for when in times if when >= since)
+
+    # --- The releases
+
+    def make_namespaces(self):
+        objects = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {MARK: "true"}}}
+                   for name in (self.namespace, self.operator_namespace)]
+        kubectl("apply", "-f", "-", text_in=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+
+    def install_operator(self, *settings):
+        words = [] if self.everywhere else ["--set", f"operator.namespaces={self.namespace}"]
+        for setting in settings:
+            words += ["--set", setting]
+        helm("upgrade", "--install", self.operator, "charts/slurm-operator", "-n", self.operator_namespace,
+             "--set", f"imagePrefix={IMAGES}", *words)
+
+    def uninstall_operator(self):
+        helm("uninstall", self.operator, "-n", self.operator_namespace, "--ignore-not-found", "--wait", timeout=120)
+
+    def install_slurm(self, *settings):
+        words = [word for setting in (f"nodesets.slinky.replicas={WORKERS}", *settings) for word in ("--set", setting)]
+        helm("upgrade", "--install", "slurm", "charts/slurm", "-n", self.namespace, "--values", "examples/demo/values.yaml",
+             "--values", "-", "--set", f"imagePrefix={IMAGES}", *words, text_in=json.dumps(self._placement()))
+
+    def _placement(self):
+        """Values by which each worker has a node to itself, those of our own first."""
+        if not self.nodes:
+            return {}
+        places = [*self.nodes, "node1", "node2", "node3"][:WORKERS]
+        terms = [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": places}]}]
+        return {"nodesets": {"slinky": {"podSpec": {
+            "tolerations": [{"key": "capstan.dev/added", "value": node, "effect": "NoSchedule"} for node in self.nodes],
+            "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}}}}}
+
+    def uninstall_slurm(self):
+        helm("uninstall", "slurm", "-n", self.namespace, "--ignore-not-found", "--wait", "--timeout", "2m", timeout=150)
+
+    def remove(self):
+        """Without waiting for the namespaces to be empty."""
+        self.uninstall_slurm()
+        self.uninstall_operator()
+        kubectl("delete", "namespace", self.namespace, self.operator_namespace, "--ignore-not-found", "--wait=false")
+
+    # --- Workers and jobs
+
+    def worker_pods(self):
+        pods = self.items("pods", "-l", "app.kubernetes.io/component=worker")
+        return {pod["metadata"]["name"]: pod for pod in pods}
+
+    def uid_of(self, ordinal):
+        """Of the worker's pod; None when there is none, or it is being deleted."""
+        pod = self.worker_pods().get(f"{NODESET}-{ordinal}")
+        return pod and not pod["metadata"].get("deletionTimestamp") and pod["metadata"]["uid"]
+
+    def some_worker(self):
+        """A worker to type commands in: one that stays when the set is scaled in."""
+        for name, pod in sorted(self.worker_pods().items()):
+            statuses = pod["status"].get("containerStatuses", [])
+            if not pod["metadata"].get("deletionTimestamp") and statuses and all(s["ready"] for s in statuses):
+                return name
+        return None
+
+    def in_worker_result(self, *words, worker=None, timeout=60):
+        worker = worker or self.some_worker()
+        if worker is None:
+            return subprocess.CompletedProcess(words, 1, "", "no worker is ready")
+        return self.kubectl("exec", worker, "-c", "slurmd", "--", *words, check=False, timeout=timeout)
+
+    def in_worker(self, *words, worker=None, timeout=60):
+        """Runs Slurm's own commands where a user could."""
+        done = self.in_worker_result(*words, worker=worker, timeout=timeout)
+        if done.returncode != 0:
+            raise Failed(f"{' '.join(words)}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def in_controller_result(self, *words):
+        """The same where slurmctld runs, for when there may be no worker. srun would hang here: workers cannot reach it."""
+        return self.kubectl("exec", "slurm-controller-0", "-c", "slurmctld", "--", *words, check=False)
+
+    def records(self):
+        """What slurmctld has in its books: name to state and reason ("none"); None when it does not answer."""
+        done = self.in_controller_result("sinfo", "-h", "-N", "-o", "%N %T %E")
+        lines = [line.split(None, 2) for line in done.stdout.splitlines()]
+        return {name: (state, reason.strip()) for name, state, reason in lines} if done.returncode == 0 else None
+
+    def node_states(self):
+        """Slurm's nodes: name to state, "idle", "draining", "down*"."""
+        done = self.in_worker_result("sinfo", "-h", "-N", "-o", "%N %T")
+        return dict(line.split()[:2] for line in done.stdout.splitlines() if line.strip()) if done.returncode == 0 else {}
+
+    def idle_nodes(self):
+        return sorted(name for name, state in self.node_states().items() if state == "idle")
+
+    def wait_for_idle(self, count, within):
+        self.wait_for(f"exactly {count} nodes, all idle", lambda: list(self.node_states().values()) == ["idle"] * count, within)
+
+    def submit(self, *words):
+        return self.in_worker("sbatch", "--parsable", "-o", "/tmp/job-%j", *words).strip()
+
+    def submit_open(self, node):
+        """A job on this node that runs until let_end()."""
+        return self.submit("-w", node, "--wrap", "until [ -e /tmp/end-$SLURM_JOB_ID ]; do sleep 0.2; done")
+
+    def let_end(self, job, worker):
+        self.in_worker("touch", f"/tmp/end-{job}", worker=worker)
+
+    def job_fields(self, job):
+        """What Slurm says of it, times as seconds since 1970; empty when slurmctld does not answer."""
+        done = self.in_controller_result("env", "SLURM_TIME_FORMAT=%s", "scontrol", "-o", "show", "job", job)
+        return dict(field.split("=", 1) for field in done.stdout.split() if "=" in field)
+
+    def job_state(self, job):
+        return self.job_fields(job).get("JobState")
+
+    def wait_for_job(self, job, state, within):
+        self.wait_for(f"job {job} is {state}", lambda: self.job_state(job) == state, within)
+
+    def scale(self, replicas):
+        self.kubectl("scale", f"nodesets/{NODESET}", f"--replicas={replicas}")
+
+    # --- Breaking things
+
+    def processes(self, *words):
+        """Of its pods, Slurm's and the operator's, the processes whose command line begins with these words."""
+        uids = [pod["metadata"]["uid"] for ns in (self.namespace, self.operator_namespace) for pod in items("-n", ns, "pods")]
+        return processes(*words, within=[f"/pod{uid}" for uid in uids])
+
+    def kill_operator(self):
+        """SIGKILL: no goodbye, the lease stays taken."""
+        victims = self.processes("capstan", "operator")
+        assert victims, "the operator does not run"
+        for pid in victims:
+            os.kill(pid, signal.SIGKILL)
+
+    @contextlib.contextmanager
+    def stopped(self, *words):
+        """For this long, processes of its pods take connections and answer nothing: `with lab.stopped("slurmrestd")`."""
+        pids = self.processes(*words)
+        assert pids, f"{words[0]} does not run"
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
 
 
-def uid_of(ordinal):
-    """Of the worker's pod; None when there is none, or it is being deleted."""
-    pod = worker_pods().get(f"{NODESET}-{ordinal}")
-    return pod and not pod["metadata"].get("deletionTimestamp") and pod["metadata"]["uid"]
+@functools.cache
+def cluster_cgroup():
+    """The folder of the cgroup in which all of the local cluster is."""
+    version_2 = pathlib.Path("/sys/fs/cgroup/cgroup.controllers").exists()
+    return pathlib.Path("/sys/fs/cgroup" if version_2 else "/sys/fs/cgroup/pids") / "capstan-dev"
 
 
-def some_worker():
-    """A worker to type commands in: one that stays when the set is scaled in."""
-    for name, pod in sorted(worker_pods().items()):
-        statuses = pod["status"].get("containerStatuses", [])
-        if not pod["metadata"].get("deletionTimestamp") and statuses and all(s["ready"] for s in statuses):
-            return name
-    return None
-
-
-def in_worker_result(*words, worker=None, timeout=60):
-    worker = worker or some_worker()
-    if worker is None:
-        return subprocess.CompletedProcess(words, 1, "", "no worker is ready")
-    return kubectl("-n", SLURM, "exec", worker, "-c", "slurmd", "--", *words, check=False, timeout=timeout)
-
-
-def in_worker(*words, worker=None, timeout=60):
-    """Runs Slurm's own commands where a user could."""
-    done = in_worker_result(*words, worker=worker, timeout=timeout)
-    if done.returncode != 0:
-        raise Failed(f"{' '.join(words)}: {done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def in_controller_result(*words):
-    """The same where slurmctld runs, for when there may be no worker. srun would hang here: workers cannot reach it."""
-    return kubectl("-n", SLURM, "exec", "slurm-controller-0", "-c", "slurmctld", "--", *words, check=False)
-
-
-def records():
-    """What slurmctld has in its books: name to state and reason ("none"); None when it does not answer."""
-    done = in_controller_result("sinfo", "-h", "-N", "-o", "%N %T %E")
-    lines = [line.split(None, 2) for line in done.stdout.splitlines()]
-    return {name: (state, reason.strip()) for name, state, reason in lines} if done.returncode == 0 else None
-
-
-def node_states():
-    """Slurm's nodes: name to state, "idle", "draining", "down*"."""
-    done = in_worker_result("sinfo", "-h", "-N", "-o", "%N %T")
-    return dict(line.split()[:2] for line in done.stdout.splitlines() if line.strip()) if done.returncode == 0 else {}
-
-
-def idle_nodes():
-    return sorted(name for name, state in node_states().items() if state == "idle")
-
-
-def wait_for_idle(count, within):
-    wait_for(f"exactly {count} nodes, all idle", lambda: list(node_states().values()) == ["idle"] * count, within)
-
-
-def submit(*words):
-    return in_worker("sbatch", "--parsable", "-o", "/tmp/job-%j", *words).strip()
-
-
-def submit_open(node):
-    """A job on this node that runs until let_end()."""
-    return submit("-w", node, "--wrap", "until [ -e /tmp/end-$SLURM_JOB_ID ]; do sleep 0.2; done")
-
-
-def let_end(job, worker):
-    in_worker("touch", f"/tmp/end-{job}", worker=worker)
-
-
-def job_fields(job):
-    """What Slurm says of it, times as seconds since 1970; empty when slurmctld does not answer."""
-    done = in_controller_result("env", "SLURM_TIME_FORMAT=%s", "scontrol", "-o", "show", "job", job)
-    return dict(field.split("=", 1) for field in done.stdout.split() if "=" in field)
-
-
-def job_state(job):
-    return job_fields(job).get("JobState")
-
-
-def wait_for_job(job, state, within):
-    wait_for(f"job {job} is {state}", lambda: job_state(job) == state, within)
-
-
-def scale(replicas):
-    kubectl("-n", SLURM, "scale", f"nodesets/{NODESET}", f"--replicas={replicas}")
-
-
-def condition(kind, name, type_):
-    found = get("-n", SLURM, kind, name) or {}
-    for one in found.get("status", {}).get("conditions", []):
-        if one["type"] == type_:
-            return one
-    return {"status": "", "reason": "", "message": ""}
-
-
-def asked_to_delete(pod, since):
-    """When the API server was asked to delete it, by its own log: seconds since 1970."""
-    times = []
-    for log in (STATE / "audit").glob("*.log"):
-        for line in log.open():
-            if '"verb":"delete"' in line and f'"name":"{pod}"' in line:
-                when = json.loads(line)["requestReceivedTimestamp"]
-                times.append(datetime.datetime.fromisoformat(when.replace("Z", "+00:00")).timestamp())
-    return sorted(when for when in times if when >= since)
-
-
-# --- Breaking things -------------------------------------------------------------------------------------------------------
-
-def cluster_processes():
-    """Process numbers, as this machine counts them, of all that runs in the local cluster, its pods included.
+def cluster_processes(within=("",)):
+    """Process numbers, as this machine counts them, of all that runs in the local cluster, its pods included; or in the
+    cgroups whose path holds one of these.
 
     They are read from the cluster's cgroups, as dev/cluster does: what runs elsewhere on the machine is not ours to stop.
     """
-    version_2 = pathlib.Path("/sys/fs/cgroup/cgroup.controllers").exists()
-    group = pathlib.Path("/sys/fs/cgroup" if version_2 else "/sys/fs/cgroup/pids") / "capstan-dev"
     found = []
-    for folder, _, _ in os.walk(group):
-        with contextlib.suppress(OSError):  # gone meanwhile
-            found += map(int, pathlib.Path(folder, "cgroup.procs").read_text().split())
+    for folder, _, _ in os.walk(cluster_cgroup()):
+        if any(part in folder for part in within):
+            with contextlib.suppress(OSError):  # gone meanwhile
+                found += map(int, pathlib.Path(folder, "cgroup.procs").read_text().split())
     return found
 
 
-def processes(*words):
+def processes(*words, within=("",)):
     """Of these, the ones whose command line begins with these words."""
     found = []
-    for pid in cluster_processes():
+    for pid in cluster_processes(within):
         try:
             line = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
@@ -264,28 +355,3 @@ def processes(*words):
         if [os.path.basename(w.decode(errors="replace")) for w in line[:len(words)]] == list(words):
             found.append(pid)
     return found
-
-
-def kill_operator():
-    """SIGKILL: no goodbye, the lease stays taken."""
-    victims = processes("capstan", "operator")
-    assert victims, "the operator does not run"
-    for pid in victims:
-        os.kill(pid, signal.SIGKILL)
-
-
-class StoppedSlurmrestd:
-    """slurmrestd takes connections and answers nothing."""
-
-    def __enter__(self):
-        self.pids = processes("slurmrestd")
-        assert self.pids, "slurmrestd does not run"
-        for pid in self.pids:
-            os.kill(pid, signal.SIGSTOP)
-
-    def __exit__(self, *_):
-        for pid in self.pids:
-            try:
-                os.kill(pid, signal.SIGCONT)
-            except ProcessLookupError:
-                pass

@@ -9,7 +9,10 @@ import pytest
 
 import lab
 
+pytestmark = pytest.mark.alone
+
 FAILURE = "dev/demo: "
+SLURM = "slurm"  # its namespace
 HOSTS = ["slinky-0", "slinky-1", "slinky-2"]
 
 
@@ -90,13 +93,13 @@ def test_refuses_with_too_few_nodes(mine):
 
 
 def test_neither_enters_nor_removes_what_others_made(mine):
-    lab.kubectl("create", "namespace", lab.SLURM)
+    lab.kubectl("create", "namespace", SLURM)
     lab.helm("upgrade", "--install", "kinds", "charts/slurm-operator-crds", "-n", "default")
     before = contents()
     assert refusal(mine("demo", f"IMAGES={lab.IMAGES}")).startswith("your cluster has a namespace slurm that this demo did not make")
     assert mine("demo-down").stdout.endswith("your cluster has nothing of this demo\n")
     assert contents() == before
-    lab.kubectl("delete", "namespace", lab.SLURM)
+    lab.kubectl("delete", "namespace", SLURM)
     assert re.match(r"your cluster already has the kind \w+\.slinky\.slurm\.net;", refusal(mine("demo", f"IMAGES={lab.IMAGES}")))
     lab.helm("uninstall", "kinds", "-n", "default", "--wait")
     lab.erase()
@@ -110,7 +113,7 @@ def test_a_kubeconfig_is_enough(mine):
     with another_slurm_cluster() as (namespace, name):
         assert re.match(rf"namespace {namespace} has the \w+ {name}, which needs the operator of this demo;",
                         refusal(mine("demo-down")))
-        assert lab.get("-n", lab.SLURM, "nodeset", lab.NODESET) and lab.get("-n", namespace, "controller", name)
+        assert lab.get("-n", SLURM, "nodeset", lab.NODESET) and lab.get("-n", namespace, "controller", name)
     done = mine("demo-down")
     assert done.returncode == 0, done.stdout + done.stderr
     lab.wait_for("the cluster is as it was before", lambda: contents() == before, within=60)

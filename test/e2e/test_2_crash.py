@@ -1,0 +1,57 @@
+"""Scaling in never costs a job, also when the operator dies meanwhile."""
+import pytest
+
+SETTINGS = ("nodesets.slinky.oversubscribeNode=true",)  # workers may share a node, so that a fourth one finds a place
+
+
+@pytest.fixture(autouse=True)
+def three_workers(lab):
+    lab.scale(3)
+    lab.wait_for_idle(3, within=90)
+
+
+def scale_in_with_jobs_on_all(lab):
+    job = lab.submit("-N3", "--wrap", "srun -N3 sleep 20")
+    lab.wait_for_job(job, "RUNNING", within=20)
+    return job
+
+
+def cordoned(lab):
+    key = "nodeset.slinky.slurm.net/scale-in"
+    return [name for name, pod in lab.worker_pods().items() if key in pod["metadata"].get("annotations", {})]
+
+
+def finish(lab, job):
+    lab.wait_for_job(job, "COMPLETED", within=90)
+    lab.wait_for("one worker is left", lambda: len(lab.worker_pods()) == 1, within=120)
+    lab.wait_for_idle(1, within=60)
+
+
+def test_the_operator_dies_after_the_cordon(lab):
+    job = scale_in_with_jobs_on_all(lab)
+    with lab.stopped("slurmrestd"):
+        lab.scale(1)
+        lab.wait_for("two workers are cordoned", lambda: len(cordoned(lab)) == 2, within=30)
+        assert not any(state.startswith("drain") for state in lab.node_states().values())
+        lab.kill_operator()
+    finish(lab, job)
+
+
+def test_the_operator_dies_after_the_drain(lab):
+    job = scale_in_with_jobs_on_all(lab)
+    lab.scale(1)
+    lab.wait_for("two workers are draining",
+                  lambda: sum(state.startswith("drain") for state in lab.node_states().values()) == 2, within=30)
+    lab.kill_operator()
+    finish(lab, job)
+
+
+def test_the_operator_dies_after_the_pods_deletion(lab):
+    job = lab.submit("-w", "slinky-0", "--wrap", "sleep 20")
+    lab.wait_for_job(job, "RUNNING", within=20)
+    lab.scale(1)
+    lab.wait_for("a pod is being deleted", lambda: any(
+        pod["metadata"].get("deletionTimestamp") for pod in lab.worker_pods().values()) or len(lab.worker_pods()) < 3,
+        within=60, every=0.05)
+    lab.kill_operator()
+    finish(lab, job)
