@@ -126,6 +126,79 @@ def test_make_lets_the_time_begin_before_packages_are_installed(tmp_path, target
     assert done.stdout == words + "\n"
 
 
+@pytest.fixture
+def budgeted(runner, monkeypatch, tmp_path):
+    """Runs one tier that builds for 3 seconds and tests for 2, by a clock that is played, on a machine of which these
+    shares were busy before and stolen meanwhile."""
+    def run(fresh, warm, busy=0.0, stolen=0.0, arguments=()):
+        clock = [1000.0]
+        seen = iter([(busy, 0.0), (1.0, stolen)])
+        (tmp_path / "budget").write_text(f"# a comment\ntier {fresh} {warm}\n")
+        monkeypatch.setattr(runner.module, "BUDGET", tmp_path / "budget")
+        monkeypatch.setattr(runner.module, "shares", lambda since: next(seen))
+        monkeypatch.setattr(runner.module.time, "monotonic", lambda: clock[0])
+        monkeypatch.setattr(runner.module.time, "sleep", lambda seconds: None)
+
+        def pass_time(self, words, env=None, **_):
+            clock[0] += float(words[1])
+        monkeypatch.setattr(runner.module.Run, "command", pass_time)
+
+        def tier(run):
+            run.make(["sleep", "3"])
+            run.command(["sleep", "2"])
+            run.count(1, 0)
+        return runner(*arguments, tier=tier)
+    return run
+
+
+def test_a_tiers_seconds_stand_beside_its_budget(budgeted):
+    assert budgeted(4, 2) == (0, ["== tier", "== tier: 5 s of 4, 2 s of 2 without building, 1 passed, 0 failed",
+                                  "1 passed, 0 failed"])
+
+
+@pytest.mark.parametrize("fresh, warm", [(3, 2), (5, 1)], ids=["all", "without-building"])
+def test_a_tier_that_takes_over_1_3_times_its_budget_has_failed(budgeted, fresh, warm):
+    status, lines = budgeted(fresh, warm)
+    assert status == 1
+    assert lines[-2] == (f"stopped at tier: over 1.3 times its budget: 5 s of {fresh}, 2 s of {warm} without building")
+
+
+@pytest.mark.parametrize("busy, stolen", [(0.5, 0.0), (0.0, 0.5)])
+def test_on_a_machine_that_was_not_idle_no_budget_counts(budgeted, busy, stolen):
+    status, lines = budgeted(3, 1, busy, stolen)
+    assert status == 0
+    assert lines[1] == (f"over budget; it does not count, as the machine was not idle: {busy:.0%} busy before, "
+                        f"{stolen:.0%} stolen meanwhile")
+
+
+def test_the_long_variant_has_no_budget(budgeted):
+    assert budgeted(1, 1, arguments=["--long"])[0] == 0
+
+
+def test_each_tier_of_make_test_has_a_budget_and_together_they_keep_the_limit(runner):
+    budgets = runner.module.budgets()
+    assert list(budgets) == [name for name in runner.module.TIERS if name not in runner.module.LONG_ONLY]
+    assert sum(fresh for fresh, _ in budgets.values()) <= 75 * 60 and sum(warm for _, warm in budgets.values()) <= 25 * 60
+
+
+def test_how_busy_the_machine_was_is_read_off_its_processors(runner):
+    since = runner.module.processor_time()
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        time.sleep(0.5)
+        used, stolen = runner.module.shares(since)
+    finally:
+        busy.kill()
+        busy.wait()
+    assert 0 < used <= 1 and 0 <= stolen <= 1
+
+
+def test_what_is_built_side_by_side_fails_with_either(runner):
+    for commands in (["true"], ["false"]), (["false"], ["true"]):
+        status, lines = runner(tier=lambda run, c=commands: run.make(*c))
+        assert status == 1 and lines[-2] == "stopped at tier: exit status 1: false"
+
+
 def test_an_unknown_tier_is_refused(runner):
     with pytest.raises(SystemExit):
         runner("nothing", one=program(PASSED))
@@ -141,4 +214,5 @@ def test_no_tier_sees_what_would_lead_to_someones_cluster_or_out(runner, monkeyp
 def test_every_tier_is_run_without_names_but_the_long_ones(runner):
     tiers = {name: program(PASSED) for name in runner.module.TIERS}
     _, lines = runner(**tiers)
-    assert [line[3:] for line in lines if line.startswith("== ") and ":" not in line] == [name for name in tiers if name != "tidy"]
+    assert [line[3:] for line in lines if line.startswith("== ") and ":" not in line] == [
+        name for name in tiers if name not in ("tsan", "tidy")]
