@@ -112,7 +112,7 @@ class NodeIsNotHeldGuard final : public Guard {
     const auto fresh = co_await services.slurm.Fresh(cluster_, node_, deadline);
     if (!fresh) co_return Proof::kUnknown;
     co_return Judge(services, cluster_, node_, fresh->node, [this](const slurm::Node* node) {
-      if (node == nullptr) return false;
+      if (node == nullptr || node->state.IsFailing()) return false;
       if (!node->state.IsDraining() && !node->state.IsDown()) return true;
       return node->reason.empty() || node->reason.starts_with(reason_prefix_) ||
              node->reason == slurm::kReasonNotResponding;
@@ -160,7 +160,8 @@ class NodeIsOursGuard final : public Guard {
     if (!fresh) co_return Proof::kUnknown;
     co_return Judge(services, cluster_, node_, fresh->node, [this](const slurm::Node* node) {
       if (node == nullptr) return true;  // what was to be removed is not there
-      const bool ours = node->reason.starts_with(reason_prefix_) && (node->state.IsDraining() || node->state.IsDown());
+      const bool ours = node->reason.starts_with(reason_prefix_) && !node->state.IsFailing() &&
+                        (node->state.IsDraining() || node->state.IsDown());
       return ours && !node->state.IsBusy();
     });
   }

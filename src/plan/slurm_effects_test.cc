@@ -99,6 +99,13 @@ TEST_F(SlurmGuards, ANodeIsDownForOneReasonAtATime) {
   EXPECT_EQ(Prove(guard), Proof::kUnknown);
 }
 
+TEST_F(SlurmGuards, FailIsAlwaysSomebodyElses) {
+  Update("FAIL", "slurm-operator: a person left our words there");
+  EXPECT_EQ(Prove(NodeIsNotHeld(kCluster, "w-0", kOurs)), Proof::kNo);
+  EXPECT_EQ(Prove(NodeIsOurs(kCluster, "w-0", kOurs)), Proof::kNo);
+  EXPECT_EQ(Prove(NodeIsDrained(kCluster, "w-0", false)), Proof::kYes) << "no job is there, and none will start";
+}
+
 TEST_F(SlurmGuards, ALaterLookThatWasAnsweredSoonerMustAgree) {
   const auto free = NodeIsNotHeld(kCluster, "w-0", kOurs);
   EXPECT_EQ(ProveSlowly(free, [] {}), Proof::kYes);

@@ -65,7 +65,7 @@ NodeBase NodeState::base() const {
 
 bool NodeState::IsUsable() const {
   if (!HasAny({NodeFlag::kIdle, NodeFlag::kMixed}) || IsDraining()) return false;
-  return !HasAny({NodeFlag::kNotResponding, NodeFlag::kFail, NodeFlag::kInvalidReg, NodeFlag::kDown, NodeFlag::kBlocked,
+  return !HasAny({NodeFlag::kNotResponding, NodeFlag::kInvalidReg, NodeFlag::kDown, NodeFlag::kBlocked,
                   NodeFlag::kPoweredDown, NodeFlag::kPoweringUp, NodeFlag::kPoweringDown, NodeFlag::kPowerDown,
                   NodeFlag::kRebootIssued, NodeFlag::kMaintenance});
 }

@@ -67,10 +67,14 @@ class NodeState : public StateSet<NodeFlag> {
   // Jobs run here, or their last processes and epilogs are still being waited for.
   bool IsBusy() const { return HasAny({NodeFlag::kAllocated, NodeFlag::kMixed, NodeFlag::kCompleting}); }
 
-  // No new job will start here, as somebody asked for that. UNDRAIN takes it back while DRAIN may still show.
-  bool IsDraining() const { return Has(NodeFlag::kDrain) && !Has(NodeFlag::kUndrain); }
+  // No new job will start here, as somebody asked for that: DRAIN, which UNDRAIN takes back while it may still show, or
+  // FAIL.
+  bool IsDraining() const { return (Has(NodeFlag::kDrain) && !Has(NodeFlag::kUndrain)) || IsFailing(); }
 
-  // Drained: no job is here and none will start. This is the only state in which a worker may be taken away.
+  // Somebody says that the node is about to fail. Nothing in Slurm or in Capstan writes this by itself.
+  bool IsFailing() const { return Has(NodeFlag::kFail); }
+
+  // Drained: no job runs here and none will start. A suspended job may be here all the same: it leaves its node IDLE.
   // False when the base state is not one this version knows, since that could mean busy.
   bool IsDrained() const { return IsDraining() && !IsBusy() && base() != NodeBase::kUnknown; }
 

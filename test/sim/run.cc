@@ -174,9 +174,13 @@ class Run {
   void PersonActs() {
     const std::string node = AnyWorker();
     if (node.empty()) return;
-    switch (random_.Below(5)) {
+    switch (random_.Below(6)) {
       case 0:
         return cluster_.UpdateNode(node, "RESUME", "");
+      case 3:
+        cluster_.UpdateNode(node, "FAIL", random_.Percent(80) ? kPersonsReason : "");
+        if (random_.Percent(50)) Pass(Between(1s, 20s)), ScaleSet();
+        return;
       case 1:
         return cluster_.UpdateNode(node, "DOWN", kPersonsReason);
       case 2:

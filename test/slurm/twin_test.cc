@@ -163,7 +163,7 @@ void Twin::Step(Random& random) {
     story += "POST " + name + " " + body + "\n";
     Ask("POST", "node/" + name, body);
   };
-  switch (random.Below(14)) {
+  switch (random.Below(16)) {
     case 0:
     case 1:
       return update(R"({"state":["DRAIN"],"reason":"why )" + number + R"("})");
@@ -194,6 +194,8 @@ void Twin::Step(Random& random) {
       return RestartSlurmd(name);
     case 11:
       return RestartSlurmd(name);
+    case 12:
+      return update(R"({"state":["FAIL"],"reason":"fail )" + number + R"("})");
     default:
       return StartOrEndJob(name);
   }

@@ -119,7 +119,8 @@ std::optional<std::string> Breach(const api::NodeSet& set, const Call& call, boo
 }
 
 bool IsHeldByPerson(const slurm::Node& node) {
-  const bool out = node.state.IsDraining() || node.state.IsDown() || node.state.Has(slurm::NodeFlag::kFail);
+  if (node.state.Has(slurm::NodeFlag::kFail)) return true;
+  const bool out = node.state.IsDraining() || node.state.IsDown();
   return out && !node.reason.empty() && !node.reason.starts_with(kOurs) && node.reason != "Not responding";
 }
 
@@ -133,6 +134,9 @@ std::optional<std::string> Breach(const SlurmCall& call, const std::optional<slu
   if (call.state == "IDLE" || call.state == "DOWN") return call.state + " is written to " + call.node;
   if ((call.state == "UNDRAIN" || call.state == "RESUME") && held) {
     return "the drain of " + call.node + " by a person (\"" + before->reason + "\") is lifted";
+  }
+  if (call.state == "DRAIN" && before && before->state.Has(slurm::NodeFlag::kFail)) {
+    return call.node + ", which a person has set to FAIL, is drained";
   }
   if (call.state == "DRAIN" && !call.reason.starts_with(kOurs) && (!held || call.reason != before->reason)) {
     return "the drain of " + call.node + " does not say that it is ours: \"" + call.reason + "\"";

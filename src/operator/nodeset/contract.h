@@ -8,7 +8,7 @@
 // - No pod is deleted, and no NodeSet let go, while a job runs on its Slurm node.
 // - At no moment two workers have one ordinal or one name in Slurm.
 // - Of Slurm: nodes of this set only. IDLE and DOWN are never asked for. A drain carries our reason. What a person has
-//   drained or set DOWN is never taken back, its reason is never replaced and its record never removed.
+//   drained, set DOWN or set to FAIL is never taken back, its reason is never replaced and its record never removed.
 #pragma once
 
 #include <optional>

@@ -360,11 +360,10 @@ class Deciding {
       plan_.RequeueAfter(kRegistrationTimeout / 4);
       return;
     }
-    Action remove = plan::Delete(PodRef(worker), worker.pod->metadata.uid,
-                                 plan::Proven(plan::NodeIsDrained(cluster_, worker.host, true)),
-                                 "Slurm has no record of the worker; a new one will register");
+    RemoveUnchanged(worker, "Slurm has no record of the worker; a new one will register");
+    Action& remove = plan_.actions.back();
+    remove.guards = {plan::NodeIsDrained(cluster_, worker.host, true)};
     remove.event = {.reason = "SlurmNodeNotRegistered", .action = "Delete", .warning = true};
-    plan_.Add(std::move(remove));
   }
 
   // What Slurm's record and the pod's labels say about each other; for every worker that runs, going or not.

@@ -1,5 +1,7 @@
 #include "operator/nodeset/decide_test.h"
 
+#include "plan/kube_effects.h"
+
 namespace capstan::op::nodeset {
 namespace {
 
@@ -195,6 +197,27 @@ TEST_F(NodeSetTest, ScaleInTakesAnIdleWorkerThatAPersonDrainedButKeepsTheDrain) 
   EXPECT_THAT(Acts(Look(0)), ElementsAre("delete Pod slurm/w-0"));
 }
 
+// It was taken for serving: drained in a scale-in, which clears FAIL, and undrained when it was wanted again.
+TEST_F(NodeSetTest, AWorkerThatAPersonSetToFailIsHeld) {
+  for (const std::string reason : {"bad disk", kOurDrain.c_str(), ""}) {
+    nodes.clear();
+    Worker_(0, {NodeFlag::kAllocated, NodeFlag::kFail}, reason);
+    const plan::Plan plan = Look(1);
+    EXPECT_THAT(Acts(plan), testing::Not(Contains(HasSubstr("Slurm node")))) << reason;
+    EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("was set to FAIL in Slurm by somebody else"));
+    PutMarked(MakePod(0));
+    EXPECT_THAT(Acts(Look(0)), testing::Not(Contains(HasSubstr("Slurm node")))) << "no drain is written over it";
+    nodes = {MakeNode(0, {NodeFlag::kIdle, NodeFlag::kFail}, reason)};
+    EXPECT_THAT(Acts(Look(0)), Contains("delete Pod slurm/w-0")) << "as one that a person drained";
+    Put(MakePod(0));
+  }
+}
+
+TEST_F(NodeSetTest, ARecordThatAPersonSetToFailStaysWhenItsWorkerIsGone) {
+  nodes.push_back(MakeNode(0, {NodeFlag::kDown, NodeFlag::kFail}, kOurDrain));
+  EXPECT_THAT(Acts(Look(0)), IsEmpty());
+}
+
 TEST_F(NodeSetTest, ARecordThatAPersonDrainedStaysWhenItsWorkerIsGone) {
   nodes.push_back(MakeNode(0, {NodeFlag::kDown, NodeFlag::kDrain}, "bad disk"));
   EXPECT_THAT(Acts(Look(0)), IsEmpty());
@@ -356,6 +379,10 @@ TEST_F(NodeSetTest, AWorkerThatSlurmForgotIsReplacedOnceThatIsCertain) {
   const plan::Plan plan = Look(1);
   ASSERT_THAT(Acts(plan), ElementsAre("delete Pod slurm/w-0"));
   EXPECT_EQ(plan.actions[0].guards.size(), 1u);
+  // It was deleted by uid alone: one that registered between proof and deletion was taken with its first job.
+  const json::ObjectMeta& seen = stores.Of<Pod>().Find({"slurm", "w-0"})->metadata;
+  const auto unchanged = plan::DeleteUnchanged({&kube::kPods, {"slurm", "w-0"}}, seen.uid, seen.resource_version, "");
+  EXPECT_EQ(plan.actions[0].effect->content(), unchanged.effect->content());
 }
 
 // Seen on a real cluster: all were idle, and the NodeSet said so up to fifteen seconds later.

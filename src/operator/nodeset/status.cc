@@ -39,7 +39,7 @@ void CountNodes(const Seen& seen, api::NodeSetStatus& status) {
     status.slurm_idle += base == slurm::NodeBase::kIdle;
     status.slurm_allocated += base == slurm::NodeBase::kAllocated || base == slurm::NodeBase::kMixed;
     status.slurm_down += base == slurm::NodeBase::kDown;
-    status.slurm_drain += worker.node->state.IsDraining();
+    status.slurm_drain += worker.node->state.IsDraining() && !worker.node->state.IsFailing();
   }
 }
 
@@ -61,7 +61,8 @@ std::string NodeTrouble(const Worker& worker, bool stays) {
     case Stage::kEnded:
       return "has ended (" + worker.pod->status.phase + ") and is being replaced";
     case Stage::kHeld:
-      return "was drained in Slurm by somebody else (\"" + worker.node->reason + "\"); resume it there";
+      return std::string(worker.node->state.IsFailing() ? "was set to FAIL" : "was drained") +
+             " in Slurm by somebody else (\"" + worker.node->reason + "\"); resume it there";
     case Stage::kDown:
       if (IsOurDown(*worker.node)) return "";
       return "is DOWN in Slurm (\"" + worker.node->reason + "\"); look at its pod, then resume it in Slurm";
@@ -157,7 +158,7 @@ std::string Going(const Worker& worker, const Seen& seen) {
     case Stage::kUnregistered:
       return "waiting for Slurm to know " + name + " before it is removed";
     case Stage::kHeld:
-      return "waiting until " + name + ", which somebody else drained, runs no job";
+      return "waiting until " + name + ", which somebody else took out of service in Slurm, runs no job";
     default:
       return "removing " + name;
   }

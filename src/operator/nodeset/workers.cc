@@ -179,12 +179,13 @@ std::string ScaleInReason(const kube::Key& pod) {
 }
 
 bool IsOurDrain(const slurm::Node& node) {
-  return node.state.IsDraining() &&
+  return node.state.IsDraining() && !node.state.IsFailing() &&
          (IsScaleInReason(node.reason) || IsCordonReason(node.reason) || node.reason == kReasonTerminating);
 }
 
 bool IsOurDown(const slurm::Node& node) {
-  return node.state.IsDown() && (IsScaleInReason(node.reason) || node.reason == kReasonTerminating);
+  return node.state.IsDown() && !node.state.IsFailing() &&
+         (IsScaleInReason(node.reason) || node.reason == kReasonTerminating);
 }
 
 bool IsHeld(const slurm::Node& node) {

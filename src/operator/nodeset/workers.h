@@ -22,7 +22,7 @@ enum class Stage : uint8_t {
   kUnknown,       // Slurm is not heard, or which node the worker is cannot be told (hostNetwork): mend the pod, leave
                   // the node alone
   kUnregistered,  // placed, perhaps running already (a pod's status lags behind), and Slurm has no record of it
-  kHeld,          // drained by somebody else: hands off
+  kHeld,          // drained by somebody else, or set to FAIL: hands off
   kDrained,       // drained by us, and no job is left, as the last read had it
   kDraining,      // drained by us, jobs are still running
   kDown,          // DOWN

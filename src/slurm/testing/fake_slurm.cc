@@ -303,8 +303,10 @@ void FakeSlurm::ApplyState(Record& record, const Update& update) {
   NodeState& state = record.node.state;
   const std::string name = record.node.name;
   if (update.state == "DRAIN") {
+    state.Remove(NodeFlag::kFail);
     state.Add(NodeFlag::kDrain);
   } else if (update.state == "FAIL") {
+    state.Remove(NodeFlag::kDrain);
     state.Add(NodeFlag::kFail);
   } else if (update.state == "DOWN") {
     // Its slurmd is heard from when it has ended the jobs, else when it is pinged.
@@ -317,6 +319,7 @@ void FakeSlurm::ApplyState(Record& record, const Update& update) {
     });
   } else if (update.state == "UNDRAIN") {
     state.Remove(NodeFlag::kDrain);
+    if (!state.IsDown()) state.Remove(NodeFlag::kFail);
     AwaitContact(name);
   } else if (update.state == "RESUME" || update.state == "IDLE") {
     state.Remove(NodeFlag::kDrain);

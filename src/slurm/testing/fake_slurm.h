@@ -1,7 +1,7 @@
 // A model of slurmctld and its slurmds: nodes, jobs and what happens to them, in the virtual time of a Loop.
 //
 // It knows what has surprised people: records outlive slurmd; IDLE wipes a drain with its reason; UNDRAIN and
-// RESUME make a node NOT_RESPONDING until it is heard from; a slurmd that registers again changes neither
+// RESUME make a node NOT_RESPONDING until it is heard from; DRAIN and FAIL take each other's place, and UNDRAIN lifts both; a slurmd that registers again changes neither
 // features nor weight of its record; active features must be among the features, or an update changes
 // nothing; DOWN kills jobs; jobs vanish MinJobAge after their end; a restarted slurmctld may have lost its
 // nodes. It schedules nothing: a test says which job runs where. test/slurm compares it with the real thing.
