@@ -89,7 +89,9 @@ Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& contro
   CAPSTAN_TRY(const std::string feature, SlurmNameOf(set));
   CAPSTAN_TRY(const std::string conf, slurm::NodeConf(set.spec.extra_conf, std::array{feature}, ""));
   JsonObject slurmd{{"name", kWorker.app}};
-  slurmd["args"] = JsonArray{"-Z", "--conf-server", ConfServer(controller), "--conf", conf};
+  // In quotes of its own: the Slinky projects' images, and sites' that are made from them, give their arguments to a shell
+  // and would cut this one at its blanks. capstan-entry takes the quotes off. There is none within (slurm::NodeConf).
+  slurmd["args"] = JsonArray{"-Z", "--conf-server", ConfServer(controller), "--conf", "'" + conf + "'"};
   CAPSTAN_TRY(JsonArray environment, Environment(set));
   slurmd["env"] = std::move(environment);
   JsonArray ports{ContainerPort(kWorker.app, kSlurmdPort)};

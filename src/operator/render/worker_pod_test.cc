@@ -71,6 +71,15 @@ TEST_F(WorkerPodTest, EverythingIsPinned) {
   test::ExpectGoldenJson("render", "worker-ssh-config.json", SshConfig(set).body);
 }
 
+// The Slinky projects' images join their arguments into one text and give it to a shell: a site's image got no more of
+// --conf than its first item, and its nodes lost Gres and Weight.
+TEST_F(WorkerPodTest, AShellReadsConfAsOneWord) {
+  set.spec.extra_conf = "Weight=10 Gres=gpu:4";
+  std::string line;
+  for (const Json& argument : Container().at("args").as_array()) line += std::string(argument.as_string()) + " ";
+  EXPECT_THAT(line, HasSubstr("--conf 'Features=main-worker-gpu Gres=gpu:4 Weight=10' "));
+}
+
 TEST_F(WorkerPodTest, ExternalSlurmctldIsConnectedTo) {
   controller.spec.external = true;
   controller.spec.external_config = {"head.example.com", 7000};
