@@ -78,6 +78,28 @@ class DeleteNodeEffect final : public Effect {
   std::string node_;
 };
 
+class DeleteReservationEffect final : public Effect {
+ public:
+  DeleteReservationEffect(std::string cluster, std::string name)
+      : cluster_(std::move(cluster)), name_(std::move(name)) {}
+
+  std::string_view verb() const override { return "remove reservation"; }
+  std::string target() const override { return "Slurm reservation " + cluster_ + "/" + name_; }
+  Lane lane() const override { return cluster_; }
+  uint64_t content() const override { return 0; }
+  bool destructive() const override { return true; }
+
+  Task<Result<void>> Run(Services& services, Deadline deadline) const override {
+    const std::shared_ptr<slurm::Source> source = services.slurm.Find(cluster_);
+    if (source == nullptr) co_return NotConnected(cluster_);
+    co_return co_await source->DeleteReservation(name_, deadline);
+  }
+
+ private:
+  std::string cluster_;
+  std::string name_;
+};
+
 class NodeIsDrainedGuard final : public Guard {
  public:
   NodeIsDrainedGuard(std::string cluster, std::string node, bool absent_is_enough)
@@ -184,6 +206,10 @@ std::shared_ptr<const Effect> UpdateNode(std::string_view verb, std::string clus
 
 std::shared_ptr<const Effect> DeleteNode(std::string cluster, std::string node) {
   return std::make_shared<DeleteNodeEffect>(std::move(cluster), std::move(node));
+}
+
+std::shared_ptr<const Effect> DeleteReservation(std::string cluster, std::string name) {
+  return std::make_shared<DeleteReservationEffect>(std::move(cluster), std::move(name));
 }
 
 std::shared_ptr<const Guard> NodeIsDrained(std::string cluster, std::string node, bool absent_is_enough) {

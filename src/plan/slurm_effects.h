@@ -25,6 +25,9 @@ std::shared_ptr<const Effect> UpdateNode(std::string_view verb, std::string clus
 // Removes the record of a dynamic node. What is gone already counts as removed.
 std::shared_ptr<const Effect> DeleteNode(std::string cluster, std::string node);
 
+// Removes a reservation of that name. What is gone already counts as removed.
+std::shared_ptr<const Effect> DeleteReservation(std::string cluster, std::string name);
+
 // Slurm says, asked just now: the node is drained (DRAIN without UNDRAIN; none of ALLOCATED, MIXED, COMPLETING). A
 // record that is absent proves it too, if slurmctld has been up long enough and `absent_is_enough`: for workers that
 // are not ready, whose slurmd could not be running a job.

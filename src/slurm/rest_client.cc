@@ -346,6 +346,12 @@ async::Task<Result<void>> RestClient::Delete(std::string name, async::Deadline d
   co_return Result<void>();
 }
 
+async::Task<Result<void>> RestClient::DeleteReservation(std::string name, async::Deadline deadline) {
+  CAPSTAN_CO_TRY(const Answer answer, co_await Call("DELETE", "reservation/" + PercentEncoded(name), "", deadline));
+  if (!answer.ok()) co_return Fail(answer.ToError(true));
+  co_return Result<void>();
+}
+
 async::Task<Result<void>> RestClient::Reconfigure(async::Deadline deadline) {
   CAPSTAN_CO_TRY(const Answer answer, co_await Call("GET", "reconfigure/", "", deadline));
   if (!answer.ok()) co_return Fail(answer.ToError(true));

@@ -68,6 +68,8 @@ class RestClient {
   async::Task<Result<void>> Update(NodeUpdate update, async::Deadline deadline);
   // kNotFound when there is no such node, kConflict while a job or a reservation holds it.
   async::Task<Result<void>> Delete(std::string name, async::Deadline deadline);
+  // kNotFound when there is no such reservation, kConflict while jobs use it.
+  async::Task<Result<void>> DeleteReservation(std::string name, async::Deadline deadline);
   async::Task<Result<void>> Reconfigure(async::Deadline deadline);
 
   // The version in use, "v0.0.44"; "" before the first call.

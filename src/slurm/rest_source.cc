@@ -380,6 +380,14 @@ async::Task<Result<void>> RestSource::DeleteNode(std::string name, async::Deadli
   co_return done;
 }
 
+async::Task<Result<void>> RestSource::DeleteReservation(std::string name, async::Deadline deadline) {
+  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
+  ++counters_.writes;
+  auto done = co_await client_.DeleteReservation(std::move(name), deadline);
+  if (!done && done.error().code() == Code::kNotFound) co_return Result<void>();
+  co_return done;
+}
+
 async::Task<Result<void>> RestSource::Reconfigure(async::Deadline deadline) {
   CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
   ++counters_.writes;

@@ -60,6 +60,7 @@ class RestSource final : public Source {
   async::Task<Result<FreshNodes>> ReadNodes(std::vector<std::string> names, async::Deadline deadline) override;
   async::Task<Result<void>> UpdateNode(NodeUpdate update, async::Deadline deadline) override;
   async::Task<Result<void>> DeleteNode(std::string name, async::Deadline deadline) override;
+  async::Task<Result<void>> DeleteReservation(std::string name, async::Deadline deadline) override;
   async::Task<Result<void>> Reconfigure(async::Deadline deadline) override;
   async::Task<Result<std::vector<ControllerPing>>> Ping(async::Deadline deadline) override;
 

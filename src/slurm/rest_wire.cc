@@ -21,6 +21,8 @@ constexpr Known kKnown[] = {
     {2016, "Requested nodes are busy", Code::kConflict},
     {2017, "Invalid job id specified", Code::kNotFound},
     {2018, "Invalid node name specified", Code::kNotFound},
+    {2053, "Requested reservation is invalid", Code::kNotFound},
+    {2055, "Requested reservation is in use", Code::kConflict},
     {2180, "Invalid node state transition", Code::kConflict},
     {0, "Invalid node state specified", Code::kConflict},
 };

@@ -119,6 +119,9 @@ class Source {
   // runs does not bring it back; one that starts does.
   virtual async::Task<Result<void>> DeleteNode(std::string name, async::Deadline deadline) = 0;
 
+  // Removes a reservation. Success when there is none of that name. kConflict: jobs use it.
+  virtual async::Task<Result<void>> DeleteReservation(std::string name, async::Deadline deadline) = 0;
+
   // Makes slurmctld read its configuration anew; a new Incarnation begins.
   virtual async::Task<Result<void>> Reconfigure(async::Deadline deadline) = 0;
 

@@ -113,11 +113,24 @@ TEST_F(RealSlurm, ANodeWhoseJobHasEndedIsNotTakenForBusyByAFreshRead) {
   EXPECT_TRUE(NodeBecomes("w-0", [](const Node& n) { return !n.state.IsBusy(); }, 10s));
 }
 
+TEST_F(RealSlurm, AReservationIsRemoved) {
+  Shell(
+      "$SLURM_EXEC scontrol create reservation ReservationName=SlurmOperatorMaint-w Users=slurm "
+      "Flags=MAINT,IGNORE_JOBS "
+      "StartTime=now+1hour Duration=30 Nodes=w-0");
+  ASSERT_THAT(Shell("$SLURM_EXEC scontrol show reservation"), HasSubstr("SlurmOperatorMaint-w"));
+  const auto removed = Await(source.DeleteReservation("SlurmOperatorMaint-w", Soon()));
+  EXPECT_TRUE(removed) << removed.error().message();
+  EXPECT_EQ(Shell("$SLURM_EXEC scontrol show reservation").find("SlurmOperatorMaint-w"), std::string::npos);
+}
+
 TEST_F(RealSlurm, WhatIsNotThereIsNotFoundInEveryShape) {
   EXPECT_EQ(Await(client.NodeNamed("nope", Soon())), Result<std::optional<Node>>(std::optional<Node>()));
   EXPECT_EQ(Update("nope", NodeAction::kDrain, "x").error().code(), Code::kNotFound);
   EXPECT_EQ(Await(client.Delete("nope", Soon())).error().code(), Code::kNotFound);
   EXPECT_TRUE(Await(source.DeleteNode("nope", Soon())));
+  EXPECT_EQ(Await(client.DeleteReservation("nope", Soon())).error().code(), Code::kNotFound);
+  EXPECT_TRUE(Await(source.DeleteReservation("nope", Soon())));
   const auto fresh = Await(source.ReadNodes({"nope", "w-0"}, Soon()));
   ASSERT_TRUE(fresh);
   EXPECT_THAT(fresh->absent, ElementsAre("nope"));

@@ -105,6 +105,7 @@ class FakeSlurm {
   };
   Outcome UpdateNodes(const std::vector<std::string>& names, const Update& update);
   Outcome DeleteNode(const std::string& name);
+  std::set<std::string>& reservations() { return reservations_; }  // by name
 
   // Nodes and jobs as slurmctld would report them now. Sorted.
   std::vector<Node> Nodes() const;
@@ -144,6 +145,7 @@ class FakeSlurm {
   async::Loop& loop_;
   Options options_;
   std::map<std::string, Record> records_;
+  std::set<std::string> reservations_;
   std::map<std::string, SlurmdSpec> slurmds_;  // those that run
   std::map<std::string, Time> slurmd_started_;
   std::map<int64_t, Job> jobs_;

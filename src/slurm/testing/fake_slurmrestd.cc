@@ -257,6 +257,12 @@ net::Response FakeSlurmrestd::Route(const net::Request& request, std::string_vie
     slurm_.RestartController();
     return Envelope(200, "", release);
   }
+  if (path.starts_with("reservation/") && request.method == "DELETE") {
+    const std::string name = Decoded(path.substr(12));
+    if (slurm_.reservations().erase(name) > 0) return Envelope(200, "", release);
+    const Refusal none{2053, "Requested reservation is invalid"};
+    return Envelope(422, "", release, Problem("Failure to delete reservation " + name, none, "op_handler_reservation"));
+  }
   if (!path.starts_with("node/")) return Text(404, kNoEndpoint);
   const std::string name = Decoded(path.substr(5));
   if (get) return OneNode(name, query);
