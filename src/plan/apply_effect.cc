@@ -97,7 +97,7 @@ class ApplyEffect final : public Effect {
     // Once for as long as the memo knows that it was applied for this owner: what comes later under that name is another
     // program's, and its own.
     const bool first = !services.memo.Knows(memo_target());
-    if (meta && adoption_ && first && HasFormerManager(*meta, services.successor())) {
+    if (meta && first && HasFormerManager(*meta, services.successor(), subresource_)) {
       CAPSTAN_CO_CHECK_OK(co_await TakeOver(services, meta->uid, deadline));
     }
     std::string body = meta && adoption_ ? WithUid(body_, meta->uid) : body_;
@@ -159,12 +159,13 @@ class ApplyEffect final : public Effect {
   Task<Result<void>> TakeOver(Services& services, std::string uid, Deadline deadline) const {
     CAPSTAN_CO_TRY(const FreshMetadata fresh, co_await ReadMetadata(services, deadline));
     if (fresh.uid != uid) co_return IsAnother();
-    const auto folded = FoldFormerManagers(fresh.managed_fields, services.successor(), ref_.resource->ApiVersion());
+    const auto folded =
+        FoldFormerManagers(fresh.managed_fields, services.successor(), ref_.resource->ApiVersion(), subresource_);
     if (!folded) co_return Result<void>();
     json::JsonPatch patch;
     patch.Replace("/metadata/resourceVersion", bj::serialize(bj::string(fresh.resource_version)));
     patch.Replace("/metadata/managedFields", json::Serialize(*folded));
-    kube::WriteOptions options{.field_manager = services.field_manager};
+    kube::WriteOptions options{.subresource = subresource_, .field_manager = services.field_manager};
     CAPSTAN_CO_TRY(const std::string answer,
                    co_await services.client.Patch(*ref_.resource, ref_.key, kube::PatchType::kJson, patch.text(),
                                                   std::move(options), deadline));

@@ -28,7 +28,7 @@ void Merge(bj::object& into, const bj::object& from) {
 }  // namespace
 
 std::optional<json::Value> FoldFormerManagers(const json::Value& managed_fields, const Successor& successor,
-                                              std::string_view api_version) {
+                                              std::string_view api_version, std::string_view applied) {
   if (!managed_fields.is_array()) return std::nullopt;
   bj::array folded;
   std::optional<json::Value> ours;
@@ -38,8 +38,8 @@ std::optional<json::Value> FoldFormerManagers(const json::Value& managed_fields,
     const bool same_version = Text(entry, "apiVersion") == api_version;
     const std::string_view manager = Text(entry, "manager"), operation = Text(entry, "operation");
     const std::string_view subresource = Text(entry, "subresource");
-    const bool former = same_version && successor.Follows(manager, operation, subresource);
-    const bool own = same_version && manager == successor.manager && operation == "Apply" && subresource.empty();
+    const bool former = same_version && successor.Follows(manager, operation, subresource, applied);
+    const bool own = same_version && manager == successor.manager && operation == "Apply" && subresource == applied;
     if (former || own) {
       const json::Value* fields = json::Find(entry, {"fieldsV1"});
       if (fields != nullptr && fields->is_object()) Merge(taken, fields->get_object());

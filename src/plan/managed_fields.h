@@ -11,10 +11,10 @@
 
 namespace capstan::plan {
 
-// `managed_fields` with the former managers' entries of `api_version` folded into ours; nullopt when there are none.
-// Entries of other versions and of subresources stay as they are.
+// `managed_fields` with the former managers' entries of `api_version` folded into ours, for the object itself or for the
+// subresource `applied`; nullopt when there are none. Entries of other versions and subresources stay as they are.
 std::optional<json::Value> FoldFormerManagers(const json::Value& managed_fields, const Successor& successor,
-                                              std::string_view api_version);
+                                              std::string_view api_version, std::string_view applied = {});
 
 // The fields in `a` or in `b`, both in the form of fieldsV1.
 json::Value UnionOfFields(const json::Value& a, const json::Value& b);

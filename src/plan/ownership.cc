@@ -4,8 +4,9 @@
 
 namespace capstan::plan {
 
-bool Successor::Follows(std::string_view name, std::string_view operation, std::string_view subresource) const {
-  return operation == "Update" && subresource.empty() && std::ranges::find(former, name) != former.end();
+bool Successor::Follows(std::string_view name, std::string_view operation, std::string_view subresource,
+                        std::string_view applied) const {
+  return operation == "Update" && subresource == applied && std::ranges::find(former, name) != former.end();
 }
 
 bool IsOurs(const json::ObjectMeta& object, std::string_view owner_uid, const Adoption& adoption) {
@@ -21,9 +22,9 @@ bool IsOurs(const json::ObjectMeta& object, std::string_view owner_uid, const Ad
   return !adoption.labels.empty() && std::ranges::all_of(adoption.labels, carries);
 }
 
-bool HasFormerManager(const json::ObjectMeta& object, const Successor& successor) {
+bool HasFormerManager(const json::ObjectMeta& object, const Successor& successor, std::string_view applied) {
   return std::ranges::any_of(object.managed_fields, [&](const json::ManagedField& entry) {
-    return successor.Follows(entry.manager, entry.operation, entry.subresource);
+    return successor.Follows(entry.manager, entry.operation, entry.subresource, applied);
   });
 }
 

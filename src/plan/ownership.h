@@ -4,8 +4,8 @@
 // was last written by a program that we replace (a former manager) is: before our first apply the former manager's
 // entries in metadata.managedFields are folded into our own. Server-side apply then drops the fields that the former
 // manager set and we do not want, and keeps what anybody else set. Without the folding such fields would stay for ever,
-// owned by a program that is gone. What a former manager wrote through a subresource (a status, a scale) stays its own.
-// managed_fields.h does the folding.
+// owned by a program that is gone. The same is done with the status of our own custom resources; what a former manager
+// wrote through other subresources (a scale, the status of a Deployment) stays its own. managed_fields.h does the folding.
 #pragma once
 
 #include <map>
@@ -30,11 +30,13 @@ struct Successor {
   std::string_view manager;                // ours
   const std::vector<std::string>& former;  // by name
 
-  // The managedFields entry is of a former manager, and one that passes to us.
-  bool Follows(std::string_view name, std::string_view operation, std::string_view subresource) const;
+  // The managedFields entry is of a former manager, and one that passes to us when `applied` is: the object itself (""),
+  // or this subresource of it.
+  bool Follows(std::string_view name, std::string_view operation, std::string_view subresource,
+               std::string_view applied) const;
 };
 
 // Something is to be folded, as far as the reduced entries of a store show.
-bool HasFormerManager(const json::ObjectMeta& object, const Successor& successor);
+bool HasFormerManager(const json::ObjectMeta& object, const Successor& successor, std::string_view applied = {});
 
 }  // namespace capstan::plan

@@ -98,6 +98,17 @@ TEST(Fields, OnlyTheFormerManagersOwnWritesBecomeOurs) {
   EXPECT_FALSE(FoldFormerManagers(*folded, kSuccessor, "v1")) << "once";
 }
 
+// Of the status of a custom resource, what only the former manager knew to say stayed for ever.
+TEST(Fields, OfAStatusItIsTheEntryOfTheStatus) {
+  const auto folded = FoldFormerManagers(Json(kEntries), kSuccessor, "v1", "status");
+  ASSERT_TRUE(folded);
+  const std::string text = json::SerializeCanonical(*folded);
+  EXPECT_THAT(
+      text, HasSubstr(R"("fieldsV1":{"f:status":{}},"manager":"capstan","operation":"Apply","subresource":"status")"));
+  EXPECT_THAT(text, HasSubstr(R"({"f:data":{".":{},"f:old":{}}},"manager":"manager","operation":"Update")"));
+  EXPECT_THAT(text, HasSubstr(R"("fieldsV1":{"f:data":{"f:ours":{}}},"manager":"capstan","operation":"Apply")"));
+}
+
 TEST(Fields, TheOneWhoWroteLastIsNamed) {
   EXPECT_EQ(LastOtherManager(Json(kEntries), "capstan", ""), "kubectl-edit");
   EXPECT_EQ(LastOtherManager(Json(kEntries), "kubectl-edit", ""), "capstan");
