@@ -24,6 +24,7 @@ inline constexpr std::string_view kLabelPodHostname = "nodeset.slinky.slurm.net/
 inline constexpr std::string_view kLabelPodProtect = "nodeset.slinky.slurm.net/pod-protect";  // busy: not to be evicted
 inline constexpr std::string_view kLabelScalingMode = "nodeset.slinky.slurm.net/scaling-mode";
 inline constexpr std::string_view kLabelRevision = "controller.kubernetes.io/hash";
+inline constexpr std::string_view kLabelSetRevision = "controller-revision-hash";  // StatefulSets' controller's
 
 // --- Annotations -----------------------------------------------------------------------------------------------------
 inline constexpr std::string_view kAnnotationPodCordon = "nodeset.slinky.slurm.net/pod-cordon";  // a person's wish
@@ -35,6 +36,8 @@ inline constexpr std::string_view kAnnotationNodeCordonReason =  // of a Kuberne
 inline constexpr std::string_view kAnnotationDeletionCost = "nodeset.slinky.slurm.net/pod-deletion-cost";
 inline constexpr std::string_view kAnnotationTopology = "topology.slinky.slurm.net/spec";
 inline constexpr std::string_view kAnnotationGenerateKeys = "slinky.slurm.net/generate-keys";
+// Ours, on a Deployment that a former operator made and that is left as it is: a digest of what was wanted of it then.
+inline constexpr std::string_view kAnnotationTakenOver = "capstan.dev/taken-over";
 inline constexpr std::string_view kAnnotationDefaultContainer = "kubectl.kubernetes.io/default-container";
 inline constexpr std::string_view kHashSlurmKey = "slinky.slurm.net/slurm-key-hash";
 inline constexpr std::string_view kHashJwtKey = "slinky.slurm.net/jwt-key-hash";
@@ -42,8 +45,10 @@ inline constexpr std::string_view kHashSlurmConfig = "slinky.slurm.net/slurm-con
 
 // --- Finalizers ------------------------------------------------------------------------------------------------------
 inline constexpr std::string_view kFinalizerDrain = "nodeset.slinky.slurm.net/drain";  // ours, of a NodeSet
-inline constexpr std::string_view kFinalizerOrphan = "orphan";                         // the garbage collector's
-inline constexpr std::string_view kFinalizerForeground = "foregroundDeletion";         // the garbage collector's
+inline constexpr std::string_view kFinalizerReservation =  // a former operator's, of a NodeSet
+    "nodeset.slinky.slurm.net/reservation";
+inline constexpr std::string_view kFinalizerOrphan = "orphan";                  // the garbage collector's
+inline constexpr std::string_view kFinalizerForeground = "foregroundDeletion";  // the garbage collector's
 
 // --- Slurm -----------------------------------------------------------------------------------------------------------
 // Node reasons that begin so are ours; nobody else's drain or DOWN is ever lifted.

@@ -36,6 +36,7 @@ const json::Schema& ContainerState::Schema() {
 const json::Schema& ContainerStatus::Schema() {
   static const json::Schema schema = json::Object<ContainerStatus>({
       Field<&ContainerStatus::name>("name").Number(1),
+      Field<&ContainerStatus::container_id>("containerID").Number(8),
       Field<&ContainerStatus::restart_count>("restartCount").Number(5),
       Field<&ContainerStatus::state>("state").Number(2),
   });
@@ -86,14 +87,6 @@ const json::Schema& CordonedNode::Schema() {
   return schema;
 }
 
-const json::Schema& WorkloadSpec::Schema() {
-  static const json::Schema schema = json::Object<WorkloadSpec>({
-      Field<&WorkloadSpec::replicas>("replicas"),
-      Field<&WorkloadSpec::service_name>("serviceName"),
-  });
-  return schema;
-}
-
 const json::Schema& WorkloadCondition::Schema() {
   static const json::Schema schema = json::Object<WorkloadCondition>({
       Field<&WorkloadCondition::type>("type"),
@@ -110,7 +103,35 @@ const json::Schema& WorkloadStatus::Schema() {
       Field<&WorkloadStatus::replicas>("replicas"),
       Field<&WorkloadStatus::ready_replicas>("readyReplicas"),
       Field<&WorkloadStatus::updated_replicas>("updatedReplicas"),
+      Field<&WorkloadStatus::update_revision>("updateRevision"),
       Field<&WorkloadStatus::conditions>("conditions"),
+  });
+  return schema;
+}
+
+const json::Schema& PodTemplateMeta::Schema() {
+  static const json::Schema schema = json::Object<PodTemplateMeta>({Field<&PodTemplateMeta::labels>("labels")});
+  return schema;
+}
+
+const json::Schema& StatefulSetTemplate::Schema() {
+  static const json::Schema schema =
+      json::Object<StatefulSetTemplate>({Field<&StatefulSetTemplate::metadata>("metadata")});
+  return schema;
+}
+
+const json::Schema& LabelSelector::Schema() {
+  static const json::Schema schema = json::Object<LabelSelector>({Field<&LabelSelector::match_labels>("matchLabels")});
+  return schema;
+}
+
+const json::Schema& StatefulSetSpec::Schema() {
+  static const json::Schema schema = json::Object<StatefulSetSpec>({
+      Field<&StatefulSetSpec::service_name>("serviceName"),
+      Field<&StatefulSetSpec::pod_management_policy>("podManagementPolicy"),
+      Field<&StatefulSetSpec::selector>("selector"),
+      Field<&StatefulSetSpec::claim_templates>("volumeClaimTemplates"),
+      Field<&StatefulSetSpec::pod_template>("template"),
   });
   return schema;
 }
@@ -127,7 +148,6 @@ const json::Schema& StatefulSet::Schema() {
 const json::Schema& Deployment::Schema() {
   static const json::Schema schema = json::Object<Deployment>({
       Field<&Deployment::metadata>("metadata"),
-      Field<&Deployment::spec>("spec"),
       Field<&Deployment::status>("status"),
   });
   return schema;

@@ -2,6 +2,7 @@
 // skipped while decoding and never held.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@ struct ContainerState {
 };
 struct ContainerStatus {
   std::string name;
+  std::string container_id;  // of the last one that was made; "" before the first
   int32_t restart_count = 0;
   ContainerState state;
   bool operator==(const ContainerStatus&) const = default;
@@ -81,12 +83,6 @@ struct CordonedNode {
 };
 
 // A StatefulSet or a Deployment, as far as its owner reports on it.
-struct WorkloadSpec {
-  std::optional<int32_t> replicas;
-  std::string service_name;
-  bool operator==(const WorkloadSpec&) const = default;
-  static const json::Schema& Schema();
-};
 struct WorkloadCondition {
   std::string type, status, reason, message;
   bool operator==(const WorkloadCondition&) const = default;
@@ -97,14 +93,40 @@ struct WorkloadStatus {
   int32_t replicas = 0;
   int32_t ready_replicas = 0;
   int32_t updated_replicas = 0;
+  std::string update_revision;  // of a StatefulSet: the label controller-revision-hash of pods of its template
   std::vector<WorkloadCondition> conditions;
   bool operator==(const WorkloadStatus&) const = default;
+  static const json::Schema& Schema();
+};
+struct PodTemplateMeta {
+  std::map<std::string, std::string> labels;
+  bool operator==(const PodTemplateMeta&) const = default;
+  static const json::Schema& Schema();
+};
+struct StatefulSetTemplate {
+  PodTemplateMeta metadata;
+  bool operator==(const StatefulSetTemplate&) const = default;
+  static const json::Schema& Schema();
+};
+struct LabelSelector {
+  std::map<std::string, std::string> match_labels;
+  bool operator==(const LabelSelector&) const = default;
+  static const json::Schema& Schema();
+};
+// Also what Kubernetes lets nobody change, as the server has it.
+struct StatefulSetSpec {
+  std::string service_name;
+  std::string pod_management_policy;
+  LabelSelector selector;
+  json::Raw claim_templates;
+  StatefulSetTemplate pod_template;
+  bool operator==(const StatefulSetSpec&) const = default;
   static const json::Schema& Schema();
 };
 struct StatefulSet {
   static constexpr const kube::Resource& kResource = kube::kStatefulSets;
   json::ObjectMeta metadata;
-  WorkloadSpec spec;
+  StatefulSetSpec spec;
   WorkloadStatus status;
   bool operator==(const StatefulSet&) const = default;
   static const json::Schema& Schema();
@@ -112,7 +134,6 @@ struct StatefulSet {
 struct Deployment {
   static constexpr const kube::Resource& kResource = kube::kDeployments;
   json::ObjectMeta metadata;
-  WorkloadSpec spec;
   WorkloadStatus status;
   bool operator==(const Deployment&) const = default;
   static const json::Schema& Schema();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operator/controller/immutable.h"
 #include "operator/names.h"
 #include "operator/render/cluster.h"
 #include "operator/render/merge.h"
@@ -196,7 +197,7 @@ plan::Child InternalService(const api::Controller& controller) {
   return AsChild(kube::kServices, body, "slurmctld's pods have their names from it");
 }
 
-Result<plan::Child> ClientService(const api::Controller& controller) {
+Result<plan::Child> ClientService(const api::Controller& controller, bool active) {
   const api::ServiceSpec& service = controller.spec.service;
   const std::string app(op::kController.app);
   const int port = ControllerPort(controller);
@@ -205,7 +206,7 @@ Result<plan::Child> ClientService(const api::Controller& controller) {
     ports.push_back({app + "-native", kSlurmctldPort, 0, app});
   }
   StringMap selector = Selector(controller);
-  selector.emplace(kLabelActive, "true");
+  if (active) selector.emplace(kLabelActive, "true");
   CAPSTAN_TRY(JsonObject spec, MergeService(service.spec, ports, selector, "spec.service.spec"));
   // There is one slurmctld to reach, and it answers long before the kubelet looks again and calls it ready. A slurmd
   // that finds none for ten seconds would wait ten more.
@@ -238,7 +239,16 @@ plan::Child WorkerBudget(const api::Controller& controller) {
   return AsChild(kube::kPodDisruptionBudgets, body, "workers that run jobs are not evicted");
 }
 
-Result<plan::Child> SlurmctldSet(const api::Controller& controller, const PodHashes& hashes, const Settings& settings) {
+Result<JsonArray> ClaimTemplates(const api::ControllerSpec& spec) {
+  JsonArray claims;
+  if (!IsPersistent(spec) || (spec.persistence && !spec.persistence->existing_claim.empty())) return claims;
+  CAPSTAN_TRY(JsonObject claim, StateClaim(spec.persistence.value_or(api::Persistence())));
+  claims.push_back(std::move(claim));
+  return claims;
+}
+
+Result<plan::Child> SlurmctldSet(const api::Controller& controller, const PodHashes& hashes, const Settings& settings,
+                                 const StatefulSet* present) {
   const api::ControllerSpec& spec = controller.spec;
   CAPSTAN_CHECK_OK(CheckHa(spec));
   CAPSTAN_TRY(JsonObject pod, PodSpec(controller, settings));
@@ -246,10 +256,9 @@ Result<plan::Child> SlurmctldSet(const api::Controller& controller, const PodHas
   set["serviceName"] = ControllerInternalName(controller.metadata.name);
   set["selector"] = JsonObject{{"matchLabels", ToJson(Selector(controller))}};
   set["template"] = JsonObject{{"metadata", PodMetadata(controller, hashes).ToJson()}, {"spec", std::move(pod)}};
-  if (IsPersistent(spec) && (!spec.persistence || spec.persistence->existing_claim.empty())) {
-    CAPSTAN_TRY(JsonObject claim, StateClaim(spec.persistence.value_or(api::Persistence())));
-    set["volumeClaimTemplates"] = JsonArray{std::move(claim)};
-  }
+  CAPSTAN_TRY(JsonArray claims, ClaimTemplates(spec));
+  if (!claims.empty()) set["volumeClaimTemplates"] = std::move(claims);
+  if (present != nullptr) KeepImmutable(*present, set);
   Metadata metadata =
       Inherited(controller.metadata).Add(spec.pod_template.metadata.labels, spec.pod_template.metadata.annotations);
   metadata.Add(Labels(controller), {});

@@ -8,6 +8,7 @@
 #include "api/controller.h"
 #include "base/result.h"
 #include "operator/objects.h"
+#include "operator/render/json.h"
 #include "operator/render/settings.h"
 #include "plan/plan.h"
 
@@ -23,8 +24,8 @@ plan::Child ConfigObject(const api::Controller& controller, const PublishedConfi
 plan::Child InternalService(const api::Controller& controller);
 
 // N-controller: what clients connect to. With another port than Slurm's own in spec.service.port, Slurm's stays open
-// too: every client learns it from slurm.conf.
-Result<plan::Child> ClientService(const api::Controller& controller);
+// too: every client learns it from slurm.conf. `active`: it leads to the pods that are labelled so, else to all.
+Result<plan::Child> ClientService(const api::Controller& controller, bool active);
 
 // slurm-workers-N and slurm-workers-pdb-N: names for all workers of the cluster, and the promise not to evict one that
 // runs jobs.
@@ -38,8 +39,12 @@ struct PodHashes {
   std::string config;
 };
 
-// N-controller: slurmctld. kInvalid: high availability without a shared claim, or a template that cannot be merged.
+// The claim templates that the Controller asks for: one for the state, or none. kInvalid: its spec is not JSON.
+Result<render::JsonArray> ClaimTemplates(const api::ControllerSpec& spec);
+
+// N-controller: slurmctld. `present`: the one that is there, nullptr for none; what Kubernetes lets nobody change is
+// taken from it. kInvalid: high availability without a shared claim, or a template that cannot be merged.
 Result<plan::Child> SlurmctldSet(const api::Controller& controller, const PodHashes& hashes,
-                                 const render::Settings& settings);
+                                 const render::Settings& settings, const StatefulSet* present = nullptr);
 
 }  // namespace capstan::op::controller

@@ -19,8 +19,8 @@ void General(ConfText& text, const Config& config) {
   text.Section("GENERAL").Set("ClusterName", config.cluster_name).Set("SlurmUser", "slurm");
   for (int i = 0; i < config.replicas; ++i) {
     const std::string pod = service + "-" + std::to_string(i);
-    const std::string address = pod + "." + ControllerInternalName(config.controller) + "." + config.ns;
-    text.Add("SlurmctldHost", pod + "(" + address + ")");
+    const std::string host = config.pod_without_name ? service : pod + "." + ControllerInternalName(config.controller);
+    text.Add("SlurmctldHost", pod + "(" + host + "." + config.ns + ")");
   }
   text.Set("SlurmctldPort", kSlurmctldPort)
       .Set("SlurmctldAddr", service + "." + config.ns)

@@ -30,6 +30,9 @@ struct Config {
   std::string controller;    // the Controller's name
   std::string cluster_name;  // ClusterName
   int replicas = 1;
+  // slurmctld's pod has no name of its own: its StatefulSet is governed by the Service of the clients, which has a cluster
+  // address, as an older release made it. REQUIRES then: one replica.
+  bool pod_without_name = false;
   bool jwks = false;
   bool metrics = false;
   std::optional<ConfigAccounting> accounting;

@@ -67,6 +67,12 @@ std::optional<std::string> CreateBreach(const api::Controller& controller, const
   return "nobody asked for a key in Secret " + call.key.name;
 }
 
+std::optional<std::string> PodDeletionBreach(const Call& call) {
+  const auto options = json::Parse(call.body);
+  if (options && !FindText(*options, {"preconditions", "resourceVersion"}).empty()) return std::nullopt;
+  return "pod " + call.key.name + " is deleted whatever has become of it";
+}
+
 }  // namespace
 
 std::optional<std::string> Breach(const api::Controller& controller, const Call& call) {
@@ -78,6 +84,9 @@ std::optional<std::string> Breach(const api::Controller& controller, const Call&
     return "a Controller patches nothing but the labels of its slurmctld pods; " + call.kind + " " + call.key.name;
   }
   if (call.verb == "delete" && IsOneOf(controller, call)) return std::nullopt;
+  if (call.verb == "delete" && call.kind == "Pod" &&
+      call.key.name.starts_with(controller.metadata.name + "-controller-"))
+    return PodDeletionBreach(call);
   return "a Controller never sends " + call.verb + " " + call.kind + " " + call.key.name;
 }
 

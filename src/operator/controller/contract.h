@@ -4,8 +4,7 @@
 // Safety:
 // - Nothing outside the Controller's namespace is written, and nothing but the names below.
 // - A key is created only when the Controller asks for it, and never changed or deleted.
-// - Of what runs, only a StatefulSet that an older release governed by another Service is deleted; never a claim, a pod
-//   or a Secret.
+// - Of what runs, only a slurmctld pod is deleted, in the exact version that was seen; never a claim or a Secret.
 // - A configuration is never taken away while its slurmctld is wanted, and never published without its ClusterName.
 #pragma once
 

@@ -51,6 +51,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"AppliedSecret", {"apply", "Secret", {"slurm", "slurm"}, "", kOwned}, false},
         Case{"Claim", {"delete", "PersistentVolumeClaim", {"slurm", "statesave-main-controller-0"}}, false},
         Case{"PodDeleted", {"delete", "Pod", {"slurm", "main-controller-0"}}, false},
+        Case{"PodDeletedAsSeen",
+             {"delete", "Pod", {"slurm", "main-controller-0"}, "", R"({"preconditions":{"resourceVersion":"1"}})"},
+             true},
         Case{"PodLabelled", {"patch", "Pod", {"slurm", "main-controller-0"}}, true},
         Case{"WorkerLabelled", {"patch", "Pod", {"slurm", "main-worker-0"}}, false}),
     [](const auto& info) { return info.param.name; });

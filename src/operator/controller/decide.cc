@@ -5,6 +5,7 @@
 #include "api/controller.h"
 #include "json/codec.h"
 #include "operator/controller/children.h"
+#include "operator/controller/immutable.h"
 #include "operator/controller/inputs.h"
 #include "operator/controller/keys.h"
 #include "operator/controller/questions.h"
@@ -40,14 +41,14 @@ class Deciding {
     ConnectSlurm();
     plan_.children.push_back(OfItsNodeSetsBefore(WorkerService(controller_)));
     plan_.children.push_back(OfItsNodeSetsBefore(WorkerBudget(controller_)));
-    const ConfigInputs inputs = Collect(world_, controller_, findings_);
+    const ConfigInputs inputs = Collect(world_, controller_, OwnSet(), findings_);
     const std::optional<PublishedConfig> config = Publish(inputs);
     if (External()) {
       SettleExternal(config.has_value());
     } else {
-      Services();
+      Services(LabelActive());
       RunSlurmctld(inputs, config);
-      LabelActive();
+      ReplaceStuck();
       Settle();
     }
     findings_.AddFailures(world_);
@@ -125,14 +126,29 @@ class Deciding {
 
   // --- slurmctld -----------------------------------------------------------------------------------------------------
 
-  void Services() {
+  // `labelled`: what must have been done before the Service leads to the labelled pods alone.
+  void Services(std::vector<plan::ActionId> labelled) {
     plan_.children.push_back(InternalService(controller_));
-    if (auto service = ClientService(controller_)) {
+    if (auto service = ClientService(controller_, Ha() || IsLabelled())) {
+      service->after = std::move(labelled);
       plan_.children.push_back(*std::move(service));
     } else {
       findings_.Problem("ServiceRefused", service.error().message());
       KeepWhatIsThere();
     }
+  }
+
+  // The one slurmctld is labelled as the one in charge, and the next one made from what is there will be. Otherwise the
+  // Service would lead to nobody: after a former operator, whose pods were not, as long as the StatefulSet is withheld.
+  bool IsLabelled() const {
+    const auto says_so = [](const auto& labels) {
+      const auto found = labels.find(std::string(kLabelActive));
+      return found != labels.end() && found->second == "true";
+    };
+    const StatefulSet* set = OwnSet();
+    if (set != nullptr && !says_so(set->spec.pod_template.metadata.labels)) return false;
+    const Pod* pod = world_.Find<Pod>({ns_, ControllerName(name_) + "-0"});
+    return pod == nullptr || pod->metadata.deleting() || says_so(pod->metadata.labels);
   }
 
   void RunSlurmctld(const ConfigInputs& inputs, const std::optional<PublishedConfig>& config) {
@@ -148,12 +164,13 @@ class Deciding {
     if (Set() == nullptr && !HasSettled(*config)) return KeepWhatIsThere();
     PodHashes hashes{slurm_key.digest, jwt_key.digest, ""};
     if (!spec.inplace_reconfigure.value_or(false)) hashes.config = ConfigHash(*config, inputs.digests);
-    auto set = SlurmctldSet(controller_, hashes, render::SettingsOf(world_));
+    const StatefulSet* present = OwnSet();
+    auto set = SlurmctldSet(controller_, hashes, render::SettingsOf(world_), present);
     if (!set) {
       findings_.Problem("TemplateRefused", set.error().message());
       return KeepWhatIsThere();
     }
-    if (ReplacesOldSet()) return KeepWhatIsThere();
+    if (present != nullptr && LacksVolume(*present)) return KeepWhatIsThere();
     plan_.children.push_back(*std::move(set));
   }
 
@@ -211,36 +228,56 @@ class Deciding {
     return false;
   }
 
-  // Older releases governed the pods by another Service, and a StatefulSet's cannot be changed: it is made anew. Its
-  // state is in a claim, which stays.
-  bool ReplacesOldSet() {
-    const StatefulSet* set = Set();
-    if (set == nullptr || set->spec.service_name.empty() || set->spec.service_name == ControllerInternalName(name_))
-      return false;
-    const json::OwnerReference* owner = set->metadata.ControllerOwner();
-    if (owner == nullptr || owner->uid != controller_.metadata.uid) return false;  // the apply will say whose it is
-    findings_.Wait("Replacing", "StatefulSet " + set->metadata.name + " of an older release is being replaced");
-    if (set->metadata.deleting()) return true;
-    plan_.Add(plan::DeleteUnchanged({&kube::kStatefulSets, {ns_, set->metadata.name}}, set->metadata.uid,
-                                    set->metadata.resource_version, "its pods are governed by another Service now"));
-    return true;
+  // Says what the user asks of the state's volume and does not get. True when slurmctld would have none at all.
+  bool LacksVolume(const StatefulSet& present) {
+    const ClaimChange change = ChangeOfClaim(controller_.spec, present);
+    if (change.what.empty()) return false;
+    const std::string claim = "statesave-" + present.metadata.name + "-0";
+    findings_.Problem(
+        "ClaimUnchanged",
+        "spec.persistence asks for another volume than StatefulSet " + present.metadata.name + " has (" + change.what +
+            "), and Kubernetes lets nobody change that; slurmctld keeps the one it has" +
+            (change.needs_volume ? ", and nothing else of it changes either" : "") + ". To have the StatefulSet made " +
+            "anew, while slurmctld runs on: " + MadeAnew(controller_) +
+            ". No state is copied; a claim that is there (" + claim +
+            ") stays as it is, and grows by its own spec.resources.requests, where its storage class allows it");
+    return change.needs_volume;
+  }
+
+  // A StatefulSet replaces no pod before it is ready, so that one which never can be holds up the template that mends it.
+  void ReplaceStuck() {
+    const StatefulSet* set = OwnSet();
+    if (set == nullptr || set->metadata.deleting() || set->status.update_revision.empty()) return;
+    if (set->status.observed_generation < set->metadata.generation) return;
+    for (const Pod& pod : world_.OwnedBy<Pod>(set->metadata.uid)) {
+      const std::string& revision = pod.metadata.Label(std::string(kLabelSetRevision));
+      if (revision.empty() || revision == set->status.update_revision) continue;
+      if (pod.metadata.deleting() || !render::NeverRan(pod)) continue;
+      plan::Action remove =
+          plan::DeleteUnchanged({&kube::kPods, {ns_, pod.metadata.name}}, pod.metadata.uid,
+                                pod.metadata.resource_version, "it never ran, and its template has changed since");
+      remove.event = {.reason = "SuccessfulDelete", .action = "Delete"};
+      plan_.Add(std::move(remove));
+    }
   }
 
   // --- Who is in charge ----------------------------------------------------------------------------------------------
 
   // With several slurmctld, the Service leads to the one in charge; without an answer from Slurm, to the first.
-  void LabelActive() {
+  std::vector<plan::ActionId> LabelActive() {
     const StatefulSet* set = Set();
-    if (!Ha() || set == nullptr) return;
+    if (!Ha() || set == nullptr) return {};
     std::string active = ControllerName(name_) + "-0";
     if (plan_.slurm) {
       const auto in_charge = world_.Ask(InCharge(plan_.slurm_cluster), kInChargeAge);
       if (in_charge.state == plan::AnswerState::kPending || in_charge.state == plan::AnswerState::kFailed) {
-        if (in_charge.value == nullptr && AnyLabelled(*set)) return;  // nobody knows better than before
+        if (in_charge.value == nullptr && AnyLabelled(*set)) return {};  // nobody knows better than before
       }
       if (in_charge.value != nullptr) active = *in_charge.value;
     }
-    for (const Pod& pod : world_.OwnedBy<Pod>(set->metadata.uid)) Label(pod, pod.metadata.name == active);
+    std::vector<plan::ActionId> labelled;
+    for (const Pod& pod : world_.OwnedBy<Pod>(set->metadata.uid)) Label(pod, pod.metadata.name == active, labelled);
+    return labelled;
   }
 
   bool AnyLabelled(const StatefulSet& set) const {
@@ -250,21 +287,30 @@ class Deciding {
     return false;
   }
 
-  void Label(const Pod& pod, bool active) {
+  void Label(const Pod& pod, bool active, std::vector<plan::ActionId>& labelled) {
     if ((pod.metadata.Label(std::string(kLabelActive)) == "true") == active || pod.metadata.deleting()) return;
     const std::string patch =
         R"({"metadata":{"labels":{")" + std::string(kLabelActive) + R"(":)" + (active ? R"("true")" : "null") + "}}}";
-    plan_.Add({.effect = plan::MergePatch(active ? "activate" : "deactivate", {&kube::kPods, {ns_, pod.metadata.name}},
-                                          pod.metadata.uid, patch),
-               .reason = active ? "this slurmctld is in charge" : "another slurmctld is in charge",
-               .guards = {},
-               .after = {},
-               .event = {}});
+    const plan::ActionId id =
+        plan_.Add({.effect = plan::MergePatch(active ? "activate" : "deactivate",
+                                              {&kube::kPods, {ns_, pod.metadata.name}}, pod.metadata.uid, patch),
+                   .reason = active ? "this slurmctld is in charge" : "another slurmctld is in charge",
+                   .guards = {},
+                   .after = {},
+                   .event = {}});
+    if (active) labelled.push_back(id);
   }
 
   // --- What is said about it -----------------------------------------------------------------------------------------
 
   const StatefulSet* Set() const { return world_.Find<StatefulSet>({ns_, ControllerName(name_)}); }
+
+  // nullptr also for one that somebody else controls; the apply says whose it is.
+  const StatefulSet* OwnSet() const {
+    const StatefulSet* set = Set();
+    const json::OwnerReference* owner = set == nullptr ? nullptr : set->metadata.ControllerOwner();
+    return owner != nullptr && owner->uid != controller_.metadata.uid ? nullptr : set;
+  }
 
   void SettleExternal(bool published) {
     const std::string where = render::ConfServer(controller_);

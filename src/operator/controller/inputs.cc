@@ -6,6 +6,7 @@
 #include "api/nodeset.h"
 #include "base/hash.h"
 #include "operator/controller/children.h"
+#include "operator/controller/immutable.h"
 #include "operator/names.h"
 #include "operator/questions.h"
 #include "operator/render/cluster.h"
@@ -17,8 +18,9 @@ namespace {
 
 class Collecting {
  public:
-  Collecting(const plan::World& world, const api::Controller& controller, render::Findings& findings)
-      : world_(world), controller_(controller), findings_(findings) {}
+  Collecting(const plan::World& world, const api::Controller& controller, const StatefulSet* set,
+             render::Findings& findings)
+      : world_(world), controller_(controller), set_(set), findings_(findings) {}
 
   ConfigInputs Run() {
     Config& config = inputs_.config;
@@ -32,6 +34,7 @@ class Collecting {
     Accounting();
     // slurmrestd beside an external slurmctld needs no more than to find it.
     if (controller_.spec.external.value_or(false)) return std::move(inputs_);
+    GoverningService();
     NodeSets();
     Files();
     return std::move(inputs_);
@@ -43,6 +46,15 @@ class Collecting {
     findings_.Problem(std::move(reason), std::move(message));
   }
   void Missing(std::string message) { Refuse("ReferenceMissing", std::move(message)); }
+
+  void GoverningService() {
+    const std::string service = ControllerName(controller_.metadata.name);
+    inputs_.config.pod_without_name = set_ != nullptr && set_->spec.service_name == service;
+    if (!inputs_.config.pod_without_name || inputs_.config.replicas == 1) return;
+    Refuse("StatefulSetOutdated", "spec.ha needs pods that have names, and StatefulSet " + service +
+                                      " was made by an older release without; to have it made anew, while slurmctld " +
+                                      "runs on: " + MadeAnew(controller_));
+  }
 
   // Without accounting where accounting was asked for, Slurm would run jobs that nobody ever bills or limits.
   void Accounting() {
@@ -133,6 +145,7 @@ class Collecting {
 
   const plan::World& world_;
   const api::Controller& controller_;
+  const StatefulSet* set_;
   render::Findings& findings_;
   ConfigInputs inputs_;
   std::map<std::string, std::vector<std::string>> keys_;  // of each ConfigMap
@@ -140,8 +153,9 @@ class Collecting {
 
 }  // namespace
 
-ConfigInputs Collect(const plan::World& world, const api::Controller& controller, render::Findings& findings) {
-  return Collecting(world, controller, findings).Run();
+ConfigInputs Collect(const plan::World& world, const api::Controller& controller, const StatefulSet* set,
+                     render::Findings& findings) {
+  return Collecting(world, controller, set, findings).Run();
 }
 
 Result<PublishedConfig> MakeConfig(const api::Controller& controller, const ConfigInputs& inputs) {

@@ -93,4 +93,12 @@ std::string PodTrouble(const Pod& pod) {
   return trouble.empty() ? "" : "pod " + pod.metadata.name + ", " + trouble;
 }
 
+bool NeverRan(const Pod& pod) {
+  const PodCondition* scheduled = pod.Condition("PodScheduled");
+  if (pod.spec.node_name.empty()) return scheduled != nullptr && scheduled->status == "False";
+  return std::ranges::any_of(pod.status.container_statuses, [](const ContainerStatus& status) {
+    return status.state.waiting && status.container_id.empty() && status.restart_count == 0;
+  });
+}
+
 }  // namespace capstan::op::render

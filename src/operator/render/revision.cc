@@ -2,38 +2,13 @@
 
 #include "base/hash.h"
 #include "json/codec.h"
-#include "kube/quantity.h"
 #include "operator/render/json.h"
+#include "operator/render/quantities.h"
 
 namespace capstan::op::render {
 namespace {
 
 constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
-
-// "1024Mi" and "1Gi", 2 and "2" are the same wish.
-void NormalizeQuantity(Json& value) {
-  const std::string text = value.is_string() ? std::string(value.get_string()) : json::Serialize(value);
-  if (const auto quantity = kube::Quantity::Parse(text)) value = Json(quantity->ToString());
-}
-
-void NormalizeQuantities(Json& value, std::string_view key = {}) {
-  if (auto* elements = value.if_array()) {
-    for (Json& element : *elements) NormalizeQuantities(element);
-    return;
-  }
-  auto* members = value.if_object();
-  if (members == nullptr) {
-    if (key == "sizeLimit") NormalizeQuantity(value);
-    return;
-  }
-  const bool quantities = key == "limits" || key == "requests";
-  for (auto& member : *members) {
-    if (quantities)
-      NormalizeQuantity(member.value());
-    else
-      NormalizeQuantities(member.value(), member.key());
-  }
-}
 
 Result<void> AddRaw(JsonObject& into, std::string_view name, const json::Raw& raw) {
   CAPSTAN_TRY(Json value, json::ParseObject(raw, "spec." + std::string(name)));
