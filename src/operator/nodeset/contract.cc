@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "base/text.h"
 #include "json/value.h"
@@ -42,6 +44,7 @@ std::optional<std::string> CreateBreach(const api::NodeSet& set, const Call& cal
 // Its finalizer is all that a NodeSet's key changes in it; `busy` as in the header.
 std::optional<std::string> FinalizerBreach(const api::NodeSet& set, const Call& call, bool busy) {
   constexpr std::string_view kFinalizer = "nodeset.slinky.slurm.net/drain";
+  constexpr std::string_view kFormers = "nodeset.slinky.slurm.net/reservation";  // may stay or go
   const auto patch = json::Parse(call.body);
   if (!patch || !patch->is_object() || patch->get_object().size() != 1) return "a patch touches more than metadata";
   const Value* finalizers = json::Find(*patch, {"metadata", "finalizers"});
@@ -51,16 +54,18 @@ std::optional<std::string> FinalizerBreach(const api::NodeSet& set, const Call& 
       FindText(*patch, {"metadata", "resourceVersion"}).empty())
     return "a patch of the NodeSet's finalizers does not name uid and version, or more than these";
   std::vector<std::string> wanted = set.metadata.finalizers;
-  std::erase(wanted, kFinalizer);
+  const bool held = std::erase(wanted, kFinalizer) > 0;
+  std::erase(wanted, kFormers);
   const bool keeps = std::ranges::find(finalizers->get_array(), Value(kFinalizer)) != finalizers->get_array().end();
   if (keeps) wanted.emplace_back(kFinalizer);
   std::vector<std::string> given;
   for (const Value& one : finalizers->get_array()) given.emplace_back(one.is_string() ? one.get_string() : "");
+  std::erase(given, kFormers);
   std::ranges::sort(wanted);
   std::ranges::sort(given);
   if (given != wanted) return "somebody else's finalizer of the NodeSet is touched";
-  if (keeps && set.metadata.deleting()) return "a NodeSet that is being deleted is held";
-  if (!keeps && !set.metadata.deleting()) return "a NodeSet that stays is let go";
+  if (keeps && !held && set.metadata.deleting()) return "a NodeSet that is being deleted is held";
+  if (!keeps && held && !set.metadata.deleting()) return "a NodeSet that stays is let go";
   if (!keeps && busy) return "the NodeSet is let go while jobs run on its workers";
   return std::nullopt;
 }
@@ -72,20 +77,41 @@ std::optional<std::string> PatchBreach(const Call& call) {
   for (const auto& member : patch->get_object()) {
     if (member.key() != "metadata") return "a patch touches more of pod " + call.key.name + " than its metadata";
   }
-  const std::map<std::string_view, std::string_view> ours = {{"labels", "nodeset.slinky.slurm.net/pod-protect"},
-                                                             {"annotations", "nodeset.slinky.slurm.net/scale-in"}};
+  const std::set<std::pair<std::string_view, std::string_view>> ours = {
+      {"labels", "nodeset.slinky.slurm.net/pod-protect"},
+      {"labels", "controller.kubernetes.io/hash"},
+      {"annotations", "nodeset.slinky.slurm.net/scale-in"},
+  };
+  // A former operator's; only taken away, and only as it was seen, since a person may write it at any time.
+  const std::string_view cordon = "nodeset.slinky.slurm.net/pod-cordon";
+  const bool as_seen = !FindText(*patch, {"metadata", "resourceVersion"}).empty();
   for (const auto& part : json::Find(*patch, {"metadata"})->get_object()) {
-    if (part.key() == "uid") continue;
-    const auto found = ours.find(part.key());
-    if (found == ours.end()) return "a patch touches metadata." + std::string(part.key()) + " of pod " + call.key.name;
+    if (part.key() == "uid" || part.key() == "resourceVersion") continue;
+    if (part.key() != "labels" && part.key() != "annotations")
+      return "a patch touches metadata." + std::string(part.key()) + " of pod " + call.key.name;
     for (const auto& entry : part.value().get_object()) {
-      if (entry.key() != found->second)
+      const bool uncordons = part.key() == "annotations" && entry.key() == cordon && entry.value().is_null() && as_seen;
+      if (!uncordons && !ours.contains({part.key(), entry.key()}))
         return "a patch touches " + std::string(entry.key()) + " of pod " + call.key.name;
     }
   }
   return FindText(*patch, {"metadata", "uid"}).empty()
              ? std::optional("a patch of pod " + call.key.name + " names no uid")
              : std::nullopt;
+}
+
+// Of its status only the conditions of a former operator, which go.
+std::optional<std::string> StatusBreach(const Call& call) {
+  const auto patch = json::Parse(call.body);
+  const Value* conditions = patch ? json::Find(*patch, {"status", "conditions"}) : nullptr;
+  const bool alone = conditions != nullptr && conditions->is_array() && patch->get_object().size() == 2 &&
+                     json::Find(*patch, {"status"})->get_object().size() == 1;
+  const bool only_formers =
+      alone && std::ranges::all_of(conditions->get_array(), [](const Value& one) {
+        return FindText(one, {"$patch"}) == "delete" && FindText(one, {"type"}).starts_with("SlurmNodeState");
+      });
+  if (only_formers) return std::nullopt;
+  return "a patch of the status of pod " + call.key.name + " does more than remove a former operator's conditions";
 }
 
 std::optional<std::string> DeleteBreach(const Call& call, bool busy) {
@@ -114,6 +140,9 @@ std::optional<std::string> Breach(const api::NodeSet& set, const Call& call, boo
   if (call.verb == "create") return CreateBreach(set, call);
   const bool worker = call.kind == "Pod" && call.subresource.empty() && IsWorkerName(set.metadata.name, call.key.name);
   if (worker && call.verb == "patch") return PatchBreach(call);
+  if (call.kind == "Pod" && call.verb == "patch" && call.subresource == "status" &&
+      IsWorkerName(set.metadata.name, call.key.name))
+    return StatusBreach(call);
   if (worker && call.verb == "delete") return DeleteBreach(call, busy);
   return "a NodeSet never sends " + call.verb + " " + call.kind + " " + call.key.name;
 }

@@ -11,6 +11,7 @@
 #include "operator/nodeset/release.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/status.h"
+#include "operator/nodeset/takeover.h"
 #include "operator/nodeset/workers.h"
 #include "operator/render/conditions.h"
 #include "operator/render/revision.h"
@@ -49,16 +50,21 @@ class Deciding {
     if (set.metadata.deleting()) spec_.replicas = 0;
     scale_ = ScaleTo(*spec_.replicas, workers_, slurm_);
     plan_.slurm_cluster = cluster_;
-    if (auto revision = render::Revision(set))
+    if (auto revision = render::Revision(set)) {
       revision_ = *std::move(revision);
-    else
+      former_revision_ = FormerRevision(set, revision_);
+    } else {
       render_error_ = revision.error().message();
+    }
     if (const auto usable = render::CheckTemplate(set); !usable) render_error_ = usable.error().message();
   }
 
   plan::Plan Run() {
     if (std::ranges::find(set_.metadata.finalizers, kFinalizerDrain) == set_.metadata.finalizers.end())
       plan_.Add(Hold(set_));
+    else if (HasReservation(set_))
+      ReleaseReservation(set_, slurm_.heard(), plan_);
+    TakeOverWorkers(workers_, former_revision_, revision_, plan_);
     RemoveAllEnded();
     const Choice choice = Choose();
     for (const Worker* worker : choice.go) ScaleIn(*worker);
@@ -74,6 +80,7 @@ class Deciding {
 
   // The same for a NodeSet that is being deleted.
   plan::Plan RunDeletion() {
+    if (HasReservation(set_)) return ReleaseReservationFirst();
     switch (deletion_.state) {
       case DeletionState::kNone:
         return {};
@@ -99,9 +106,17 @@ class Deciding {
 
  private:
   plan::Plan Finished() {
-    plan_.status =
-        StatusOf({world_, set_, spec_, controller_, slurm_, workers_, scale_, revision_, render_error_, deletion_});
+    plan_.status = StatusOf({world_, set_, spec_, controller_, slurm_, workers_, scale_, revision_, former_revision_,
+                             render_error_, deletion_});
     return std::move(plan_);
+  }
+
+  // Before anything else: it is one write or two, and the two finalizers cannot both go from one version of the NodeSet.
+  plan::Plan ReleaseReservationFirst() {
+    const bool forced = set_.metadata.Annotation(std::string(kAnnotationForceDelete)) == "true";
+    const bool asks = slurm_.heard() && !forced && deletion_.state != DeletionState::kOrphaning;
+    ReleaseReservation(set_, asks, plan_);
+    return Finished();
   }
 
   // --- Deletion ------------------------------------------------------------------------------------------------------
@@ -434,6 +449,7 @@ class Deciding {
   Scale scale_;
   std::set<std::string, std::less<>> created_hosts_;
   std::string revision_;
+  std::string former_revision_;  // ""; or workers that bear it are of this revision as well
   std::string render_error_;
   plan::Plan plan_;
 };

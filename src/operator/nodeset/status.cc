@@ -18,6 +18,20 @@ bool Available(const Pod& pod, int32_t min_ready_seconds, Time now) {
   return ready->last_transition_time && *ready->last_transition_time + std::chrono::seconds(min_ready_seconds) <= now;
 }
 
+// The worker is of the template as it is.
+bool IsCurrent(const Seen& seen, const Pod& pod) {
+  const std::string& revision = pod.metadata.Label(std::string(kLabelRevision));
+  return revision == seen.revision || (!seen.former_revision.empty() && revision == seen.former_revision);
+}
+
+// What workers bear under the former revision is understood only by this: it stays until none does.
+const std::string& StatusRevision(const Seen& seen) {
+  const bool any = std::ranges::any_of(seen.workers, [&](const Worker& worker) {
+    return worker.pod->metadata.Label(std::string(kLabelRevision)) == seen.former_revision;
+  });
+  return any && !seen.former_revision.empty() ? seen.former_revision : seen.revision;
+}
+
 void CountPods(const Seen& seen, api::NodeSetStatus& status) {
   for (const Worker& worker : seen.workers) {
     const Pod& pod = *worker.pod;
@@ -25,8 +39,7 @@ void CountPods(const Seen& seen, api::NodeSetStatus& status) {
     ++status.replicas;
     status.ready_replicas += pod.status.phase == "Running" && pod.Ready();
     status.available_replicas += Available(pod, seen.spec.min_ready_seconds, seen.world.now());
-    status.updated_replicas +=
-        worker.stage != Stage::kLeaving && pod.metadata.Label(std::string(kLabelRevision)) == seen.revision;
+    status.updated_replicas += worker.stage != Stage::kLeaving && IsCurrent(seen, pod);
   }
   status.desired = *seen.spec.replicas;
   status.unavailable_replicas = std::max(0, status.desired - status.available_replicas);
@@ -109,7 +122,7 @@ std::string OldTemplate(const Seen& seen) {
   if (!strategy || strategy->type != api::kUpdateRolling) return "";
   if (!seen.render_error.empty() || seen.set.metadata.deleting()) return "";
   const auto old = std::ranges::count_if(seen.scale.kept, [&](const Worker* worker) {
-    return worker->stage != Stage::kEnded && worker->pod->metadata.Label(std::string(kLabelRevision)) != seen.revision;
+    return worker->stage != Stage::kEnded && !IsCurrent(seen, *worker->pod);
   });
   if (old == 0) return "";
   return std::to_string(old) + " of " + std::to_string(seen.scale.kept.size()) +
@@ -233,7 +246,7 @@ std::string StatusOf(const Seen& seen) {
   CountPods(seen, status);
   CountNodes(seen, status);
   status.observed_generation = seen.set.metadata.generation;
-  status.node_set_hash = seen.revision;
+  status.node_set_hash = StatusRevision(seen);
   status.selector = std::string(kLabelInstance) + "=" + seen.set.metadata.name + "," + std::string(kLabelName) + "=" +
                     std::string(kWorker.app);
   render::Findings findings;

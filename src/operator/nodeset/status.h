@@ -23,7 +23,8 @@ struct Seen {
   const std::vector<Worker>& workers;
   const Scale& scale;
   const std::string& revision;
-  const std::string& render_error;  // why no worker pod can be made; empty when it can
+  const std::string& former_revision;  // ""; or workers that bear it are of this revision as well
+  const std::string& render_error;     // why no worker pod can be made; empty when it can
   const Deletion& deletion;
 };
 

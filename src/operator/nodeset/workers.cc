@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "json/codec.h"
 #include "operator/names.h"
+#include "operator/nodeset/takeover.h"
 #include "operator/render/cluster.h"
 #include "slurm/hostlist.h"
 
@@ -16,6 +17,7 @@ namespace {
 constexpr std::string_view kScaleInSuffix = ") is pending termination for scale-in";
 constexpr std::string_view kNodeCordoned = "Node (";  // what follows names it
 constexpr std::string_view kPodCordonedSuffix = ") was cordoned";
+constexpr std::string_view kPodNamed = "Pod (";
 constexpr size_t kLongestReason = 256;  // bytes of what a person says why
 
 // The comment on a node's record.
@@ -121,7 +123,7 @@ std::string CordonOf(const plan::World& world, const Pod& pod) {
     reason += std::string(kNodeCordoned) + name + ") was cordoned";
     return reason + (why.empty() ? ", " + PodText(pod) + ") must be cordoned" : ": " + why);
   }
-  if (pod.metadata.Annotation(std::string(kAnnotationPodCordon)) != "true") return {};
+  if (!IsCordonedByPerson(pod)) return {};
   return reason + PodText(pod) + std::string(kPodCordonedSuffix);
 }
 
@@ -129,9 +131,11 @@ bool IsScaleInReason(std::string_view reason) {
   return reason.starts_with(kReasonPrefix) && reason.ends_with(kScaleInSuffix);
 }
 
+// The Slinky projects' operator drains for a cordoned Kubernetes node in the words of its annotation, or of conditions
+// of the node: anything may follow the prefix, but what names a pod is for that pod's own sake.
 bool IsCordonReason(std::string_view reason) {
   if (!reason.starts_with(kReasonPrefix)) return false;
-  return reason.substr(kReasonPrefix.size()).starts_with(kNodeCordoned) || reason.ends_with(kPodCordonedSuffix);
+  return !reason.substr(kReasonPrefix.size()).starts_with(kPodNamed) || reason.ends_with(kPodCordonedSuffix);
 }
 
 }  // namespace
@@ -180,7 +184,7 @@ std::string ScaleInReason(const kube::Key& pod) {
 
 bool IsOurDrain(const slurm::Node& node) {
   return node.state.IsDraining() && !node.state.IsFailing() &&
-         (IsScaleInReason(node.reason) || IsCordonReason(node.reason) || node.reason == kReasonTerminating);
+         (IsScaleInReason(node.reason) || IsCordonReason(node.reason));
 }
 
 bool IsOurDown(const slurm::Node& node) {

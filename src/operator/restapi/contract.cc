@@ -17,11 +17,23 @@ bool IsControlledBy(const Value& object, std::string_view uid) {
   return FindText(owner, {"uid"}) == uid && controller != nullptr && *controller == Value(true);
 }
 
+// All that it says of a Deployment that a former operator made.
+std::optional<std::string> NoteBreach(const Call& call) {
+  const auto patch = json::Parse(call.body);
+  const Value* notes = patch ? Find(*patch, {"metadata", "annotations"}) : nullptr;
+  const bool only = notes != nullptr && notes->is_object() && notes->get_object().size() == 1 &&
+                    notes->get_object().contains("capstan.dev/taken-over") && patch->get_object().size() == 1 &&
+                    Find(*patch, {"metadata"})->get_object().size() == 2 && call.subresource.empty();
+  if (only) return std::nullopt;
+  return "a patch of Deployment " + call.key.name + " does more than note that it was taken over";
+}
+
 }  // namespace
 
 std::optional<std::string> Breach(const api::RestApi& rest_api, const std::string& signing_key, const Call& call) {
   const std::string& name = rest_api.metadata.name;
   if (call.key.ns != rest_api.metadata.namespace_) return "namespace " + call.key.ns + " is not the RestApi's";
+  if (call.verb == "patch" && call.kind == "Deployment" && call.key.name == name + "-restapi") return NoteBreach(call);
   if (call.verb != "apply") return "a RestApi never sends " + call.verb + " " + call.kind + " " + call.key.name;
   if (call.kind == "RestApi" && call.key.name == name && call.subresource == "status") return std::nullopt;
   const bool child = call.kind == "Deployment" || call.kind == "Service";

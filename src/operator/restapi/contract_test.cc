@@ -27,18 +27,26 @@ TEST_P(RestApiContract, HoldsForEveryCall) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, RestApiContract,
-    ::testing::Values(Case{"OwnStatus", {"apply", "RestApi", {"slurm", "main"}, "status", "{}"}, true},
-                      Case{"OwnSpec", {"apply", "RestApi", {"slurm", "main"}, "", "{}"}, false},
-                      Case{"AnothersStatus", {"apply", "RestApi", {"slurm", "other"}, "status", "{}"}, false},
-                      Case{"Deployment", {"apply", "Deployment", {"slurm", "main-restapi"}, "", kOwned}, true},
-                      Case{"Service", {"apply", "Service", {"slurm", "main-restapi"}, "", kOwned}, true},
-                      Case{"AnothersService", {"apply", "Service", {"slurm", "main-controller"}, "", kOwned}, false},
-                      Case{"OtherNamespace", {"apply", "Service", {"default", "main-restapi"}, "", kOwned}, false},
-                      Case{"WithoutOwner", {"apply", "Service", {"slurm", "main-restapi"}, "", "{}"}, false},
-                      Case{
-                          "SigningKey", {"apply", "Deployment", {"slurm", "main-restapi"}, "", kWithSigningKey}, false},
-                      Case{"Secret", {"create", "Secret", {"slurm", "main-restapi"}, "", kOwned}, false},
-                      Case{"Deletion", {"delete", "Deployment", {"slurm", "main-restapi"}, "", "{}"}, false}),
+    ::testing::Values(
+        Case{"OwnStatus", {"apply", "RestApi", {"slurm", "main"}, "status", "{}"}, true},
+        Case{"OwnSpec", {"apply", "RestApi", {"slurm", "main"}, "", "{}"}, false},
+        Case{"AnothersStatus", {"apply", "RestApi", {"slurm", "other"}, "status", "{}"}, false},
+        Case{"Deployment", {"apply", "Deployment", {"slurm", "main-restapi"}, "", kOwned}, true},
+        Case{"Service", {"apply", "Service", {"slurm", "main-restapi"}, "", kOwned}, true},
+        Case{"AnothersService", {"apply", "Service", {"slurm", "main-controller"}, "", kOwned}, false},
+        Case{"OtherNamespace", {"apply", "Service", {"default", "main-restapi"}, "", kOwned}, false},
+        Case{"WithoutOwner", {"apply", "Service", {"slurm", "main-restapi"}, "", "{}"}, false},
+        Case{"SigningKey", {"apply", "Deployment", {"slurm", "main-restapi"}, "", kWithSigningKey}, false},
+        Case{"Secret", {"create", "Secret", {"slurm", "main-restapi"}, "", kOwned}, false},
+        Case{"TakenOver",
+             {"patch",
+              "Deployment",
+              {"slurm", "main-restapi"},
+              "",
+              R"({"metadata":{"uid":"d","annotations":{"capstan.dev/taken-over":"x"}}})"},
+             true},
+        Case{"Patched", {"patch", "Deployment", {"slurm", "main-restapi"}, "", R"({"spec":{"replicas":0}})"}, false},
+        Case{"Deletion", {"delete", "Deployment", {"slurm", "main-restapi"}, "", "{}"}, false}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(RestApiDone, MeansThatBothAreThereAndReadyIsSaid) {

@@ -1,7 +1,10 @@
 #include "operator/restapi/decide.h"
 
+#include <algorithm>
+
 #include "api/controller.h"
 #include "api/restapi.h"
+#include "base/hash.h"
 #include "json/codec.h"
 #include "operator/controller/keys.h"
 #include "operator/names.h"
@@ -9,6 +12,7 @@
 #include "operator/render/conditions.h"
 #include "operator/resources.h"
 #include "operator/restapi/children.h"
+#include "plan/kube_effects.h"
 #include "slurm/conf.h"
 
 namespace capstan::op::restapi {
@@ -83,6 +87,41 @@ bool HasSettled(const plan::World& world, const api::RestApi& rest_api, const st
   return false;
 }
 
+bool WrittenBy(const json::ObjectMeta& object, std::string_view manager, std::string_view operation) {
+  return std::ranges::any_of(object.managed_fields, [&](const json::ManagedField& entry) {
+    return entry.manager == manager && entry.operation == operation && entry.subresource.empty();
+  });
+}
+
+// A Deployment that a former operator made is left as it is until something else is wanted of it than on the day of the
+// switch: applying ours would start slurmrestd anew for nothing but our own way to write it.
+bool IsLeftToFormer(const plan::World& world, const api::RestApi& rest_api, const plan::Child& wanted,
+                    render::Findings& findings, plan::Plan& plan) {
+  const auto* present = world.Find<Deployment>(wanted.key);
+  if (present == nullptr || !WrittenBy(present->metadata, kFormerFieldManager, "Update")) return false;
+  const json::OwnerReference* owner = present->metadata.ControllerOwner();
+  const bool own = owner != nullptr && owner->uid == rest_api.metadata.uid;
+  if (!own || WrittenBy(present->metadata, kFieldManager, "Apply")) return false;
+  const std::string digest = Sha256Hex(wanted.body);
+  const std::string& noted = present->metadata.Annotation(std::string(kAnnotationTakenOver));
+  if (!noted.empty()) return noted == digest;
+  // What is wanted depends on the configuration, which its Controller is about to write for the first time.
+  const auto* config = world.Find<ConfigMap>({wanted.key.ns, ConfigName(rest_api.spec.controller_ref.name)});
+  if (config == nullptr || !WrittenBy(config->metadata, kFieldManager, "Apply")) {
+    findings.Wait("WaitingForConfig", "the Controller has not published its configuration yet");
+    return true;
+  }
+  std::string patch =
+      R"({"metadata":{"annotations":{")" + std::string(kAnnotationTakenOver) + R"(":")" + digest + R"("}}})";
+  plan.Add({.effect = plan::MergePatch("take over", {&kube::kDeployments, wanted.key}, present->metadata.uid,
+                                       std::move(patch)),
+            .reason = "a former operator made it, and it serves as it is",
+            .guards = {},
+            .after = {},
+            .event = {}});
+  return true;
+}
+
 void DecideChildren(const plan::World& world, const api::RestApi& rest_api, render::Findings& findings,
                     plan::Plan& plan) {
   if (auto service = ServiceObject(rest_api)) {
@@ -98,7 +137,9 @@ void DecideChildren(const plan::World& world, const api::RestApi& rest_api, rend
   }
   auto deployment =
       DeploymentObject(rest_api, *ingredients->controller, ingredients->hashes, render::SettingsOf(world));
-  if (deployment) {
+  if (deployment && IsLeftToFormer(world, rest_api, *deployment, findings, plan)) {
+    plan.children_complete = false;
+  } else if (deployment) {
     plan.children.push_back(*std::move(deployment));
   } else {
     findings.Problem("TemplateRefused", deployment.error().message());

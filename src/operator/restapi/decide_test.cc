@@ -110,6 +110,50 @@ TEST_F(RestApiTest, IsReplacedWhenKeyOrConfigurationChange) {
   EXPECT_NE(Deployed(), before);
 }
 
+// Changing from the Slinky projects' operator started slurmrestd anew, for nothing but our own way to write it.
+TEST_F(RestApiTest, WhatAFormerOperatorMadeIsLeftUntilSomethingElseIsWanted) {
+  HaveCluster();
+  Deployment deployment;
+  deployment.metadata = {.name = "main-restapi",
+                         .owner_references = {{.uid = "uid-rest", .controller = true}},
+                         .managed_fields = {{.manager = "manager", .operation = "Update"}}};
+  world.Put(deployment);
+  plan::Plan plan = Look();
+  EXPECT_THAT(ChildNames(plan), ElementsAre("Service main-restapi")) << "the configuration is still the former's";
+  EXPECT_THAT(plan.actions, IsEmpty());
+  EXPECT_FALSE(plan.children_complete);
+  const auto publish = [&](const std::string& text) {
+    ConfigMap config;
+    config.metadata = {.name = "main-config",
+                       .managed_fields = {{.manager = "capstan-operator", .operation = "Apply"}}};
+    config.data.slurm_conf = text;
+    world.Put(config);
+  };
+  publish("ClusterName=c\n");
+  plan = Look();
+  EXPECT_THAT(test::ActionNames(plan), ElementsAre("take over Deployment slurm/main-restapi"));
+  EXPECT_THAT(ChildNames(plan), ElementsAre("Service main-restapi"));
+
+  Deployment plain;
+  plain.metadata.name = "main-restapi";
+  world.Put(plain);
+  deployment.metadata.annotations["capstan.dev/taken-over"] = Sha256Hex(Deployed());
+  world.Put(deployment);
+  plan = Look();
+  EXPECT_THAT(plan.actions, IsEmpty());
+  EXPECT_THAT(ChildNames(plan), ElementsAre("Service main-restapi"));
+  EXPECT_FALSE(plan.children_complete);
+  rest_api.spec.replicas = 2;
+  EXPECT_NE(Deployed(), "") << "a person wants something else";
+  rest_api.spec.replicas.reset();
+  publish("ClusterName=c\nReturnToService=2\n");
+  EXPECT_NE(Deployed(), "") << "another configuration";
+  publish("ClusterName=c\n");
+  deployment.metadata.managed_fields.push_back({.manager = "capstan-operator", .operation = "Apply"});
+  world.Put(deployment);
+  EXPECT_NE(Deployed(), "") << "it is ours by now";
+}
+
 TEST_F(RestApiTest, ReadyFollowsTheDeployment) {
   HaveCluster();
   EXPECT_THAT(ConditionOf(Look(), "Ready"), StartsWith("False Creating"));
