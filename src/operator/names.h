@@ -1,6 +1,7 @@
 // The names that users, charts and other tools know: labels, annotations, ports, derived object names.
 //
-// They are the Slinky projects' names, so that dashboards, scripts and running clusters carry over. Change none.
+// They are the Slinky projects' names, so that dashboards, scripts and running clusters carry over. Change none. What
+// Capstan alone knows is below capstan.dev/.
 #pragma once
 
 #include <string>
@@ -26,16 +27,27 @@ inline constexpr std::string_view kLabelScalingMode = "nodeset.slinky.slurm.net/
 inline constexpr std::string_view kLabelRevision = "controller.kubernetes.io/hash";
 inline constexpr std::string_view kLabelSetRevision = "controller-revision-hash";  // StatefulSets' controller's
 
+// --- What Capstan alone knows -----------------------------------------------------------------------------------------
+#define CAPSTAN_DOMAIN "capstan.dev/"
+inline constexpr std::string_view kAnnotationScaleIn = CAPSTAN_DOMAIN "scale-in";  // of a worker pod, ours: it goes
+// Of a NodeSet, a person's: gone at once, jobs and all.
+inline constexpr std::string_view kAnnotationForceDelete = CAPSTAN_DOMAIN "force-delete";
+// Of a Controller, a person's: missing keys are made ("true", "slurm", "jwt").
+inline constexpr std::string_view kAnnotationGenerateKeys = CAPSTAN_DOMAIN "generate-keys";
+inline constexpr std::string_view kFinalizerDrain = CAPSTAN_DOMAIN "drain";  // of a NodeSet
+#undef CAPSTAN_DOMAIN
+// What these were called in 0.1 before its release; read, never written.
+inline constexpr std::string_view kFormerAnnotationScaleIn = "nodeset.slinky.slurm.net/scale-in";
+inline constexpr std::string_view kFormerAnnotationForceDelete = "nodeset.slinky.slurm.net/force-delete";
+inline constexpr std::string_view kFormerAnnotationGenerateKeys = "slinky.slurm.net/generate-keys";
+inline constexpr std::string_view kFormerFinalizerDrain = "nodeset.slinky.slurm.net/drain";
+
 // --- Annotations -----------------------------------------------------------------------------------------------------
 inline constexpr std::string_view kAnnotationPodCordon = "nodeset.slinky.slurm.net/pod-cordon";  // a person's wish
-inline constexpr std::string_view kAnnotationScaleIn = "nodeset.slinky.slurm.net/scale-in";      // ours: leaving
-inline constexpr std::string_view kAnnotationForceDelete =  // of a NodeSet, a person's: gone at once, jobs and all
-    "nodeset.slinky.slurm.net/force-delete";
 inline constexpr std::string_view kAnnotationNodeCordonReason =  // of a Kubernetes node, a person's
     "nodeset.slinky.slurm.net/node-cordon-reason";
 inline constexpr std::string_view kAnnotationDeletionCost = "nodeset.slinky.slurm.net/pod-deletion-cost";
 inline constexpr std::string_view kAnnotationTopology = "topology.slinky.slurm.net/spec";
-inline constexpr std::string_view kAnnotationGenerateKeys = "slinky.slurm.net/generate-keys";
 // Ours, on a Deployment that a former operator made and that is left as it is: a digest of what was wanted of it then.
 inline constexpr std::string_view kAnnotationTakenOver = "capstan.dev/taken-over";
 inline constexpr std::string_view kAnnotationDefaultContainer = "kubectl.kubernetes.io/default-container";
@@ -44,7 +56,6 @@ inline constexpr std::string_view kHashJwtKey = "slinky.slurm.net/jwt-key-hash";
 inline constexpr std::string_view kHashSlurmConfig = "slinky.slurm.net/slurm-config-hash";
 
 // --- Finalizers ------------------------------------------------------------------------------------------------------
-inline constexpr std::string_view kFinalizerDrain = "nodeset.slinky.slurm.net/drain";  // ours, of a NodeSet
 inline constexpr std::string_view kFinalizerReservation =  // a former operator's, of a NodeSet
     "nodeset.slinky.slurm.net/reservation";
 inline constexpr std::string_view kFinalizerOrphan = "orphan";                  // the garbage collector's

@@ -15,7 +15,7 @@ def controller(**values):
 
 
 def generate_keys(**values):
-    return controller(**values)["metadata"].get("annotations", {}).get("slinky.slurm.net/generate-keys")
+    return controller(**values)["metadata"].get("annotations", {}).get("capstan.dev/generate-keys")
 
 
 def test_the_chart_contains_no_key_material():

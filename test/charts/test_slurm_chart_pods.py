@@ -164,10 +164,10 @@ def test_pod_metadata_is_kept(kind):
 @every_component
 def test_metadata_stands_on_the_resource_as_well(kind):
     """It reached the pods only, so that nobody found the resource by a label, nor the Service of a Controller."""
-    given = {"labels": {"team": "hpc", "helm.sh/chart": "mine"}, "annotations": {"note": "x", "slinky.slurm.net/generate-keys": "mine"}}
+    given = {"labels": {"team": "hpc", "helm.sh/chart": "mine"}, "annotations": {"note": "x", "capstan.dev/generate-keys": "mine"}}
     found = rendered_with(kind, "metadata", given)["metadata"]
     assert found["labels"]["team"] == "hpc" and found["labels"]["helm.sh/chart"] == "slurm-0.1.0"
-    assert found["annotations"] == {"note": "x", "slinky.slurm.net/generate-keys": "true" if kind == "Controller" else "mine"}
+    assert found["annotations"] == {"note": "x", "capstan.dev/generate-keys": "true" if kind == "Controller" else "mine"}
 
 
 @every_component

@@ -17,7 +17,7 @@ def scale_in_with_jobs_on_all(lab):
 
 
 def cordoned(lab):
-    key = "nodeset.slinky.slurm.net/scale-in"
+    key = "capstan.dev/scale-in"
     return [name for name, pod in lab.worker_pods().items() if key in pod["metadata"].get("annotations", {})]
 
 

@@ -143,7 +143,7 @@ void Cluster::Install(int replicas) {
   // What was orphaned would keep its names.
   for (const std::string& worker : Workers()) api.Remove(kube::kPods, {kSet.ns, worker});
   api.Put(op::kControllers,
-          R"({"metadata":{"namespace":"slurm","name":"main","annotations":{"slinky.slurm.net/generate-keys":"true"}},
+          R"({"metadata":{"namespace":"slurm","name":"main","annotations":{"capstan.dev/generate-keys":"true"}},
               "spec":{"slurmKeyRef":{"name":"main-auth-slurm","key":"slurm.key"},
                       "jwtKeyRef":{"name":"main-auth-jwt","key":"jwt.key"}}})");
   After(UpTo(3s), [this] {

@@ -56,7 +56,7 @@ std::optional<std::string> ApplyBreach(const api::Controller& controller, const 
 std::optional<std::string> CreateBreach(const api::Controller& controller, const Call& call) {
   if (call.kind == "Event") return std::nullopt;
   if (call.kind != "Secret") return "a Controller creates nothing but keys; " + call.kind + " " + call.key.name;
-  const std::string& wish = controller.metadata.Annotation("slinky.slurm.net/generate-keys");
+  const std::string& wish = controller.metadata.Annotation("capstan.dev/generate-keys");
   const auto names = [&](const std::optional<api::SecretKeySelector>& ref) {
     return ref && ref->name == call.key.name;
   };

@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(GeneratedKeys, AreMadeForWhoAsks) {
   api::Controller controller = Main();
-  controller.metadata.annotations["slinky.slurm.net/generate-keys"] = "jwt";
+  controller.metadata.annotations["capstan.dev/generate-keys"] = "jwt";
   EXPECT_FALSE(Breach(controller, {"create", "Secret", {"slurm", "jwt"}}).has_value());
   EXPECT_TRUE(Breach(controller, {"create", "Secret", {"slurm", "slurm"}}).has_value());
   EXPECT_TRUE(Breach(controller, {"create", "Secret", {"slurm", "other"}}).has_value());

@@ -192,17 +192,17 @@ TEST_F(ControllerTest, NoKeyIsMadeUnasked) {
 }
 
 TEST_F(ControllerTest, MissingKeysAreMadeWhenAskedFor) {
-  controller.metadata.annotations = {{"slinky.slurm.net/generate-keys", "true"}};
+  controller.metadata.annotations = {{"capstan.dev/generate-keys", "true"}};
   world.Absent("secret slurm/main-auth-slurm");
   world.Absent("secret slurm/main-auth-jwt");
   EXPECT_THAT(ActionNames(Look()),
               ElementsAre("create key Secret slurm/main-auth-slurm", "create key Secret slurm/main-auth-jwt"));
-  controller.metadata.annotations = {{"slinky.slurm.net/generate-keys", "jwt"}};
+  controller.metadata.annotations = {{"capstan.dev/generate-keys", "jwt"}};
   EXPECT_THAT(ActionNames(Look()), ElementsAre("create key Secret slurm/main-auth-jwt"));
 }
 
 TEST_F(ControllerTest, ALostKeyOfARunningClusterIsNeverReplaced) {
-  controller.metadata.annotations = {{"slinky.slurm.net/generate-keys", "true"}};
+  controller.metadata.annotations = {{"capstan.dev/generate-keys", "true"}};
   HaveKeys();
   Applied(Look());
   world.Absent("secret slurm/main-auth-slurm");

@@ -34,7 +34,8 @@ Key FindKey(const plan::World& world, std::string_view ns, const api::SecretKeyS
 }
 
 bool MayGenerate(const api::Controller& controller, std::string_view which) {
-  const std::string& wish = controller.metadata.Annotation(std::string(kAnnotationGenerateKeys));
+  std::string wish = controller.metadata.Annotation(std::string(kAnnotationGenerateKeys));
+  if (wish.empty()) wish = controller.metadata.Annotation(std::string(kFormerAnnotationGenerateKeys));
   return wish == "true" || wish == which;
 }
 

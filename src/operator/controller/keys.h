@@ -29,7 +29,7 @@ struct Key {
 Key FindKey(const plan::World& world, std::string_view ns, const api::SecretKeySelector* ref, std::string_view field);
 
 // Whether the operator may make the key `which` ("slurm" or "jwt") when there is none: only if the Controller's
-// annotation slinky.slurm.net/generate-keys says "true", or the key's own name. A new key in place of a lost one cuts
+// annotation capstan.dev/generate-keys says "true", or the key's own name. A new key in place of a lost one cuts
 // off every running daemon, so nobody gets one unasked.
 bool MayGenerate(const api::Controller& controller, std::string_view which);
 

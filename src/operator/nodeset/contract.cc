@@ -43,8 +43,10 @@ std::optional<std::string> CreateBreach(const api::NodeSet& set, const Call& cal
 
 // Its finalizer is all that a NodeSet's key changes in it; `busy` as in the header.
 std::optional<std::string> FinalizerBreach(const api::NodeSet& set, const Call& call, bool busy) {
-  constexpr std::string_view kFinalizer = "nodeset.slinky.slurm.net/drain";
-  constexpr std::string_view kFormers = "nodeset.slinky.slurm.net/reservation";  // may stay or go
+  constexpr std::string_view kFinalizer = "capstan.dev/drain";
+  constexpr std::string_view kFormer = "nodeset.slinky.slurm.net/drain";
+  constexpr std::string_view kReservation =
+      "nodeset.slinky.slurm.net/reservation";  // a former operator's: may stay or go
   const auto patch = json::Parse(call.body);
   if (!patch || !patch->is_object() || patch->get_object().size() != 1) return "a patch touches more than metadata";
   const Value* finalizers = json::Find(*patch, {"metadata", "finalizers"});
@@ -54,19 +56,22 @@ std::optional<std::string> FinalizerBreach(const api::NodeSet& set, const Call& 
       FindText(*patch, {"metadata", "resourceVersion"}).empty())
     return "a patch of the NodeSet's finalizers does not name uid and version, or more than these";
   std::vector<std::string> wanted = set.metadata.finalizers;
-  const bool held = std::erase(wanted, kFinalizer) > 0;
-  std::erase(wanted, kFormers);
-  const bool keeps = std::ranges::find(finalizers->get_array(), Value(kFinalizer)) != finalizers->get_array().end();
-  if (keeps) wanted.emplace_back(kFinalizer);
   std::vector<std::string> given;
   for (const Value& one : finalizers->get_array()) given.emplace_back(one.is_string() ? one.get_string() : "");
-  std::erase(given, kFormers);
+  std::erase(wanted, kReservation);
+  std::erase(given, kReservation);
+  const auto is_ours = [&](const std::string& name) { return name == kFinalizer || name == kFormer; };
+  const auto held = std::ranges::count_if(wanted, is_ours);
+  const auto kept = std::ranges::count_if(given, is_ours);
+  if (std::ranges::count(given, kFormer) > std::ranges::count(wanted, kFormer)) return "a former finalizer is added";
+  std::erase_if(wanted, is_ours);
+  std::erase_if(given, is_ours);
   std::ranges::sort(wanted);
   std::ranges::sort(given);
   if (given != wanted) return "somebody else's finalizer of the NodeSet is touched";
-  if (keeps && !held && set.metadata.deleting()) return "a NodeSet that is being deleted is held";
-  if (!keeps && held && !set.metadata.deleting()) return "a NodeSet that stays is let go";
-  if (!keeps && busy) return "the NodeSet is let go while jobs run on its workers";
+  if (kept > held && set.metadata.deleting()) return "a NodeSet that is being deleted is held";
+  if (kept == 0 && held > 0 && !set.metadata.deleting()) return "a NodeSet that stays is let go";
+  if (kept == 0 && busy) return "the NodeSet is let go while jobs run on its workers";
   return std::nullopt;
 }
 
@@ -80,6 +85,7 @@ std::optional<std::string> PatchBreach(const Call& call) {
   const std::set<std::pair<std::string_view, std::string_view>> ours = {
       {"labels", "nodeset.slinky.slurm.net/pod-protect"},
       {"labels", "controller.kubernetes.io/hash"},
+      {"annotations", "capstan.dev/scale-in"},
       {"annotations", "nodeset.slinky.slurm.net/scale-in"},
   };
   // A former operator's; only taken away, and only as it was seen, since a person may write it at any time.
@@ -212,7 +218,7 @@ class Matching {
 
   void Held() {
     const Value* finalizers = json::Find(set_, {"metadata", "finalizers"});
-    const Value drain("nodeset.slinky.slurm.net/drain");
+    const Value drain("capstan.dev/drain");
     if (finalizers == nullptr || std::ranges::find(finalizers->as_array(), drain) == finalizers->as_array().end())
       Wrong("the NodeSet could be deleted before its workers are drained");
   }
@@ -228,7 +234,7 @@ class Matching {
     const std::string name(FindText(pod, {"metadata", "name"}));
     if (!FindText(pod, {"metadata", "deletionTimestamp"}).empty()) return Wrong(name + " is terminating");
     if (!IsReady(pod)) return Wrong(name + " is not ready");
-    if (!FindText(pod, {"metadata", "annotations", "nodeset.slinky.slurm.net/scale-in"}).empty()) {
+    if (!FindText(pod, {"metadata", "annotations", "capstan.dev/scale-in"}).empty()) {
       return Wrong(name + " is still marked as leaving");
     }
     const std::string host(FindText(pod, {"spec", "hostname"}));

@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "Pod",
                   {"slurm", "w-3"},
                   "",
-                  R"({"metadata":{"uid":"p","annotations":{"nodeset.slinky.slurm.net/scale-in":"true"}}})"},
+                  R"({"metadata":{"uid":"p","annotations":{"capstan.dev/scale-in":"true"}}})"},
                  false,
                  true},
         KubeCase{"PersonsCordon",
@@ -115,16 +115,21 @@ TEST_P(FinalizerContract, HoldsForEveryChange) {
   EXPECT_EQ(!breach.has_value(), GetParam().allowed) << breach.value_or("allowed");
 }
 
-const std::string kDrain = "nodeset.slinky.slurm.net/drain";
+const std::string kDrain = "capstan.dev/drain";
 
 INSTANTIATE_TEST_SUITE_P(
     All, FinalizerContract,
-    ::testing::Values(FinalizerCase{"Holds", {"x"}, R"(["x","nodeset.slinky.slurm.net/drain"])", false, true, true},
-                      FinalizerCase{
-                          "HoldsWhatGoes", {"x"}, R"(["x","nodeset.slinky.slurm.net/drain"])", true, false, false},
+    ::testing::Values(FinalizerCase{"Holds", {"x"}, R"(["x","capstan.dev/drain"])", false, true, true},
+                      FinalizerCase{"HoldsWhatGoes", {"x"}, R"(["x","capstan.dev/drain"])", true, false, false},
                       FinalizerCase{"LetsGo", {"x", kDrain}, R"(["x"])", true, false, true},
                       FinalizerCase{"LetsGoWhatStays", {"x", kDrain}, R"(["x"])", false, false, false},
                       FinalizerCase{"LetsGoOfJobs", {"x", kDrain}, R"(["x"])", true, true, false},
+                      FinalizerCase{"LetsGoOfTheFormerOne",
+                                    {"x", "nodeset.slinky.slurm.net/drain", kDrain},
+                                    R"(["x","capstan.dev/drain"])",
+                                    false,
+                                    true,
+                                    true},
                       FinalizerCase{"TakesAnothers", {"x", kDrain}, "[]", true, false, false}),
     [](const auto& info) { return std::string(info.param.name); });
 

@@ -60,8 +60,10 @@ class Deciding {
   }
 
   plan::Plan Run() {
-    if (std::ranges::find(set_.metadata.finalizers, kFinalizerDrain) == set_.metadata.finalizers.end())
+    if (!HasFinalizer(set_, kFinalizerDrain))
       plan_.Add(Hold(set_));
+    else if (HasFinalizer(set_, kFormerFinalizerDrain))
+      plan_.Add(Release(set_, {}, "the finalizer has another name now"));
     else if (HasReservation(set_))
       ReleaseReservation(set_, slurm_.heard(), plan_);
     TakeOverWorkers(workers_, former_revision_, revision_, plan_);
@@ -159,7 +161,10 @@ class Deciding {
 
   plan::ActionId Annotate(std::string_view verb, const Worker& worker, std::string_view value, std::string reason) {
     std::string patch =
-        R"({"metadata":{"annotations":{")" + std::string(kAnnotationScaleIn) + R"(":)" + std::string(value) + "}}}";
+        R"({"metadata":{"annotations":{")" + std::string(kAnnotationScaleIn) + R"(":)" + std::string(value);
+    if (!worker.pod->metadata.Annotation(std::string(kFormerAnnotationScaleIn)).empty())
+      patch += R"(,")" + std::string(kFormerAnnotationScaleIn) + R"(":null)";
+    patch += "}}}";
     return plan_.Add({.effect = plan::MergePatch(verb, PodRef(worker), worker.pod->metadata.uid, std::move(patch)),
                       .reason = std::move(reason)});
   }

@@ -147,6 +147,14 @@ TEST_F(NodeSetTest, AFailedWorkerIsReplacedWithoutADrain) {
   EXPECT_THAT(Acts(Look(1)), ElementsAre("delete Pod slurm/w-0"));
 }
 
+TEST_F(NodeSetTest, AMarkOfTheFormerNameIsTakenOffToo) {
+  Worker_(1, {NodeFlag::kIdle});
+  Pod pod = MakePod(1);
+  pod.metadata.annotations[std::string(kFormerAnnotationScaleIn)] = "true";
+  Put(pod);
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("uncordon Pod slurm/w-1"));
+}
+
 TEST_F(NodeSetTest, LiftsItsOwnDrainWhenTheWorkerIsWantedAgain) {
   Worker_(1, {NodeFlag::kAllocated, NodeFlag::kDrain}, kOurDrain);
   Pod pod = MakePod(1);

@@ -5,14 +5,11 @@
 #include "api/controller.h"
 #include "api/restapi.h"
 #include "operator/names.h"
+#include "operator/nodeset/release.h"
 #include "operator/resources.h"
 
 namespace capstan::op::nodeset {
 namespace {
-
-bool HasFinalizer(const api::NodeSet& set, std::string_view name) {
-  return std::ranges::find(set.metadata.finalizers, name) != set.metadata.finalizers.end();
-}
 
 // One look at a NodeSet that is being deleted.
 class Looking {
@@ -34,7 +31,8 @@ class Looking {
     const bool workers =
         std::ranges::any_of(workers_, [&](const Worker& worker) { return !IsWaitedForInVain(worker); });
     if (!workers && slurm_.heard() && deletion_.records.empty()) return DeletionState::kDone;
-    if (set_.metadata.Annotation(std::string(kAnnotationForceDelete)) == "true") {
+    if (set_.metadata.Annotation(std::string(kAnnotationForceDelete)) == "true" ||
+        set_.metadata.Annotation(std::string(kFormerAnnotationForceDelete)) == "true") {
       deletion_.why = "the annotation " + std::string(kAnnotationForceDelete) + " asks for it";
       return DeletionState::kForced;
     }
@@ -104,7 +102,8 @@ class Looking {
 
 Deletion DeletionOf(const plan::World& world, const api::NodeSet& set, const plan::SlurmView& slurm,
                     const std::vector<Worker>& workers) {
-  if (!set.metadata.deleting() || !HasFinalizer(set, kFinalizerDrain)) return {};
+  if (!set.metadata.deleting() || !(HasFinalizer(set, kFinalizerDrain) || HasFinalizer(set, kFormerFinalizerDrain)))
+    return {};
   return Looking(world, set, slurm, workers).Run();
 }
 

@@ -1,6 +1,6 @@
 // A NodeSet that is being deleted: its workers go as in a scale-in to none, and it goes after them.
 //
-// To that end a NodeSet carries one finalizer, `nodeset.slinky.slurm.net/drain`; no other kind has one. While it is
+// To that end a NodeSet carries one finalizer, `capstan.dev/drain`; no other kind has one. While it is
 // there the API server keeps the object, and the garbage collector leaves alone what the object owns. What is seen
 // decides, first match:
 //
@@ -10,7 +10,7 @@
 // | kOrphaning | the finalizer `orphan` (`kubectl delete                 | our finalizer goes at once; the workers live  |
 // |            | --cascade=orphan`)                                      | on, without an owner                          |
 // | kDone      | Slurm is heard; neither a worker nor a record is left   | our finalizer goes, proven by a fresh list    |
-// | kForced    | the annotation `nodeset.slinky.slurm.net/force-delete`  | our finalizer goes, and the garbage collector |
+// | kForced    | the annotation `capstan.dev/force-delete`               | our finalizer goes, and the garbage collector |
 // |            | is "true"                                               | takes the workers, with whatever runs there   |
 // | kAbandoned | the Controller, or every RestApi of it, is being        | the same, proven by a fresh read of both      |
 // |            | deleted or gone. (In a Namespace that is being deleted, |                                               |

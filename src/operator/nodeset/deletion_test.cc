@@ -43,7 +43,7 @@ TEST_F(Deleted, ItsWorkersGoAsInAScaleIn) {
   }
   const std::string message = ConditionOf(plan, "Progressing").message;
   EXPECT_THAT(message, HasSubstr("jobs still run on 1 of them (w-0)"));
-  EXPECT_THAT(message, HasSubstr("kubectl annotate nodeset w nodeset.slinky.slurm.net/force-delete=true"));
+  EXPECT_THAT(message, HasSubstr("kubectl annotate nodeset w capstan.dev/force-delete=true"));
   EXPECT_EQ(ConditionOf(plan, "Ready").status, "False");
 }
 
@@ -100,6 +100,23 @@ TEST_F(Deleted, ForceLetsGoAtOnceAndSaysSo) {
   ASSERT_TRUE(plan.actions[0].event);
   EXPECT_TRUE(plan.actions[0].event->warning);
   EXPECT_THAT(plan.actions[0].reason, HasSubstr("force-delete"));
+}
+
+// The names of a version before the first release.
+TEST_F(Deleted, FormerNamesAreHeeded) {
+  Worker_(0, {NodeFlag::kAllocated});
+  set.metadata.annotations[std::string(kFormerAnnotationForceDelete)] = "true";
+  set.metadata.finalizers = {std::string(kFormerFinalizerDrain)};
+  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "first it is said";
+  SaidSo();
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("remove finalizer NodeSet slurm/w"));
+}
+
+TEST_F(NodeSetTest, TheFormerFinalizerIsReplaced) {
+  set.metadata.finalizers = {std::string(kFormerFinalizerDrain)};
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("add finalizer NodeSet slurm/w"));
+  set.metadata.finalizers.emplace_back(kFinalizerDrain);
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("remove finalizer NodeSet slurm/w"));
 }
 
 TEST_F(Deleted, WithoutItsControllerItGoesOnceThatIsProven) {

@@ -115,6 +115,10 @@ class WorkerIsOwnedGuard final : public plan::Guard {
 
 }  // namespace
 
+bool HasFinalizer(const api::NodeSet& set, std::string_view name) {
+  return std::ranges::find(set.metadata.finalizers, name) != set.metadata.finalizers.end();
+}
+
 plan::Action Hold(const api::NodeSet& set) {
   return {.effect = plan::AddFinalizer(RefOf(set), set.metadata, kFinalizerDrain),
           .reason = "its workers are to be drained before it goes",
@@ -124,7 +128,8 @@ plan::Action Hold(const api::NodeSet& set) {
 }
 
 plan::Action Release(const api::NodeSet& set, plan::Guards guards, std::string reason) {
-  return {.effect = plan::RemoveFinalizer(RefOf(set), set.metadata, kFinalizerDrain),
+  const std::string_view ours = HasFinalizer(set, kFormerFinalizerDrain) ? kFormerFinalizerDrain : kFinalizerDrain;
+  return {.effect = plan::RemoveFinalizer(RefOf(set), set.metadata, ours),
           .reason = std::move(reason),
           .guards = std::move(guards),
           .after = {},

@@ -10,10 +10,13 @@
 
 namespace capstan::op::nodeset {
 
+// Has the finalizer `name`.
+bool HasFinalizer(const api::NodeSet& set, std::string_view name);
+
 // Adds our finalizer, if nobody has changed the NodeSet since it was seen.
 plan::Action Hold(const api::NodeSet& set);
 
-// Takes our finalizer away, if nobody has changed the NodeSet since it was seen. What is left of its workers is then
+// Takes our finalizer away, that of the former name first, if nobody has changed the NodeSet since it was seen. What is left of its workers is then
 // the garbage collector's, so this counts as destructive. A NodeSet that is gone counts as let go.
 plan::Action Release(const api::NodeSet& set, plan::Guards guards, std::string reason);
 

@@ -140,7 +140,10 @@ bool IsCordonReason(std::string_view reason) {
 
 }  // namespace
 
-bool Worker::marked() const { return pod->metadata.Annotation(std::string(kAnnotationScaleIn)) == "true"; }
+bool Worker::marked() const {
+  return pod->metadata.Annotation(std::string(kAnnotationScaleIn)) == "true" ||
+         pod->metadata.Annotation(std::string(kFormerAnnotationScaleIn)) == "true";
+}
 
 std::optional<int> OrdinalOf(std::string_view set, std::string_view pod) {
   if (pod.size() <= set.size() + 1 || !pod.starts_with(set) || pod[set.size()] != '-') return std::nullopt;

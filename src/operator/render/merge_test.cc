@@ -84,7 +84,7 @@ TEST(Metadata, ClientsBookkeepingIsNotInherited) {
   meta.annotations = {{"kubectl.kubernetes.io/last-applied-configuration", "{}"},
                       {"meta.helm.sh/release-name", "r"},
                       {"argocd.argoproj.io/tracking-id", "x"},
-                      {"slinky.slurm.net/generate-keys", "true"},
+                      {"capstan.dev/generate-keys", "true"},
                       {"mine", "1"}};
   meta.labels = {{"helm.sh/chart", "slurm-1"}, {"app.kubernetes.io/version", "26.05"}, {"team", "hpc"}};
   EXPECT_EQ(Inherited(meta).annotations, (StringMap{{"mine", "1"}}));

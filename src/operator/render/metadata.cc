@@ -22,7 +22,8 @@ constexpr auto kClientsOwn = std::to_array<std::string_view>({
     "helm.toolkit.fluxcd.io/",
     "config.kubernetes.io/",
     "objectset.rio.cattle.io/",
-    "slinky.slurm.net/generate-keys",
+    kAnnotationGenerateKeys,
+    kFormerAnnotationGenerateKeys,
 });
 
 constexpr auto kChartVersion = std::to_array<std::string_view>({"helm.sh/chart", "app.kubernetes.io/version"});
