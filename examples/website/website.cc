@@ -45,7 +45,6 @@ json::CustomResource Definition() {
           .version = resource.version,
           .kind = resource.kind,
           .plural = resource.plural,
-          .singular = "website",
           .schema = &Website::Schema,
           .columns = {{"REPLICAS", "integer", ".spec.replicas", "Servers there should be"},
                       {"READY", "integer", ".status.readyReplicas", "Servers that show the page"},

@@ -3,6 +3,7 @@
 
 #include "api/common.h"
 #include "api/conditions.h"
+#include "kube/resource.h"
 
 namespace capstan::api {
 
@@ -42,7 +43,7 @@ struct AccountingStatus {
 };
 
 struct Accounting {
-  static constexpr std::string_view kKind = "Accounting";
+  static constexpr kube::Resource kResource{kGroup, kVersion, "accountings", "Accounting", true};
 
   json::ObjectMeta metadata;
   AccountingSpec spec;

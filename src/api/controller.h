@@ -3,6 +3,7 @@
 
 #include "api/common.h"
 #include "api/conditions.h"
+#include "kube/resource.h"
 
 namespace capstan::api {
 
@@ -102,7 +103,7 @@ struct ControllerStatus {
 };
 
 struct Controller {
-  static constexpr std::string_view kKind = "Controller";
+  static constexpr kube::Resource kResource{kGroup, kVersion, "controllers", "Controller", true};
 
   json::ObjectMeta metadata;
   ControllerSpec spec;

@@ -3,6 +3,7 @@
 
 #include "api/common.h"
 #include "api/conditions.h"
+#include "kube/resource.h"
 
 namespace capstan::api {
 
@@ -47,7 +48,7 @@ struct LoginSetStatus {
 };
 
 struct LoginSet {
-  static constexpr std::string_view kKind = "LoginSet";
+  static constexpr kube::Resource kResource{kGroup, kVersion, "loginsets", "LoginSet", true};
 
   json::ObjectMeta metadata;
   LoginSetSpec spec;

@@ -3,6 +3,7 @@
 
 #include "api/common.h"
 #include "api/conditions.h"
+#include "kube/resource.h"
 
 namespace capstan::api {
 
@@ -122,7 +123,7 @@ struct NodeSetStatus {
 };
 
 struct NodeSet {
-  static constexpr std::string_view kKind = "NodeSet";
+  static constexpr kube::Resource kResource{kGroup, kVersion, "nodesets", "NodeSet", true};
 
   json::ObjectMeta metadata;
   NodeSetSpec spec;

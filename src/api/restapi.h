@@ -3,6 +3,7 @@
 
 #include "api/common.h"
 #include "api/conditions.h"
+#include "kube/resource.h"
 
 namespace capstan::api {
 
@@ -25,7 +26,7 @@ struct RestApiStatus {
 };
 
 struct RestApi {
-  static constexpr std::string_view kKind = "RestApi";
+  static constexpr kube::Resource kResource{kGroup, kVersion, "restapis", "RestApi", true};
 
   json::ObjectMeta metadata;
   RestApiSpec spec;

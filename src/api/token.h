@@ -3,6 +3,7 @@
 
 #include "api/common.h"
 #include "api/conditions.h"
+#include "kube/resource.h"
 
 namespace capstan::api {
 
@@ -27,7 +28,7 @@ struct TokenStatus {
 };
 
 struct Token {
-  static constexpr std::string_view kKind = "Token";
+  static constexpr kube::Resource kResource{kGroup, kVersion, "tokens", "Token", true};
 
   json::ObjectMeta metadata;
   TokenSpec spec;

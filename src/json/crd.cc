@@ -3,6 +3,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include "base/text.h"
 #include "json/openapi.h"
 
 namespace capstan::json {
@@ -26,7 +27,7 @@ object NamesOf(const CustomResource& kind) {
   names["kind"] = kind.kind;
   names["listKind"] = std::string(kind.kind) + "List";
   names["plural"] = kind.plural;
-  names["singular"] = kind.singular;
+  names["singular"] = ToLower(kind.kind);
   auto& short_names = names["shortNames"].emplace_array();
   for (const std::string_view name : kind.short_names) short_names.emplace_back(name);
   return names;

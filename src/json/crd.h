@@ -1,7 +1,7 @@
 // A kind of custom resource, and the CustomResourceDefinition that makes the API server serve it.
 //
 //   const json::CustomResource kind{.group = "web.example.com", .version = "v1", .kind = "Website", .plural = "websites",
-//                                   .singular = "website", .schema = &Website::Schema};
+//                                   .schema = &Website::Schema};
 //   std::fputs(json::ToYaml(json::CrdOf(kind)).c_str(), stdout);
 #pragma once
 
@@ -27,7 +27,6 @@ struct CustomResource {
   std::string_view version;
   std::string_view kind;
   std::string_view plural;
-  std::string_view singular;
   std::vector<std::string_view> short_names = {};
   const json::Schema& (*schema)();  // of the whole object: metadata, spec, status
   std::vector<Column> columns = {};

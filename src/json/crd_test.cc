@@ -20,7 +20,6 @@ TEST(Crd, SaysWhatTheApiServerServes) {
                             .version = "v1",
                             .kind = "Page",
                             .plural = "pages",
-                            .singular = "page",
                             .short_names = {"pg"},
                             .schema = &Page::Schema,
                             .columns = {{"TITLE", "string", ".title", "What it is called"},

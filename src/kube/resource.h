@@ -12,9 +12,8 @@
 
 namespace capstan::kube {
 
-// A kind of object in one API version. The texts live as long as the program: Resources are constants. A
-// service adds its own beside the ones below: `inline constexpr kube::Resource kNodeSets{"slinky.slurm.net",
-// "v1beta1", ...};`
+// A kind of object in one API version. The texts live as long as the program: Resources are constants. A service adds
+// its own, in the struct of the kind: `static constexpr kube::Resource kResource{"web.example.com", "v1", ...};`
 struct Resource {
   std::string_view group;    // "" for the core group
   std::string_view version;  // "v1"

@@ -11,7 +11,6 @@
 #include "operator/names.h"
 #include "operator/nodeset/decide.h"
 #include "operator/objects.h"
-#include "operator/resources.h"
 #include "operator/restapi/decide.h"
 
 namespace capstan::op {
@@ -30,17 +29,20 @@ void AddIndexByController(kube::Store<T>& store) {
 std::vector<plan::Reconciler> Reconcilers() {
   return {
       {.kind = "controller",
-       .resource = &kControllers,
+       .resource = &api::Controller::kResource,
        .decide = &controller::Decide,
        .prunes = {&kube::kStatefulSets, &kube::kServices, &kube::kConfigMaps, &kube::kPodDisruptionBudgets}},
       {.kind = "restapi",
-       .resource = &kRestApis,
+       .resource = &api::RestApi::kResource,
        .decide = &restapi::Decide,
        .prunes = {&kube::kDeployments, &kube::kServices}},
-      {.kind = "nodeset", .resource = &kNodeSets, .decide = &nodeset::Decide, .prunes = {&kube::kConfigMaps}},
-      {.kind = "accounting", .resource = &kAccountings, .decide = &later::DecideAccounting, .prunes = {}},
-      {.kind = "loginset", .resource = &kLoginSets, .decide = &later::DecideLoginSet, .prunes = {}},
-      {.kind = "token", .resource = &kTokens, .decide = &later::DecideToken, .prunes = {}},
+      {.kind = "nodeset",
+       .resource = &api::NodeSet::kResource,
+       .decide = &nodeset::Decide,
+       .prunes = {&kube::kConfigMaps}},
+      {.kind = "accounting", .resource = &api::Accounting::kResource, .decide = &later::DecideAccounting, .prunes = {}},
+      {.kind = "loginset", .resource = &api::LoginSet::kResource, .decide = &later::DecideLoginSet, .prunes = {}},
+      {.kind = "token", .resource = &api::Token::kResource, .decide = &later::DecideToken, .prunes = {}},
   };
 }
 

@@ -16,13 +16,6 @@ template <class T>
 inline constexpr char kTypeTag = 0;
 }  // namespace internal
 
-// Where the objects of struct T live: T::kResource, or what a specialisation says (for structs of layers that know no
-// resources).
-template <class T>
-struct ResourceOf {
-  static constexpr const kube::Resource& kValue = T::kResource;
-};
-
 // What of a kind is watched.
 struct Watching {
   std::string label_selector = {};
@@ -37,7 +30,7 @@ struct Watching {
 // What a kind's store is called: "pods", "deployments.apps".
 std::string StoreName(const kube::Resource& resource);
 
-// A kind with a store is a struct T as store.h wants it, with a ResourceOf.
+// A kind with a store is a struct T as store.h wants it, with T::kResource.
 class Stores {
  public:
   struct Entry {
@@ -49,11 +42,11 @@ class Stores {
   // Adds the store of T. REQUIRES: not added yet.
   template <class T>
   kube::Store<T>& Add(Watching watching = {}) {
-    auto store = std::make_unique<kube::Store<T>>(StoreName(ResourceOf<T>::kValue));
+    auto store = std::make_unique<kube::Store<T>>(StoreName(T::kResource));
     store->SetOptional(watching.optional);
     kube::Store<T>& added = *store;
     by_type_[&internal::kTypeTag<T>] = store.get();
-    all_.push_back({.resource = ResourceOf<T>::kValue, .watching = std::move(watching), .store = std::move(store)});
+    all_.push_back({.resource = T::kResource, .watching = std::move(watching), .store = std::move(store)});
     return added;
   }
 

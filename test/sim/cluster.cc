@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "api/accounting.h"
+#include "api/controller.h"
+#include "api/loginset.h"
+#include "api/nodeset.h"
+#include "api/restapi.h"
+#include "api/token.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "operator/names.h"
 #include "operator/nodeset/contract.h"
-#include "operator/resources.h"
 #include "slurm/hostlist.h"
 
 namespace capstan::sim {
@@ -90,8 +95,8 @@ Cluster::Cluster(uint64_t seed, Options given, bool echo)
       slurm(loop),
       rest(slurm),
       slurm_wire_(*this) {
-  for (const auto* kind :
-       {&op::kControllers, &op::kAccountings, &op::kRestApis, &op::kLoginSets, &op::kNodeSets, &op::kTokens}) {
+  for (const auto* kind : {&api::Controller::kResource, &api::Accounting::kResource, &api::RestApi::kResource,
+                           &api::LoginSet::kResource, &api::NodeSet::kResource, &api::Token::kResource}) {
     api.objects().Serve(*kind);
   }
   slurm.StopController();  // until its pod runs
@@ -142,16 +147,16 @@ void Cluster::Install(int replicas) {
   }
   // What was orphaned would keep its names.
   for (const std::string& worker : Workers()) api.Remove(kube::kPods, {kSet.ns, worker});
-  api.Put(op::kControllers,
+  api.Put(api::Controller::kResource,
           R"({"metadata":{"namespace":"slurm","name":"main","annotations":{"capstan.dev/generate-keys":"true"}},
               "spec":{"slurmKeyRef":{"name":"main-auth-slurm","key":"slurm.key"},
                       "jwtKeyRef":{"name":"main-auth-jwt","key":"jwt.key"}}})");
   After(UpTo(3s), [this] {
-    api.Put(op::kRestApis,
+    api.Put(api::RestApi::kResource,
             R"({"metadata":{"namespace":"slurm","name":"main"},"spec":{"controllerRef":{"name":"main"}}})");
   });
   After(UpTo(3s), [this, replicas] {
-    api.Put(op::kNodeSets,
+    api.Put(api::NodeSet::kResource,
             R"({"metadata":{"namespace":"slurm","name":"w"},"spec":{"controllerRef":{"name":"main"},"replicas":)" +
                 std::to_string(replicas) + R"(,"oversubscribeNode":)" + (options.share_machines ? "true" : "false") +
                 "}}");
@@ -161,13 +166,14 @@ void Cluster::Install(int replicas) {
 void Cluster::Scale(int replicas) {
   most_replicas_ = std::max(most_replicas_, replicas);
   story.Add("user: scale to " + std::to_string(replicas));
-  api.Edit(op::kNodeSets, kSet, "", [&](Value& set) { set.as_object()["spec"].as_object()["replicas"] = replicas; });
+  api.Edit(api::NodeSet::kResource, kSet, "",
+           [&](Value& set) { set.as_object()["spec"].as_object()["replicas"] = replicas; });
 }
 
-const kube::Resource& Cluster::SetKind() { return op::kNodeSets; }
+const kube::Resource& Cluster::SetKind() { return api::NodeSet::kResource; }
 
 const Value& Cluster::LastSet() {
-  if (const Value* set = api.Find(op::kNodeSets, kSet)) last_set_ = *set;
+  if (const Value* set = api.Find(api::NodeSet::kResource, kSet)) last_set_ = *set;
   return last_set_;
 }
 
@@ -177,7 +183,7 @@ void Cluster::DeleteSet(const std::string& propagation) {
   LastSet();
   // Who asks for the foreground asks Kubernetes to take the pods at once.
   if (propagation == "Foreground") jobs_may_end_ = true;
-  api.Remove(op::kNodeSets, kSet, {.propagation = propagation});
+  api.Remove(api::NodeSet::kResource, kSet, {.propagation = propagation});
   LastSet();
 }
 
@@ -185,7 +191,7 @@ void Cluster::ForceDeletion() {
   if (SetIsGone()) return;
   story.Add("user: force the NodeSet's deletion");
   jobs_may_end_ = true;
-  api.Edit(op::kNodeSets, kSet, "",
+  api.Edit(api::NodeSet::kResource, kSet, "",
            [](Value& set) { json::MakeObject(set, {"metadata", "annotations"})[op::kAnnotationForceDelete] = "true"; });
 }
 
@@ -196,14 +202,14 @@ void Cluster::TearDown() {
   const auto remove = [this](const kube::Resource& resource, const kube::Key& key) {
     if (api.Find(resource, key) != nullptr) api.Remove(resource, key);
   };
-  std::vector<std::function<void()>> removals = {[&] { remove(op::kNodeSets, kSet); },
-                                                 [&] { remove(op::kRestApis, kMain); },
-                                                 [&] { remove(op::kControllers, kMain); }};
+  std::vector<std::function<void()>> removals = {[&] { remove(api::NodeSet::kResource, kSet); },
+                                                 [&] { remove(api::RestApi::kResource, kMain); },
+                                                 [&] { remove(api::Controller::kResource, kMain); }};
   std::rotate(removals.begin(), removals.begin() + ptrdiff_t(random.Below(3)), removals.end());
   for (const auto& removal : removals) removal();
   LastSet();
   After(Between(1s, 5s), [this] {
-    if (api.Find(op::kControllers, kMain) != nullptr) return;  // installed again
+    if (api.Find(api::Controller::kResource, kMain) != nullptr) return;  // installed again
     slurmrestd_runs = false;
     if (slurm.controller_up()) slurm.StopController();
     NoteSilence();
@@ -252,7 +258,7 @@ std::string Cluster::MachineOf(const std::string& pod) const {
 }
 
 int Cluster::replicas() const {
-  const Value* set = api.Find(op::kNodeSets, kSet);
+  const Value* set = api.Find(api::NodeSet::kResource, kSet);
   const Value* replicas = set != nullptr ? json::Find(*set, {"spec", "replicas"}) : nullptr;
   return replicas != nullptr ? int(replicas->as_int64()) : 0;
 }

@@ -8,7 +8,6 @@
 #include "operator/controller/contract.h"
 #include "operator/names.h"
 #include "operator/nodeset/contract.h"
-#include "operator/resources.h"
 #include "operator/restapi/contract.h"
 #include "slurm/rest_wire.h"
 
@@ -74,8 +73,8 @@ void Rules::Fold(std::initializer_list<std::string_view> texts) {
 // The NodeSet as the write found it: one that has lost its last finalizer by it is gone.
 const Value& Rules::SetBefore(const kube::testing::ApiWrite& write) {
   const Value& last = cluster_.LastSet();
-  if (write.resource != op::kNodeSets || write.verb != "patch" || !write.changed) return last;
-  return *cluster_.api.objects().Table(op::kNodeSets).history.back().before;
+  if (write.resource != api::NodeSet::kResource || write.verb != "patch" || !write.changed) return last;
+  return *cluster_.api.objects().Table(api::NodeSet::kResource).history.back().before;
 }
 
 std::optional<std::string> Rules::ApiBreach(const kube::testing::ApiWrite& write) {
@@ -86,8 +85,8 @@ std::optional<std::string> Rules::ApiBreach(const kube::testing::ApiWrite& write
   if (const auto body = json::Parse(write.body); call.key.name.empty() && body) {
     call.key.name = std::string(FindText(*body, {"metadata", "name"}));
   }
-  const auto& main = Latest(cluster_.api.Find(op::kControllers, kMain), main_);
-  const auto& rest = Latest(cluster_.api.Find(op::kRestApis, kMain), rest_);
+  const auto& main = Latest(cluster_.api.Find(api::Controller::kResource, kMain), main_);
+  const auto& rest = Latest(cluster_.api.Find(api::RestApi::kResource, kMain), rest_);
   if (!op::controller::Breach(main, call)) return std::nullopt;
   // What belongs to one that was replaced is collected; in the end all must belong to the new one (Unmatched).
   if (!op::controller::Breach(main_.former, call)) return std::nullopt;
@@ -95,7 +94,7 @@ std::optional<std::string> Rules::ApiBreach(const kube::testing::ApiWrite& write
   if (!op::restapi::Breach(rest, signing_key, call)) return std::nullopt;
   if (!op::restapi::Breach(rest_.former, signing_key, call)) return std::nullopt;
   // A NodeSet that had changed since it was seen is as it was.
-  if (write.resource == op::kNodeSets && write.verb == "patch" && write.status >= 300) return std::nullopt;
+  if (write.resource == api::NodeSet::kResource && write.verb == "patch" && write.status >= 300) return std::nullopt;
   return op::nodeset::Breach(Latest(&SetBefore(write), set_), call, IsBusy(write));
 }
 
@@ -107,7 +106,7 @@ bool Rules::IsBusy(const std::string& host) const {
 bool Rules::IsBusy(const kube::testing::ApiWrite& write) const {
   // A deletion that was refused, since the pod had changed since it was seen, has done no harm.
   if (write.status >= 300) return false;
-  if (write.resource == op::kNodeSets) {
+  if (write.resource == api::NodeSet::kResource) {
     return !cluster_.JobsMayEnd() && std::ranges::any_of(hosts_, [this](const auto& pod) {
       return IsOwned(cluster_.api.Find(kube::kPods, {kSet.ns, pod.first})) && IsBusy(pod.second);
     });
@@ -203,9 +202,9 @@ std::optional<std::string> Rules::Unmatched() const {
     }
     return std::nullopt;
   };
-  const Value* set = cluster_.api.Find(op::kNodeSets, kSet);
-  const Value* main = cluster_.api.Find(op::kControllers, kMain);
-  const Value* rest = cluster_.api.Find(op::kRestApis, kMain);
+  const Value* set = cluster_.api.Find(api::NodeSet::kResource, kSet);
+  const Value* main = cluster_.api.Find(api::Controller::kResource, kMain);
+  const Value* rest = cluster_.api.Find(api::RestApi::kResource, kMain);
   if (set == nullptr || main == nullptr || rest == nullptr) return "a custom resource is missing";
   if (auto wrong = op::restapi::Unmatched(json::Serialize(*rest), find)) return wrong;
   if (auto wrong = op::controller::Unmatched(json::Serialize(*main), find)) return wrong;
@@ -214,7 +213,7 @@ std::optional<std::string> Rules::Unmatched() const {
 
 std::optional<std::string> Rules::Left() const {
   if (!cluster_.SetIsGone()) {
-    const auto set = Decoded<api::NodeSet>(cluster_.api.Find(op::kNodeSets, kSet));
+    const auto set = Decoded<api::NodeSet>(cluster_.api.Find(api::NodeSet::kResource, kSet));
     const api::Condition* why = api::FindCondition(set.status.conditions, api::kProgressing);
     return "the NodeSet is still there" + (why != nullptr ? ": " + why->message : "");
   }

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "api/nodeset.h"
 #include "base/hash.h"
 #include "cluster.h"
 #include "operator.h"
-#include "operator/resources.h"
 #include "rules.h"
 
 namespace capstan::sim {
@@ -324,7 +324,7 @@ class Run {
   // A NodeSet that was deleted goes, and comes again.
   void BringBack() {
     PassUntil([&] { return !cluster_.JobsLeft(); }, 3h);
-    const Value* set = cluster_.api.Find(op::kNodeSets, kSet);
+    const Value* set = cluster_.api.Find(api::NodeSet::kResource, kSet);
     const bool deleting = set != nullptr && json::Find(*set, {"metadata", "deletionTimestamp"}) != nullptr;
     if (deleting && !PassUntil([&] { return cluster_.SetIsGone(); }, kConvergeTimeout)) Fail(*rules_.Left());
     if (cluster_.SetIsGone()) Reinstall();

@@ -9,7 +9,6 @@
 #include "operator/render/metadata.h"
 #include "operator/render/parts.h"
 #include "operator/render/scripts.h"
-#include "operator/resources.h"
 
 namespace capstan::op::controller {
 namespace {
@@ -22,7 +21,7 @@ constexpr int kOwnerAndGroup = 0610;
 
 JsonObject Object(const kube::Resource& resource, std::string_view name, const Metadata& metadata,
                   const api::Controller& controller) {
-  return OwnedObject(resource, name, metadata, kControllers, controller.metadata);
+  return OwnedObject(resource, name, metadata, api::Controller::kResource, controller.metadata);
 }
 
 StringMap Selector(const api::Controller& controller) {

@@ -14,7 +14,6 @@
 #include "operator/questions.h"
 #include "operator/render/cluster.h"
 #include "operator/render/json.h"
-#include "operator/resources.h"
 #include "plan/kube_effects.h"
 
 namespace capstan::op::controller {

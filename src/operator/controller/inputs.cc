@@ -10,7 +10,6 @@
 #include "operator/names.h"
 #include "operator/questions.h"
 #include "operator/render/cluster.h"
-#include "operator/resources.h"
 #include "slurm/conf.h"
 
 namespace capstan::op::controller {

@@ -6,7 +6,6 @@
 #include "json/codec.h"
 #include "operator/names.h"
 #include "operator/render/conditions.h"
-#include "operator/resources.h"
 
 namespace capstan::op::later {
 namespace {

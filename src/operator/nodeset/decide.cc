@@ -17,7 +17,6 @@
 #include "operator/render/revision.h"
 #include "operator/render/settings.h"
 #include "operator/render/worker_pod.h"
-#include "operator/resources.h"
 #include "plan/kube_effects.h"
 #include "plan/slurm_effects.h"
 

@@ -18,7 +18,6 @@
 #include "operator/nodeset/workers.h"
 #include "operator/objects.h"
 #include "operator/render/revision.h"
-#include "operator/resources.h"
 #include "operator/testing/world.h"
 #include "plan/slurm_effects.h"
 

@@ -6,7 +6,6 @@
 #include "api/restapi.h"
 #include "operator/names.h"
 #include "operator/nodeset/release.h"
-#include "operator/resources.h"
 
 namespace capstan::op::nodeset {
 namespace {

@@ -7,7 +7,6 @@
 #include "kube/client.h"
 #include "operator/names.h"
 #include "operator/objects.h"
-#include "operator/resources.h"
 #include "plan/kube_guards.h"
 #include "plan/list_effects.h"
 #include "plan/services.h"
@@ -22,7 +21,9 @@ using plan::Services;
 
 constexpr Duration kSilenceTimeout = 10s;  // less than the Executor gives an action
 
-plan::ObjectRef RefOf(const api::NodeSet& set) { return {&kNodeSets, {set.metadata.namespace_, set.metadata.name}}; }
+plan::ObjectRef RefOf(const api::NodeSet& set) {
+  return {&api::NodeSet::kResource, {set.metadata.namespace_, set.metadata.name}};
+}
 
 // --- Proofs ----------------------------------------------------------------------------------------------------------
 
@@ -58,11 +59,13 @@ class ClusterIsAbandonedGuard final : public plan::Guard {
 
   Task<Proof> Prove(Services& services, Deadline deadline) const override {
     kube::Key key{ns_, controller_};
-    const auto controller = co_await services.client.Get<api::Controller>(kControllers, std::move(key), {}, deadline);
+    const auto controller =
+        co_await services.client.Get<api::Controller>(api::Controller::kResource, std::move(key), {}, deadline);
     if (!controller) co_return controller.error().code() == Code::kNotFound ? Proof::kYes : Proof::kUnknown;
     if (controller->metadata.deleting()) co_return Proof::kYes;
     kube::ListOptions options{.ns = ns_, .limit = 0};
-    const auto rest_apis = co_await services.client.List<api::RestApi>(kRestApis, std::move(options), deadline);
+    const auto rest_apis =
+        co_await services.client.List<api::RestApi>(api::RestApi::kResource, std::move(options), deadline);
     if (!rest_apis) co_return Proof::kUnknown;
     const bool stays = std::ranges::any_of(rest_apis->items, [&](const api::RestApi& rest_api) {
       return rest_api.spec.controller_ref.name == controller_ && !rest_api.metadata.deleting();

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "operator/names.h"
-#include "operator/resources.h"
 #include "plan/kube_effects.h"
 #include "plan/list_effects.h"
 #include "plan/slurm_effects.h"
@@ -105,8 +104,8 @@ void ReleaseReservation(const api::NodeSet& set, bool ask_slurm, plan::Plan& pla
                   .after = {},
                   .event = {}}));
   }
-  plan.Add({.effect = plan::RemoveFinalizer({&kNodeSets, {set.metadata.namespace_, set.metadata.name}}, set.metadata,
-                                            kFinalizerReservation),
+  plan.Add({.effect = plan::RemoveFinalizer({&api::NodeSet::kResource, {set.metadata.namespace_, set.metadata.name}},
+                                            set.metadata, kFinalizerReservation),
             .reason = "this version makes no reservations",
             .guards = {},
             .after = std::move(removed),

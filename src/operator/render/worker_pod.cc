@@ -12,7 +12,6 @@
 #include "operator/render/parts.h"
 #include "operator/render/revision.h"
 #include "operator/render/scripts.h"
-#include "operator/resources.h"
 #include "slurm/node_conf.h"
 
 namespace capstan::op::render {
@@ -264,7 +263,8 @@ Result<Worker> WorkerPod(const api::NodeSet& set, const api::Controller& control
   Identify(set, digits, worker, spec);
   CAPSTAN_TRY(const auto volumes, AddClaims(set, digits, worker.claims));
   if (!volumes.empty()) MountClaims(spec.get_object(), volumes);
-  JsonObject pod = OwnedObject(kube::kPods, worker.name, WorkerMetadata(set, worker, digits), kNodeSets, set.metadata);
+  JsonObject pod =
+      OwnedObject(kube::kPods, worker.name, WorkerMetadata(set, worker, digits), api::NodeSet::kResource, set.metadata);
   pod["spec"] = std::move(spec);
   worker.body = json::SerializeCanonical(Json(std::move(pod)));
   return worker;
@@ -272,7 +272,7 @@ Result<Worker> WorkerPod(const api::NodeSet& set, const api::Controller& control
 
 plan::Child SshConfig(const api::NodeSet& set) {
   const Metadata metadata = Inherited(set.metadata).Add(ComponentLabels(kWorker, set.metadata.name), {});
-  JsonObject body = OwnedObject(kube::kConfigMaps, SshConfigName(set), metadata, kNodeSets, set.metadata);
+  JsonObject body = OwnedObject(kube::kConfigMaps, SshConfigName(set), metadata, api::NodeSet::kResource, set.metadata);
   body["data"] = JsonObject{{"sshd_config", SshdText(set)}};
   return AsChild(kube::kConfigMaps, body, "the workers' sshd reads it");
 }

@@ -5,7 +5,6 @@
 #include "operator/render/merge.h"
 #include "operator/render/metadata.h"
 #include "operator/render/parts.h"
-#include "operator/resources.h"
 
 namespace capstan::op::restapi {
 namespace {
@@ -58,8 +57,8 @@ Result<plan::Child> ServiceObject(const api::RestApi& rest_api) {
                            SelectorLabels(kRestApi, rest_api.metadata.name), "spec.service.spec"));
   Metadata metadata{service.metadata.labels, service.metadata.annotations};
   metadata.Add(Labels(rest_api), {});
-  JsonObject body =
-      OwnedObject(kube::kServices, RestApiName(rest_api.metadata.name), metadata, kRestApis, rest_api.metadata);
+  JsonObject body = OwnedObject(kube::kServices, RestApiName(rest_api.metadata.name), metadata, api::RestApi::kResource,
+                                rest_api.metadata);
   body["spec"] = std::move(spec);
   return AsChild(kube::kServices, body, "clients reach slurmrestd through it");
 }
@@ -79,8 +78,8 @@ Result<plan::Child> DeploymentObject(const api::RestApi& rest_api, const api::Co
   JsonObject spec{{"replicas", rest_api.spec.replicas.value_or(1)}, {"revisionHistoryLimit", 0}};
   spec["selector"] = JsonObject{{"matchLabels", ToJson(SelectorLabels(kRestApi, rest_api.metadata.name))}};
   spec["template"] = JsonObject{{"metadata", pod_metadata.ToJson()}, {"spec", std::move(pod)}};
-  JsonObject body =
-      OwnedObject(kube::kDeployments, RestApiName(rest_api.metadata.name), metadata, kRestApis, rest_api.metadata);
+  JsonObject body = OwnedObject(kube::kDeployments, RestApiName(rest_api.metadata.name), metadata,
+                                api::RestApi::kResource, rest_api.metadata);
   body["spec"] = std::move(spec);
   return AsChild(kube::kDeployments, body, "slurmrestd runs in it");
 }

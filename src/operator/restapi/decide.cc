@@ -10,7 +10,6 @@
 #include "operator/names.h"
 #include "operator/objects.h"
 #include "operator/render/conditions.h"
-#include "operator/resources.h"
 #include "operator/restapi/children.h"
 #include "plan/kube_effects.h"
 #include "slurm/conf.h"

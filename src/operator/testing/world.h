@@ -14,7 +14,6 @@
 #include "base/hash.h"
 #include "operator/objects.h"
 #include "operator/questions.h"
-#include "operator/resources.h"
 #include "plan/testing/world.h"
 
 namespace capstan::op::test {

@@ -56,14 +56,14 @@ class TestWorld {
     object.metadata.resource_version = ++version_;
     if (object.metadata.namespace_.empty()) object.metadata.namespace_ = ns_;
     if (object.metadata.uid.empty()) object.metadata.uid = "uid-" + object.metadata.name;
-    auto* store = static_cast<kube::Store<T>*>(stores_.Find(ResourceOf<T>::kValue));
+    auto* store = static_cast<kube::Store<T>*>(stores_.Find(T::kResource));
     EXPECT_TRUE(store->Answered(std::move(object), Tick()));
   }
 
   // The API server does not have the kind (World::Served). REQUIRES: the kind was added.
   template <class T>
   void NotServed() {
-    kube::AnyStore& store = *stores_.Find(ResourceOf<T>::kValue);
+    kube::AnyStore& store = *stores_.Find(T::kResource);
     store.SetOptional(true);
     store.FeedFor("")->NotServed(tick_);
   }
