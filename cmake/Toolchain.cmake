@@ -21,7 +21,7 @@ add_link_options(-fuse-ld=lld-19 -Wl,--gc-sections -Wl,--icf=safe -Wl,-z,pack-re
 # that use the installed runtime included.
 set(CAPSTAN_ASIO_DEFINITIONS BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
                              BOOST_ASIO_DISABLE_BOOST_COROUTINE)
-add_compile_definitions(${CAPSTAN_ASIO_DEFINITIONS} SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL)
+add_compile_definitions(${CAPSTAN_ASIO_DEFINITIONS})
 
 set(CAPSTAN_SANITIZE "" CACHE STRING "address, thread or fuzzer; empty for none")
 if(CAPSTAN_SANITIZE STREQUAL "address")

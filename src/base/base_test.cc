@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <thread>
 
 #include "base/hash.h"
 #include "base/log.h"
@@ -135,6 +138,38 @@ TEST(Log, WritesOneLineOfJsonFromItsLevelOn) {
                         "\"again\":false}\n"))
       << written;
   EXPECT_EQ(std::ranges::count(written, '\n'), 1);
+}
+
+TEST(Log, LinesOfSeveralThreadsStayWhole) {
+  // Longer than what a pipe takes at once.
+  const std::string message(size_t(200) << 10, 'x');
+  std::array<int, 2> pipe_ends{};
+  ASSERT_EQ(pipe(pipe_ends.data()), 0);
+  const int before = dup(STDERR_FILENO);
+  dup2(pipe_ends[1], STDERR_FILENO);
+  close(pipe_ends[1]);
+  log::SetLevel(log::Level::kInfo);
+  std::string written;
+  std::jthread reader([&] {
+    std::array<char, 4096> buffer{};
+    for (ssize_t got = 0; (got = read(pipe_ends[0], buffer.data(), buffer.size())) > 0;)
+      written.append(buffer.data(), size_t(got));
+  });
+  {
+    std::vector<std::jthread> writers;
+    for (int i = 0; i < 4; ++i) writers.emplace_back([&] { log::Info(message); });
+  }
+  log::SetLevel(log::Level::kOff);
+  dup2(before, STDERR_FILENO);
+  close(before);
+  reader.join();
+  close(pipe_ends[0]);
+  EXPECT_EQ(std::ranges::count(written, '\n'), 4);
+  for (std::string_view rest = written; !rest.empty(); rest.remove_prefix(rest.find('\n') + 1)) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    EXPECT_TRUE(line.starts_with("{\"ts\":")) << line.substr(0, 40);
+    EXPECT_TRUE(line.ends_with(message + "\"}"));
+  }
 }
 
 TEST(Log, KnowsItsLevelsByName) {

@@ -1,11 +1,12 @@
 #include "base/log.h"
 
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
+#include <mutex>
 
 #include "base/text.h"
 #include "base/time.h"
@@ -15,15 +16,16 @@ namespace {
 
 std::atomic<Level> threshold = Level::kInfo;
 
-spdlog::logger& Lines() {
-  static auto& logger = *[] {
-    auto made = std::make_shared<spdlog::logger>("capstan", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    made->set_pattern("%v");
-    made->set_level(spdlog::level::trace);
-    made->flush_on(spdlog::level::trace);
-    return new std::shared_ptr<spdlog::logger>(std::move(made));
-  }();
-  return *logger;
+// One line at a time, whole. What standard error does not take is lost: there is no other place to tell it.
+void WriteToStandardError(std::string_view line) {
+  static constinit std::mutex one_line;
+  const std::lock_guard lock(one_line);
+  while (!line.empty()) {
+    const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    line.remove_prefix(size_t(written));
+  }
 }
 
 constexpr std::array<std::string_view, 5> kNames = {"debug", "info", "warn", "error", "off"};
@@ -50,8 +52,8 @@ void Write(Level level, std::string_view message, Fields fields) {
   for (const Field& field : fields) {
     line.append(",").append(JsonQuoted(field.key)).append(":").append(field.value.json());
   }
-  line.append("}");
-  Lines().log(spdlog::level::info, spdlog::string_view_t(line));
+  line.append("}\n");
+  WriteToStandardError(line);
 }
 
 }  // namespace capstan::log
