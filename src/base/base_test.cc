@@ -79,6 +79,16 @@ TEST(Text, SplitKeepsEmptyPiecesAndWordsDoesNot) {
   EXPECT_FALSE(ParseInt("99999999999999999999"));
 }
 
+TEST(Text, PercentCodingRoundTripsEveryByteAndRefusesHalfAnEscape) {
+  std::string bytes;
+  for (int byte = 0; byte < 256; ++byte) bytes += char(byte);
+  EXPECT_EQ(PercentDecoded(PercentEncoded(bytes)), bytes);
+  EXPECT_EQ(PercentEncoded("a/b é~"), "a%2Fb%20%C3%A9~");
+  EXPECT_EQ(PercentEncoded("a/b~", "/"), "a/b%7E");
+  EXPECT_EQ(PercentDecoded("%2f%2F+"), "//+");
+  for (const char* bad : {"%", "a%2", "%zz", "%2x", "%-1", "%+1"}) EXPECT_FALSE(PercentDecoded(bad)) << bad;
+}
+
 Result<int> Half(int number) {
   if (number % 2 != 0) return Fail(Code::kInvalid, "7 is odd, must be even");
   return number / 2;

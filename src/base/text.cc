@@ -11,6 +11,8 @@ constexpr std::string_view kBlank = " \t\r\n";
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; }
 
+bool IsLetterOrDigit(char c) { return (c >= '0' && c <= '9') || (Lower(c) >= 'a' && Lower(c) <= 'z'); }
+
 // Length of the valid UTF-8 sequence at the front of `text`; 0 when there is none (overlong forms and
 // surrogates included).
 size_t Utf8Length(std::string_view text) {
@@ -121,6 +123,36 @@ std::string JsonQuoted(std::string_view text) {
     text.remove_prefix(taken);
   }
   out += '"';
+  return out;
+}
+
+std::string PercentEncoded(std::string_view text, std::string_view plain) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    if (IsLetterOrDigit(c) || plain.contains(c))
+      out += c;
+    else
+      out += {'%', kHex[static_cast<uint8_t>(c) >> 4], kHex[c & 15]};
+  }
+  return out;
+}
+
+std::optional<std::string> PercentDecoded(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    const std::string_view digits = text.substr(i + 1, 2);
+    uint8_t byte = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+    if (digits.size() != 2 || error != std::errc() || end != digits.data() + 2) return std::nullopt;
+    out += char(byte);
+    i += 2;
+  }
   return out;
 }
 

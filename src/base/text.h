@@ -26,6 +26,12 @@ bool EqualsIgnoreCase(std::string_view a, std::string_view b);  // ASCII only
 // `text` as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
 std::string JsonQuoted(std::string_view text);
 
+// RFC 3986: letters, digits and the bytes of `plain` as they are, all others as %XX.
+std::string PercentEncoded(std::string_view text, std::string_view plain = "-._~");
+
+// nullopt: a "%" without two hex digits behind it.
+std::optional<std::string> PercentDecoded(std::string_view text);
+
 // The whole of `text` as a decimal number; nullopt when it is anything else or does not fit.
 std::optional<int64_t> ParseInt(std::string_view text);
 

@@ -1,5 +1,7 @@
 #include "kube/resource.h"
 
+#include "base/text.h"
+
 namespace capstan::kube {
 
 std::string Resource::ApiVersion() const {
@@ -19,21 +21,6 @@ std::string ObjectPath(const Resource& resource, const Key& key, std::string_vie
   std::string path = CollectionPath(resource, key.ns) + "/" + PercentEncoded(key.name);
   if (!subresource.empty()) path.append("/").append(PercentEncoded(subresource));
   return path;
-}
-
-std::string PercentEncoded(std::string_view text) {
-  constexpr std::string_view kHexDigits = "0123456789ABCDEF";
-  constexpr std::string_view kUnreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-  std::string out;
-  out.reserve(text.size());
-  for (const unsigned char c : text) {
-    if (kUnreserved.find(char(c)) != kUnreserved.npos) {
-      out += char(c);
-    } else {
-      out += {'%', kHexDigits[c >> 4], kHexDigits[c & 15]};
-    }
-  }
-  return out;
 }
 
 Query& Query::Add(std::string_view name, std::string_view value) {

@@ -62,9 +62,6 @@ std::string CollectionPath(const Resource& resource, std::string_view ns = {});
 // The path of one object, or of one of its subresources ("status", "scale", "eviction", "binding", "log").
 std::string ObjectPath(const Resource& resource, const Key& key, std::string_view subresource = {});
 
-// RFC 3986: everything but letters, digits and "-._~" as %XX.
-std::string PercentEncoded(std::string_view text);
-
 // The part of a request target behind "?", built pair by pair.
 class Query {
  public:

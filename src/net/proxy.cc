@@ -11,29 +11,6 @@
 namespace capstan::net {
 namespace {
 
-std::optional<int> HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return std::nullopt;
-}
-
-std::optional<std::string> PercentDecoded(std::string_view text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      decoded += text[i];
-      continue;
-    }
-    const auto high = i + 1 < text.size() ? HexDigit(text[i + 1]) : std::nullopt;
-    const auto low = i + 2 < text.size() ? HexDigit(text[i + 2]) : std::nullopt;
-    if (!high || !low) return std::nullopt;
-    decoded += char(*high << 4 | *low);
-    i += 2;
-  }
-  return decoded;
-}
-
 // "user:password" as RFC 7617 wants it; nullopt when it is not percent-encoded text.
 std::optional<Secret> BasicAuthorization(std::string_view user_info) {
   const size_t colon = user_info.find(':');

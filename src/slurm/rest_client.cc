@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/hash.h"
 #include "base/text.h"
 #include "json/codec.h"
 #include "slurm/element_cutter.h"
@@ -12,20 +11,6 @@ namespace capstan::slurm {
 namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
-
-// A path segment or query value, as RFC 3986 wants it.
-std::string PercentEncoded(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       std::string_view("-._~").find(c) != std::string_view::npos;
-    if (plain)
-      out += c;
-    else
-      out += '%' + Hex(std::string_view(&c, 1));
-  }
-  return out;
-}
 
 // One host's name and nothing that slurmrestd would take for a list.
 Result<void> CheckName(std::string_view name) {

@@ -183,23 +183,8 @@ Result<ExecPlugin> ReadExec(const Section& exec, const Section& cluster) {
   return plugin;
 }
 
-// A header's name may hold anything but these; the rest goes percent-encoded, and the server decodes it.
-bool MayStandInHeaderName(unsigned char c) {
-  return std::isalnum(c) || (c && std::string_view("!#$&'*+-.^_`|~").find(char(c)) != std::string_view::npos);
-}
-
-std::string ExtraHeader(const std::string& key) {
-  std::string name = "Impersonate-Extra-";
-  for (const unsigned char c : key) {
-    constexpr char kDigits[] = "0123456789ABCDEF";
-    if (MayStandInHeaderName(c)) {
-      name += char(c);
-    } else {
-      name.append({'%', kDigits[c >> 4], kDigits[c & 15]});
-    }
-  }
-  return name;
-}
+// Besides letters and digits; the rest of a header's name goes percent-encoded, and the server decodes it.
+constexpr std::string_view kPlainInHeaderName = "!#$&'*+-.^_`|~";
 
 Result<void> AddHeader(const Section& user, const char* field, std::string name, std::string value,
                        net::Headers& headers) {
@@ -226,7 +211,8 @@ Result<net::Headers> ReadImpersonation(const Section& user) {
     CAPSTAN_CHECK_OK(AddHeader(user, "as-groups", "Impersonate-Group", group, headers));
   for (const auto& [key, values] : extras) {
     for (const std::string& value : values)
-      CAPSTAN_CHECK_OK(AddHeader(user, "as-user-extra", ExtraHeader(key), value, headers));
+      CAPSTAN_CHECK_OK(AddHeader(user, "as-user-extra", "Impersonate-Extra-" + PercentEncoded(key, kPlainInHeaderName),
+                                 value, headers));
   }
   return headers;
 }

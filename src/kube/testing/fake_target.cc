@@ -5,21 +5,7 @@
 namespace capstan::kube::testing {
 namespace {
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 0;
-}
-
-std::string Decoded(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool escape = text[i] == '%' && i + 2 < text.size();
-    out += escape ? char(HexDigit(text[i + 1]) * 16 + HexDigit(text[i + 2])) : text[i];
-    if (escape) i += 2;
-  }
-  return out;
-}
+std::string Decoded(std::string_view text) { return PercentDecoded(text).value_or(std::string(text)); }
 
 std::unexpected<Refusal> NoSuchPath() {
   return std::unexpected(Refusal{404, "NotFound", "the server could not find the requested resource"});

@@ -102,19 +102,6 @@ bool ChangesSomething(const net::Request& request) {
   return request.method != "GET" || request.target.ends_with("/reconfigure/");
 }
 
-std::string Decoded(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%' || i + 2 >= text.size()) {
-      out += text[i];
-      continue;
-    }
-    out += char(std::stoi(std::string(text.substr(i + 1, 2)), nullptr, 16));
-    i += 2;
-  }
-  return out;
-}
-
 class WholeBody final : public net::BodyStream {
  public:
   WholeBody(net::Response response, size_t piece, bool cut_off)
@@ -264,7 +251,7 @@ net::Response FakeSlurmrestd::Route(const net::Request& request, std::string_vie
     return Envelope(422, "", release, Problem("Failure to delete reservation " + name, none, "op_handler_reservation"));
   }
   if (!path.starts_with("node/")) return Text(404, kNoEndpoint);
-  const std::string name = Decoded(path.substr(5));
+  const std::string name = PercentDecoded(path.substr(5)).value_or("");
   if (get) return OneNode(name, query);
   return request.method == "POST" ? UpdateNodes({name}, request.body, "_update_node") : DeleteNode(name);
 }
