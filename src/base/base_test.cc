@@ -58,7 +58,9 @@ TEST(Hash, Base64RoundTripsEveryLength) {
     EXPECT_EQ(FromBase64(Base64(bytes)), bytes) << length;
     bytes += static_cast<char>(length * 37 + 200);
   }
+  EXPECT_EQ(Base64("\xfb\xff"), "+/8=");
   EXPECT_EQ(Base64Url("\xfb\xff"), "-_8");
+  EXPECT_EQ(Base64Url(""), "");
   for (const char* bad : {"a", "ab=c", "====", "a b=", "ab==="}) EXPECT_FALSE(FromBase64(bad)) << bad;
 }
 

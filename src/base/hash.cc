@@ -20,23 +20,6 @@ int Sextet(char c) {
   return -1;
 }
 
-std::string Encode(std::string_view bytes, const char* alphabet, bool padded) {
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    const size_t count = std::min<size_t>(3, bytes.size() - i);
-    uint32_t group = 0;
-    for (size_t j = 0; j < 3; ++j) group = group << 8 | (j < count ? static_cast<uint8_t>(bytes[i + j]) : 0);
-    for (size_t j = 0; j < 4; ++j) {
-      if (j <= count)
-        out += alphabet[group >> (18 - 6 * j) & 63];
-      else if (padded)
-        out += '=';
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string Sha256Hex(std::string_view bytes) {
@@ -71,11 +54,17 @@ std::string Hex(std::string_view bytes) {
 }
 
 std::string Base64(std::string_view bytes) {
-  return Encode(bytes, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", true);
+  std::string out((bytes.size() + 2) / 3 * 4, '\0');
+  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()), Bytes(bytes), int(bytes.size()));
+  return out;
 }
 
 std::string Base64Url(std::string_view bytes) {
-  return Encode(bytes, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", false);
+  std::string out = Base64(bytes);
+  std::ranges::replace(out, '+', '-');
+  std::ranges::replace(out, '/', '_');
+  out.resize(out.find_last_not_of('=') + 1);
+  return out;
 }
 
 std::optional<std::string> FromBase64(std::string_view text) {
