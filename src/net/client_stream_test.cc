@@ -1,7 +1,4 @@
-#include <atomic>
-
 #include "net/client_test.h"
-#include "net/server.h"
 
 namespace capstan::net {
 namespace {
@@ -81,76 +78,6 @@ TEST_F(ClientTest, StreamsDoNotTakeThePlaceOfRequestsAndAreBounded) {
   first->reset();
   server.Expect("GET /w4", Chunked({"x"}));
   EXPECT_TRUE(Open(client, "/w4"));
-}
-
-// --- Upwards ---------------------------------------------------------------------------------------------------------
-
-TEST_F(ClientTest, ABodyIsSentWhileItIsMade) {
-  const auto echo = [](const Request& request) { return Response{.status = 201, .headers = {}, .body = request.body}; };
-  auto server = HttpServer::Start({.address = "127.0.0.1", .port = 0, .max_body_bytes = 2 << 20}, {{"/up", echo}});
-  ASSERT_TRUE(server) << server.error().message();
-  HttpClient client(loop_, {.server = *Endpoint::Parse("http://127.0.0.1:" + std::to_string((*server)->port()))});
-  for (const size_t count : {size_t{0}, size_t{1}, size_t{17}}) {
-    const auto response = Send(client, Upload(std::make_shared<Pieces>(count)));
-    ASSERT_TRUE(response) << response.error().message();
-    EXPECT_EQ(response->status, 201);
-    EXPECT_EQ(response->body.size(), count * 60'000);
-  }
-  EXPECT_EQ(client.dialled(), 3u) << "what can be sent once only is not tried on a kept connection";
-  EXPECT_EQ(client.idle(), 3u) << "which another request may use";
-}
-
-TEST_F(ClientTest, AnUploadEndsWhenTheServerHasAnswered) {
-  for (const bool interim : {false, true}) {
-    const std::string refusal = Text("too large", 413).pieces()[0].bytes;
-    testing::Answer answer(interim ? "HTTP/1.1 103 Early Hints\r\n\r\n" : refusal);
-    if (interim) answer.Then(refusal);
-    ScriptedServer server;
-    server.Expect("POST /up", answer.Close());
-    HttpClient client(loop_, {.server = server.endpoint()});
-    const auto response = Send(client, Upload(std::make_shared<Pieces>(kEndless)));
-    ASSERT_TRUE(response) << response.error().message();
-    EXPECT_EQ(response->status, 413);
-    EXPECT_EQ(client.idle(), 0u);
-  }
-}
-
-TEST_F(ClientTest, AnUploadIsNeverSentTwice) {
-  for (const bool reset : {false, true}) {
-    ScriptedServer server;
-    server.Always("POST /up", reset ? testing::Nothing().Reset() : testing::Nothing().Close());
-    HttpClient client(loop_, {.server = server.endpoint()});
-    const auto response = Send(client, Upload(std::make_shared<Pieces>(kEndless)));
-    ASSERT_FALSE(response);
-    EXPECT_EQ(response.error().code(), Code::kUnknownOutcome) << response.error().message();
-    EXPECT_EQ(server.connections(), 1u);
-  }
-}
-
-TEST_F(ClientTest, ASourceThatFailsCutsTheRequestOff) {
-  std::atomic<int> handled = 0;
-  const auto handle = [&handled](const Request&) {
-    ++handled;
-    return Response{.status = 200, .headers = {}, .body = ""};
-  };
-  auto server = HttpServer::Start({.address = "127.0.0.1", .port = 0}, {{"/up", handle}});
-  ASSERT_TRUE(server) << server.error().message();
-  HttpClient client(loop_, {.server = *Endpoint::Parse("http://127.0.0.1:" + std::to_string((*server)->port()))});
-  const auto source = std::make_shared<Pieces>(2, "piece", Error(Code::kInvalid, "the disk is broken"));
-  const auto response = Send(client, Upload(source));
-  ASSERT_FALSE(response);
-  EXPECT_EQ(response.error().code(), Code::kUnknownOutcome);
-  EXPECT_EQ(response.error().message(), "the request was cut off: the disk is broken");
-  EXPECT_EQ(client.idle(), 0u);
-  ASSERT_TRUE(Send(client, Upload(std::make_shared<Pieces>(0))));
-  EXPECT_EQ(handled, 1);
-}
-
-TEST_F(ClientTest, ARequestHasABodyOrASource) {
-  HttpClient client(loop_, {.server = *Endpoint::Parse("http://127.0.0.1:1")});
-  Request request = Upload(std::make_shared<Pieces>(1));
-  request.body = "x";
-  EXPECT_EQ(Send(client, std::move(request)).error().code(), Code::kInvalid);
 }
 
 }  // namespace

@@ -165,16 +165,6 @@ TEST_F(ClientTest, NothingSentIsNotAnUnknownOutcome) {
   EXPECT_THAT(response.error().message(), HasSubstr("Connection refused"));
 }
 
-TEST_F(ClientTest, AnEarlyRefusalOfALargeBodyIsRead) {
-  ScriptedServer server;
-  server.Expect("*", Text("too large", 413).Early().Close());
-  HttpClient client(loop_, {.server = server.endpoint()});
-  const Result<Response> response =
-      Send(client, {.method = "POST", .target = "/", .headers = {}, .body = std::string(4 << 20, 'x')});
-  ASSERT_TRUE(response) << response.error().message();
-  EXPECT_EQ(response->status, 413);
-}
-
 TEST_F(ClientTest, LimitsHeaderAndBody) {
   const std::pair<std::string_view, Answer> cases[] = {
       {"the header is larger than is allowed here: 4096 bytes at most",

@@ -20,29 +20,6 @@ inline async::Task<void> SendInto(HttpClient& client, Request request, async::De
   out.push_back(co_await client.Send(std::move(request), deadline));
 }
 
-// Gives `count` pieces, then the end or an error.
-class Pieces final : public BodySource {
- public:
-  explicit Pieces(size_t count, std::string piece = std::string(60'000, 'x'), std::optional<Error> error = {})
-      : left_(count), piece_(std::move(piece)), error_(std::move(error)) {}
-  async::Task<Result<std::string>> Next(async::Deadline) override {
-    if (left_ == 0 && error_) co_return Fail(*error_);
-    if (left_ == 0) co_return std::string();
-    --left_;
-    co_return piece_;
-  }
-
- private:
-  size_t left_;
-  std::string piece_;
-  std::optional<Error> error_;
-};
-inline constexpr size_t kEndless = SIZE_MAX;
-
-inline Request Upload(std::shared_ptr<BodySource> source) {
-  return {.method = "POST", .target = "/up", .source = std::move(source)};
-}
-
 class ClientTest : public ::testing::Test {
  protected:
   Result<Response> Send(HttpClient& client, Request request, Duration patience = 5s) {

@@ -258,18 +258,5 @@ TEST_F(ClientTest, A401IsTriedOnceMoreWithWhatTheCredentialsHaveNext) {
   EXPECT_EQ(server.requests().size(), 3u);
 }
 
-TEST_F(ClientTest, AnUploadThatIsRefusedIsNotTriedAgain) {
-  ScriptedServer server;
-  server.Always("*", Text("no", 401).Close());
-  auto credentials = std::make_shared<TestCredentials>();
-  credentials->token = "old";
-  credentials->next_token = "new";
-  HttpClient client(loop_, {.server = server.endpoint(), .credentials = credentials});
-  EXPECT_EQ(Send(client, Upload(std::make_shared<Pieces>(kEndless)))->status, 401);
-  EXPECT_EQ(server.requests().size(), 1u);
-  EXPECT_EQ(Post(client, "/")->status, 401);
-  EXPECT_EQ(Find(server.requests()[1].headers, "Authorization"), "Bearer new") << "what comes next has it";
-}
-
 }  // namespace
 }  // namespace capstan::net

@@ -22,17 +22,6 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 // The value of the first header called `name` (case does not matter), or "" when there is none.
 std::string_view Find(const Headers& headers, std::string_view name);
 
-// A body that is sent while it is made: an upload of which little more than a piece is held.
-class BodySource {
- public:
-  virtual ~BodySource() = default;
-
-  // The next piece; "" is the end. An error cuts the request off, so that the server sees that it is not complete. The
-  // call then returns kUnknownOutcome with the error's message, whatever its code: part of the request has left. When
-  // the server has refused the request meanwhile, its answer is what is returned.
-  virtual async::Task<Result<std::string>> Next(async::Deadline deadline) = 0;
-};
-
 struct Request {
   std::string method = {};  // "GET", "POST", ...
   std::string target = {};  // path and query, already percent-encoded: "/api/v1/pods?limit=500"
@@ -43,10 +32,6 @@ struct Request {
   // May the transport send it again when a kept-alive connection turns out to be closed before any answer?
   // GETs and whatever else is harmless to repeat.
   bool repeatable = false;
-  // Instead of `body`, in chunks, on a connection of its own. Sent once: a 401 is not tried again. Pieces are asked for
-  // until the end, or until the server answers with a status of 300 or more: then that answer is returned. What it
-  // answers otherwise is returned only when all pieces have been sent.
-  std::shared_ptr<BodySource> source = {};
 };
 
 struct Response {

@@ -184,22 +184,10 @@ Result<std::string> Serialized(const Request& request, std::string_view host, st
     if (!IsWord(bearer_token.Reveal())) return Fail(Code::kUnauthenticated, "the bearer token is not one word");
     out.append("Authorization: Bearer ").append(bearer_token.Reveal()).append("\r\n");
   }
-  if (request.source) {
-    if (!request.body.empty()) return Fail(Code::kInvalid, "the request has both a body and a source of one");
-    AddHeader(out, "Transfer-Encoding", "chunked");
-  } else if (!request.body.empty() || request.method == "POST" || request.method == "PUT" ||
-             request.method == "PATCH") {
+  if (!request.body.empty() || request.method == "POST" || request.method == "PUT" || request.method == "PATCH") {
     AddHeader(out, "Content-Length", std::to_string(request.body.size()));
   }
   return out.append("\r\n").append(request.body);
-}
-
-std::string Chunk(std::string_view piece) {
-  char size[20];
-  char* const end = std::to_chars(size, size + sizeof size, piece.size(), 16).ptr;
-  std::string out;
-  out.reserve(piece.size() + sizeof size + 4);
-  return out.append(size, end).append("\r\n").append(piece).append("\r\n");
 }
 
 std::string Serialized(const Response& response, bool keep_alive, bool head_only) {

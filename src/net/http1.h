@@ -60,15 +60,10 @@ class MessageParser {
   int refusal_ = 400;
 };
 
-// The request as it is sent, with Host, User-Agent, Content-Length (or Transfer-Encoding, when its source follows in
-// chunks), and Authorization when there is a token. kInvalid when method, target, user agent or a header would break the
-// framing, when a header is one of those that make the framing (Host, Content-Length, Transfer-Encoding), or when it has
-// both a body and a source. The caller wipes the result.
+// The request as it is sent, with Host, User-Agent, Content-Length, and Authorization when there is a token. kInvalid when method, target, user agent or a header would break the
+// framing, when a header is one of those that make the framing (Host, Content-Length, Transfer-Encoding). The caller wipes the result.
 Result<std::string> Serialized(const Request& request, std::string_view host, std::string_view user_agent,
                                const Secret& bearer_token);
-
-// A piece of a body as a chunk; of "" the end of all chunks.
-std::string Chunk(std::string_view piece);
 
 // The response as it is sent, with Content-Length; `head_only` leaves the body out.
 std::string Serialized(const Response& response, bool keep_alive, bool head_only);

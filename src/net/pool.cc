@@ -13,9 +13,6 @@ namespace {
 // The lowest status of an answer that says that the rest of the request is not wanted.
 constexpr int kFirstRefusal = 300;
 
-// For what is there already when a source has failed, its deadline passed or not.
-constexpr Duration kLastLook = 100ms;
-
 // What an exchange that failed after `progress` means for the caller.
 Error Meaning(Error error, const Progress& progress) {
   if (!progress.sent || error.code() == Code::kInvalid || error.code() == Code::kUnauthenticated ||
@@ -111,8 +108,7 @@ async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::Perform(Reques
     // A refused request had no effect, so that it may be sent again whatever it asks for.
     const bool refused =
         exchange ? exchange->parser->status() == 401 : exchange.error().code() == Code::kUnauthenticated;
-    if (!refused || again || !options_.credentials->Rejected(*token, material.get()) || request.source)
-      co_return exchange;
+    if (!refused || again || !options_.credentials->Rejected(*token, material.get())) co_return exchange;
   }
 }
 
@@ -126,9 +122,7 @@ async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(co
   const auto kind = request.method == "HEAD" ? MessageParser::Kind::kResponseToHead : MessageParser::Kind::kResponse;
   const HttpLimits limits{options_.max_header_bytes, body_limit};
   while (true) {
-    // A kept connection may turn out to be closed when part of a source is used up.
-    Exchange exchange{request.source ? nullptr : TakeIdle(), std::make_unique<MessageParser>(kind, limits), kind,
-                      limits};
+    Exchange exchange{TakeIdle(), std::make_unique<MessageParser>(kind, limits), kind, limits};
     const bool reused = exchange.connection != nullptr;
     if (!reused) {
       CAPSTAN_CO_TRY(exchange.connection, co_await Dial(deadline));
@@ -137,7 +131,7 @@ async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(co
     if (deadline.Passed(loop_.Now()))
       co_return Fail(Code::kDeadline, "the deadline passed before the request was sent");
     Progress progress;
-    const Result<void> done = co_await Transact(exchange, bytes.bytes, request.source.get(), progress, deadline);
+    const Result<void> done = co_await Transact(exchange, bytes.bytes, progress, deadline);
     if (done) co_return exchange;
     const bool stale = reused && !progress.answered && done.error().code() == Code::kUnavailable;
     if (stale) CloseIdle();  // whatever ended this one may have ended all of them
@@ -146,13 +140,9 @@ async::Task<Result<HttpClient::Pool::Exchange>> HttpClient::Pool::PerformOnce(co
   }
 }
 
-async::Task<Result<void>> HttpClient::Pool::Transact(Exchange& exchange, std::string_view bytes, BodySource* source,
-                                                     Progress& progress, async::Deadline deadline) {
-  Result<bool> written = co_await Push(exchange, bytes, progress, deadline);
-  if (written && *written && source != nullptr) {
-    progress.sent = true;
-    written = co_await Upload(exchange, *source, progress, deadline);
-  }
+async::Task<Result<void>> HttpClient::Pool::Transact(Exchange& exchange, std::string_view bytes, Progress& progress,
+                                                     async::Deadline deadline) {
+  const Result<bool> written = co_await Push(exchange, bytes, progress, deadline);
   if (written) {
     progress.sent = true;
     exchange.reusable = *written;
@@ -165,22 +155,6 @@ async::Task<Result<void>> HttpClient::Pool::Transact(Exchange& exchange, std::st
   if (exchange.parser->status() >= kFirstRefusal) co_return Result<void>();
   co_return Fail(Code::kUnknownOutcome, "the server answered " + std::to_string(exchange.parser->status()) +
                                             " and ended before it had the whole request");
-}
-
-async::Task<Result<bool>> HttpClient::Pool::Upload(Exchange& exchange, BodySource& source, Progress& progress,
-                                                   async::Deadline deadline) {
-  while (true) {
-    const Result<std::string> piece = co_await source.Next(deadline);
-    if (!piece) {
-      const Result<bool> looked = co_await Push(exchange, "", progress, loop_.After(kLastLook));
-      if (looked && !*looked) co_return false;
-      if (!looked && looked.error().code() == Code::kUnauthenticated) co_return Fail(looked.error());
-      co_return Fail(Code::kUnknownOutcome, "the request was cut off: " + piece.error().message());
-    }
-    const std::string chunk = Chunk(*piece);
-    CAPSTAN_CO_TRY(const bool wanted, co_await Push(exchange, chunk, progress, deadline));
-    if (!wanted || piece->empty()) co_return wanted;
-  }
 }
 
 async::Task<Result<bool>> HttpClient::Pool::Push(Exchange& exchange, std::string_view bytes, Progress& progress,

@@ -91,12 +91,10 @@ class HttpClient::Pool : public std::enable_shared_from_this<HttpClient::Pool> {
 
   async::Task<Result<Exchange>> PerformOnce(const Request& request, const Secret& token, size_t body_limit,
                                             async::Deadline deadline);
-  async::Task<Result<void>> Transact(Exchange& exchange, std::string_view bytes, BodySource* source, Progress& progress,
+  async::Task<Result<void>> Transact(Exchange& exchange, std::string_view bytes, Progress& progress,
                                      async::Deadline deadline);
-  // These two write the request, and give what is answered meanwhile to the parser. False: the server has answered that
-  // it does not want the rest.
-  async::Task<Result<bool>> Upload(Exchange& exchange, BodySource& source, Progress& progress,
-                                   async::Deadline deadline);
+  // Writes the request, and gives what is answered meanwhile to the parser. False: the server has answered that it does
+  // not want the rest.
   async::Task<Result<bool>> Push(Exchange& exchange, std::string_view bytes, Progress& progress,
                                  async::Deadline deadline);
   Result<bool> Refused(Exchange& exchange);

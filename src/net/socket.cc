@@ -195,7 +195,6 @@ async::Task<Result<Socket::Heard>> Socket::WriteUntilHeard(std::string_view byte
       heard.ended = read.count == 0;
       co_return heard;
     }
-    if (bytes.empty()) co_return heard;
     if (deadline.Passed(loop_.Now())) co_return Fail(Code::kDeadline, "the deadline passed");
     // What OpenSSL could not write it wants to be given again, and no less of it.
     const Attempt write = TryWrite(bytes.substr(0, kSliceBytes));

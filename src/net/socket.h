@@ -59,8 +59,7 @@ class Socket {
     bool ended = false;  // the peer's orderly end
   };
   // Writes `bytes`, which must stay where they are, until all of them have been written, or the peer has said something,
-  // which is appended to `into`, or has ended. It looks before each write, and every 250 ms while it has to wait; with
-  // nothing to write it looks once. Who writes on then begins with the first byte that was not written.
+  // which is appended to `into`, or has ended. It looks before each write, and every 250 ms while it has to wait. Who writes on then begins with the first byte that was not written.
   async::Task<Result<Heard>> WriteUntilHeard(std::string_view bytes, std::string& into, async::Deadline deadline);
 
   // Tells the peer that nothing more will be written; reading goes on.

@@ -57,7 +57,7 @@ class SocketTest : public ::testing::Test {
   std::string into_;
 };
 
-// A server that takes whatever comes, and a source that has it ready.
+// A server that takes whatever comes.
 TEST_F(SocketTest, OthersHaveTheirTurnWhileMuchIsWritten) {
   for (const bool listening : {false, true}) {
     bool turned = false;

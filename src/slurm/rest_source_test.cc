@@ -102,19 +102,6 @@ TEST_F(RestSourceTest, ReadsNodesAsTheyAre) {
   EXPECT_FALSE(source->Latest().error);
 }
 
-TEST_F(RestSourceTest, TheModelRefusesABodyInPieces) {
-  struct None final : net::BodySource {
-    async::Task<Result<std::string>> Next(async::Deadline) override { co_return std::string(); }
-  };
-  const net::Request request{.method = "POST", .target = "/slurm/v0.0.44/nodes/", .source = std::make_shared<None>()};
-  const auto sent = Await(server.Send(request, loop.After(1min)));
-  ASSERT_FALSE(sent);
-  EXPECT_EQ(sent.error().code(), Code::kInvalid);
-  const auto opened = Await(server.Open(request, loop.After(1min)));
-  ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error().code(), Code::kInvalid);
-}
-
 TEST_F(RestSourceTest, AtRestItAsksSeldomAndOnlyWhetherSomethingChanged) {
   Start();
   loop.Advance(5s);

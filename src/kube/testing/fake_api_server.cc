@@ -145,7 +145,6 @@ async::Task<Result<void>> FakeApiServer::Travel(async::Deadline deadline, bool s
 }
 
 async::Task<Result<net::Response>> FakeApiServer::Send(net::Request request, async::Deadline deadline) {
-  if (request.source) co_return Fail(Code::kInvalid, "a modelled server takes no request's source");
   if (Draw(faults.refused)) co_return Fail(Code::kUnavailable, "connection refused");
   CAPSTAN_CO_CHECK_OK(co_await Travel(deadline, false));
   std::optional<net::Response> refusal = DrawRefusal();
@@ -180,7 +179,6 @@ class FixedBody final : public net::BodyStream {
 
 async::Task<Result<std::unique_ptr<net::BodyStream>>> FakeApiServer::Open(net::Request request,
                                                                           async::Deadline deadline) {
-  if (request.source) co_return Fail(Code::kInvalid, "a modelled server takes no request's source");
   if (Draw(faults.refused)) co_return Fail(Code::kUnavailable, "connection refused");
   CAPSTAN_CO_CHECK_OK(co_await Travel(deadline, false));
   ++reads_;

@@ -83,22 +83,6 @@ TEST_F(FakeApiServerTest, CreatesReadsAndRefusesTwice) {
   EXPECT_EQ(server.writes()[1].status, 409);
 }
 
-TEST_F(FakeApiServerTest, ABodyInPiecesIsRefusedAndNotIgnored) {
-  struct None final : net::BodySource {
-    async::Task<Result<std::string>> Next(async::Deadline) override { co_return std::string(); }
-  };
-  const net::Request request{.method = "POST", .target = "/api/v1/namespaces", .source = std::make_shared<None>()};
-  ScriptedTransport scripted(loop);
-  for (net::Transport* const transport : std::initializer_list<net::Transport*>{&server, &scripted}) {
-    const auto sent = Wait(loop, transport->Send(request, loop.After(1min)));
-    ASSERT_FALSE(sent);
-    EXPECT_EQ(sent.error().code(), Code::kInvalid);
-    const auto opened = Wait(loop, transport->Open(request, loop.After(1min)));
-    ASSERT_FALSE(opened);
-    EXPECT_EQ(opened.error().code(), Code::kInvalid);
-  }
-}
-
 TEST_F(FakeApiServerTest, StatusAndSpecAreKeptApart) {
   const auto made = Create(kThings, a, R"({"metadata":{"name":"a"},"spec":{"n":1},"status":{"x":1}})");
   EXPECT_FALSE(json::Find(*made, {"status"})) << "created without status";

@@ -62,7 +62,6 @@ std::shared_ptr<ScriptedStream> ScriptedTransport::ThenStream(net::Headers heade
 }
 
 async::Task<Result<ScriptedTransport::Reply>> ScriptedTransport::Next(net::Request request, async::Deadline deadline) {
-  if (request.source) co_return Fail(Code::kInvalid, "a scripted transport takes no request's source");
   requests.push_back(std::move(request));
   if (replies_.empty()) co_return Fail(Code::kUnavailable, "connection refused");
   Reply reply = std::move(replies_.front());

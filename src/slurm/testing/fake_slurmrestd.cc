@@ -151,14 +151,12 @@ Duration FakeSlurmrestd::LatencyOf(const net::Request& request) const {
 }
 
 async::Task<Result<net::Response>> FakeSlurmrestd::Send(net::Request request, async::Deadline deadline) {
-  if (request.source) co_return Fail(Code::kInvalid, "a modelled server takes no request's source");
   const Fault fault = FateOf(request);
   co_return co_await Serve(std::move(request), fault, deadline);
 }
 
 async::Task<Result<std::unique_ptr<net::BodyStream>>> FakeSlurmrestd::Open(net::Request request,
                                                                            async::Deadline deadline) {
-  if (request.source) co_return Fail(Code::kInvalid, "a modelled server takes no request's source");
   const Fault fault = FateOf(request);
   auto response = co_await Serve(std::move(request), fault, deadline);
   if (!response) co_return Fail(std::move(response).error());
