@@ -12,7 +12,6 @@
 #include "json/value.h"
 #include "kube/client.h"
 #include "kube/webhook/admission.h"
-#include "kube/webhook/conversion.h"
 #include "kube/webhook/keeper.h"
 #include "net/client.h"
 #include "net/server.h"
@@ -39,50 +38,27 @@ Result<AdmissionAnswer> Judge(const AdmissionRequest& request) {
   return request.name == "bad" ? Deny("things must not be called bad", 422, "Invalid") : Allow();
 }
 
-// v1 has spec.size, v2 spec.replicas.
-Result<json::Value> Convert(json::Value object, std::string_view to) {
-  const bool forward = to.ends_with("/v2");
-  auto& spec = json::MakeObject(object, {"spec"});
-  if (const json::Value* const size = spec.if_contains(forward ? "size" : "replicas")) {
-    const json::Value kept = *size;
-    if (forward && kept == json::Value(13)) return Fail(Code::kInvalid, "13 is in no version but the first");
-    spec.erase(forward ? "size" : "replicas");
-    spec[forward ? "replicas" : "size"] = kept;
-  }
-  return object;
-}
-
-std::string VersionJson(const std::string& version, const std::string& field, bool storage) {
-  return R"({"name":")" + version + R"(","served":true,"storage":)" + (storage ? "true" : "false") +
-         R"(,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{")" +
-         field + R"(":{"type":"integer"}}}}}}})";
-}
-
-// A kind of its own for each test, with all three kinds of webhooks, served here.
+// A kind of its own for each test, with both kinds of webhooks, served here.
 class WebhookTest : public ::testing::Test {
  protected:
   WebhookTest()
       : http_(loop_, {.server = admin_.server, .credentials = admin_.credentials}), client_(loop_, http_, {}) {
     static int count = 0;
     group_ = "hook" + std::to_string(++count) + ".capstan";
-    crd_ = "things." + group_;
-    server_ = *net::HttpServer::Start(
-        {.address = "127.0.0.1", .max_body_bytes = kConversionBodyBytes, .identity = identity_, .metrics = &metrics_},
-        {{"/label", ServeAdmission("label." + group_, Label, &metrics_)},
-         {"/judge", ServeAdmission("judge." + group_, Judge, &metrics_)},
-         {"/convert", ServeConversion(crd_, Convert, &metrics_)}});
+    server_ = *net::HttpServer::Start({.address = "127.0.0.1", .identity = identity_, .metrics = &metrics_},
+                                      {{"/label", ServeAdmission("label." + group_, Label, &metrics_)},
+                                       {"/judge", ServeAdmission("judge." + group_, Judge, &metrics_)}});
     Install();
   }
   ~WebhookTest() override { StopKeepers(); }
 
   void Install() {
     Create(kCustomResourceDefinitions,
-           R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":")" + crd_ +
-               R"("},"spec":{"group":")" + group_ +
+           R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.)" +
+               group_ + R"("},"spec":{"group":")" + group_ +
                R"(","scope":"Namespaced","names":{"plural":"things","singular":"thing","kind":"Thing"},)"
-               R"("conversion":{"strategy":"Webhook","webhook":{"clientConfig":{"url":")" +
-               Url("/convert") + R"("},"conversionReviewVersions":["v1"]}},"versions":[)" +
-               VersionJson("v1", "size", true) + "," + VersionJson("v2", "replicas", false) + "]}}");
+               R"("versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",)"
+               R"("properties":{"spec":{"type":"object","properties":{"size":{"type":"integer"}}}}}}}]}})");
     Create(kMutatingWebhookConfigurations, ConfigurationJson(kMutatingWebhookConfigurations, "label", "/label"));
     Create(kValidatingWebhookConfigurations, ConfigurationJson(kValidatingWebhookConfigurations, "judge", "/judge"));
   }
@@ -110,8 +86,7 @@ class WebhookTest : public ::testing::Test {
         WebhookKeeper::Options{.secret = {"default", group_},
                                .policy = std::move(policy),
                                .targets = {{kMutatingWebhookConfigurations, group_, {"label." + group_}},
-                                           {kValidatingWebhookConfigurations, group_, {"judge." + group_}},
-                                           {kCustomResourceDefinitions, crd_}},
+                                           {kValidatingWebhookConfigurations, group_, {"judge." + group_}}},
                                .interval = 200ms,
                                .seed = keepers_.size() + 1,
                                .metrics = &metrics_}));
@@ -131,12 +106,12 @@ class WebhookTest : public ::testing::Test {
     return RunTask(loop_, std::move(task));
   }
   async::Deadline Soon() { return loop_.After(20s); }
-  Resource Things(std::string_view version) const { return {group_, version, "things", "Thing", true}; }
+  Resource Things() const { return {group_, "v1", "things", "Thing", true}; }
 
   Result<json::Value> Thing(const std::string& name, int size, bool dry_run = false) {
     const std::string object = R"({"apiVersion":")" + group_ + R"(/v1","kind":"Thing","metadata":{"name":")" + name +
                                R"("},"spec":{"size":)" + std::to_string(size) + "}}";
-    const auto created = Run(client_.Create(Things("v1"), {"default", ""}, object, {.dry_run = dry_run}, Soon()));
+    const auto created = Run(client_.Create(Things(), {"default", ""}, object, {.dry_run = dry_run}, Soon()));
     if (!created) return Fail(created.error());
     return json::Parse(*created);
   }
@@ -173,7 +148,7 @@ class WebhookTest : public ::testing::Test {
   Client client_;
   net::Metrics metrics_;
   std::shared_ptr<net::ServingIdentity> identity_ = std::make_shared<net::ServingIdentity>();
-  std::string group_, crd_;
+  std::string group_;
   std::unique_ptr<net::HttpServer> server_;
   std::vector<std::unique_ptr<WebhookKeeper>> keepers_;
   async::TaskGroup running_{loop_};
@@ -191,20 +166,6 @@ TEST_F(WebhookTest, TheApiServerAsksAndHeeds) {
   EXPECT_THAT(bad.error().message(), HasSubstr("admission webhook \"judge." + group_ +
                                                "\" denied the request: things must not be called bad"));
   EXPECT_THAT(Refusal("unjudged"), HasSubstr("nobody knows"));
-
-  const auto second = Run(client_.Get(Things("v2"), {"default", "good"}, {}, Soon()));
-  ASSERT_TRUE(second) << second.error().message();
-  EXPECT_EQ(*json::Find(*json::Parse(*second), {"spec", "replicas"}), json::Value(3));
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(Thing("n" + std::to_string(i), i == 7 ? 4 : 3));
-  const auto list = Run(client_.List(Things("v2"), {.ns = "default"}, Soon()));
-  ASSERT_TRUE(list) << list.error().message();
-  EXPECT_EQ(json::Find(*json::Parse(*list), {"items"})->get_array().size(), 21u);
-  EXPECT_THAT(*list, Not(HasSubstr("\"size\"")));
-
-  ASSERT_TRUE(Thing("unlucky", 13));
-  const auto unlucky = Run(client_.Get(Things("v2"), {"default", "unlucky"}, {}, Soon()));
-  ASSERT_FALSE(unlucky);
-  EXPECT_THAT(unlucky.error().message(), HasSubstr("Thing \"default/unlucky\": 13 is in no version but the first"));
 
   const std::string counted = metrics_.Exposition();
   EXPECT_THAT(counted,

@@ -26,6 +26,7 @@ using ::testing::HasSubstr;
 constexpr Duration kDay = 24h;
 const Key kSecretKey{"ns", "hook-tls"};
 constexpr Resource kHooks = kMutatingWebhookConfigurations;
+constexpr Resource kJudges = kValidatingWebhookConfigurations;
 
 struct Replica {
   Replica(async::Loop& loop, FakeApiServer& server, uint64_t seed, Duration interval)
@@ -33,7 +34,7 @@ struct Replica {
         keeper(loop, client, identity,
                {.secret = kSecretKey,
                 .policy = {.name = "hook", .names = {"hook.ns.svc"}},
-                .targets = {{kHooks, "hook", {"ours"}}, {kCustomResourceDefinitions, "things.example.com"}},
+                .targets = {{kHooks, "hook", {"ours"}}, {kJudges, "judge", {"ours"}}},
                 .interval = interval,
                 .seed = seed}),
         group(loop) {
@@ -49,11 +50,12 @@ class WebhookKeeperTest : public ::testing::Test {
  protected:
   WebhookKeeperTest() {
     server.objects().Serve(kHooks, false);
+    server.objects().Serve(kJudges, false);
     server.Put(kHooks, R"({"metadata":{"name":"hook"},"webhooks":[
         {"name":"theirs","clientConfig":{"url":"https://a","caBundle":"dGhlaXJz"}},
         {"name":"ours","clientConfig":{"url":"https://b"}}]})");
-    server.Put(kCustomResourceDefinitions, R"({"metadata":{"name":"things.example.com"},"spec":{"group":"example.com",
-        "conversion":{"strategy":"Webhook","webhook":{"clientConfig":{"url":"https://b"}}}}})");
+    server.Put(kJudges, R"({"metadata":{"name":"judge"},"webhooks":[
+        {"name":"ours","clientConfig":{"url":"https://b"}}]})");
   }
   ~WebhookKeeperTest() override {
     for (auto& replica : replicas) replica->group.Cancel();
@@ -66,13 +68,10 @@ class WebhookKeeperTest : public ::testing::Test {
   bool Ready() {
     return std::ranges::all_of(replicas, [](auto& replica) { return replica->keeper.ready(); });
   }
-  std::string Bundle(size_t webhook) {
-    const json::Value& hooks = *json::Find(*server.Find(kHooks, {"", "hook"}), {"webhooks"});
+  std::string Bundle(size_t webhook) { return Bundle(kHooks, "hook", webhook); }
+  std::string Bundle(const Resource& resource, std::string name, size_t webhook) {
+    const json::Value& hooks = *json::Find(*server.Find(resource, {"", std::move(name)}), {"webhooks"});
     return *FromBase64(FindText(hooks.get_array()[webhook], {"clientConfig", "caBundle"}));
-  }
-  std::string ConversionBundle() {
-    const json::Value* const definition = server.Find(kCustomResourceDefinitions, {"", "things.example.com"});
-    return *FromBase64(FindText(*definition, {"spec", "conversion", "webhook", "clientConfig", "caBundle"}));
   }
   std::string SecretText(const std::string& key) {
     return *FromBase64(FindText(*server.Find(kSecrets, kSecretKey), {"data", key}));
@@ -86,7 +85,7 @@ class WebhookKeeperTest : public ::testing::Test {
     const std::string& served = replica.keeper.served_certificate();
     const Time now = loop.WallNow();
     EXPECT_GT(Facts(served).front().validity.until, now);
-    for (const std::string& bundle : {Bundle(1), ConversionBundle()}) {
+    for (const std::string& bundle : {Bundle(1), Bundle(kJudges, "judge", 0)}) {
       EXPECT_TRUE(std::ranges::any_of(Facts(bundle), [&](const net::CertificateFacts& ca) {
         return ca.validity.until > now && Signed(served, ca.pem);
       })) << FormatRfc3339(now);
@@ -139,8 +138,8 @@ TEST_F(WebhookKeeperTest, AChangedBundleIsRepairedAndNothingElseIsTouched) {
   server.Edit(kHooks, {"", "hook"}, "", [](json::Value& hook) {
     hook.at("webhooks").as_array()[1].at("clientConfig").as_object()["caBundle"] = "d3Jvbmc=";
   });
-  server.Edit(kCustomResourceDefinitions, {"", "things.example.com"}, "", [](json::Value& definition) {
-    json::Find(definition, {"spec", "conversion", "webhook", "clientConfig"})->as_object().erase("caBundle");
+  server.Edit(kJudges, {"", "judge"}, "", [](json::Value& judge) {
+    judge.at("webhooks").as_array()[0].at("clientConfig").as_object().erase("caBundle");
   });
   loop.Advance(1min);
   EXPECT_EQ(json::Serialize(*server.Find(kHooks, {"", "hook"})->as_object().if_contains("webhooks")), before);

@@ -39,53 +39,9 @@ struct WebhookConfiguration {
   }
 };
 
-struct ConvertingDefinition {
-  struct Webhook {
-    ClientConfig client_config;
-    static const json::Schema& Schema() {
-      static const json::Schema schema = json::Object<Webhook>({json::Field<&Webhook::client_config>("clientConfig")});
-      return schema;
-    }
-  };
-  struct Conversion {
-    std::string strategy;
-    Webhook webhook;
-    static const json::Schema& Schema() {
-      static const json::Schema schema = json::Object<Conversion>(
-          {json::Field<&Conversion::strategy>("strategy"), json::Field<&Conversion::webhook>("webhook")});
-      return schema;
-    }
-  };
-  struct Spec {
-    Conversion conversion;
-    static const json::Schema& Schema() {
-      static const json::Schema schema = json::Object<Spec>({json::Field<&Spec::conversion>("conversion")});
-      return schema;
-    }
-  };
-  json::ObjectMeta metadata;
-  Spec spec;
-  static const json::Schema& Schema() {
-    static const json::Schema schema = json::Object<ConvertingDefinition>(
-        {json::Field<&ConvertingDefinition::metadata>("metadata"), json::Field<&ConvertingDefinition::spec>("spec")});
-    return schema;
-  }
-};
-
-Result<TrustObject> ReadDefinition(std::string_view object_json) {
-  CAPSTAN_TRY(const auto definition, json::Decode<ConvertingDefinition>(object_json));
-  TrustObject object{.resource_version = definition.metadata.resource_version};
-  const auto& conversion = definition.spec.conversion;
-  if (conversion.strategy == "Webhook")
-    object.places.push_back({.pointer = "/spec/conversion/webhook/clientConfig/caBundle",
-                             .ca_bundle = conversion.webhook.client_config.ca_bundle});
-  return object;
-}
-
 }  // namespace
 
 Result<TrustObject> ReadTrust(const TrustTarget& target, std::string_view object_json) {
-  if (target.resource == kCustomResourceDefinitions) return ReadDefinition(object_json);
   CAPSTAN_TRY(const auto configuration, json::Decode<WebhookConfiguration>(object_json));
   TrustObject object{.resource_version = configuration.metadata.resource_version, .missing = target.webhooks};
   for (size_t i = 0; i < configuration.webhooks.size(); ++i) {

@@ -1,5 +1,5 @@
 // Where API servers are told whom to trust as a webhook: the caBundle of validating and mutating webhook
-// configurations, and of custom resource definitions that convert by webhook.
+// configurations.
 //
 // Only webhooks of ours are looked at, by name; everything else in the object is somebody else's. A caBundle
 // that is not what it must be, because it is new, old, or because a person changed it, is repaired by the
@@ -22,9 +22,9 @@ inline constexpr Resource kMutatingWebhookConfigurations{
     "admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", false};
 
 struct TrustTarget {
-  Resource resource;  // one of the two above, or kCustomResourceDefinitions
+  Resource resource;  // one of the two above
   std::string name;
-  std::vector<std::string> webhooks = {};  // those that are ours; not for custom resource definitions
+  std::vector<std::string> webhooks = {};  // those that are ours
 };
 
 // One caBundle of ours as it was found.
@@ -39,8 +39,7 @@ struct TrustObject {
   std::vector<std::string> missing;  // webhooks that the target names and the object lacks
 };
 
-// The places of `target` in its object (JSON). A custom resource definition that does not convert by webhook
-// has none. kInvalid: not such an object.
+// The places of `target` in its object (JSON). kInvalid: not such an object.
 Result<TrustObject> ReadTrust(const TrustTarget& target, std::string_view object_json);
 
 // Every place of the object has this bundle (PEM).
