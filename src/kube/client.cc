@@ -136,29 +136,14 @@ async::Task<Result<std::string>> Client::List(Resource resource, ListOptions opt
   return Run(std::move(call), deadline);
 }
 
-Client::Call Client::PathCall(std::string target, std::string_view accept) {
+async::Task<Result<std::string>> Client::GetPath(std::string target, async::Deadline deadline) {
   Call call;
   call.what = "get " + target;
   call.verb = "get";
   call.request.method = "GET";
   call.request.target = std::move(target);
-  call.request.headers.emplace_back("Accept", accept);
-  return call;
-}
-
-async::Task<Result<std::string>> Client::GetPath(std::string target, async::Deadline deadline) {
-  return Run(PathCall(std::move(target), "application/json, */*;q=0.5"), deadline);
-}
-
-async::Task<Result<Client::Document>> Client::GetPathIfChanged(std::string target, std::string accept, std::string etag,
-                                                               async::Deadline deadline) {
-  Call call = PathCall(std::move(target), accept);
-  call.may_be_unchanged = !etag.empty();
-  if (!etag.empty()) call.request.headers.emplace_back("If-None-Match", etag);
-  Result<net::Response> response = co_await RunForResponse(std::move(call), deadline);
-  if (!response) co_return Fail(response.error());
-  if (response->status == 304) co_return Document{std::nullopt, std::move(etag)};
-  co_return Document{std::move(response->body), std::string(net::Find(response->headers, "ETag"))};
+  call.request.headers.emplace_back("Accept", "application/json, */*;q=0.5");
+  return Run(std::move(call), deadline);
 }
 
 async::Task<Result<std::unique_ptr<net::BodyStream>>> Client::OpenSubresource(Resource resource, Key key,
@@ -300,17 +285,11 @@ Client::Call Client::MakeCall(std::string_view verb, const Resource& resource, c
 }
 
 async::Task<Result<std::string>> Client::Run(Call call, async::Deadline deadline) {
-  Result<net::Response> response = co_await RunForResponse(std::move(call), deadline);
-  if (!response) co_return Fail(std::move(response).error());
-  co_return std::move(response->body);
-}
-
-async::Task<Result<net::Response>> Client::RunForResponse(Call call, async::Deadline deadline) {
   if (!call.fault.empty()) co_return Fail(Code::kInvalid, call.what + ": " + std::string(call.fault));
   call.request.repeatable = call.effect == Effect::kRead;
   for (int tries = 1;; ++tries) {
     Result<net::Response> response = co_await SendOnce(call, deadline);
-    if (response) co_return response;
+    if (response) co_return std::move(response->body);
     const std::optional<Duration> wait = RetryWait(call, response.error(), tries, deadline);
     if (!wait) co_return Fail(std::move(response).error().WithContext(call.what));
     co_await async::Sleep(loop_, *wait);
@@ -326,8 +305,7 @@ async::Task<Result<net::Response>> Client::SendOnce(const Call& call, async::Dea
   Note(call, id, response ? response->status : 0, loop_.Now() - begin);
   if (!response) co_return Fail(ErrorFromTransport(std::move(response).error(), call.effect, id));
   LogWarnings(call, response->headers);
-  const bool success = response->status >= 200 && response->status < 300;
-  if (success || (response->status == 304 && call.may_be_unchanged)) co_return response;
+  if (response->status >= 200 && response->status < 300) co_return response;
   co_return Fail(ErrorFromResponse(*response, call.effect, id));
 }
 

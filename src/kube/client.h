@@ -138,14 +138,6 @@ class Client {
   // Anything else that is read: "/version", "/apis/apps/v1". `target` is already encoded.
   async::Task<Result<std::string>> GetPath(std::string target, async::Deadline deadline);
 
-  // The same in the representation that `accept` names, unless it is still the one that `etag` is of.
-  struct Document {
-    std::optional<std::string> text;  // nullopt: nothing has changed
-    std::string etag;                 // for the next time; "" when the server gives none
-  };
-  async::Task<Result<Document>> GetPathIfChanged(std::string target, std::string accept, std::string etag,
-                                                 async::Deadline deadline);
-
   // A subresource that comes piece by piece, such as the log of a pod (subresources.h). The deadline bounds the opening
   // only; each Read has its own. Not repeated here.
   async::Task<Result<std::unique_ptr<net::BodyStream>>> OpenSubresource(Resource resource, Key key,
@@ -234,11 +226,9 @@ class Client {
     net::Request request;
     Effect effect = Effect::kRead;
     bool retry_503 = false;
-    bool may_be_unchanged = false;  // 304 is an answer
   };
   Call MakeCall(std::string_view verb, const Resource& resource, const Key& key, std::string target,
                 std::string_view subresource) const;
-  static Call PathCall(std::string target, std::string_view accept);
   static void SetDelete(Call& call, const DeleteOptions& options);
   enum class Place : uint8_t { kCollection, kObject };
   // Not a coroutine itself: its references need not outlive the call.
@@ -246,7 +236,6 @@ class Client {
                                          const Resource& resource, const Key& key, Place place, std::string body,
                                          const WriteOptions& options, async::Deadline deadline);
   async::Task<Result<std::string>> Run(Call call, async::Deadline deadline);
-  async::Task<Result<net::Response>> RunForResponse(Call call, async::Deadline deadline);
   async::Task<Result<net::Response>> SendOnce(const Call& call, async::Deadline deadline);
   async::Task<Result<std::unique_ptr<net::BodyStream>>> RunForStream(Call call, async::Deadline deadline);
   // How long to wait before another try; nullopt: there shall be none.

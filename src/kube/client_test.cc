@@ -270,22 +270,6 @@ TEST_F(KubeClientTest, AnEndlessVarietyOfWarningsDoesNotFillTheLog) {
   EXPECT_THAT(log, ::testing::HasSubstr("further warnings"));
 }
 
-TEST_F(KubeClientTest, ADocumentIsFetchedAgainOnlyWhenItHasChanged) {
-  wire_.ThenAnswer(200, "text", Duration(0), {{"ETag", "\"v1\""}});
-  const auto first = Run(client_.GetPathIfChanged("/apis", "application/json", "", loop_.After(1s)));
-  ASSERT_TRUE(first) << first.error().message();
-  EXPECT_EQ(first->text, "text");
-  EXPECT_EQ(Header("If-None-Match"), "");
-  wire_.ThenAnswer(304, "");
-  const auto same = Run(client_.GetPathIfChanged("/apis", "application/json", first->etag, loop_.After(1s)));
-  ASSERT_TRUE(same) << same.error().message();
-  EXPECT_EQ(same->text, std::nullopt);
-  EXPECT_EQ(same->etag, "\"v1\"");
-  EXPECT_EQ(Header("If-None-Match", 1), "\"v1\"");
-  wire_.ThenAnswer(304, "");
-  EXPECT_FALSE(Run(client_.GetPathIfChanged("/apis", "*/*", "", loop_.After(1s)))) << "unasked, it makes no sense";
-}
-
 TEST_F(KubeClientTest, ErrorsTellWhatTheServerSaidAndOfWhichRequest) {
   wire_.ThenAnswer(422,
                    StatusJson(422, "Invalid", "m", R"({"causes":[{"reason":"R","field":"spec.a","message":"x"}]})"));

@@ -1,109 +1,92 @@
 #include "kube/discovery.h"
 
 #include <algorithm>
+#include <vector>
 
-#include "base/log.h"
+#include "base/text.h"
+#include "json/codec.h"
 
 namespace capstan::kube {
 namespace {
 
-constexpr Duration kRequestTimeout = 60s;
-constexpr Duration kVersionTimeout = 10s;  // for one group version of an older server
-constexpr double kJitter = 0.2;
-constexpr std::string_view kAccept =
-    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
-    "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,"
-    "application/json";
-
-// "apps/v1", "v1"
-std::string NameOf(const ServedGroup& group, const ServedVersion& version) {
-  return group.name.empty() ? version.version : group.name + "/" + version.version;
-}
-
-std::vector<std::pair<std::string, Error>> Unknown(const ServedApis& apis) {
-  std::vector<std::pair<std::string, Error>> unknown;
-  if (!apis.known()) return unknown;
-  for (const ServedGroup& group : apis.groups()) {
-    for (const ServedVersion& version : group.versions) {
-      if (version.error) unknown.emplace_back(NameOf(group, version), *version.error);
-    }
+struct ListedVersion {
+  std::string version;
+  static const json::Schema& Schema() {
+    static const json::Schema schema = json::Object<ListedVersion>({json::Field<&ListedVersion::version>("version")});
+    return schema;
   }
-  return unknown;
-}
+};
 
-void LogDifference(const ServedApis& before, const ServedApis& after) {
-  const auto was = Unknown(before), is = Unknown(after);
-  const auto among = [](const auto& list, const std::string& name) {
-    return std::ranges::any_of(list, [&](const auto& entry) { return entry.first == name; });
-  };
-  for (const auto& [name, error] : is) {
-    if (among(was, name)) continue;
-    log::Warn("what an API group serves is unknown", {{"group_version", name}, {"error", error.message()}});
+struct ListedResource {
+  std::string name;  // "deployments", "deployments/scale"
+  std::string kind;
+  bool namespaced = false;
+  static const json::Schema& Schema() {
+    static const json::Schema schema = json::Object<ListedResource>({
+        json::Field<&ListedResource::name>("name"),
+        json::Field<&ListedResource::kind>("kind"),
+        json::Field<&ListedResource::namespaced>("namespaced"),
+    });
+    return schema;
   }
-  for (const auto& [name, error] : was) {
-    if (!among(is, name)) log::Info("what an API group serves is known again", {{"group_version", name}});
+};
+
+// An APIGroup or an APIResourceList; `kind` says which.
+struct DiscoveryDocument {
+  std::string kind;
+  std::vector<ListedVersion> versions;
+  ListedVersion preferred;
+  std::vector<ListedResource> resources;
+  static const json::Schema& Schema() {
+    static const json::Schema schema = json::Object<DiscoveryDocument>({
+        json::Field<&DiscoveryDocument::kind>("kind"),
+        json::Field<&DiscoveryDocument::versions>("versions"),
+        json::Field<&DiscoveryDocument::preferred>("preferredVersion"),
+        json::Field<&DiscoveryDocument::resources>("resources"),
+    });
+    return schema;
   }
+};
+
+// nullopt: there is nothing at `path`.
+async::Task<Result<std::optional<DiscoveryDocument>>> Read(Client& client, std::string path, std::string_view kind,
+                                                           async::Deadline deadline) {
+  const Result<std::string> text = co_await client.GetPath(path, deadline);
+  if (!text && text.error().code() == Code::kNotFound) co_return std::nullopt;
+  if (!text) co_return Fail(text.error());
+  CAPSTAN_CO_TRY(DiscoveryDocument document, json::Decode<DiscoveryDocument>(*text));
+  if (document.kind != kind)
+    co_return Fail(Code::kInvalid, "the API server's answer to " + path + ": kind is " +
+                                       JsonQuoted(document.kind.substr(0, 40)) + ", must be " + std::string(kind));
+  co_return std::move(document);
 }
 
 }  // namespace
 
-Discovery::Discovery(async::Loop& loop, Client& client, Options options)
-    : loop_(loop), client_(client), options_(options), random_(options.seed), asked_(loop) {}
-
-async::Task<void> Discovery::Run() {
-  while (true) {
-    asked_.Reset();
-    const Result<void> looked = co_await Look(loop_.After(kRequestTimeout));
-    if (!looked && !failing_) log::Warn("discovery failed", {{"error", looked.error().message()}});
-    failing_ = !looked;
-    const bool complete = looked && Unknown(served_).empty();
-    const Duration wait = complete ? options_.every : options_.while_partial;
-    co_await asked_.Wait(loop_.After(random_.Jittered(wait, kJitter)));
+async::Task<Result<std::optional<ServedResource>>> FindResource(Client& client, std::string group, std::string kind,
+                                                                async::Deadline deadline) {
+  std::vector<ListedVersion> versions = {{"v1"}};
+  std::string path = "/api/";
+  if (!group.empty()) {
+    path = "/apis/" + PercentEncoded(group);
+    CAPSTAN_CO_TRY(auto listed, co_await Read(client, path, "APIGroup", deadline));
+    if (!listed) co_return std::nullopt;
+    versions = std::move(listed->versions);
+    const auto preferred = std::ranges::find(versions, listed->preferred.version, &ListedVersion::version);
+    if (preferred != versions.end()) std::rotate(versions.begin(), preferred, preferred + 1);
+    path += "/";
   }
-}
-
-async::Task<Result<void>> Discovery::Look(async::Deadline deadline) {
-  CAPSTAN_CO_CHECK_OK(co_await Read(core_, deadline));
-  CAPSTAN_CO_CHECK_OK(co_await Read(named_, deadline));
-  std::vector<ServedGroup> groups = core_.groups;
-  groups.insert(groups.end(), named_.groups.begin(), named_.groups.end());
-  Take(ServedApis(std::move(groups)));
-  co_return Result<void>();
-}
-
-void Discovery::Take(ServedApis found) {
-  if (found == served_) return;
-  LogDifference(served_, found);
-  served_ = std::move(found);
-  if (tell_) tell_();
-}
-
-async::Task<Result<void>> Discovery::Read(Part& part, async::Deadline deadline) {
-  Result<Client::Document> read =
-      co_await client_.GetPathIfChanged(part.path, std::string(kAccept), part.etag, deadline);
-  if (!read) co_return Fail(read.error());
-  if (!read->text) co_return Result<void>();
-  Result<DiscoveryDocument> document = ParseDiscovery(*read->text);
-  if (!document) co_return Fail(std::move(document).error().WithContext("the API server's answer to " + part.path));
-  if (!document->complete) co_await ReadVersions(document->groups, deadline);
-  // A list of names stays the same while what they stand for changes.
-  part.etag = document->complete ? std::move(read->etag) : std::string();
-  part.groups = std::move(document->groups);
-  co_return Result<void>();
-}
-
-async::Task<void> Discovery::ReadVersions(std::vector<ServedGroup>& groups, async::Deadline deadline) {
-  for (ServedGroup& group : groups) {
-    for (ServedVersion& version : group.versions) {
-      const std::string path = (group.name.empty() ? "/api/" : "/apis/") + NameOf(group, version);
-      const Result<std::string> text = co_await client_.GetPath(path, loop_.After(kVersionTimeout).Earlier(deadline));
-      Result<std::vector<ServedResource>> resources = text ? ParseResources(*text) : Fail(text.error());
-      if (resources)
-        version.resources = *std::move(resources);
-      else
-        version.error = std::move(resources).error();
-    }
+  for (const ListedVersion& version : versions) {
+    CAPSTAN_CO_TRY(auto listed,
+                   co_await Read(client, path + PercentEncoded(version.version), "APIResourceList", deadline));
+    if (!listed) continue;
+    const auto found = std::ranges::find_if(listed->resources, [&](const ListedResource& resource) {
+      return resource.kind == kind && !resource.name.contains('/');
+    });
+    if (found != listed->resources.end())
+      co_return ServedResource{std::move(group), version.version, found->name, std::move(kind), found->namespaced};
   }
+  co_return std::nullopt;
 }
 
 }  // namespace capstan::kube

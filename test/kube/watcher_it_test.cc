@@ -112,13 +112,15 @@ class WatcherItTest : public ApiTest {
                   << (followed.status().last_error ? followed.status().last_error->message() : "none");
     return false;
   }
-  bool UntilServed(Discovery& discovery, const Resource& resource, Served wanted) {
-    return UntilSaid(wanted, [&] { return LookedUp(discovery, resource, Soon()); });
+  // The plural of the resource that this kind is; "" when it is not served, the code of the error when nobody knows.
+  async::Task<std::string> Found(std::string group, std::string kind) {
+    const auto found = co_await FindResource(user_->client, std::move(group), std::move(kind), Soon());
+    if (!found) co_return std::string(Name(found.error().code()));
+    co_return *found ? (*found)->plural : "";
   }
-  static async::Task<Served> LookedUp(Discovery& discovery, Resource resource, async::Deadline deadline) {
-    const Result<void> looked = co_await discovery.Look(deadline);
-    EXPECT_TRUE(looked) << looked.error().message();
-    co_return discovery.served().Has(resource);
+  bool UntilFound(const Resource& resource, std::string_view wanted) {
+    return UntilSaid(std::string(wanted),
+                     [&] { return Found(std::string(resource.group), std::string(resource.kind)); });
   }
   void Change(const std::string& name, const std::string& value) {
     const Result<std::string> done = Run(
@@ -289,28 +291,20 @@ std::string Gadget(const std::string& name) {
 
 TEST_F(WatcherItTest, ACrdThatComesAndGoesIsFollowedThroughAllOfIt) {
   Followed& gadgets = Follow(user_->client, kGadgets, {ns_});
-  Discovery discovery(loop_, user_->client, {});
-  const auto served = [&] {
-    const Result<void> looked = Run(discovery.Look(Soon()));
-    EXPECT_TRUE(looked) << looked.error().message();
-    return discovery.served().Has(kGadgets);
-  };
-  EXPECT_EQ(served(), Served::kNo);
-  EXPECT_EQ(served(), Served::kNo);
-  EXPECT_THAT(user_->metrics.Exposition(), HasSubstr("code=\"304\"")) << "looking again is cheap";
+  EXPECT_TRUE(UntilFound(kGadgets, ""));
   ASSERT_TRUE(UntilIs(gadgets, Phase::kNotServed));
   EXPECT_FALSE(gadgets.store.Synced());
   for (const std::string name : {"first", "second"}) {
     Create(kCustomResourceDefinitions, {}, std::string(kGadgetCrd));
     ASSERT_TRUE(UntilIs(gadgets, Phase::kLive));
-    EXPECT_EQ(served(), Served::kYes);
+    EXPECT_TRUE(UntilFound(kGadgets, "gadgets"));
     EXPECT_THAT(gadgets.Seen(), IsEmpty());
     Create(kGadgets, {ns_, ""}, Gadget(name));
     ASSERT_TRUE(UntilSeen(gadgets, {name}));
     Delete(kCustomResourceDefinitions, {"", "gadgets.watched.capstan.test"});
     ASSERT_TRUE(UntilIs(gadgets, Phase::kNotServed));
     EXPECT_THAT(gadgets.Seen(), IsEmpty()) << "objects are deleted with their kind";
-    ASSERT_TRUE(UntilServed(discovery, kGadgets, Served::kNo));
+    ASSERT_TRUE(UntilFound(kGadgets, ""));
   }
 }
 
@@ -329,15 +323,9 @@ TEST_F(WatcherItTest, AnAggregatedApiThatIsDownHarmsNothingElse) {
              ns_ + R"("}}})");
   Followed& fars = Follow(user_->client, kFars, {ns_});
   Followed& own = FollowOwn();
-  Discovery discovery(loop_, user_->client, {});
-  const auto served = [&](const Resource& resource, std::string_view sub = {}) {
-    const Result<void> looked = Run(discovery.Look(Soon()));
-    EXPECT_TRUE(looked) << looked.error().message();
-    return discovery.served().Has(resource, sub);
-  };
-  ASSERT_TRUE(UntilServed(discovery, kFars, Served::kUnknown));
-  EXPECT_EQ(served(kConfigMaps), Served::kYes);
-  EXPECT_EQ(served(kDeployments, "scale"), Served::kYes);
+  ASSERT_TRUE(UntilFound(kFars, Name(Code::kUnavailable))) << "not absent: nobody knows";
+  EXPECT_EQ(Run(Found("", "ConfigMap")), "configmaps");
+  EXPECT_EQ(Run(Found("apps", "Deployment")), "deployments");
   ASSERT_TRUE(UntilIs(fars, Phase::kRetrying));
   EXPECT_FALSE(fars.store.Synced());
   Created("a");
@@ -345,7 +333,7 @@ TEST_F(WatcherItTest, AnAggregatedApiThatIsDownHarmsNothingElse) {
   EXPECT_EQ(own.status().failures, 0u);
 
   Delete(kApiServices, {"", "v1.far.capstan.test"});
-  ASSERT_TRUE(UntilServed(discovery, kFars, Served::kNo));
+  ASSERT_TRUE(UntilFound(kFars, ""));
   ASSERT_TRUE(UntilIs(fars, Phase::kNotServed));
 }
 
