@@ -19,14 +19,13 @@ class Backoff {
   };
   Backoff(Limits limits, Random& random) : limits_(limits), random_(random) {}
 
-  // The wait before try number `tries` + 1; `tries` >= 1 have failed.
-  static Duration Plain(const Limits& limits, int tries) {
-    return std::min(limits.cap, limits.first * (int64_t(1) << std::clamp(tries - 1, 0, 20)));
+  // Another try has failed: the wait before the next one.
+  Duration Next() {
+    const Duration plain = std::min(limits_.cap, limits_.first * (int64_t(1) << std::min(tries_, 20)));
+    ++tries_;
+    return random_.Jittered(plain, limits_.jitter);
   }
-
-  Duration Next() { return random_.Jittered(Plain(limits_, ++tries_), limits_.jitter); }
   void Reset() { tries_ = 0; }
-  int tries() const { return tries_; }
 
  private:
   Limits limits_;

@@ -5,7 +5,7 @@
 //   while (auto key = queue.Take(now)) {
 //     ... decide ...
 //     queue.WakeAt(*key, now + 5min);                // at the latest
-//     queue.Done(*key, now, /*rest=*/20ms);          // or, when it failed: queue.Retry(*key, now, random)
+//     queue.Done(*key, now, /*rest=*/20ms);
 //   }
 //   timer.WaitUntil(queue.Next().value_or(Tick::max()));
 //
@@ -14,8 +14,6 @@
 // In flight  between Take and Done a key is handed to nobody else. What is added meanwhile is kept and comes after
 //            Done.
 // Rest       after Done a key is not handed out before its rest is over, whatever its priority.
-// Retry      a key that fails again and again comes back ever more rarely. The engine (plan/engine.h) has no use for it:
-//            there back-off belongs to the action.
 // Order      by priority; within one priority in turn among groups (one cluster's thousand keys do not hold up
 //            another's single one); within a group first come, first served.
 //
@@ -33,10 +31,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
-#include <vector>
 
-#include "async/backoff.h"
-#include "base/random.h"
 #include "base/time.h"
 
 namespace capstan::kube {
@@ -66,12 +61,6 @@ class Queue {
   // Gives back a key from Take. It is not handed out again before `now` + `rest`.
   void Done(const K& key, Tick now, Duration rest);
 
-  // Gives back a key from Take whose work failed, to be handed out again after a wait: 100 ms after the first failure,
-  // twice as long after each further one, 5 minutes at most, and each wait spread by a fifth either way, so that keys
-  // that failed together do not come back together. What else wants the key has it sooner. Done and Forget end the
-  // row of failures.
-  void Retry(const K& key, Tick now, Random& random);
-
   // It waits or is ready, or was wanted again while in flight.
   bool Wanted(const K& key) const {
     const auto found = slots_.find(key);
@@ -84,24 +73,11 @@ class Queue {
   // When Take will have something: the past when it has already, nullopt when never without a further Add.
   std::optional<Tick> Next() const;
 
-  // The watchdog's question: the keys in flight for longer than `longer_than`, and for how long, longest
-  // first.
-  struct InFlight {
-    K key;
-    Duration age;
-  };
-  std::vector<InFlight> Stuck(Tick now, Duration longer_than) const;
-
-  // For metrics: keys ready to be taken, keys waiting for their time, keys in flight, and all looks wanted so
-  // far.
+  // Keys ready to be taken, keys waiting for their time, keys in flight.
   size_t ready() const { return ready_.size(); }
   size_t waiting() const { return waiting_.size(); }
   size_t in_flight() const { return in_flight_; }
-  uint64_t adds() const { return adds_; }
   size_t known() const { return slots_.size(); }  // the above and those that only rest
-
-  // How long the key that became ready first has been waiting for Take; zero when none is ready.
-  Duration OldestReady(Tick now) const;
 
   // How long the key that Take handed out last had been ready by then.
   Duration waited() const { return waited_; }
@@ -113,14 +89,10 @@ class Queue {
   }
 
  private:
-  static constexpr async::Backoff::Limits kRetry{.first = 100ms, .cap = 5min, .jitter = 0.2};
-
   struct Slot {
     std::optional<Tick> due;  // when it is wanted; nullopt: not
     Priority priority = Priority::kRoutine;
     bool in_flight = false;
-    uint8_t failures = 0;  // in a row; no more are counted than make a difference
-    Tick taken_at{};
     Tick ready_at{};
     Tick rest_until = Tick::min();
     // Its place in waiting_ or in ready_; in at most one of them.
@@ -138,7 +110,6 @@ class Queue {
   };
 
   void Want(const K& key, Tick at, Priority priority);
-  void GiveBack(Place place, Tick now, Duration rest);
   void Enqueue(Place place, Tick earliest);
   void Dequeue(Place place);
   void MakeReady(Place place, Tick at);
@@ -153,7 +124,6 @@ class Queue {
   std::array<Turns, 3> turns_;
   size_t in_flight_ = 0;
   size_t prune_at_ = 64;
-  uint64_t adds_ = 0;
   uint64_t next_sequence_ = 0;
   Duration waited_{0};
 };
@@ -162,7 +132,6 @@ class Queue {
 
 template <class K>
 void Queue<K>::Want(const K& key, Tick at, Priority priority) {
-  ++adds_;
   const Place place = slots_.try_emplace(key).first;
   Slot& slot = place->second;
   const Tick due = slot.due ? std::min(*slot.due, at) : at;
@@ -193,7 +162,6 @@ std::optional<K> Queue<K>::Take(Tick now) {
   slot.due.reset();
   slot.priority = Priority::kRoutine;
   slot.in_flight = true;
-  slot.taken_at = now;
   waited_ = now - slot.ready_at;
   ++in_flight_;
   return place->first;
@@ -203,22 +171,6 @@ template <class K>
 void Queue<K>::Done(const K& key, Tick now, Duration rest) {
   const Place place = slots_.find(key);
   assert(place != slots_.end() && place->second.in_flight && "Done without Take");
-  place->second.failures = 0;
-  GiveBack(place, now, rest);
-}
-
-template <class K>
-void Queue<K>::Retry(const K& key, Tick now, Random& random) {
-  const Place place = slots_.find(key);
-  assert(place != slots_.end() && place->second.in_flight && "Retry without Take");
-  uint8_t& failures = place->second.failures;
-  if (failures < 20) ++failures;
-  WakeAt(key, now + random.Jittered(async::Backoff::Plain(kRetry, failures), kRetry.jitter));
-  GiveBack(place, now, Duration(0));
-}
-
-template <class K>
-void Queue<K>::GiveBack(Place place, Tick now, Duration rest) {
   Slot& slot = place->second;
   slot.in_flight = false;
   slot.rest_until = now + rest;
@@ -233,7 +185,6 @@ void Queue<K>::Forget(const K& key) {
   if (place == slots_.end()) return;
   Dequeue(place);
   place->second.due.reset();
-  place->second.failures = 0;
   if (!place->second.in_flight) slots_.erase(place);
 }
 
@@ -242,24 +193,6 @@ std::optional<Tick> Queue<K>::Next() const {
   if (!ready_.empty()) return Tick::min();
   if (waiting_.empty()) return std::nullopt;
   return std::get<Tick>(*waiting_.begin());
-}
-
-template <class K>
-std::vector<typename Queue<K>::InFlight> Queue<K>::Stuck(Tick now, Duration longer_than) const {
-  std::vector<InFlight> stuck;
-  for (const auto& [key, slot] : slots_) {
-    if (slot.in_flight && now - slot.taken_at > longer_than) stuck.push_back({key, now - slot.taken_at});
-  }
-  std::ranges::sort(
-      stuck, [](const InFlight& a, const InFlight& b) { return std::tie(b.age, a.key) < std::tie(a.age, b.key); });
-  return stuck;
-}
-
-template <class K>
-Duration Queue<K>::OldestReady(Tick now) const {
-  Duration oldest{0};
-  for (const auto& entry : ready_) oldest = std::max(oldest, now - slots_.find(*std::get<3>(entry))->second.ready_at);
-  return oldest;
 }
 
 template <class K>
