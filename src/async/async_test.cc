@@ -8,7 +8,7 @@
 #include "async/event.h"
 #include "async/task_group.h"
 #include "async/turn.h"
-#include "async/with_deadline.h"
+#include "base/result.h"
 
 namespace capstan::async {
 namespace {
@@ -92,15 +92,6 @@ TEST(TaskGroup, ATaskCancelledBeforeItsFirstStepNeverBegins) {
   EXPECT_TRUE(out.empty());
 }
 
-Task<Result<int>> Slow(Loop& loop, Duration wait, bool* unwound) {
-  struct Flag {
-    bool* flag;
-    ~Flag() { *flag = true; }
-  } flag{unwound};
-  co_await Sleep(loop, wait);
-  co_return 7;
-}
-
 template <class T>
 T RunTask(VirtualLoop& loop, Task<T> task) {
   std::optional<T> result;
@@ -109,24 +100,6 @@ T RunTask(VirtualLoop& loop, Task<T> task) {
   group.Spawn("test", wrapped(std::move(task), result));
   loop.Run();
   return *std::move(result);
-}
-
-TEST(WithDeadline, ReturnsTheValueWhenInTime) {
-  VirtualLoop loop;
-  bool unwound = false;
-  const auto result = RunTask(loop, WithDeadline(loop, loop.After(2s), Slow(loop, 1s, &unwound)));
-  EXPECT_EQ(result, Result<int>(7));
-  EXPECT_EQ(loop.Now().time_since_epoch(), Duration(1s));
-}
-
-TEST(WithDeadline, CancelsAndUnwindsWhatIsLate) {
-  VirtualLoop loop;
-  bool unwound = false;
-  const auto result = RunTask(loop, WithDeadline(loop, loop.After(2s), Slow(loop, 1h, &unwound)));
-  ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code(), Code::kDeadline);
-  EXPECT_TRUE(unwound);
-  EXPECT_EQ(loop.Now().time_since_epoch(), Duration(2s));
 }
 
 Task<Result<int>> WaitFor(Event& event, Deadline deadline) {

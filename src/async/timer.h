@@ -13,7 +13,7 @@ namespace capstan::async {
 
 // A wait that can be cut short. One waiter at a time.
 //
-// Cancelling the coroutine that waits (its TaskGroup, or WithDeadline) ends the wait at once with
+// Cancelling the coroutine that waits (its TaskGroup) ends the wait at once with
 // boost::system::system_error(operation_aborted), like every other Asio operation.
 class Timer {
  public:

@@ -21,25 +21,6 @@ void ApplyMergePatch(Value& target, const Value& patch) {
   }
 }
 
-Value MergePatchBetween(const Value& from, const Value& to) {
-  const auto* before = from.if_object();
-  const auto* after = to.if_object();
-  if (before == nullptr || after == nullptr) return to;
-  boost::json::object patch;
-  for (const auto& member : *before) {
-    if (!after->contains(member.key())) patch.emplace(member.key(), nullptr);
-  }
-  for (const auto& member : *after) {
-    const Value* old = before->if_contains(member.key());
-    if (old == nullptr) {
-      patch.emplace(member.key(), member.value());
-    } else if (*old != member.value()) {
-      patch.emplace(member.key(), MergePatchBetween(*old, member.value()));
-    }
-  }
-  return patch;
-}
-
 std::string JsonPointer(std::initializer_list<std::string_view> keys) {
   std::string pointer;
   for (const std::string_view key : keys) {

@@ -13,10 +13,6 @@ namespace capstan::json {
 // Makes `target` what `patch` says: objects merge, null removes, all else replaces (RFC 7386).
 void ApplyMergePatch(Value& target, const Value& patch);
 
-// The smallest patch that makes `from` into `to`; an empty object when they are equal. A null inside `to`
-// cannot be expressed in a merge patch: it comes out as a removal.
-Value MergePatchBetween(const Value& from, const Value& to);
-
 // "/metadata/labels/slinky.slurm.net~1hostname": `keys` joined and escaped (RFC 6901).
 std::string JsonPointer(std::initializer_list<std::string_view> keys);
 

@@ -63,20 +63,6 @@ TEST(MergePatch, DoesWhatTheStandardSays) {
   }
 }
 
-TEST(MergePatch, DifferenceAppliedGivesTheOther) {
-  const char* texts[] = {R"({})", R"({"a":1})", R"({"a":{"b":[1,2],"c":"d"}})", R"({"a":{"b":[1]},"x":{"y":{}}})",
-                         R"({"x":{"y":{"z":false}}})"};
-  for (const char* from : texts) {
-    for (const char* to : texts) {
-      Value value = J(from);
-      const Value patch = MergePatchBetween(value, J(to));
-      ApplyMergePatch(value, patch);
-      EXPECT_EQ(value, J(to)) << from << " -> " << to;
-      EXPECT_EQ(patch.get_object().empty(), std::string(from) == to);
-    }
-  }
-}
-
 TEST(JsonPatch, EscapesPointersAndText) {
   EXPECT_EQ(JsonPointer({"metadata", "labels", "a/b~c", "0"}), "/metadata/labels/a~1b~0c/0");
   JsonPatch patch;

@@ -4,7 +4,6 @@
 #include <cctype>
 #include <tuple>
 
-#include "async/with_deadline.h"
 #include "base/log.h"
 #include "kube/errors.h"
 

@@ -58,12 +58,6 @@ std::optional<json::Value> FoldFormerManagers(const json::Value& managed_fields,
   return json::Value(std::move(folded));
 }
 
-json::Value UnionOfFields(const json::Value& a, const json::Value& b) {
-  bj::object fields = a.is_object() ? a.get_object() : bj::object();
-  if (b.is_object()) Merge(fields, b.get_object());
-  return fields;
-}
-
 std::string LastOtherManager(const json::Value& managed_fields, std::string_view manager,
                              std::string_view subresource) {
   std::string_view last, last_time;

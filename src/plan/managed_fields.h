@@ -16,9 +16,6 @@ namespace capstan::plan {
 std::optional<json::Value> FoldFormerManagers(const json::Value& managed_fields, const Successor& successor,
                                               std::string_view api_version, std::string_view applied = {});
 
-// The fields in `a` or in `b`, both in the form of fieldsV1.
-json::Value UnionOfFields(const json::Value& a, const json::Value& b);
-
 // Who but `manager` wrote last what an apply to `subresource` writes: with "status" the status, else all but the status,
 // a scale included; "" when nobody did.
 std::string LastOtherManager(const json::Value& managed_fields, std::string_view manager, std::string_view subresource);

@@ -73,9 +73,13 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Fields, AMemberAsAWholeIsNotLostBesideItsChildren) {
-  const auto united =
-      UnionOfFields(Json(R"({"f:a":{},"f:b":{"f:x":{}}})"), Json(R"({"f:a":{"f:y":{}},"f:b":{"f:z":{}}})"));
-  EXPECT_EQ(json::SerializeCanonical(united), R"({"f:a":{".":{},"f:y":{}},"f:b":{"f:x":{},"f:z":{}}})");
+  const auto folded = FoldFormerManagers(Json(R"([
+      {"manager":"manager","operation":"Update","apiVersion":"v1","fieldsV1":{"f:a":{},"f:b":{"f:x":{}}}},
+      {"manager":"capstan","operation":"Apply","apiVersion":"v1","fieldsV1":{"f:a":{"f:y":{}},"f:b":{"f:z":{}}}}])"),
+                                         kSuccessor, "v1");
+  ASSERT_TRUE(folded);
+  EXPECT_EQ(json::SerializeCanonical(*json::Find(folded->get_array()[0], {"fieldsV1"})),
+            R"({"f:a":{".":{},"f:y":{}},"f:b":{"f:x":{},"f:z":{}}})");
 }
 
 constexpr std::string_view kEntries = R"([

@@ -215,22 +215,4 @@ Result<HostSet> HostSet::Parse(std::string_view hostlist, size_t limit) {
 
 bool HostSet::Contains(std::string_view name) const { return std::ranges::binary_search(names_, name, HostLess); }
 
-HostSet HostSet::Union(const HostSet& other) const {
-  HostSet result;
-  std::ranges::set_union(names_, other.names_, std::back_inserter(result.names_), HostLess);
-  return result;
-}
-
-HostSet HostSet::Intersection(const HostSet& other) const {
-  HostSet result;
-  std::ranges::set_intersection(names_, other.names_, std::back_inserter(result.names_), HostLess);
-  return result;
-}
-
-HostSet HostSet::Minus(const HostSet& other) const {
-  HostSet result;
-  std::ranges::set_difference(names_, other.names_, std::back_inserter(result.names_), HostLess);
-  return result;
-}
-
 }  // namespace capstan::slurm

@@ -48,10 +48,6 @@ class HostSet {
   bool empty() const { return names_.empty(); }
   bool Contains(std::string_view name) const;
 
-  HostSet Union(const HostSet& other) const;
-  HostSet Intersection(const HostSet& other) const;
-  HostSet Minus(const HostSet& other) const;
-
   // As CompressHostlist.
   std::string ToString() const { return CompressHostlist(names_); }
 

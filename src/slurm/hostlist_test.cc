@@ -145,11 +145,8 @@ TEST(Hostlist, HostLessIsATotalOrder) {
     }
 }
 
-TEST(HostSet, SetOperations) {
-  const HostSet a = *HostSet::Parse("w-[0-4]"), b = *HostSet::Parse("w-[3-6],x");
-  EXPECT_EQ(a.Union(b).ToString(), "w-[0-6],x");
-  EXPECT_EQ(a.Intersection(b).ToString(), "w-[3-4]");
-  EXPECT_EQ(a.Minus(b).ToString(), "w-[0-2]");
+TEST(HostSet, KnowsItsNames) {
+  const HostSet a = *HostSet::Parse("w-[0-4]");
   EXPECT_TRUE(a.Contains("w-4"));
   EXPECT_FALSE(a.Contains("w-04"));
   EXPECT_EQ(*HostSet::Parse("w-1,w-1"), *HostSet::Parse("w-1"));

@@ -33,7 +33,7 @@ void CheckMerge(std::string_view first, std::string_view second) {
   auto overlay = json::Parse(second);
   if (!base || !overlay) return;
   json::Value patched = *base;
-  json::ApplyMergePatch(patched, json::MergePatchBetween(*base, *overlay));
+  json::ApplyMergePatch(patched, *overlay);
   json::Value merged = *base;
   json::Normalize(*overlay, kube::kPodSpecShape);
   (void)json::StrategicMerge(merged, *overlay, kube::kPodSpecShape);
