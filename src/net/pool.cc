@@ -166,7 +166,7 @@ async::Task<Result<bool>> HttpClient::Pool::Push(Exchange& exchange, std::string
                    co_await connection.socket->WriteUntilHeard(bytes, connection.received, deadline));
     bytes.remove_prefix(heard.written);
     if (connection.received.size() > before) {
-      progress.answered = true;
+      progress.sent = progress.answered = true;  // who answers may have acted upon what it has
       CAPSTAN_CO_TRY(const bool refused, Refused(exchange));
       if (refused) co_return false;
       if (deadline.Passed(loop_.Now())) co_return Fail(Code::kDeadline, "the deadline passed");
