@@ -39,7 +39,7 @@ WORK = {
     **{("slinky.slurm.net", f"{plural}/status"): {"patch"} for plural in SLINKY},
     **{("slinky.slurm.net", f"{plural}/finalizers"): {"update"} for plural in OWNERS},
     ("slinky.slurm.net", "nodesets"): READ | {"patch"},
-    ("", "pods"): OWN, ("", "configmaps"): OWN, ("", "services"): OWN,
+    ("", "pods"): OWN, ("", "pods/status"): {"patch"}, ("", "configmaps"): OWN, ("", "services"): OWN,
     ("", "secrets"): {"get", "create"},
     ("", "persistentvolumeclaims"): {"get", "create"},
     ("apps", "deployments"): OWN, ("apps", "statefulsets"): OWN,

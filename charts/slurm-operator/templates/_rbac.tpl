@@ -20,6 +20,9 @@ bounds that.
   resources: [pods]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [""]
+  resources: [pods/status] # conditions of a former operator go
+  verbs: [patch]
+- apiGroups: [""]
   resources: [configmaps, services]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [""]
