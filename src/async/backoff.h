@@ -19,12 +19,14 @@ class Backoff {
   };
   Backoff(Limits limits, Random& random) : limits_(limits), random_(random) {}
 
-  // Another try has failed: the wait before the next one.
-  Duration Next() {
-    const Duration plain = std::min(limits_.cap, limits_.first * (int64_t(1) << std::min(tries_, 20)));
-    ++tries_;
-    return random_.Jittered(plain, limits_.jitter);
+  // The wait after `failed` >= 1 tries have failed.
+  static Duration After(const Limits& limits, int failed, Random& random) {
+    const Duration even = std::min(limits.cap, limits.first * (int64_t(1) << std::clamp(failed - 1, 0, 20)));
+    return random.Jittered(even, limits.jitter);
   }
+
+  // Another try has failed: the wait before the next one.
+  Duration Next() { return After(limits_, ++tries_, random_); }
   void Reset() { tries_ = 0; }
 
  private:

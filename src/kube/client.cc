@@ -331,7 +331,7 @@ std::optional<Duration> Client::RetryWait(const Call& call, const Error& error, 
   const bool refused_apply = call.retry_503 && failed != nullptr && failed->status == 503;
   if (!throttled && !failed_read && !refused_apply) return std::nullopt;
   if (tries >= options_.tries) return std::nullopt;
-  Duration wait = random_.Jittered(async::Backoff::Plain(kRetryWaits, tries), kRetryWaits.jitter);
+  Duration wait = async::Backoff::After(kRetryWaits, tries, random_);
   // Never earlier than the server asked, and not all at once after it.
   if (error.retry_after())
     wait = std::max(wait, *error.retry_after() + random_.Jittered(*error.retry_after() / 10, 1.0));
