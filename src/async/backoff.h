@@ -19,10 +19,12 @@ class Backoff {
   };
   Backoff(Limits limits, Random& random) : limits_(limits), random_(random) {}
 
-  // The wait after `failed` >= 1 tries have failed.
+  // The wait after `failed` >= 1 tries have failed; Plain: without jitter.
+  static Duration Plain(const Limits& limits, int failed) {
+    return std::min(limits.cap, limits.first * (int64_t(1) << std::clamp(failed - 1, 0, 20)));
+  }
   static Duration After(const Limits& limits, int failed, Random& random) {
-    const Duration even = std::min(limits.cap, limits.first * (int64_t(1) << std::clamp(failed - 1, 0, 20)));
-    return random.Jittered(even, limits.jitter);
+    return random.Jittered(Plain(limits, failed), limits.jitter);
   }
 
   // Another try has failed: the wait before the next one.

@@ -84,8 +84,7 @@ void Asker::Note(Answers::Entry& entry, Result<std::optional<Question::Fetched>>
   if (!fetched) {
     entry.state = State::kFailed;
     entry.error = fetched.error().message();
-    entry.refresh_at =
-        now + random_.Jittered(async::Backoff::Plain({.first = 500ms, .cap = 30s}, ++entry.failures), 0.2);
+    entry.refresh_at = now + async::Backoff::After({.first = 500ms, .cap = 30s}, ++entry.failures, random_);
     log::Warn("question not answered", {{"question", entry.question->id()}, {"error", entry.error}});
     return;
   }

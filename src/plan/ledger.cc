@@ -18,9 +18,9 @@ bool IsOfItsContent(const Error& error) { return IsRefusal(error) || error.code(
 
 Duration BackOff(const Error& error, int tries, Random& random) {
   if (error.code() == Code::kConflict) {
-    return random.Jittered(async::Backoff::Plain({.first = 20ms, .cap = 5s}, tries), 0.5);
+    return async::Backoff::After({.first = 20ms, .cap = 5s, .jitter = 0.5}, tries, random);
   }
-  return random.Jittered(async::Backoff::Plain({.first = 200ms, .cap = 30s}, tries), 0.25);
+  return async::Backoff::After({.first = 200ms, .cap = 30s, .jitter = 0.25}, tries, random);
 }
 
 // For the same content. What the server asks for counts where it is longer. (It may ask for no wait at all, for ever.)
