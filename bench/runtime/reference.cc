@@ -82,7 +82,7 @@ class Reference {
     stores.Add<Pod>({.everywhere = true});
     stores.Add<Secret>({.everywhere = true});
     stores.Add<Node>({.everywhere = true});
-    engine_.Add({.kind = "source", .resource = &kSources, .decide = &Decide, .prunes = {}});
+    engine_.Add({.kind = "source", .resource = &kSources, .decide = &Decide, .children = {}});
   }
 
   [[noreturn]] void Run() {

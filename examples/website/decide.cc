@@ -203,7 +203,7 @@ void SetUp(plan::Engine& engine) {
   engine.stores().Add<ConfigMap>({.label_selector = ours});
   engine.stores().Add<Deployment>({.label_selector = ours});
   engine.stores().Add<Service>({.label_selector = ours});
-  engine.Add({.kind = "website", .resource = &Website::kResource, .decide = &Decide, .prunes = {&kube::kServices}});
+  engine.Add({.kind = "website", .resource = &Website::kResource, .decide = &Decide, .children = {&kube::kServices}});
 }
 
 }  // namespace website

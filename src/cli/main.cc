@@ -5,6 +5,7 @@
 
 #include "cli/crds.h"
 #include "cli/operator.h"
+#include "cli/rights.h"
 #include "net/client.h"
 
 int main(int argc, char** argv) {
@@ -29,11 +30,16 @@ int main(int argc, char** argv) {
   CLI::App* run_crds = app.add_subcommand("crds", "Print the custom resource definitions");
   capstan::cli::AddCrdsFlags(*run_crds, crds);
 
+  capstan::cli::RightsFlags rights;
+  CLI::App* run_rights = app.add_subcommand("rights", "Print what a service may do, as the rules of its chart");
+  capstan::cli::AddRightsFlags(*run_rights, rights);
+
   CLI::App* version = app.add_subcommand("version", "Print the version");
 
   CLI11_PARSE(app, argc, argv);
   if (run_operator->parsed()) return capstan::cli::RunOperator(flags);
   if (run_crds->parsed()) return capstan::cli::RunCrds(crds);
+  if (run_rights->parsed()) return capstan::cli::RunRights(rights);
   if (version->parsed()) std::printf("%s\n", std::string(capstan::net::UserAgent()).c_str());
   return 0;
 }

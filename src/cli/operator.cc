@@ -5,7 +5,7 @@
 
 #include "operator/names.h"
 #include "operator/render/settings.h"
-#include "operator/service.h"
+#include "operator/kind.h"
 #include "plan/program.h"
 
 namespace capstan::cli {
@@ -25,7 +25,7 @@ int RunOperator(const OperatorFlags& flags) {
   const op::render::Settings settings{
       .cluster_domain = ClusterDomain(flags), .image_prefix = flags.image_prefix, .image_tag = flags.image_tag};
   const auto set_up = [](const plan::ProgramParts& parts) {
-    op::AddReconcilers(parts.engine);
+    op::AddKinds(parts.engine);
     return Result<void>();
   };
   return plan::RunProgram({.name = std::string(op::kFieldManager),

@@ -294,7 +294,7 @@ void Engine::NoteChildren(const World& world, const Reconciler& reconciler, cons
                           const Plan& plan) const {
   for (const Child& child : plan.children) world.NoteRead(MakeRead(StoreName(*child.resource), child.key.ToString()));
   if (object == nullptr) return;
-  for (const kube::Resource* resource : reconciler.prunes)
+  for (const kube::Resource* resource : reconciler.children)
     world.NoteRead(World::IndexRead(StoreName(*resource), "owner", object->uid));
 }
 
@@ -336,7 +336,7 @@ void Engine::AddPrunes(const Reconciler& reconciler, const json::ObjectMeta& obj
   // The children may be shown as they are, and their owner as it was.
   const auto same_owner =
       SameGeneration({reconciler.resource, {object.namespace_, object.name}}, object.uid, object.generation);
-  for (const kube::Resource* resource : reconciler.prunes) {
+  for (const kube::Resource* resource : reconciler.children) {
     const kube::AnyStore* store = stores_.Find(*resource);
     // Left out of the Plan, perhaps, because one server does not know the kind yet: that is no wish to remove it.
     if (!store->Served()) continue;

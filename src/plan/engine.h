@@ -35,29 +35,11 @@
 #include "plan/asker.h"
 #include "plan/engine_metrics.h"
 #include "plan/executor.h"
-#include "plan/plan.h"
 #include "plan/reads.h"
+#include "plan/reconciler.h"
 #include "plan/watches.h"
-#include "plan/world.h"
 
 namespace capstan::plan {
-
-// A plain function: no captures, no members, nowhere to keep anything. The same World and key give the same Plan.
-// (test/nocompile/ tries a capture.)
-using Decide = Plan (*)(const World& world, const kube::Key& key);
-
-struct Reconciler {
-  std::string kind;  // "nodeset"; in keys, logs and metrics
-  // Each object of it is a key. Of a kind without namespaces: its children may be in any, so that every kind is watched
-  // everywhere (watches.h), for which the program needs the right.
-  const kube::Resource* resource;
-  Decide decide;
-  // Kinds whose objects, controlled by the key's object and not among the Plan's children, are removed, and an
-  // Event "Pruned" on the key's object tells of each. They are deleted only as they were last seen (DeleteUnchanged),
-  // and only while the key's object asks for what was seen (SameGeneration), for which the program needs the right to
-  // get it. REQUIRES: there is a store of each.
-  std::vector<const kube::Resource*> prunes;
-};
 
 class Engine final : private kube::StoreListener {
  public:

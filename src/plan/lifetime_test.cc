@@ -49,7 +49,7 @@ class LifetimeTest : public ::testing::Test {
     server.objects().Serve(Box::kResource);
     engine.stores().Add<Box>({.everywhere = true});
     engine.stores().Add<Content>();
-    engine.Add({.kind = "box", .resource = &Box::kResource, .decide = &WantContent, .prunes = {}});
+    engine.Add({.kind = "box", .resource = &Box::kResource, .decide = &WantContent, .children = {}});
     group.Spawn("engine", engine.Run());
   }
   ~LifetimeTest() override {
@@ -247,7 +247,7 @@ class BlindTest : public ::testing::Test {
     loop.RunUntil([this] { return group.size() == 0; }, 1min);
   }
   void RunForAnHour(Decide decide) {
-    engine.Add({.kind = "box", .resource = &Box::kResource, .decide = decide, .prunes = {}});
+    engine.Add({.kind = "box", .resource = &Box::kResource, .decide = decide, .children = {}});
     group.Spawn("engine", engine.Run());
     loop.Advance(1h);
   }
@@ -343,8 +343,8 @@ TEST(ClusterScoped, OwnersWithAndWithoutANamespaceLiveSideBySide) {
     engine.stores().Add<Depot>();
     engine.stores().Add<Box>({.everywhere = true});
     engine.stores().Add<Content>();
-    engine.Add({.kind = "box", .resource = &Box::kResource, .decide = &WantContent, .prunes = {}});
-    engine.Add({.kind = "depot", .resource = &Depot::kResource, .decide = &WantDepotContent, .prunes = {}});
+    engine.Add({.kind = "box", .resource = &Box::kResource, .decide = &WantContent, .children = {}});
+    engine.Add({.kind = "depot", .resource = &Depot::kResource, .decide = &WantDepotContent, .children = {}});
     async::TaskGroup group(loop);
     group.Spawn("engine", engine.Run());
     const auto put_depot = [&] { server.Put(Depot::kResource, R"({"metadata":{"name":"d"}})"); };

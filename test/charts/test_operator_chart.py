@@ -28,33 +28,26 @@ def granted(documents):
     return found
 
 
-READ = {"get", "list", "watch"}
-OWN = READ | {"create", "patch", "delete"}
-SLINKY = ("accountings", "controllers", "loginsets", "nodesets", "restapis", "tokens")
-NODES = {("", "nodes"): READ}
-OWNERS = ("controllers", "nodesets", "restapis")
 LEASES = {("coordination.k8s.io", "leases"): {"create"}, ("coordination.k8s.io", "leases", "slurm-operator"): {"get", "patch"}}
-WORK = {
-    **{("slinky.slurm.net", plural): READ for plural in SLINKY},
-    **{("slinky.slurm.net", f"{plural}/status"): {"patch"} for plural in SLINKY},
-    **{("slinky.slurm.net", f"{plural}/finalizers"): {"update"} for plural in OWNERS},
-    ("slinky.slurm.net", "nodesets"): READ | {"patch"},
-    ("", "pods"): OWN, ("", "pods/status"): {"patch"}, ("", "configmaps"): OWN, ("", "services"): OWN,
-    ("", "secrets"): {"get", "create"},
-    ("", "persistentvolumeclaims"): {"get", "create"},
-    ("apps", "deployments"): OWN, ("apps", "statefulsets"): OWN,
-    ("policy", "poddisruptionbudgets"): OWN,
-    ("events.k8s.io", "events"): {"create", "patch"},
-}
 
 
-def test_rights_are_exactly_those_of_the_list():
-    assert granted(operator()) == {("ClusterRole", None): {**WORK, **NODES}, ("Role", "ns"): LEASES}
+# Which rights these are follows from what the operator does (operator_test: the rules of the chart are those of the rows).
+def test_with_namespaces_only_what_has_none_is_granted_cluster_wide():
+    everywhere = granted(operator())[("ClusterRole", None)]
+    confined = granted(operator(namespaces=" a, b,"))
+    nodes = confined[("ClusterRole", None)]
+    assert set(nodes) == {("", "nodes")}
+    assert confined[("Role", "a")] == confined[("Role", "b")]
+    assert {**confined[("Role", "a")], **nodes} == everywhere
+    assert confined[("Role", "ns")] == LEASES
 
 
-def test_with_namespaces_only_nodes_are_cluster_wide():
-    assert granted(operator(namespaces=" a, b,")) == {
-        ("ClusterRole", None): NODES, ("Role", "ns"): LEASES, ("Role", "a"): WORK, ("Role", "b"): WORK}
+def test_secrets_are_read_by_name_and_never_listed_changed_or_deleted():
+    assert granted(operator())[("ClusterRole", None)][("", "secrets")] == {"get", "create"}
+
+
+def test_volumes_are_never_deleted():
+    assert granted(operator())[("ClusterRole", None)][("", "persistentvolumeclaims")] == {"get", "create"}
 
 
 def test_without_leader_election_there_are_no_rights_on_leases():

@@ -11,6 +11,6 @@ void Add(capstan::plan::Engine& engine) {
 #else
   Decide decide = [](const World&, const capstan::kube::Key&) { return Plan{}; };
 #endif
-  engine.Add({.kind = "x", .resource = nullptr, .decide = decide, .prunes = {}});
+  engine.Add({.kind = "x", .resource = nullptr, .decide = decide, .children = {}});
   (void)seen;
 }

@@ -7,7 +7,7 @@
 #include "operator/nodeset/release.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/workers.h"
-#include "operator/service.h"
+#include "operator/kind.h"
 #include "plan/kube_effects.h"
 #include "plan/slurm_effects.h"
 

@@ -3,7 +3,7 @@
 #include <cassert>
 
 #include "operator/names.h"
-#include "operator/service.h"
+#include "operator/kind.h"
 #include "slurm/rest_source.h"
 
 namespace capstan::sim {
@@ -23,7 +23,7 @@ Operator::Operator(Cluster& cluster, std::vector<plan::Reconciler> reconcilers, 
                .namespaces = {},
                .tell = {}}),
       group_(cluster.loop) {
-  op::AddReconcilers(engine_, std::move(reconcilers));
+  op::AddKinds(engine_, std::move(reconcilers));
   cluster_.connected = true;
   group_.Spawn("engine", engine_.Run());
 }

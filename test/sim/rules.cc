@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "json/codec.h"
 #include "operator/controller/contract.h"
+#include "operator/kind.h"
 #include "operator/names.h"
 #include "operator/nodeset/contract.h"
 #include "operator/restapi/contract.h"
@@ -54,6 +55,13 @@ std::string Title(const kube::testing::ApiWrite& write) {
 Rules::Rules(Cluster& cluster) : cluster_(cluster) {
   cluster.on_api_write = [this](const auto& write) { OnApiWrite(write); };
   cluster.on_slurm_write = [this](const auto& request) { OnSlurmWrite(request); };
+  cluster.api.authorize = [this, rights = op::OperatorRights()](std::string_view verb, const kube::Resource& resource,
+                                                                std::string_view subresource) {
+    if (plan::Grants(rights, resource, subresource, verb)) return true;
+    Break("the operator's role does not grant " + std::string(verb) + " on " + std::string(resource.plural) +
+          (subresource.empty() ? "" : "/" + std::string(subresource)));
+    return false;
+  };
 }
 
 void Rules::Break(std::string what) {

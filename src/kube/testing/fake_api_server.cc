@@ -195,11 +195,30 @@ async::Task<Result<std::unique_ptr<net::BodyStream>>> FakeApiServer::Open(net::R
 
 // --- Reads -----------------------------------------------------------------------------------------------------------
 
+namespace {
+
+// What RBAC calls a request.
+std::string_view VerbOf(std::string_view method, const FakeTarget& target) {
+  const bool one = !target.key.name.empty();
+  if (method == "GET") return one ? "get" : target.Parameter("watch") == "true" ? "watch" : "list";
+  if (method == "POST") return "create";
+  if (method == "PUT") return "update";
+  if (method == "PATCH") return "patch";
+  return one ? "delete" : "deletecollection";
+}
+
+}  // namespace
+
 Answered<FakeTarget> FakeApiServer::Resolve(const net::Request& request) {
   auto target = FakeTarget::Parse(request.target, objects_);
   if (!target) return std::unexpected(target.error());
+  const Resource& resource = target->table->resource;
+  const std::string_view verb = VerbOf(request.method, *target);
+  if (authorize && !authorize(verb, resource, target->subresource)) {
+    return std::unexpected(Refusal{403, "Forbidden", "no role grants " + std::string(verb) + " on " + target->Title()});
+  }
   if (deny) {
-    if (const auto refusal = deny(request.method, target->table->resource, target->key))
+    if (const auto refusal = deny(request.method, resource, target->key))
       return std::unexpected(*refusal);
   }
   return target;

@@ -85,6 +85,9 @@ class FakeApiServer final : public net::Transport {
   // Asked before each request; a status of 400 or more is the answer, without effect (RBAC, an aggregated API
   // that is down).
   std::function<std::optional<Refusal>(std::string_view method, const Resource&, const Key&)> deny;
+  // RBAC: whether the client may do `verb` ("get", "list", "watch", "create", "update", "patch", "delete",
+  // "deletecollection"); 403 if not. Asked before `deny`; empty: it may do all.
+  std::function<bool(std::string_view verb, const Resource&, std::string_view subresource)> authorize;
   // Asked before each eviction; false: a budget says not now (429).
   std::function<bool(const json::Value& pod)> may_evict;
 

@@ -32,12 +32,8 @@ inline const std::string kOurDrain = ScaleInReason({"slurm", "w-1"});
 class NodeSetTest : public testing::Test {
  protected:
   NodeSetTest() {
-    stores.Add<api::Controller>().AddFeed("");
-    stores.Add<api::NodeSet>().AddFeed("");
-    stores.Add<Pod>().AddFeed("");
-    stores.Add<CordonedNode>().AddFeed("");
-    test::IndexByController(stores.Add<api::RestApi>());
-    const_cast<kube::Store<api::RestApi>&>(stores.Of<api::RestApi>()).AddFeed("");
+    AddStores(stores);
+    for (const plan::Stores::Entry& entry : stores.all()) entry.store->AddFeed("");
     Put(api::RestApi{.metadata = {.name = "main", .namespace_ = "slurm", .uid = "r-uid"},
                      .spec = {.controller_ref = {.name = "main"}}});
     api::Controller controller{

@@ -83,6 +83,13 @@ api::Conditions ConditionsOf(const api::Conditions& before, const Findings& find
   return conditions;
 }
 
+api::Conditions NotManagedYet(const plan::World& world, const json::ObjectMeta& metadata, const api::Conditions& before,
+                              std::string message) {
+  Findings findings;
+  findings.Problem("NotManagedYet", std::move(message));
+  return ConditionsOf(before, findings, metadata.generation, world.now());
+}
+
 std::string PodTrouble(const Pod& pod) {
   if (const PodCondition* scheduled = pod.Condition("PodScheduled");
       scheduled != nullptr && scheduled->status == "False" && scheduled->reason == "Unschedulable") {

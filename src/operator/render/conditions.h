@@ -36,6 +36,10 @@ struct Findings {
 // first problem, or what it waits for.
 api::Conditions ConditionsOf(const api::Conditions& before, const Findings& findings, int64_t generation, Time now);
 
+// Those of a kind that this version accepts and does nothing for; `message` says what to do instead.
+api::Conditions NotManagedYet(const plan::World& world, const json::ObjectMeta& metadata, const api::Conditions& before,
+                              std::string message);
+
 // Why a pod does not run, in words; "" when nothing is wrong with it, or not yet.
 std::string PodTrouble(const Pod& pod);
 

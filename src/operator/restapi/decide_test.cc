@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "operator/later/decide.h"
+#include "operator/accounting/decide.h"
+#include "operator/loginset/decide.h"
+#include "operator/token/decide.h"
 #include "operator/names.h"
 #include "operator/testing/golden.h"
 #include "operator/testing/world.h"
@@ -189,8 +191,8 @@ plan::Plan DecideLater(plan::Plan (*decide)(const plan::World&, const kube::Key&
 
 TEST(Later, SaysSoAndTouchesNothing) {
   for (const plan::Plan& plan :
-       {DecideLater(&later::DecideAccounting, api::Accounting()), DecideLater(&later::DecideLoginSet, api::LoginSet()),
-        DecideLater(&later::DecideToken, api::Token())}) {
+       {DecideLater(&accounting::Decide, api::Accounting()), DecideLater(&loginset::Decide, api::LoginSet()),
+        DecideLater(&token::Decide, api::Token())}) {
     EXPECT_THAT(plan.children, IsEmpty());
     EXPECT_THAT(plan.actions, IsEmpty());
     EXPECT_THAT(ConditionOf(plan, "Ready"), StartsWith("False NotManagedYet: this version of Capstan does not"));
@@ -202,13 +204,13 @@ TEST(Later, ExternalAccountingNeedsNothingOfUs) {
   api::Accounting accounting;
   accounting.spec.external = true;
   accounting.spec.external_config = {"db.example.com", 6819};
-  const plan::Plan plan = DecideLater(&later::DecideAccounting, std::move(accounting));
+  const plan::Plan plan = DecideLater(&accounting::Decide, std::move(accounting));
   EXPECT_EQ(ConditionOf(plan, "Ready"), "True Ready: slurmdbd runs outside of Kubernetes, at db.example.com:6819");
 }
 
 TEST(Later, MissingObjectsWantNothing) {
   test::TestWorld world;
-  for (const auto decide : {&later::DecideAccounting, &later::DecideLoginSet, &later::DecideToken}) {
+  for (const auto decide : {&accounting::Decide, &loginset::Decide, &token::Decide}) {
     EXPECT_FALSE(world.Decide(decide, "none").status.has_value());
   }
 }

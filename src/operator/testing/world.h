@@ -12,6 +12,7 @@
 #include "api/restapi.h"
 #include "api/token.h"
 #include "base/hash.h"
+#include "operator/kind.h"
 #include "operator/objects.h"
 #include "operator/questions.h"
 #include "plan/testing/world.h"
@@ -23,22 +24,9 @@ using plan::testing::BodyOf;
 using plan::testing::ChildNames;
 using plan::testing::ConditionOf;
 
-// Custom resources that name a Controller, by "ns/name" of it.
-template <class T>
-void IndexByController(kube::Store<T>& store) {
-  store.AddIndex("controller", [](const T& object) {
-    return std::vector{object.metadata.namespace_ + "/" + object.spec.controller_ref.name};
-  });
-}
-
 class TestWorld : public plan::testing::TestWorld {
  public:
-  TestWorld() : plan::testing::TestWorld("slurm") {
-    AddAll<api::Controller, api::Accounting, api::LoginSet, api::Token, Pod, StatefulSet, Deployment, Service,
-           ConfigMap, PodDisruptionBudget>();
-    IndexByController(Add<api::NodeSet>());
-    IndexByController(Add<api::RestApi>());
-  }
+  TestWorld() : plan::testing::TestWorld("slurm") { AddStores(&op::AddStores); }
 
   // The Secret or ConfigMap has these keys; each text of `content` stands for other bytes.
   void Secret(const std::string& name, std::vector<std::string> keys, const std::string& content = "x") {
@@ -47,12 +35,6 @@ class TestWorld : public plan::testing::TestWorld {
   void Files(const std::string& name, std::vector<std::string> keys, const std::string& content = "x") {
     Answer("configmap slurm/" + name,
            std::make_shared<const ConfigMapDigest::Value>(Sha256Hex(content), std::move(keys)));
-  }
-
- private:
-  template <class... T>
-  void AddAll() {
-    (Add<T>(), ...);
   }
 };
 

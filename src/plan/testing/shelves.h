@@ -92,7 +92,7 @@ class Life {
     engine_.stores().Add<Shelf>({.everywhere = true});
     engine_.stores().Add<Book>();
     if (add_kinds) add_kinds(engine_.stores());
-    engine_.Add({.kind = "shelf", .resource = &Shelf::kResource, .decide = decide, .prunes = {&kube::kConfigMaps}});
+    engine_.Add({.kind = "shelf", .resource = &Shelf::kResource, .decide = decide, .children = {&kube::kConfigMaps}});
     group_.Spawn("engine", engine_.Run());
   }
   // Ends as if killed.

@@ -49,6 +49,12 @@ class TestWorld {
     return store;
   }
 
+  // The same of all the stores that `add` adds.
+  void AddStores(void (*add)(Stores&)) {
+    add(stores_);
+    for (const Stores::Entry& entry : stores_.all()) entry.store->AddFeed("");
+  }
+
   // Puts an object in, or in place of the one of its name. Its uid is "uid-<name>" unless it has one. REQUIRES: the
   // kind was added.
   template <class T>

@@ -1,0 +1,32 @@
+#include "operator/kind.h"
+
+#include "api/controller.h"
+#include "operator/controller/decide.h"
+#include "operator/names.h"
+
+namespace capstan::op::controller {
+namespace {
+
+constexpr const kube::Resource* kChildren[] = {&kube::kStatefulSets, &kube::kServices, &kube::kConfigMaps,
+                                               &kube::kPodDisruptionBudgets};
+
+constexpr plan::Right kUses[] = {
+    {&kube::kPods, "get list watch patch delete"},  // the label of who is in charge; stuck ones
+    {&kube::kSecrets, "get create"},                // keys, by name; made once when missing
+    {&kube::kPersistentVolumeClaims, "get"},        // whether several slurmctld may share it
+};
+
+constexpr std::string_view kComponents[] = {op::kController.component, kWorker.component};
+
+}  // namespace
+
+extern const Kind kKind;
+constinit const Kind kKind{.name = "controller",
+                           .resource = &api::Controller::kResource,
+                           .decide = &Decide,
+                           .children = kChildren,
+                           .uses = kUses,
+                           .components = kComponents,
+                           .add_store = &AddStore<api::Controller>};
+
+}  // namespace capstan::op::controller

@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+
+#include "base/text.h"
+#include "operator/kind.h"
+#include "operator/names.h"
+#include "operator/objects.h"
+#include "plan/engine.h"
+
+namespace capstan::op {
+
+namespace accounting {
+extern const Kind kKind;
+}
+namespace controller {
+extern const Kind kKind;
+}
+namespace loginset {
+extern const Kind kKind;
+}
+namespace nodeset {
+extern const Kind kKind;
+}
+namespace restapi {
+extern const Kind kKind;
+}
+namespace token {
+extern const Kind kKind;
+}
+
+namespace {
+
+constexpr auto kKinds = std::to_array<const Kind*>({
+    &controller::kKind,
+    &restapi::kKind,
+    &nodeset::kKind,
+    &accounting::kKind,
+    &loginset::kKind,
+    &token::kKind,
+});
+
+// The kinds that rows may name as children or watch, with the struct that keeps them.
+struct Watched {
+  const kube::Resource* resource;
+  void (*add)(plan::Stores&, plan::Watching);
+};
+
+template <class T>
+constexpr Watched As() {
+  return {&T::kResource, [](plan::Stores& stores, plan::Watching watching) { stores.Add<T>(std::move(watching)); }};
+}
+
+constexpr auto kWatched = std::to_array<Watched>({As<Pod>(), As<StatefulSet>(), As<Deployment>(), As<Service>(),
+                                                  As<ConfigMap>(), As<PodDisruptionBudget>()});
+
+bool Watches(const Kind& kind, const kube::Resource& resource) {
+  if (std::ranges::find(kind.children, &resource) != kind.children.end()) return true;
+  return plan::Grants(kind.uses, resource, "", "watch");
+}
+
+std::string SelectorOf(const kube::Resource& resource) {
+  std::set<std::string_view> components;
+  for (const Kind* kind : kKinds) {
+    if (Watches(*kind, resource)) components.insert(kind->components.begin(), kind->components.end());
+  }
+  return std::string(kLabelComponent) + " in (" + Join(std::vector<std::string>(components.begin(), components.end()), ",") +
+         ")";
+}
+
+std::string RuleText(const plan::RbacRule& rule) {
+  return "- apiGroups: [" + (rule.group.empty() ? "\"\"" : rule.group) + "]\n  resources: [" +
+         Join(rule.resources, ", ") + "]\n  verbs: [" + Join(rule.verbs, ", ") + "]\n";
+}
+
+std::string Template(std::string_view name, bool namespaced) {
+  std::string text = "{{- define \"slurm-operator." + std::string(name) + "\" -}}\n";
+  for (const plan::RbacRule& rule : plan::RulesOf(OperatorRights(), namespaced)) text += RuleText(rule);
+  return text + "{{- end -}}\n";
+}
+
+}  // namespace
+
+std::span<const Kind* const> Kinds() { return kKinds; }
+
+std::vector<plan::Reconciler> Reconcilers() {
+  std::vector<plan::Reconciler> reconcilers;
+  for (const Kind* kind : kKinds) {
+    reconcilers.push_back({.kind = std::string(kind->name),
+                           .resource = kind->resource,
+                           .decide = kind->decide,
+                           .children = {kind->children.begin(), kind->children.end()},
+                           .uses = {kind->uses.begin(), kind->uses.end()}});
+  }
+  return reconcilers;
+}
+
+std::vector<plan::Right> OperatorRights() { return plan::RightsOf(Reconcilers()); }
+
+std::string RulesTemplate() {
+  return "{{/* Made by `capstan rights operator`; do not edit. */}}\n" + Template("rules", true) + "\n" +
+         Template("clusterRules", false);
+}
+
+void AddStores(plan::Stores& stores) {
+  for (const Kind* kind : kKinds) kind->add_store(stores);
+  for (const Watched& watched : kWatched) watched.add(stores, {.label_selector = SelectorOf(*watched.resource)});
+  stores.Add<CordonedNode>({.field_selector = std::string(CordonedNode::kSelector), .everywhere = true});
+}
+
+void AddKinds(plan::Engine& engine, std::vector<plan::Reconciler> reconcilers) {
+  AddStores(engine.stores());
+  for (plan::Reconciler& reconciler : reconcilers) engine.Add(std::move(reconciler));
+}
+
+}  // namespace capstan::op
