@@ -3,9 +3,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "operator/kind.h"
 #include "operator/names.h"
 #include "operator/render/settings.h"
-#include "operator/kind.h"
 #include "plan/program.h"
 
 namespace capstan::cli {

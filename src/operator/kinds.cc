@@ -52,8 +52,8 @@ constexpr Watched As() {
   return {&T::kResource, [](plan::Stores& stores, plan::Watching watching) { stores.Add<T>(std::move(watching)); }};
 }
 
-constexpr auto kWatched = std::to_array<Watched>({As<Pod>(), As<StatefulSet>(), As<Deployment>(), As<Service>(),
-                                                  As<ConfigMap>(), As<PodDisruptionBudget>()});
+constexpr auto kWatched = std::to_array<Watched>(
+    {As<Pod>(), As<StatefulSet>(), As<Deployment>(), As<Service>(), As<ConfigMap>(), As<PodDisruptionBudget>()});
 
 bool Watches(const Kind& kind, const kube::Resource& resource) {
   if (std::ranges::find(kind.children, &resource) != kind.children.end()) return true;
@@ -65,8 +65,8 @@ std::string SelectorOf(const kube::Resource& resource) {
   for (const Kind* kind : kKinds) {
     if (Watches(*kind, resource)) components.insert(kind->components.begin(), kind->components.end());
   }
-  return std::string(kLabelComponent) + " in (" + Join(std::vector<std::string>(components.begin(), components.end()), ",") +
-         ")";
+  return std::string(kLabelComponent) + " in (" +
+         Join(std::vector<std::string>(components.begin(), components.end()), ",") + ")";
 }
 
 std::string RuleText(const plan::RbacRule& rule) {

@@ -1,11 +1,11 @@
-#include "operator/kind.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <iterator>
 #include <set>
+
+#include "operator/kind.h"
 
 namespace capstan::op {
 namespace {

@@ -12,7 +12,8 @@
 namespace capstan::plan {
 namespace {
 
-constexpr auto kVerbs = std::to_array<std::string_view>({"get", "list", "watch", "create", "update", "patch", "delete"});
+constexpr auto kVerbs =
+    std::to_array<std::string_view>({"get", "list", "watch", "create", "update", "patch", "delete"});
 
 constexpr std::string_view kRead = "get list watch";
 constexpr std::string_view kOwn = "get list watch create patch delete";
@@ -46,7 +47,8 @@ std::vector<RbacRule> RulesOf(std::span<const Right> rights, bool namespaced) {
     auto& granted = verbs[{std::string(right.resource->group), PathOf(right)}];
     for (const std::string_view verb : Split(right.verbs, ' ')) granted.insert(verb);
   }
-  std::map<std::pair<std::string, std::vector<std::string>>, std::vector<std::string>> rules;  // group, verbs: resources
+  std::map<std::pair<std::string, std::vector<std::string>>, std::vector<std::string>>
+      rules;  // group, verbs: resources
   for (const auto& [path, granted] : verbs) {
     std::vector<std::string> ordered;
     for (const std::string_view verb : kVerbs) {
@@ -64,7 +66,8 @@ bool Grants(std::span<const Right> rights, const kube::Resource& resource, std::
             std::string_view verb) {
   return std::ranges::any_of(rights, [&](const Right& right) {
     if (*right.resource != resource || right.subresource != subresource) return false;
-    return std::ranges::find(Split(right.verbs, ' '), verb) != Split(right.verbs, ' ').end();
+    const std::vector<std::string_view> verbs = Split(right.verbs, ' ');
+    return std::ranges::find(verbs, verb) != verbs.end();
   });
 }
 

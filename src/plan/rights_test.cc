@@ -31,7 +31,8 @@ TEST(Rights, ThoseOfAReconcilerAreWhatTheEngineDoesForIt) {
 }
 
 TEST(Rights, OneRuleGrantsWhatSeveralKindsNeedAlike) {
-  const std::vector<Right> rights{{&kube::kPods, "get"}, {&kube::kPods, "delete get"}, {&kube::kServices, "delete get"}};
+  const std::vector<Right> rights{
+      {&kube::kPods, "get"}, {&kube::kPods, "delete get"}, {&kube::kServices, "delete get"}};
   EXPECT_THAT(RulesOf(rights, true), ElementsAre(RbacRule{"", {"pods", "services"}, {"get", "delete"}}));
 }
 

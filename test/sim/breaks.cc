@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "operator/kind.h"
 #include "operator/nodeset/decide.h"
 #include "operator/nodeset/release.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/workers.h"
-#include "operator/kind.h"
 #include "plan/kube_effects.h"
 #include "plan/slurm_effects.h"
 

@@ -2,8 +2,8 @@
 
 #include <cassert>
 
-#include "operator/names.h"
 #include "operator/kind.h"
+#include "operator/names.h"
 #include "slurm/rest_source.h"
 
 namespace capstan::sim {

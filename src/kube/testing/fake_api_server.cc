@@ -218,8 +218,7 @@ Answered<FakeTarget> FakeApiServer::Resolve(const net::Request& request) {
     return std::unexpected(Refusal{403, "Forbidden", "no role grants " + std::string(verb) + " on " + target->Title()});
   }
   if (deny) {
-    if (const auto refusal = deny(request.method, resource, target->key))
-      return std::unexpected(*refusal);
+    if (const auto refusal = deny(request.method, resource, target->key)) return std::unexpected(*refusal);
   }
   return target;
 }

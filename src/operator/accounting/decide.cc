@@ -16,8 +16,10 @@ plan::Plan Decide(const plan::World& world, const kube::Key& key) {
                    std::to_string(accounting->spec.external_config->port));
     status.conditions = render::ConditionsOf(status.conditions, findings, accounting->metadata.generation, world.now());
   } else {
-    status.conditions = render::NotManagedYet(world, accounting->metadata, status.conditions, "this version of Capstan does not run slurmdbd yet: run it yourself and set spec.external and "
-           "spec.externalConfig, or remove the Accounting and the references to it");
+    status.conditions = render::NotManagedYet(
+        world, accounting->metadata, status.conditions,
+        "this version of Capstan does not run slurmdbd yet: run it yourself and set spec.external and "
+        "spec.externalConfig, or remove the Accounting and the references to it");
   }
   plan::Plan plan;
   plan.status = json::Encode(status);

@@ -15,7 +15,9 @@ plan::Plan Decide(const plan::World& world, const kube::Key& key) {
   if (status.selector.empty()) {
     status.selector = std::string(kLabelInstance) + "=" + key.name + "," + std::string(kLabelName) + "=login";
   }
-  status.conditions = render::NotManagedYet(world, login_set->metadata, status.conditions, "this version of Capstan does not run login hosts yet: use a worker (kubectl exec) for Slurm's commands");
+  status.conditions = render::NotManagedYet(
+      world, login_set->metadata, status.conditions,
+      "this version of Capstan does not run login hosts yet: use a worker (kubectl exec) for Slurm's commands");
   plan::Plan plan;
   plan.status = json::Encode(status);
   return plan;

@@ -5,10 +5,10 @@
 
 #include "operator/accounting/decide.h"
 #include "operator/loginset/decide.h"
-#include "operator/token/decide.h"
 #include "operator/names.h"
 #include "operator/testing/golden.h"
 #include "operator/testing/world.h"
+#include "operator/token/decide.h"
 
 namespace capstan::op::restapi {
 namespace {

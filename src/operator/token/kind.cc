@@ -6,9 +6,7 @@
 namespace capstan::op::token {
 
 extern const Kind kKind;
-constinit const Kind kKind{.name = "token",
-                           .resource = &api::Token::kResource,
-                           .decide = &Decide,
-                           .add_store = &AddStore<api::Token>};
+constinit const Kind kKind{
+    .name = "token", .resource = &api::Token::kResource, .decide = &Decide, .add_store = &AddStore<api::Token>};
 
 }  // namespace capstan::op::token
