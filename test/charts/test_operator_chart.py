@@ -38,7 +38,7 @@ WORK = {
     **{("slinky.slurm.net", plural): READ for plural in SLINKY},
     **{("slinky.slurm.net", f"{plural}/status"): {"patch"} for plural in SLINKY},
     **{("slinky.slurm.net", f"{plural}/finalizers"): {"update"} for plural in OWNERS},
-    ("slinky.slurm.net", "nodesets"): READ | {"patch"},
+    **{("slinky.slurm.net", plural): READ | {"patch"} for plural in ("loginsets", "nodesets", "tokens")},
     ("", "pods"): OWN, ("", "pods/status"): {"patch"}, ("", "configmaps"): OWN, ("", "services"): OWN,
     ("", "secrets"): {"get", "create"},
     ("", "persistentvolumeclaims"): {"get", "create"},

@@ -8,7 +8,7 @@ bounds that.
   resources: [accountings, controllers, loginsets, nodesets, restapis, tokens]
   verbs: [get, list, watch]
 - apiGroups: [slinky.slurm.net]
-  resources: [nodesets] # its finalizer
+  resources: [loginsets, nodesets, tokens] # the finalizer of a NodeSet; whose the fields of a status are
   verbs: [patch]
 - apiGroups: [slinky.slurm.net]
   resources: [accountings/status, controllers/status, loginsets/status, nodesets/status, restapis/status, tokens/status]
