@@ -165,7 +165,8 @@ class ApplyEffect final : public Effect {
     json::JsonPatch patch;
     patch.Replace("/metadata/resourceVersion", bj::serialize(bj::string(fresh.resource_version)));
     patch.Replace("/metadata/managedFields", json::Serialize(*folded));
-    kube::WriteOptions options{.subresource = subresource_, .field_manager = services.field_manager};
+    // Also of a status: what a write of a subresource says of managedFields is not heeded.
+    kube::WriteOptions options{.field_manager = services.field_manager};
     CAPSTAN_CO_TRY(const std::string answer,
                    co_await services.client.Patch(*ref_.resource, ref_.key, kube::PatchType::kJson, patch.text(),
                                                   std::move(options), deadline));

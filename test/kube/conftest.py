@@ -1,11 +1,16 @@
 import pathlib
 import sys
+import time
 
 import pytest
+import yaml
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from apiserver import ApiServer  # noqa: E402
+from apiserver import DEFINITIONS, ApiServer  # noqa: E402
+
+API = "/apis/slinky.slurm.net/v1beta1/namespaces/default"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @pytest.fixture(scope="session")
@@ -13,3 +18,28 @@ def apiserver():
     """One real etcd and kube-apiserver for all tests of a run."""
     with ApiServer() as server:
         yield server
+
+
+def established(server, name):
+    status = server.request("GET", f"{CRDS}/{name}")[1].get("status", {})
+    conditions = {each["type"]: each for each in status.get("conditions") or []}
+    return conditions.get("Established", {}).get("status") == "True"
+
+
+@pytest.fixture(scope="session")
+def server(apiserver):
+    """With the definitions in force."""
+    assert len(DEFINITIONS) == 6
+    for path in DEFINITIONS:
+        definition = yaml.safe_load(path.read_text())
+        status, answer = apiserver.request("POST", CRDS, definition)
+        assert status == 201, f"{path.name}: {answer.get('message')}"
+        deadline = time.monotonic() + 20
+        while not established(apiserver, definition["metadata"]["name"]):
+            assert time.monotonic() < deadline, f"{path.name} is not established"
+            time.sleep(0.05)
+        # The server takes objects a moment after it has said so.
+        while apiserver.request("GET", f"{API}/{definition['spec']['names']['plural']}")[0] != 200:
+            assert time.monotonic() < deadline, f"{path.name} is not served"
+            time.sleep(0.05)
+    return apiserver

@@ -5,6 +5,13 @@
 
 namespace capstan::op::token {
 
+namespace {
+
+constexpr plan::Right kUses[] = {
+    {&api::Token::kResource, "patch"}};  // whose the fields of a former manager's status are
+
+}  // namespace
+
 extern const Kind kKind;
 constinit const Kind kKind{
     .name = "token", .resource = &api::Token::kResource, .decide = &Decide, .add_store = &AddStore<api::Token>};
