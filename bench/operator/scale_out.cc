@@ -18,7 +18,6 @@
 #include "kube/testing/fake_api_server.h"
 #include "operator/names.h"
 #include "operator/render/settings.h"
-#include "operator/resources.h"
 #include "operator/service.h"
 #include "plan/engine.h"
 
