@@ -73,9 +73,11 @@ Result<JsonObject> MergeService(const json::Raw& user, const std::vector<Service
   json::DropNulls(spec);
   JsonObject& object = spec.get_object();
   object.erase("externalIPs");
-  // It would lead whoever trusts the name, the operator with its tokens first, to a host of anybody's choice.
+  // It would lead whoever trusts the name, the operator with its tokens first, to a host of anybody's choice. The type is
+  // ours, so that nobody else makes it one.
   if (json::FindText(spec, {"type"}) == "ExternalName" || object.contains("externalName"))
     return Fail(Code::kInvalid, std::string(where) + ": a Service of type ExternalName has no pods of ours behind it");
+  if (!object.contains("type")) object["type"] = "ClusterIP";
   JsonArray all = ListAt(object, "ports");
   for (const ServicePort& port : ports) all.push_back(PortObject(port));
   CAPSTAN_CHECK_OK(CheckPorts(all, where));
