@@ -34,8 +34,8 @@ class RestClient {
     size_t max_answer_bytes = 4 << 20;  // of everything but lists, whose elements are cut out one by one
     // Of a list: more is no cluster, but something that would take all of our memory.
     size_t max_nodes = 100'000;
-    size_t max_jobs = 2'000'000;
-    size_t max_list_bytes = size_t{2} << 30;
+    size_t max_jobs = 500'000;
+    size_t max_list_bytes = size_t{1} << 30;
   };
 
   // REQUIRES: loop and transport outlive it; calls end before it does.
