@@ -5,6 +5,7 @@
 
 Groups: image, install, rest       the operator on the local cluster (cluster.py)
         start, watch, writes       the runtime beside controller-runtime (against_go.py)
+        scale                      a large scale-out beside a modelled API server (scale_out.py)
         build                      what compiling takes; an hour, so only when it is named (builds.py)
 
 build/bench.json holds for each key: value, unit, asked, runs (every single measurement), command, and what the Go
@@ -20,7 +21,7 @@ from figures import CannotMeasure, Figures
 
 GROUPS = {"image": "cluster", "install": "cluster", "rest": "cluster",
           "start": "against_go", "watch": "against_go", "writes": "against_go",
-          "build": "builds"}
+          "scale": "scale_out", "build": "builds"}
 
 
 def main():

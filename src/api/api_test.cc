@@ -176,5 +176,10 @@ TEST(Duration, ReadsWhatGoWrites) {
   }
 }
 
+TEST(Maxima, CountAsTheMaximumInObjectsThatAreOlder) {
+  const auto spec = json::Decode<ControllerSpec>(R"({"ha":{"enabled":true,"backups":2000000000}})");
+  EXPECT_EQ(WithDefaults(*spec).Replicas(), 1 + kMostBackups);
+}
+
 }  // namespace
 }  // namespace capstan::api

@@ -1,5 +1,7 @@
 #include "api/controller.h"
 
+#include <algorithm>
+
 #include "api/tables.h"
 #include "json/codec.h"
 
@@ -99,8 +101,11 @@ std::string Persistence::ClaimSpec() const {
 
 const json::Schema& HighAvailability::Schema() {
   static const json::Schema schema = json::Object<HighAvailability>({
-      Field<&HighAvailability::backups>("backups").Default("1").Minimum(1).Doc(
-          "How many slurmctld stand by; the StatefulSet has one replica more."),
+      Field<&HighAvailability::backups>("backups")
+          .Default("1")
+          .Minimum(1)
+          .Maximum(kMostBackups)
+          .Doc("How many slurmctld stand by; the StatefulSet has one replica more."),
       Field<&HighAvailability::enabled>("enabled").Required().Default("false").Doc("Run backup controllers."),
   });
   return schema;
@@ -211,7 +216,7 @@ const json::Schema& ControllerSpec::Schema() {
 
 int32_t ControllerSpec::Replicas() const {
   if (*external || !*ha->enabled) return 1;
-  return 1 + *ha->backups;
+  return 1 + std::clamp(*ha->backups, 1, kMostBackups);
 }
 
 const json::Schema& ControllerStatus::Schema() {

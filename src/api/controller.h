@@ -28,6 +28,9 @@ struct Persistence {
   std::string ClaimSpec() const;
 };
 
+// More than that counts as that, in an object that is older than the maximum in its definition.
+inline constexpr int32_t kMostBackups = 9;
+
 struct HighAvailability {
   std::optional<bool> enabled;
   std::optional<int32_t> backups;

@@ -31,7 +31,11 @@ const json::Schema& LoginSetSpec::Schema() {
               Field<&S::extra_sshd_config>("extraSshdConfig").Doc("Text put at the end of sshd_config."),
               Field<&S::initconf>("initconf").Doc(ContainerDoc("initconf")),
               Field<&S::login>("login").Doc(ContainerDoc("login")),
-              Field<&S::replicas>("replicas").Default("1").Minimum(0).Doc("Replicas of the Deployment <name>."),
+              Field<&S::replicas>("replicas")
+                  .Default("1")
+                  .Minimum(0)
+                  .Maximum(kMostReplicas)
+                  .Doc("Replicas of the Deployment <name>."),
               Field<&S::root_ssh_authorized_keys>("rootSshAuthorizedKeys").Doc("authorized_keys of root."),
               Field<&S::service>("service").Doc("The Service <name>, by which users reach SSH."),
               Field<&S::sssd_conf_ref>("sssdConfRef")

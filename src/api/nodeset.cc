@@ -146,6 +146,7 @@ const json::Schema& NodeSetSpec::Schema() {
               Field<&S::ordinal_padding>("ordinalPadding")
                   .Default("0")
                   .Minimum(0)
+                  .Maximum(kMostOrdinalDigits)
                   .Doc("Digits of the ordinal in names, filled up with zeros."),
               Field<&S::oversubscribe_node>("oversubscribeNode")
                   .Default("false")
@@ -167,6 +168,7 @@ const json::Schema& NodeSetSpec::Schema() {
               Field<&S::replicas>("replicas")
                   .Default("1")
                   .Minimum(0)
+                  .Maximum(kMostWorkers)
                   .Doc("How many workers. For scalingMode StatefulSet; the scale subresource sets it."),
               Field<&S::revision_history_limit>("revisionHistoryLimit")
                   .Default("0")

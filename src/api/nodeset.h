@@ -76,6 +76,10 @@ struct ClaimRetentionPolicy {
   static const json::Schema& Schema();
 };
 
+// More than that counts as that, in an object that is older than the maximum in its definition.
+inline constexpr int32_t kMostWorkers = 65'000;
+inline constexpr int32_t kMostOrdinalDigits = 9;
+
 struct NodeSetSpec {
   LocalObjectReference controller_ref;
   std::optional<int32_t> replicas;

@@ -10,7 +10,11 @@ const json::Schema& RestApiSpec::Schema() {
   using S = RestApiSpec;
   static const json::Schema schema = json::Object<S>({
       ControllerRefField(Field<&S::controller_ref>("controllerRef")),
-      Field<&S::replicas>("replicas").Default("1").Minimum(0).Doc("Replicas of the Deployment <name>-restapi."),
+      Field<&S::replicas>("replicas")
+          .Default("1")
+          .Minimum(0)
+          .Maximum(kMostReplicas)
+          .Doc("Replicas of the Deployment <name>-restapi."),
       Field<&S::service>("service").Doc("The Service <name>-restapi."),
       Field<&S::slurmrestd>("slurmrestd").Doc(ContainerDoc("slurmrestd")),
       Field<&S::pod_template>("template").Doc("What is to be different in slurmrestd's pods."),

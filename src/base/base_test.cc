@@ -190,5 +190,12 @@ TEST(Log, KnowsItsLevelsByName) {
   EXPECT_EQ(log::LevelNamed("loud"), std::nullopt);
 }
 
+TEST(Text, OneLineIsOneAndOfThatLengthAtMost) {
+  EXPECT_EQ(OneLine(" a\nb\tc\x1b[31m\r\n", 100), "a b c[31m");
+  EXPECT_EQ(OneLine("abcdef", 3), "abc");
+  EXPECT_EQ(OneLine("a\xc3\xa9", 2), "a") << "not within a character";
+  EXPECT_EQ(OneLine("", 3), "");
+}
+
 }  // namespace
 }  // namespace capstan

@@ -99,6 +99,19 @@ std::string ToLower(std::string_view text) {
 
 bool EqualsIgnoreCase(std::string_view a, std::string_view b) { return std::ranges::equal(a, b, {}, Lower, Lower); }
 
+std::string OneLine(std::string_view text, size_t limit) {
+  std::string line;
+  for (const char c : text.substr(0, std::min(text.size(), 4 * limit))) {
+    if (c == '\t' || c == '\n' || c == '\r')
+      line += ' ';
+    else if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f)
+      line += c;
+  }
+  size_t end = std::min(line.size(), limit);
+  while (end > 0 && end < line.size() && (line[end] & 0xc0) == 0x80) --end;
+  return std::string(Trim(std::string_view(line).substr(0, end)));
+}
+
 std::string JsonQuoted(std::string_view text) {
   std::string out;
   out.reserve(text.size() + text.size() / 16 + 2);

@@ -23,6 +23,10 @@ std::string Join(std::span<const std::string> parts, std::string_view separator)
 std::string ToLower(std::string_view text);                     // ASCII only
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);  // ASCII only
 
+// `text` in one line of at most `limit` bytes, without what a terminal would take for a command: what others wrote, for
+// people to read. Never cut within a character of UTF-8.
+std::string OneLine(std::string_view text, size_t limit);
+
 // `text` as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
 std::string JsonQuoted(std::string_view text);
 

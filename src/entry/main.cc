@@ -13,6 +13,7 @@ namespace capstan::entry {
 namespace {
 
 Result<int> Run(const std::vector<std::string>& arguments) {
+  HoldStopSignals();  // until the supervisor takes them
   if (arguments.empty()) return Fail(Code::kInvalid, "usage: capstan-entry ROLE [ARGUMENT...]");
   CAPSTAN_TRY(const Role* role, FindRole(arguments[0]));
   MakeDirectories(*role);
@@ -26,6 +27,7 @@ Result<int> Run(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   const capstan::Result<int> status = capstan::entry::Run({argv + 1, argv + argc});
   if (status) return *status;
+  if (const auto stopped = capstan::entry::PendingStopSignal()) return 128 + *stopped;
   capstan::entry::Say(status.error().message());
   return status.error().code() == capstan::Code::kInvalid ? EX_USAGE : EXIT_FAILURE;
 }

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/spawn_attributes.h"
@@ -24,6 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kDaemonFolders = "/usr/local/sbin:/usr/sbin:/sbin:/opt/slurm/sbin";
 constexpr size_t kMaxOutput = size_t{64} * 1024;
+constexpr std::chrono::milliseconds kStopCheck{50};
 
 std::string Reason(int error) { return strerror(error); }  // NOLINT(concurrency-mt-unsafe): one thread
 
@@ -47,16 +49,24 @@ Result<pid_t> SpawnWith(const std::vector<std::string>& argv, int output) {
   return pid;
 }
 
-// Reads until the end; false when the deadline or the size limit came first.
+sigset_t StopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+// Reads until the end; false when the deadline, the size limit or a held stop signal came first.
 bool ReadAll(int fd, Clock::time_point deadline, std::string* text) {
   char buffer[4096];
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
     pollfd waiting = {.fd = fd, .events = POLLIN, .revents = 0};
-    if (left <= 0 || text->size() > kMaxOutput) return false;
-    const int ready = poll(&waiting, 1, static_cast<int>(left));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return false;
+    if (left <= 0 || text->size() > kMaxOutput || PendingStopSignal()) return false;
+    const int ready = poll(&waiting, 1, static_cast<int>(std::min<int64_t>(left, kStopCheck.count())));
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+    if (ready < 0) return false;
     const ssize_t count = read(fd, buffer, sizeof buffer);
     if (count == 0) return true;
     if (count < 0 && errno != EINTR) return false;
@@ -91,6 +101,20 @@ Result<std::string> FindProgram(std::string_view name) {
   return Fail(Code::kNotFound, "no program '" + std::string(name) + "' in " + folders);
 }
 
+void HoldStopSignals() {
+  const sigset_t signals = StopSignals();
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+}
+
+std::optional<int> PendingStopSignal() {
+  sigset_t pending;
+  sigpending(&pending);
+  for (const int number : {SIGTERM, SIGINT}) {
+    if (sigismember(&pending, number) == 1) return number;
+  }
+  return std::nullopt;
+}
+
 Result<pid_t> Spawn(const std::vector<std::string>& argv) { return SpawnWith(argv, -1); }
 
 Result<std::string> RunAndRead(const std::vector<std::string>& argv, std::chrono::milliseconds limit) {
@@ -107,6 +131,7 @@ Result<std::string> RunAndRead(const std::vector<std::string>& argv, std::chrono
   while (waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
   }
   const std::string command = Join(argv, " ");
+  if (PendingStopSignal()) return Fail(Code::kCancelled, "told to stop during " + command);
   if (!complete) {
     return Fail(Code::kDeadline, command + " was not done within " + std::to_string(limit.count()) + " ms");
   }

@@ -24,9 +24,16 @@ Result<std::string> FindProgram(std::string_view name);
 // own, so that a terminal's ^C reaches it only through us. The caller reaps it.
 Result<pid_t> Spawn(const std::vector<std::string>& argv);
 
+// Blocks SIGTERM and SIGINT, so that they are pending from then on. As PID 1 a process would lose them, any other
+// would end without a word to its children.
+void HoldStopSignals();
+
+// Which of the two is pending; nullopt: none.
+std::optional<int> PendingStopSignal();
+
 // Runs argv to its end and returns its standard output, at most 64 KiB; it reads nothing from standard input.
-// An error when it fails, says more, or takes longer than `limit` (it is killed then). REQUIRES: SIGCHLD is
-// not awaited elsewhere meanwhile.
+// An error when it fails, says more, or takes longer than `limit` (it is killed then); kCancelled when a held
+// stop signal came before or meanwhile, which stays pending. REQUIRES: SIGCHLD is not awaited elsewhere meanwhile.
 Result<std::string> RunAndRead(const std::vector<std::string>& argv, std::chrono::milliseconds limit);
 
 struct ProcessEntry {

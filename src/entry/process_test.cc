@@ -58,6 +58,25 @@ TEST(RunAndRead, EndsWhatTakesTooLongOrSaysTooMuch) {
   EXPECT_FALSE(RunAndRead({"/usr/bin/yes"}, seconds(10)));
 }
 
+// As PID 1 the process lost it, and started a daemon in a pod that was to end.
+TEST(RunAndRead, EndsAtOnceWhenToldToStopAndLeavesTheSignalPending) {
+  sigset_t before, stop;
+  sigprocmask(SIG_BLOCK, nullptr, &before);
+  HoldStopSignals();
+  EXPECT_EQ(PendingStopSignal(), std::nullopt);
+  const pid_t parent = getpid();
+  const auto told =
+      RunAndRead({"/bin/sh", "-c", "kill -TERM " + std::to_string(parent) + "; exec sleep 60"}, seconds(60));
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code(), Code::kCancelled);
+  EXPECT_EQ(PendingStopSignal(), SIGTERM);
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTERM);
+  const timespec none{};
+  EXPECT_EQ(sigtimedwait(&stop, nullptr, &none), SIGTERM);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+}
+
 TEST(FindProgram, LooksInThePathAndSaysWhereItLooked) {
   EXPECT_THAT(FindProgram("sh").value(), ::testing::EndsWith("/sh"));
   const auto missing = FindProgram("no-such-program");

@@ -90,7 +90,15 @@ Result<void> AddPodShare(const PodShare& share, const Hardware& seen, NodeConf* 
   if (WantsMemory(share, *conf) && hardware.memory_mib > *share.memory_mib) {
     conf->Set("MemSpecLimit", std::to_string(hardware.memory_mib - *share.memory_mib));
   }
-  if (!conf->Has("Topology")) conf->Set("Topology", share.topology);
+  if (conf->Has("Topology")) return {};
+  // --conf has no escapes: a quote would end the value, and what follows would be read as further items.
+  const auto breaks_out = [](unsigned char c) { return c < ' ' || c == 0x7f || c == '"' || c == '\'' || c == '\\'; };
+  if (std::ranges::any_of(share.topology, breaks_out)) {
+    return Fail(Code::kInvalid, "the topology '" + std::string(share.topology) +
+                                    "' of this pod holds a quote, backslash or control "
+                                    "character, which slurmd cannot read");
+  }
+  conf->Set("Topology", share.topology);
   return {};
 }
 

@@ -115,5 +115,23 @@ TEST_F(ReadPodShareTest, RefusesWhatIsNoNumber) {
   }
 }
 
+// The annotation comes from a Kubernetes node: whoever may write it could set any item of --conf.
+TEST(AddPodShare, ATopologyStaysInItsItem) {
+  for (const char* topology : {"a\" Weight=1 X=\"b", "a\"", "\"a", "a'b", "a\\", "a\nWeight=1"}) {
+    NodeConf conf;
+    PodShare share;
+    share.topology = topology;
+    const auto added = AddPodShare(share, {.cores = 1, .threads_per_core = 1, .memory_mib = 1}, &conf);
+    ASSERT_FALSE(added) << topology;
+    EXPECT_EQ(added.error().code(), Code::kInvalid);
+    EXPECT_TRUE(conf.empty());
+  }
+  NodeConf conf;
+  PodShare share;
+  share.topology = "default:rack 1,other:x";
+  ASSERT_TRUE(AddPodShare(share, {.cores = 1, .threads_per_core = 1, .memory_mib = 1}, &conf));
+  EXPECT_EQ(conf.Text(), "Topology=\"default:rack 1,other:x\"");
+}
+
 }  // namespace
 }  // namespace capstan::entry

@@ -48,6 +48,7 @@ class Supervisor {
   void OnSignals();
   void OnNotifications();
   void OnNotification(const Notification& notification);
+  void Ignore(const std::string& what);
   void Reap();
   void OnMainEnded(int exit_status);
   void OnTime();
@@ -64,6 +65,7 @@ class Supervisor {
   std::optional<int> exit_status_;  // set: the end
   int last_status_ = 0;
   int restarts_ = 0;
+  OncePerMinute ignored_;
   Clock::time_point started_;
   std::optional<Clock::time_point> restart_at_;
   std::optional<Clock::time_point> kill_at_;
@@ -126,13 +128,13 @@ void Supervisor::OnNotification(const Notification& notification) {
   if (main_ == 0 || notification.sender != main_) {
     // A daemon that has handed over may still say that it is stopping.
     if (notification.sender != predecessor_)
-      Say("ignored a message from process " + std::to_string(notification.sender) + ", which is not the daemon");
+      Ignore("a message from process " + std::to_string(notification.sender) + ", which is not the daemon");
     return;
   }
   const pid_t successor = notification.main_pid.value_or(main_);
   if (successor != main_) {
     if (!IsDescendant(successor)) {
-      Say("ignored the announcement of process " + std::to_string(successor) + ", which is not ours");
+      Ignore("the announcement of process " + std::to_string(successor) + ", which is not ours");
       return;
     }
     Say("process " + std::to_string(successor) + " takes over from " + std::to_string(main_));
@@ -141,6 +143,12 @@ void Supervisor::OnNotification(const Notification& notification) {
   }
   if (notification.ready) SetReady(true);
   if (notification.stopping || notification.reloading) SetReady(false);
+}
+
+// Whoever may write to the socket may do so a thousand times a second.
+void Supervisor::Ignore(const std::string& what) {
+  if (const auto untold = ignored_.Tell(Clock::now()))
+    Say("ignored " + what + (*untold == 0 ? "" : "; and " + std::to_string(*untold) + " more before it"));
 }
 
 void Supervisor::Reap() {
@@ -197,6 +205,15 @@ void Supervisor::SetReady(bool ready) const {
 
 }  // namespace
 
+std::optional<int64_t> OncePerMinute::Tell(Clock::time_point now) {
+  if (told_ && now - *told_ < std::chrono::minutes(1)) {
+    ++untold_;
+    return std::nullopt;
+  }
+  told_ = now;
+  return std::exchange(untold_, 0);
+}
+
 Result<int> Supervise(const Service& service) {
   // Orphans come to us; as PID 1 they do anyway.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -214,6 +231,7 @@ Result<int> Supervise(const Service& service) {
     setenv("NOTIFY_SOCKET", bound.path().c_str(), 1);
     socket.emplace(std::move(bound));
   }
+  if (const auto stopped = PendingStopSignal()) return 128 + *stopped;
   Supervisor supervisor(service, signals, std::move(socket));
   CAPSTAN_CHECK_OK(supervisor.Start());
   return supervisor.Run();

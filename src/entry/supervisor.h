@@ -18,10 +18,13 @@
 // ready
 //   while it runs.
 //
-// One thread, no other children of this process, and signals must not have been blocked or handled before.
+// One thread, no other children of this process, and signals must not have been handled before. A stop signal that is
+// held (process.h) means that nothing is started.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +39,17 @@ struct Service {
   bool keeps_jobs = false;
   std::chrono::milliseconds stop_limit{};
   std::chrono::milliseconds first_restart_delay{1000};
+};
+
+// What may happen at any rate is told once a minute.
+class OncePerMinute {
+ public:
+  // How many times it was not told since it was last told; nullopt: not now.
+  std::optional<int64_t> Tell(std::chrono::steady_clock::time_point now);
+
+ private:
+  std::optional<std::chrono::steady_clock::time_point> told_;
+  int64_t untold_ = 0;
 };
 
 // The exit status for this process. An Error only if the daemon could not be started at all.

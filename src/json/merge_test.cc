@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "json/canonical.h"
 #include "json/strategic_merge.h"
 
@@ -156,6 +158,30 @@ TEST(StrategicMerge, ObeysDirectives) {
   EXPECT_EQ(Merged("{}", R"({"nested":{"$setElementOrder/x":[]}})"),
             "nested.$setElementOrder/x is a directive that is not known here");
   EXPECT_EQ(Merged("{}", "[]"), "the template must be an object");
+}
+
+// Each element was looked for among all others: the operator stood still for minutes.
+TEST(StrategicMerge, TakesTimeInProportionToItsLists) {
+  std::string env, words;
+  for (int i = 0; i < 100'000; ++i) {
+    env += (i == 0 ? "" : ",") + std::string(R"({"name":"v)") + std::to_string(i) + R"("})";
+    words += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\"";
+  }
+  Value overlay = J(R"({"env":[)" + env + R"(],"words":[)" + words + "]}");
+  Value base = overlay;
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_TRUE(Normalize(overlay, kShape).empty());
+  ASSERT_TRUE(StrategicMerge(base, overlay, kShape));
+  ASSERT_TRUE(StrategicMerge(base, J(R"({"$deleteFromPrimitiveList/words":[)" + words + "]}"), kShape));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20)) << "in seconds, not in many minutes";
+  EXPECT_EQ(base.at("env").as_array().size(), 100'000u);
+  EXPECT_EQ(base.at("words").as_array().size(), 0u);
+}
+
+TEST(StrategicMerge, AnElementThatWasDeletedAndNamedAgainIsANewOne) {
+  EXPECT_EQ(Merged(R"({"env":[{"name":"a","value":"1"},{"name":"b"}]})",
+                   R"({"env":[{"name":"a","$patch":"delete"},{"name":"a","other":"2"}]})"),
+            R"({"env":[{"name":"a","other":"2"},{"name":"b"}]})");
 }
 
 TEST(Normalize, KeepsTheLastOfEqualKeysAndSaysSo) {

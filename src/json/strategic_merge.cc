@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/text.h"
 
@@ -81,46 +83,66 @@ void Erase(object& members, std::string_view name) {
   if (const auto at = members.find(name); at != members.end()) members.stable_erase(at);
 }
 
-using Identities = std::vector<std::string>;
+// Texts in the order in which they came, and the place of each: lists may be as long as an object has room for.
+class Identities {
+ public:
+  bool Contains(const std::string& identity) const { return places_.contains(identity); }
+  std::optional<size_t> PlaceOf(const std::string& identity) const {
+    const auto found = places_.find(identity);
+    if (found == places_.end()) return std::nullopt;
+    return found->second;
+  }
+  // REQUIRES: it is not there.
+  void Add(const std::string& identity) {
+    places_.emplace(identity, all_.size());
+    all_.push_back(identity);
+  }
+  // The place stays taken, by nobody.
+  void Remove(const std::string& identity) { places_.erase(identity); }
 
-std::optional<size_t> PlaceOf(const Identities& identities, const std::string& identity) {
-  const auto found = std::ranges::find(identities, identity);
-  if (found == identities.end()) return std::nullopt;
-  return size_t(found - identities.begin());
-}
+  size_t size() const { return all_.size(); }
+  const std::vector<std::string>& all() const { return all_; }  // those that were removed, too
+
+ private:
+  std::vector<std::string> all_;
+  std::unordered_map<std::string, size_t> places_;
+};
 
 struct KeyedList {
-  array elements;
+  array elements;  // null where one was removed
   Identities identities;
 
-  void Put(Value element, std::string identity) {
+  void Put(Value element, const std::string& identity) {
     elements.push_back(std::move(element));
-    identities.push_back(std::move(identity));
+    identities.Add(identity);
   }
-  void Remove(size_t at) {
-    elements.erase(elements.begin() + std::ptrdiff_t(at));
-    identities.erase(identities.begin() + std::ptrdiff_t(at));
+  void Remove(const std::string& identity) {
+    if (const auto at = identities.PlaceOf(identity)) elements[*at] = nullptr;
+    identities.Remove(identity);
   }
 };
 
 // The order that Kubernetes gives a merged list; see the header.
 array Ordered(KeyedList merged, const Identities& overlay, const Identities& base, bool base_first) {
   array result;
-  Identities base_only;
-  for (const std::string& identity : merged.identities) {
-    if (!PlaceOf(overlay, identity)) base_only.push_back(identity);
-  }
   const auto take = [&](const std::string& identity) {
-    if (const auto at = PlaceOf(merged.identities, identity)) result.push_back(std::move(merged.elements[*at]));
+    const auto at = merged.identities.PlaceOf(identity);
+    if (!at) return;
+    result.push_back(std::move(merged.elements[*at]));
+    merged.identities.Remove(identity);
   };
   if (base_first) {
-    for (const std::string& identity : merged.identities) take(identity);
+    for (const std::string& identity : merged.identities.all()) take(identity);
     return result;
   }
+  std::vector<std::string> base_only;
+  for (const std::string& identity : merged.identities.all()) {
+    if (merged.identities.Contains(identity) && !overlay.Contains(identity)) base_only.push_back(identity);
+  }
   size_t next = 0;
-  for (const std::string& identity : overlay) {
-    const auto place = PlaceOf(base, identity);
-    while (place && next < base_only.size() && *PlaceOf(base, base_only[next]) < *place) take(base_only[next++]);
+  for (const std::string& identity : overlay.all()) {
+    const auto place = base.PlaceOf(identity);
+    while (place && next < base_only.size() && *base.PlaceOf(base_only[next]) < *place) take(base_only[next++]);
     take(identity);
   }
   while (next < base_only.size()) take(base_only[next++]);
@@ -213,11 +235,20 @@ class Merger {
     if (!target.is_array()) target.emplace_array();
     if (!field.keys.empty()) return Keyed(target.get_array(), *elements, field, place);
     if (!field.append || Replaces(*elements)) target = array();
+    auto& list = target.get_array();
+    Texts present = field.append ? TextsOf(list) : Texts();
     for (const Value& element : Plain(value).get_array()) {
-      auto& list = target.get_array();
-      if (!field.append || std::ranges::find(list, element) == list.end()) list.push_back(element);
+      if (!field.append || present.insert(SerializeCanonical(element)).second) list.push_back(element);
     }
     return {};
+  }
+
+  using Texts = std::unordered_set<std::string>;
+
+  static Texts TextsOf(const array& list) {
+    Texts texts;
+    for (const Value& element : list) texts.insert(SerializeCanonical(element));
+    return texts;
   }
 
   static bool Replaces(const array& elements) {
@@ -228,10 +259,10 @@ class Merger {
   static void DeleteElements(object& base, std::string_view name, const Value& unwanted) {
     Value* list = base.if_contains(name);
     if (list == nullptr || !list->is_array() || !unwanted.is_array()) return;
+    const Texts drop = TextsOf(unwanted.get_array());
     array kept;
     for (const Value& element : list->get_array()) {
-      const auto& drop = unwanted.get_array();
-      if (std::ranges::find(drop, element) == drop.end()) kept.push_back(element);
+      if (!drop.contains(SerializeCanonical(element))) kept.push_back(element);
     }
     *list = std::move(kept);
   }
@@ -242,8 +273,8 @@ class Merger {
       for (Value& element : base) {
         std::optional<std::string> identity = Identity(element, field.keys);
         // Nothing the overlay has can mean an element without a key, or the second of a key.
-        if (!identity || PlaceOf(merged.identities, *identity)) identity = "#" + std::to_string(merged.elements.size());
-        merged.Put(std::move(element), *std::move(identity));
+        if (!identity || merged.identities.Contains(*identity)) identity = "#" + std::to_string(merged.elements.size());
+        merged.Put(std::move(element), *identity);
       }
     }
     const Identities before = merged.identities;
@@ -264,12 +295,12 @@ class Merger {
       if (directive == "replace") return {};
       return Invalid(place, "has no " + std::string(field.keys.front().name));
     }
-    const auto at = PlaceOf(merged.identities, *identity);
     if (directive == "delete") {
-      if (at) merged.Remove(*at);
+      merged.Remove(*identity);
       return {};
     }
-    if (!PlaceOf(named, *identity)) named.push_back(*identity);
+    const auto at = merged.identities.PlaceOf(*identity);
+    if (!named.Contains(*identity)) named.Add(*identity);
     if (!at) {
       merged.Put(Plain(element), *identity);
       return {};
@@ -316,13 +347,13 @@ class Normalizer {
     array kept;
     for (size_t i = elements.size(); i-- > 0;) {
       const std::optional<std::string> identity = Identity(elements[i], field.keys);
-      if (identity && PlaceOf(seen, *identity)) {
+      if (identity && seen.Contains(*identity)) {
         const Value* key = Find(elements[i], {field.keys.front().name});
         Note(place + " has " + std::string(field.keys.front().name) + " " +
              (key == nullptr ? "\"\"" : Serialize(*key)) + " twice; the last one is taken");
         continue;
       }
-      if (identity) seen.push_back(*identity);
+      if (identity) seen.Add(*identity);
       kept.push_back(std::move(elements[i]));
     }
     std::reverse(kept.begin(), kept.end());

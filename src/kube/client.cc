@@ -64,6 +64,12 @@ Query Selection(const ListOptions& options) {
 // server would do to all what was meant for one; without a namespace it is nothing's.
 std::string_view FaultOf(const Resource& resource, const Key& key) {
   if (key.name.empty()) return "the object's name is empty";
+  // A server may take "x/.." for another path, encoded or not.
+  if (key.name == "." || key.name == ".." || key.name.find_first_of("/%") != key.name.npos)
+    return "the object's name holds what no name can, and would lead to another path";
+  if (resource.group.empty() && !IsDnsSubdomain(key.name))
+    return "a name has lower case letters, digits, '-' and '.' only, 253 of them at most";
+  if (!key.ns.empty() && !IsDnsSubdomain(key.ns)) return "the namespace has no name that one can have";
   return resource.namespaced && key.ns.empty() ? "the object's namespace is empty" : "";
 }
 

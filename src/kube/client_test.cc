@@ -189,6 +189,12 @@ TEST_F(KubeClientTest, WhatNamesNoObjectIsNotSent) {
   }
   EXPECT_EQ(Run(client_.Delete(kPods, {"ns", ""}, {}, soon)).error().message(),
             "delete pods in ns: the object's name is empty");
+  // A reference in a custom resource may hold anything: it must not lead to another path.
+  for (const char* name : {"..", ".", "../secrets/x", "a%2fb", "a b", "A", "a?b"})
+    EXPECT_EQ(Run(client_.Get(kSecrets, {"ns", name}, {}, soon)).error().code(), Code::kInvalid) << name;
+  EXPECT_EQ(Run(client_.Get(kSecrets, {"..", "a"}, {}, soon)).error().code(), Code::kInvalid);
+  EXPECT_EQ(Run(client_.Get(kSecrets, {"ns", "My_Key"}, {}, soon)).error().message(),
+            "get secrets ns/My_Key: a name has lower case letters, digits, '-' and '.' only, 253 of them at most");
   EXPECT_TRUE(wire_.requests.empty());
   wire_.ThenAnswer(200, "{}");
   EXPECT_TRUE(Run(client_.Get(kNodes, {"", "n"}, {}, soon))) << "a kind without namespaces";

@@ -4,7 +4,7 @@
 //   Client client(loop, fence, {});                // everybody's but the lease's own
 //
 // A write that begins after `good_until` is refused with kCancelled. One that begins before gets that moment as its
-// deadline, so that neither a wait for a free connection nor a handshake carries it beyond. Reads pass. Who asks
+// deadline, so that neither a wait for a free connection nor a handshake carries it beyond. Reads pass: a GET or HEAD that is repeatable. Who asks
 // MayWrite before deciding to write is not spared this: between the two the process may have been frozen.
 //
 // REQUIRES: loop and transport outlive it.

@@ -92,7 +92,7 @@ async::Task<bool> Lease::TryAcquire() {
   const bool absent = !record && record.error().code() == Code::kNotFound;
   Note(record || absent ? nullptr : &record.error());
   if (!record && !absent) co_return false;
-  if (record && !MayTake(*record)) co_return false;
+  if (absent ? !MayCreate() : !MayTake(*record)) co_return false;
 
   const Tick sent = loop_.Now();
   auto before = record ? std::optional(*record) : std::nullopt;
@@ -113,10 +113,20 @@ bool Lease::MayTake(const LeaseRecord& record) {
     seen_version_ = version;
     seen_since_ = loop_.Now();
   }
+  seen_duration_ = Duration(0);
   if (record.spec.holder.empty() || record.spec.holder == options_.identity) return true;
   const int64_t seconds = record.spec.duration_seconds;
-  const Duration duration = seconds > 0 ? std::min<Duration>(std::chrono::seconds(seconds), 1h) : options_.duration;
-  free_at_ = seen_since_ + duration;
+  seen_duration_ = seconds > 0 ? std::min<Duration>(std::chrono::seconds(seconds), 1h) : options_.duration;
+  free_at_ = seen_since_ + seen_duration_;
+  return loop_.Now() >= free_at_;
+}
+
+// A holder whose record was deleted may write until its time is over, and it may have renewed after we last looked.
+bool Lease::MayCreate() {
+  if (!seen_version_.empty()) {
+    seen_version_.clear();
+    free_at_ = loop_.Now() + seen_duration_;
+  }
   return loop_.Now() >= free_at_;
 }
 

@@ -9,7 +9,8 @@
 // What is promised, as long as the clocks of two machines run at about the same rate:
 // - A holder starts no write later than `renew_deadline` (9 s) after it *sent* the last renewal that was accepted.
 // - Nobody takes the Lease over before it has stood unchanged for its `duration` (13 s) by the taker's own monotonic
-//   clock. Wall clocks only decorate the record.
+//   clock. Wall clocks only decorate the record. A record that was deleted counts as changed at the moment when that is
+//   seen. (Who starts and finds none cannot know of one: do not delete it while operators start.)
 // - Somebody takes over 15 s after a crash at the latest: the others look every 0.7 s and know when its time is over.
 // The difference, 4 s, is for writes that have started to arrive. A process that was frozen finds MayWrite false when it
 // wakes; fence.h sees to it that what it was about to send stays unsent. (A machine suspended together with its
@@ -87,6 +88,7 @@ class Lease {
   async::Task<Result<LeaseRecord>> Read(async::Deadline deadline);
   async::Task<Result<LeaseRecord>> Write(std::optional<LeaseRecord> before, bool give_up, async::Deadline deadline);
   bool MayTake(const LeaseRecord& record);
+  bool MayCreate();
   std::string RecordJson(const std::optional<LeaseRecord>& before, bool give_up) const;
   void Note(const Error* error);
 
@@ -100,7 +102,8 @@ class Lease {
   std::optional<LeaseRecord> known_;  // as last read or written; nullopt when in doubt
   std::string seen_version_;          // of another's record, and since when it has stood unchanged
   Tick seen_since_{};
-  Tick free_at_{};  // when it will have stood long enough
+  Duration seen_duration_{0};  // for which its holder had it; 0: nobody held it
+  Tick free_at_{};             // when it will have stood long enough
   async::Event releasing_;
   async::Event ended_;
   bool running_ = false;

@@ -205,18 +205,23 @@ TEST_F(LeaseTest, TheFenceLetsNoWriteLeaveLate) {
   async::TaskGroup group(loop);
   const auto send = [](async::Loop& at, Fence& through, std::string method,
                        std::vector<Code>& no) -> async::Task<void> {
-    const auto sent = co_await through.Send({.method = std::move(method), .target = "/"}, at.After(30s));
+    const bool repeatable = method == "GET";
+    if (method == "RECONFIGURE") method = "GET";
+    const auto sent =
+        co_await through.Send({.method = std::move(method), .target = "/", .repeatable = repeatable}, at.After(30s));
     if (!sent) no.push_back(sent.error().code());
   };
   group.Spawn("write", send(loop, fence, "PATCH", refused));
   loop.Advance(9s);
   group.Spawn("late", send(loop, fence, "DELETE", refused));
   group.Spawn("read", send(loop, fence, "GET", refused));
+  // Slurm's GET /reconfigure/ is a write.
+  group.Spawn("late reconfigure", send(loop, fence, "RECONFIGURE", refused));
   loop.Advance(Duration(0));
   ASSERT_EQ(wire.sent.size(), 2u);
   EXPECT_EQ(wire.sent[0], std::pair(std::string("PATCH"), good_until)) << "not to wait longer than it may be sent";
   EXPECT_EQ(wire.sent[1], std::pair(std::string("GET"), Tick() + 39s));
-  EXPECT_EQ(refused, std::vector{Code::kCancelled});
+  EXPECT_EQ(refused, (std::vector{Code::kCancelled, Code::kCancelled}));
 }
 
 TEST_F(LeaseTest, AnotherOnesRecordEndsItAtOnce) {
@@ -342,6 +347,34 @@ TEST_F(LeaseTest, ReleaseWhileItBecomesOursGivesItUp) {
   EXPECT_TRUE(released && *released);
   EXPECT_FALSE(a.acquired);
   EXPECT_EQ(Holder(), "");
+}
+
+// Whoever waited took it at once, while its holder could still write.
+TEST_F(LeaseTest, ADeletedRecordIsNotTakenBeforeItsHoldersTimeIsOver) {
+  Process& holder = Start("a");
+  Pass(3s);
+  ASSERT_TRUE(holder.leads());
+  Process& waiting = Start("b");
+  Pass(3s);
+  holder.wire.cut = true;
+  server.Remove(kLeases, {"ns", "operator"});
+  const Tick deleted = loop.Now();
+  Pass(12s);
+  EXPECT_FALSE(waiting.acquired);
+  Pass(3s);
+  ASSERT_TRUE(waiting.acquired);
+  EXPECT_GE(*waiting.acquired - deleted, 13s);
+}
+
+TEST_F(LeaseTest, AHolderWhoseRecordIsDeletedKeepsIt) {
+  Process& holder = Start("a");
+  Pass(3s);
+  Process& waiting = Start("b");
+  Pass(3s);
+  server.Remove(kLeases, {"ns", "operator"});
+  Pass(30s);
+  EXPECT_TRUE(holder.leads());
+  EXPECT_FALSE(waiting.acquired);
 }
 
 }  // namespace

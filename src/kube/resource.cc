@@ -23,6 +23,18 @@ std::string ObjectPath(const Resource& resource, const Key& key, std::string_vie
   return path;
 }
 
+bool IsDnsSubdomain(std::string_view text) {
+  const auto letter_or_digit = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  if (text.empty() || text.size() > 253) return false;
+  char before = '.';
+  for (const char c : text) {
+    const bool inside = letter_or_digit(before);
+    if (c == '.' ? !inside : c == '-' ? !(inside || before == '-') : !letter_or_digit(c)) return false;
+    before = c;
+  }
+  return letter_or_digit(before);
+}
+
 Query& Query::Add(std::string_view name, std::string_view value) {
   if (value.empty()) return *this;
   text_.append(text_.empty() ? "?" : "&").append(name).append("=").append(PercentEncoded(value));

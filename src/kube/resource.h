@@ -62,6 +62,9 @@ std::string CollectionPath(const Resource& resource, std::string_view ns = {});
 // The path of one object, or of one of its subresources ("status", "scale", "eviction", "binding", "log").
 std::string ObjectPath(const Resource& resource, const Key& key, std::string_view subresource = {});
 
+// Whether an object of most kinds can have this name (RFC 1123: lower case letters, digits, '-' and '.', at most 253).
+bool IsDnsSubdomain(std::string_view text);
+
 // The part of a request target behind "?", built pair by pair.
 class Query {
  public:

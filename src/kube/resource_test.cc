@@ -38,5 +38,13 @@ TEST(Query, LeavesOutWhatIsEmptyAndEncodesTheRest) {
   EXPECT_EQ(Query().On("/p"), "/p");
 }
 
+TEST(Resource, KnowsNamesThatObjectsCanHave) {
+  for (const char* name : {"a", "w-0", "a.b-c.d", "0"}) EXPECT_TRUE(IsDnsSubdomain(name)) << name;
+  for (const char* name :
+       {"", ".", "..", "../x", "a/b", "A", "a_b", "-a", "a-", "a..b", "a.-b", "a%2f", "a b", "\xc3\xa9"})
+    EXPECT_FALSE(IsDnsSubdomain(name)) << name;
+  EXPECT_FALSE(IsDnsSubdomain(std::string(254, 'a')));
+}
+
 }  // namespace
 }  // namespace capstan::kube

@@ -105,7 +105,7 @@ struct HttpServer::Service {
   async::Task<void> ServeRequests(Socket& socket, Place place);
   async::Task<void> Refuse(Socket& socket, Response refusal);
   struct Share;
-  async::Task<Result<void>> ReadRequest(Socket& socket, MessageParser& parser, std::string& received, bool& busy,
+  async::Task<Result<void>> ReadRequest(Socket& socket, MessageParser& parser, std::string& received, Place place,
                                         Share& share);
   async::Task<bool> Answer(Socket& socket, MessageParser& parser, async::Deadline deadline);
   async::Task<void> Drain();
@@ -113,11 +113,17 @@ struct HttpServer::Service {
   void NoteHandshake(const Error& error);
   void Note(std::string_view path, int status, Duration took) const;
 
-  // One that is being served; while `busy` is false it waits for a request and may be closed.
+  // A connection. Whoever is not busy may have to make room for others, idle ones first.
+  enum class Phase : uint8_t {
+    kIdle,       // shakes hands, or waits for a request
+    kReceiving,  // a part of a request is here
+    kBusy,       // the request is complete, its answer is not
+  };
   struct Live {
     Socket* socket;
-    bool busy = false;
+    Phase phase = Phase::kIdle;
   };
+  void Enter(Place place, Phase phase);
 
   const Options options;
   const std::map<std::string, Handler, std::less<>> handlers;
@@ -126,7 +132,7 @@ struct HttpServer::Service {
   asio::posix::stream_descriptor listener;
   async::TaskGroup group;
   async::Event changed;       // a connection ended, or the server is to stop
-  std::list<Live> live;       // those that wait for a request in the order in which they began to
+  std::list<Live> live;       // in the order in which they entered their phase
   size_t received_bytes = 0;  // of all requests that are being received
   bool stopping = false;
   Tick warned{};
@@ -157,7 +163,7 @@ void HttpServer::Service::Stop() {
     listener.close();
     changed.Set();
     for (Live& connection : live) {
-      if (!connection.busy) connection.socket->Shut();
+      if (connection.phase == Phase::kIdle) connection.socket->Shut();
     }
     asio::co_spawn(loop.executor(), Drain(), [this](const std::exception_ptr&) { loop.Stop(); });
   });
@@ -193,12 +199,20 @@ async::Task<void> HttpServer::Service::Accept() {
   }
 }
 
-// Somebody waits to be let in, and every place is taken: the one that has been idle longest goes. (Whoever opens
-// connections and says nothing would keep a kubelet's probe out, and have us killed.)
+void HttpServer::Service::Enter(Place place, Phase phase) {
+  if (place->phase == phase) return;
+  place->phase = phase;
+  live.splice(live.end(), live, place);
+}
+
+// Somebody waits to be let in, and every place is taken: the one goes that has been idle longest, or else the one whose
+// request has been on its way longest. (Whoever opens connections and says nothing, or a byte now and then, would keep a
+// kubelet's probe out, and have us killed.)
 async::Task<void> HttpServer::Service::MakeRoom() {
   changed.Reset();
-  const auto idle = std::ranges::find(live, false, &Live::busy);
-  if (idle != live.end()) idle->socket->Shut();
+  auto leaving = std::ranges::find(live, Phase::kIdle, &Live::phase);
+  if (leaving == live.end()) leaving = std::ranges::find(live, Phase::kReceiving, &Live::phase);
+  if (leaving != live.end()) leaving->socket->Shut();
   co_await changed.Wait(async::Deadline::Never());
 }
 
@@ -241,7 +255,7 @@ async::Task<void> HttpServer::Service::ServeRequests(Socket& socket, Place place
   while (!stopping) {
     MessageParser parser(MessageParser::Kind::kRequest, {options.max_header_bytes, options.max_body_bytes});
     Share share(*this);
-    const Result<void> read = co_await ReadRequest(socket, parser, received, place->busy, share);
+    const Result<void> read = co_await ReadRequest(socket, parser, received, place, share);
     const async::Deadline deadline = loop.After(options.request_limit);
     if (!read) {
       const Code code = read.error().code();
@@ -251,8 +265,7 @@ async::Task<void> HttpServer::Service::ServeRequests(Socket& socket, Place place
       co_return;
     }
     const bool keep = co_await Answer(socket, parser, deadline);
-    place->busy = false;
-    live.splice(live.end(), live, place);
+    Enter(place, Phase::kIdle);
     changed.Set();
     if (!keep) co_return;
   }
@@ -275,16 +288,20 @@ async::Task<void> HttpServer::Service::Refuse(Socket& socket, Response refusal) 
 
 // Waits for a request as long as a connection may idle, and for the rest of it as long as a request may take.
 async::Task<Result<void>> HttpServer::Service::ReadRequest(Socket& socket, MessageParser& parser, std::string& received,
-                                                           bool& busy, Share& share) {
+                                                           Place place, Share& share) {
   async::Deadline deadline = loop.After(options.idle_limit);
   while (true) {
     if (!received.empty()) {
-      if (!std::exchange(busy, true)) deadline = loop.After(options.request_limit);
+      if (place->phase == Phase::kIdle) deadline = loop.After(options.request_limit);
+      Enter(place, Phase::kReceiving);
       CAPSTAN_CO_CHECK_OK(parser.Feed(received));
       share.Set(received.size() + parser.body().size());
       if (share.TooMuch()) co_return Fail(Code::kThrottled, "too many requests are being received already");
     }
-    if (parser.done()) co_return Result<void>();
+    if (parser.done()) {
+      Enter(place, Phase::kBusy);
+      co_return Result<void>();
+    }
     const Result<size_t> got = co_await socket.Read(received, deadline);
     if (!got) co_return Fail(got.error());
     if (*got == 0) co_return Fail(Code::kUnavailable, "the client closed the connection");

@@ -36,7 +36,9 @@ class HttpServer {
   struct Options {
     std::string address = "0.0.0.0";  // an address, not a name; "::" listens on IPv4 too
     uint16_t port = 0;                // 0: any free one, see port()
-    size_t max_connections = 64;      // one more closes the one idle for longest, or waits while all are busy
+    // One more closes the one that has been idle longest, else the one whose request has been on its way longest, or
+    // waits while all requests are complete.
+    size_t max_connections = 64;
     size_t max_header_bytes = 16 << 10;
     size_t max_body_bytes = 64 << 10;
     size_t max_received_bytes = 64 << 20;  // of all requests that are being received; one alone may be larger

@@ -31,9 +31,9 @@ uint64_t OwnFields(const json::ObjectMeta& meta, std::string_view manager, std::
   return 0;
 }
 
-std::string WithUid(const std::string& body, const std::string& uid) {
-  bj::value object = bj::parse(body);
-  object.as_object()["metadata"].as_object()["uid"] = uid;
+Result<std::string> WithUid(const std::string& body, const std::string& uid) {
+  CAPSTAN_TRY(bj::value object, json::Parse(body));
+  json::MakeObject(object, {"metadata"})["uid"] = uid;
   return bj::serialize(object);
 }
 
@@ -100,7 +100,10 @@ class ApplyEffect final : public Effect {
     if (meta && first && HasFormerManager(*meta, services.successor(), subresource_)) {
       CAPSTAN_CO_CHECK_OK(co_await TakeOver(services, meta->uid, deadline));
     }
-    std::string body = meta && adoption_ ? WithUid(body_, meta->uid) : body_;
+    std::string body = body_;
+    if (meta && adoption_) {
+      CAPSTAN_CO_TRY(body, WithUid(body_, meta->uid));
+    }
     // What nobody has seen may have been made by a stranger since: its fields are not taken, they are a conflict.
     kube::ApplyOptions options{
         .subresource = subresource_, .field_manager = services.field_manager, .force = meta.has_value()};

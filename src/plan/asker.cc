@@ -1,6 +1,7 @@
 #include "plan/asker.h"
 
 #include "async/backoff.h"
+#include "async/contained.h"
 #include "base/log.h"
 
 namespace capstan::plan {
@@ -69,7 +70,8 @@ std::optional<Tick> Asker::NextRefresh(const std::vector<Asked>& asked) const {
 
 async::Task<void> Asker::Fetch(std::string id) {
   const std::shared_ptr<const Question> question = answers_.entries()[id].question;
-  auto fetched = co_await question->Fetch(services_, services_.loop.After(kFetchTimeout));
+  auto fetched =
+      co_await async::Contained([&] { return question->Fetch(services_, services_.loop.After(kFetchTimeout)); });
   Answers::Entry& entry = answers_.entries()[id];
   entry.in_flight = false;
   const State before = entry.state;

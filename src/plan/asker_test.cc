@@ -78,5 +78,25 @@ TEST_F(AskerTest, AnAnswerThatMayBeOfAnyAgeIsFetchedOnce) {
   EXPECT_EQ(fetched, 1);
 }
 
+class Throwing final : public Question {
+ public:
+  std::string id() const override { return "throwing"; }
+  async::Task<Result<std::optional<Fetched>>> Fetch(Services&, async::Deadline) const override {
+    throw std::runtime_error("no JSON");
+  }
+};
+
+// It ended the process.
+TEST_F(AskerTest, AnExceptionIsAFailedAnswer) {
+  asker.Ask({{std::make_shared<Throwing>(), 1h}});
+  loop.Advance(Duration(0));
+  const Answers::Entry* entry = asker.answers().Find("throwing");
+  ASSERT_NE(entry, nullptr);
+  EXPECT_EQ(entry->state, AnswerState::kFailed);
+  EXPECT_EQ(entry->error, "ended by an exception, which is a bug: no JSON");
+  Ask(1);
+  EXPECT_TRUE(Knows(1));
+}
+
 }  // namespace
 }  // namespace capstan::plan

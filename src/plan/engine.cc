@@ -18,6 +18,7 @@ using async::Task;
 namespace {
 
 constexpr Duration kStopCheck = 20ms;
+constexpr Duration kAfterException = 1min;
 constexpr Duration kSampleEvery = 5s;
 constexpr size_t kUnlistedNamed = 10;
 
@@ -60,6 +61,7 @@ struct Engine::State {
   std::string uid;                           // of the object that the last Decide saw; it may be gone since
   std::string cluster;                       // that its last Plan was about; "": none
   std::string jobs_of;                       // the cluster whose jobs its last Plan wanted; "": none
+  bool threw = false;                        // the last Decide ended by an exception
 };
 
 Engine::Engine(async::Loop& loop, kube::Client& client, Options options)
@@ -217,7 +219,8 @@ bool Engine::DecideNext() {
   const bool over = DecideOne(state);
   const Tick now = loop_.Now();
   queue_.Done(*number, now, std::max(Duration(20ms), 10 * Duration(now - began)));
-  metrics_.Decided(state.key.kind, waited, now - began, !executor_.ledger(state.key).Failures().empty());
+  const bool failing = state.threw || !executor_.ledger(state.key).Failures().empty();
+  metrics_.Decided(state.key.kind, waited, now - began, failing);
   if (over && !queue_.Wanted(*number)) Forget(state);
   return true;
 }
@@ -245,11 +248,46 @@ World::Parts Engine::PartsFor(const State& state) const {
 // True: nothing is left to keep of the key.
 bool Engine::DecideOne(State& state) {
   ++decides_;
+  const World world(PartsFor(state));
+  std::string what;
+  try {
+    state.threw = false;
+    return Carry(state, world, ReconcilerOf(state.key).decide(world, {state.key.ns, state.key.name}));
+  } catch (const std::exception& error) {
+    what = error.what();
+  } catch (...) {
+    what = "of an unknown type";
+  }
+  Threw(state, world, what);
+  return false;
+}
+
+// A bug that concerns this key and no other. Nothing is begun for it until it is decided again: when something that it
+// read has changed, and after a while.
+void Engine::Threw(State& state, const World& world, const std::string& what) {
+  state.threw = true;
+  log::Error("a Decide ended by an exception, which is a bug", {{"key", ToString(state.key)}, {"error", what}});
+  metrics_.Threw(state.key.kind);
+  NoteObject(state, ObjectOf(state.key));
+  index_.Set(state.number, world.reads());
+  Tell(state.key, {.warning = true,
+                   .reason = "InternalError",
+                   .action = "Decide",
+                   .note = "nothing is done for this object, since deciding what to do ended by an exception, which is "
+                           "a bug: " +
+                           what});
+  queue_.WakeAt(state.number, loop_.Now() + random_.Jittered(kAfterException, 0.1));
+}
+
+void Engine::NoteObject(State& state, const json::ObjectMeta* object) {
+  if (object == nullptr || object->uid != state.uid) memo_.Forget(state.uid);
+  if (object != nullptr) state.uid = object->uid;
+}
+
+// True: nothing is left to keep of the key.
+bool Engine::Carry(State& state, const World& world, Plan plan) {
   const Key& key = state.key;
   const Reconciler& reconciler = ReconcilerOf(key);
-  const World world(PartsFor(state));
-  Plan plan = reconciler.decide(world, {key.ns, key.name});
-
   const json::ObjectMeta* object = ObjectOf(key);
   NoteChildren(world, reconciler, object, plan);
   index_.Set(state.number, world.reads());
@@ -258,8 +296,7 @@ bool Engine::DecideOne(State& state) {
   FollowSlurm(state, plan);
   asker_.Ask(world.asked());
 
-  if (object == nullptr || object->uid != state.uid) memo_.Forget(state.uid);
-  if (object != nullptr) state.uid = object->uid;
+  NoteObject(state, object);
   std::vector<Action> actions = Resolve(reconciler, object, plan);
   std::optional<Action> status;
   if (object != nullptr && plan.status) {

@@ -15,6 +15,8 @@
 // have to prune, counts as read. Between two looks it rests ten times the time that the last one took, at least 20 ms.
 // Clusters are served in turn: those of one with a thousand keys do not hold up another's single one.
 //
+// An exception that leaves a Decide is logged, counted and an Event of its key, and touches no other key.
+//
 // An action that does not end in time although it has a deadline is a bug somewhere; a watchdog names it in the log every
 // minute. So it does with what has not been listed, while nothing is decided for that.
 #pragma once
@@ -119,6 +121,9 @@ class Engine final : private kube::StoreListener {
   bool MayDecide() const;
   bool DecideNext();
   bool DecideOne(State& state);
+  bool Carry(State& state, const World& world, Plan plan);
+  void Threw(State& state, const World& world, const std::string& what);
+  void NoteObject(State& state, const json::ObjectMeta* object);
   World::Parts PartsFor(const State& state) const;
   std::vector<Action> Resolve(const Reconciler& reconciler, const json::ObjectMeta* object, Plan& plan) const;
   void NoteChildren(const World& world, const Reconciler& reconciler, const json::ObjectMeta* object,

@@ -35,6 +35,8 @@ void EngineMetrics::AddReconciler(const std::string& kind) {
       .decided_well = reconciles("success"),
       .decided_failing = reconciles("error"),
       .errors = &m.AddCounter("controller_runtime_reconcile_errors_total", "Actions that did not work out", controller),
+      .panics =
+          &m.AddCounter("controller_runtime_reconcile_panics_total", "Decides that ended by an exception", controller),
       .decide_seconds = &m.AddHistogram("controller_runtime_reconcile_time_seconds", "How long a Decide took",
                                         DecideBounds(), controller),
       .active = &m.AddGauge("controller_runtime_active_workers", "Actions under way", controller),
@@ -54,6 +56,11 @@ void EngineMetrics::Decided(const std::string& kind, Duration waited, Duration t
   found->second.queue_seconds->Observe(waited);
   found->second.decide_seconds->Observe(took);
   (any_failed ? found->second.decided_failing : found->second.decided_well)->Add();
+}
+
+void EngineMetrics::Threw(const std::string& kind) {
+  const auto found = instruments_.find(kind);
+  if (found != instruments_.end()) found->second.panics->Add();
 }
 
 void EngineMetrics::Ended(const std::string& kind, Duration took, bool failed) {

@@ -7,6 +7,7 @@
 //   workqueue_{work_duration,unfinished_work,longest_running_processor}_seconds, workqueue_retries_total
 //                                                             actions
 //   controller_runtime_reconcile_{total,time_seconds}         Decides; result is error while an action has failed
+//   controller_runtime_reconcile_panics_total                 Decides that ended by an exception
 //   controller_runtime_reconcile_errors_total                 actions that failed
 //   controller_runtime_{active_workers,max_concurrent_reconciles}   actions under way, and how many may be
 //
@@ -31,6 +32,8 @@ class EngineMetrics {
   void Wanted(const std::string& kind);
   // A Decide of a key that had waited for its turn.
   void Decided(const std::string& kind, Duration waited, Duration took, bool any_failed);
+  // A Decide that ended by an exception.
+  void Threw(const std::string& kind);
   void Ended(const std::string& kind, Duration took, bool failed);
 
   // The state of the moment, by reconciler: keys ready to be decided, and what the Executor runs.
@@ -48,6 +51,7 @@ class EngineMetrics {
     net::Counter* decided_well;
     net::Counter* decided_failing;
     net::Counter* errors;
+    net::Counter* panics;
     net::Histogram* decide_seconds;
     net::Gauge* active;
   };

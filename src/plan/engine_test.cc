@@ -430,5 +430,63 @@ TEST_F(ShelfTest, WhatChangesComesBeforeWhatWasFoundAtTheStart) {
   EXPECT_THAT(order, ElementsAre("c", "a", "b"));
 }
 
+// --- Bugs ------------------------------------------------------------------------------------------------------------
+
+// Of the shelf "main" for as long as it wants the book "bomb".
+Plan ThrowAtABomb(const World& world, const kube::Key& key) {
+  Plan plan = WantBooks(world, key);
+  const Shelf* shelf = world.Find<Shelf>(key);
+  if (shelf != nullptr && std::ranges::find(shelf->spec.books, "bomb") != shelf->spec.books.end())
+    throw std::out_of_range("map::at");
+  return plan;
+}
+
+// It ended the process, and the next one, for as long as the object stood that it came from.
+TEST_F(ShelfTest, AnExceptionOfADecideStopsThatKeyAloneUntilItsObjectIsMended) {
+  net::Metrics metrics;
+  std::vector<Notice> notices;
+  options.metrics = &metrics;
+  options.tell = [&](const kube::Resource&, const kube::Key& key, const std::string&, Notice notice) {
+    if (key == kMain) notices.push_back(std::move(notice));
+  };
+  PutShelf(R"(["a","b"])");
+  const auto life = Start(server, &ThrowAtABomb);
+  PutShelf(R"(["a","bomb"])");
+  PutShelf(R"(["c"])", "other");
+  loop.Advance(5s);
+  EXPECT_EQ(Title("main-b"), "b") << "nothing goes on the word of a Decide that did not end";
+  EXPECT_EQ(Title("other-c"), "c");
+  ASSERT_THAT(notices, ::testing::SizeIs(1));
+  EXPECT_EQ(notices[0].reason, "InternalError");
+  EXPECT_THAT(notices[0].note, HasSubstr("map::at"));
+  EXPECT_THAT(metrics.Exposition(), HasSubstr(R"(controller_runtime_reconcile_panics_total{controller="shelf"} 1)"));
+  loop.Advance(5min);
+  EXPECT_THAT(notices.size(), ::testing::AllOf(::testing::Ge(4u), ::testing::Le(7u))) << "tried again now and then";
+  PutShelf(R"(["a"])");
+  loop.Advance(1s);
+  EXPECT_EQ(Title("main-b"), "") << "decided at once when what it read has changed";
+}
+
+// A child of 33 levels ended the process: boost::json::parse throws there.
+TEST_F(ShelfTest, AChildOfAnyDepthIsAppliedOrAFailure) {
+  static int depth;
+  const Decide deep = [](const World& world, const kube::Key& key) {
+    Plan plan = WantBooks(world, key);
+    std::string nested = R"("x")";
+    for (int i = 0; i < depth; ++i) nested = R"({"a":)" + nested + "}";
+    for (Child& child : plan.children) child.body.insert(child.body.size() - 1, R"(,"nested":)" + nested);
+    return plan;
+  };
+  PutShelf(R"(["a"])");
+  depth = 1;
+  Start(server, deep);
+  depth = 100;
+  const auto second = Start(server, deep);
+  EXPECT_EQ(Note(), "");
+  depth = 1000;
+  const auto third = Start(server, deep);
+  EXPECT_THAT(Note(), HasSubstr("too deep"));
+}
+
 }  // namespace
 }  // namespace capstan::plan

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <tuple>
 
+#include "async/contained.h"
 #include "base/log.h"
 #include "kube/errors.h"
 
@@ -222,7 +223,7 @@ void Executor::Start(const Key& key, Record& record, Wanted wanted, uint64_t see
 Task<void> Executor::Run(Key key, Action action) {
   const Tick began = services_.loop.Now();
   const Deadline deadline = services_.loop.After(options_.action_limit);
-  const Result<void> result = co_await Perform(key, action, deadline);
+  const Result<void> result = co_await async::Contained([&] { return Perform(key, action, deadline); });
   Ended(key, action, result, services_.loop.Now() - began);
 }
 
@@ -254,7 +255,7 @@ Task<Result<void>> Executor::RunAlone(const Key& key, const Action& action, Dead
                    target + " is written by " + ToString(keeper->second) + " already, and an object has one writer");
   }
   if (is_new) records_[key].kept.emplace(target, records_[key].submits);
-  const Result<void> result = co_await action.effect->Run(services_, deadline);
+  const Result<void> result = co_await async::Contained([&] { return action.effect->Run(services_, deadline); });
   // Who could not write it (it may be somebody else's) must not keep it from who can.
   if (!result && is_new) {
     keepers_.erase(target);

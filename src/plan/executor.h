@@ -10,6 +10,8 @@
 // One writer: an exclusive action (an apply) of a target that another key keeps is refused with kAlreadyExists, which
 // names that key. A key keeps what it is applying or has applied for as long as it wants it and its object is there.
 //
+// An exception that leaves a guard or an effect is a failure (kInternal) of that action, and of nothing else.
+//
 // Every end of an action is a log line, a metric and, where the action says so, an Event; and it wakes the key. A failure
 // that does not pass by itself (NeedsSomebody) is always an Event.
 #pragma once

@@ -14,6 +14,7 @@ using async::Deadline;
 using async::Task;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 const Key kKey{"nodeset", "slurm", "main"};
 
@@ -34,6 +35,7 @@ struct Script {
   std::map<std::string, uint64_t> contents;
   std::set<std::string> satisfied;
   std::set<std::string> exclusive;
+  std::set<std::string> throwing;
 };
 
 class ScriptedEffect final : public Effect {
@@ -50,6 +52,7 @@ class ScriptedEffect final : public Effect {
   Task<Result<void>> Run(Services& services, Deadline) const override {
     script_.ran.push_back(target_);
     co_await async::Sleep(services.loop, script_.takes[target_]);
+    if (script_.throwing.contains(target_)) throw std::runtime_error("no JSON");
     const auto result = script_.results.find(target_);
     co_return result == script_.results.end() ? Result<void>() : result->second;
   }
@@ -136,6 +139,28 @@ TEST_F(ExecutorTest, StartsAnActionOnlyWhenWhatItComesAfterIsDone) {
   Submit({first, second});
   loop.Run();
   EXPECT_THAT(script.ran, ElementsAre("first", "second"));
+}
+
+// It ended the process, and the next one, for as long as the object stood that it came from.
+TEST_F(ExecutorTest, AnExceptionOfAnEffectOrGuardIsTheFailureOfThatActionAlone) {
+  script.throwing = {"a", "c"};
+  script.exclusive = {"c"};
+  Action guarded = Do("guarded", {}, true);
+  guarded.guards = {std::make_shared<ScriptedGuard>(script, "it has no proof")};  // throws
+  Submit({Do("a"), Do("b")});
+  loop.Run();
+  Submit({Do("a"), Do("b"), Do("c"), guarded});
+  loop.Run();
+  EXPECT_THAT(script.ran, ElementsAre("a", "b", "c"));
+  EXPECT_THAT(Failures(), UnorderedElementsAre("a: ended by an exception, which is a bug: no JSON",
+                                               "c: ended by an exception, which is a bug: no JSON",
+                                               testing::StartsWith("guarded: ended by an exception")));
+  EXPECT_EQ(ended, 4);
+  EXPECT_THAT(executor.TargetsInFlight(kKey), IsEmpty());
+  script.throwing.clear();
+  executor.Submit({"nodeset", "slurm", "other"}, {Do("c")}, {});
+  loop.Run();
+  EXPECT_EQ(script.ran.back(), "c") << "who failed so keeps nothing from others";
 }
 
 TEST_F(ExecutorTest, WhatOurRecordsShowAsDoneIsLeftAlone) {

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "json/codec.h"
+#include "json/value.h"
 #include "kube/client.h"
 #include "plan/effect_parts.h"
 
@@ -64,10 +65,8 @@ class MergePatchEffect final : public Effect {
   uint64_t TargetDigest(const Services& services) const override { return MetadataDigest(services, ref_); }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
-    bj::value patch = bj::parse(patch_);
-    bj::value& metadata = patch.as_object()["metadata"];
-    if (!metadata.is_object()) metadata.emplace_object();
-    metadata.as_object()["uid"] = uid_;
+    CAPSTAN_CO_TRY(bj::value patch, json::Parse(patch_));
+    json::MakeObject(patch, {"metadata"})["uid"] = uid_;
     std::string text = bj::serialize(patch);
     kube::WriteOptions options{.field_manager = services.field_manager};
     CAPSTAN_CO_TRY(const std::string answer,
@@ -145,10 +144,11 @@ class CreateKeySecretEffect final : public Effect {
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
     const Secret bytes = services.entropy(bytes_);
+    CAPSTAN_CO_TRY(bj::value metadata, json::Parse(metadata_));
+    json::MakeObject(metadata, {})["name"] = key_.name;
+    json::MakeObject(metadata, {})["namespace"] = key_.ns;
     bj::object secret{{"apiVersion", "v1"}, {"kind", "Secret"}, {"type", "Opaque"}, {"immutable", true}};
-    secret["metadata"] = bj::parse(metadata_);
-    secret["metadata"].as_object()["name"] = key_.name;
-    secret["metadata"].as_object()["namespace"] = key_.ns;
+    secret["metadata"] = std::move(metadata);
     secret["data"] = bj::object{{data_key_, Base64(bytes.Reveal())}};
     std::string body = bj::serialize(secret);
     kube::WriteOptions options{.field_manager = services.field_manager};

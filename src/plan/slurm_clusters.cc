@@ -34,8 +34,9 @@ struct SlurmClusters::Batch {
 };
 
 struct SlurmClusters::Entry {
-  explicit Entry(async::Loop& loop) : runner(loop) {}
+  Entry(async::Loop& loop, uint64_t number) : number(number), runner(loop) {}
 
+  const uint64_t number;    // no other entry of the process had it
   async::TaskGroup runner;  // of the link
   SlurmConnection how;
   Secret key;
@@ -70,10 +71,10 @@ void SlurmClusters::Keep(const std::string& cluster, const std::optional<SlurmCo
     entries_.erase(found);
   }
   if (how) {
-    auto entry = std::make_unique<Entry>(loop_);
+    auto entry = std::make_unique<Entry>(loop_, ++entries_made_);
     entry->how = *how;
     entries_[cluster] = std::move(entry);
-    group_.Spawn("slurm " + cluster, Begin(cluster));
+    group_.Spawn("slurm " + cluster, Begin(cluster, entries_made_));
   }
   changed_(cluster, {});
 }
@@ -126,23 +127,28 @@ void SlurmClusters::WantJobs(const std::string& cluster, const Key& who, bool wa
 
 // --- Token -----------------------------------------------------------------------------------------------------------
 
-Task<void> SlurmClusters::Begin(std::string cluster) {
-  const Entry* begun = entries_.at(cluster).get();
+// nullptr: it has been ended or replaced meanwhile.
+SlurmClusters::Entry* SlurmClusters::EntryOf(const std::string& cluster, uint64_t number) const {
+  const auto found = entries_.find(cluster);
+  return found == entries_.end() || found->second->number != number ? nullptr : found->second.get();
+}
+
+Task<void> SlurmClusters::Begin(std::string cluster, uint64_t number) {
   async::Backoff backoff({.first = 200ms, .cap = 15s}, random_);
   while (true) {
-    co_await ReadKey(cluster);
-    const auto found = entries_.find(cluster);
-    if (found == entries_.end() || found->second.get() != begun) co_return;  // replaced meanwhile
-    Entry& entry = *found->second;
-    if (!entry.key.empty()) {
-      auto link = factory_(entry.how, [this, cluster](Duration lifetime) { return Sign(cluster, lifetime); });
+    co_await ReadKey(cluster, number);
+    Entry* const entry = EntryOf(cluster, number);
+    if (entry == nullptr) co_return;
+    if (!entry->key.empty()) {
+      auto link =
+          factory_(entry->how, [this, cluster, number](Duration lifetime) { return Sign(cluster, number, lifetime); });
       if (link) {
-        entry.source = link->source;
-        entry.subscription = entry.source->Subscribe([this, cluster] { Heard(cluster); });
-        entry.runner.Spawn("follow slurm " + cluster, link->run());
+        entry->source = link->source;
+        entry->subscription = entry->source->Subscribe([this, cluster] { Heard(cluster); });
+        entry->runner.Spawn("follow slurm " + cluster, link->run());
         co_return;
       }
-      entry.key_error = link.error().message();
+      entry->key_error = link.error().message();
     }
     changed_(cluster, {});
     co_await async::Sleep(loop_, backoff.Next());
@@ -157,24 +163,24 @@ Task<void> SlurmClusters::End(std::unique_ptr<Entry> entry) {
   co_await entry->runner.Join();
 }
 
-Task<void> SlurmClusters::ReadKey(std::string cluster) {
-  const SlurmConnection how = entries_.at(cluster)->how;
+Task<void> SlurmClusters::ReadKey(std::string cluster, uint64_t number) {
+  const Entry* const before = EntryOf(cluster, number);
+  if (before == nullptr) co_return;
+  const SlurmConnection how = before->how;
   Result<Secret> key = co_await ReadSigningKey(client_, how.token_secret, how.token_key, loop_.After(kKeyReadTimeout));
-  const auto found = entries_.find(cluster);
-  if (found == entries_.end() || found->second->how != how) co_return;
-  Entry& entry = *found->second;
-  entry.reading_key = false;
-  entry.key_error = key ? "" : key.error().message();
-  if (key) entry.key = *std::move(key);
+  Entry* const entry = EntryOf(cluster, number);
+  if (entry == nullptr) co_return;
+  entry->reading_key = false;
+  entry->key_error = key ? "" : key.error().message();
+  if (key) entry->key = *std::move(key);
 }
 
-Result<Secret> SlurmClusters::Sign(const std::string& cluster, Duration lifetime) {
-  const auto found = entries_.find(cluster);
-  if (found == entries_.end()) return Fail(Code::kCancelled, "the cluster is no longer followed");
-  Entry& entry = *found->second;
-  if (!entry.reading_key) {
-    entry.reading_key = true;
-    group_.Spawn("key of " + cluster, ReadKey(cluster));
+Result<Secret> SlurmClusters::Sign(const std::string& cluster, uint64_t number, Duration lifetime) {
+  Entry* const entry = EntryOf(cluster, number);
+  if (entry == nullptr) return Fail(Code::kCancelled, "the cluster is no longer followed");
+  if (!entry->reading_key) {
+    entry->reading_key = true;
+    group_.Spawn("key of " + cluster, ReadKey(cluster, number));
   }
   const Time now = loop_.WallNow();
   slurm::TokenClaims claims{.user = std::string(kUser),
@@ -182,7 +188,7 @@ Result<Secret> SlurmClusters::Sign(const std::string& cluster, Duration lifetime
                             .id = std::to_string(random_.Next()),
                             .issued_at = now - kTokenClockSkew,
                             .expires_at = now + lifetime};
-  return slurm::SignToken(claims, entry.key);
+  return slurm::SignToken(claims, entry->key);
 }
 
 // --- Reads -----------------------------------------------------------------------------------------------------------

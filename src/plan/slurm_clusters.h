@@ -73,10 +73,12 @@ class SlurmClusters {
   struct Entry;
   struct Batch;
 
-  async::Task<void> Begin(std::string cluster);
+  // An entry is known by its number across a wait: its cluster may have been ended, or followed anew, meanwhile.
+  Entry* EntryOf(const std::string& cluster, uint64_t number) const;
+  async::Task<void> Begin(std::string cluster, uint64_t number);
   async::Task<void> End(std::unique_ptr<Entry> entry);
-  async::Task<void> ReadKey(std::string cluster);
-  Result<Secret> Sign(const std::string& cluster, Duration lifetime);
+  async::Task<void> ReadKey(std::string cluster, uint64_t number);
+  Result<Secret> Sign(const std::string& cluster, uint64_t number, Duration lifetime);
   void Heard(const std::string& cluster);
 
   async::Loop& loop_;
@@ -85,6 +87,7 @@ class SlurmClusters {
   Changed changed_;
   Random random_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;
+  uint64_t entries_made_ = 0;
   async::TaskGroup group_;
   async::TaskGroup ends_;  // never cancelled: what has begun to end ends
 };

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/secret.h"
+#include "json/value.h"
 #include "kube/client.h"
 #include "plan/services.h"
 #include "plan/signing_key.h"
@@ -33,10 +34,11 @@ class IssueTokenEffect final : public Effect {
     CAPSTAN_CO_TRY(const Secret key,
                    co_await ReadSigningKey(services.client, order_.signing_key, order_.signing_data_key, deadline));
     CAPSTAN_CO_TRY(const Secret token, Sign(services, key));
+    CAPSTAN_CO_TRY(bj::value metadata, json::Parse(order_.metadata));
+    json::MakeObject(metadata, {})["name"] = order_.secret.name;
+    json::MakeObject(metadata, {})["namespace"] = order_.secret.ns;
     bj::object secret{{"apiVersion", "v1"}, {"kind", "Secret"}, {"type", "Opaque"}};
-    secret["metadata"] = bj::parse(order_.metadata);
-    secret["metadata"].as_object()["name"] = order_.secret.name;
-    secret["metadata"].as_object()["namespace"] = order_.secret.ns;
+    secret["metadata"] = std::move(metadata);
     secret["data"] = bj::object{{order_.data_key, Base64(token.Reveal())}};
     std::string body = bj::serialize(secret);
     kube::WriteOptions options{.field_manager = services.field_manager};

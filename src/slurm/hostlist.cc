@@ -54,14 +54,17 @@ std::string_view AddRange(std::string_view range, size_t limit, std::vector<std:
 }
 
 // One element between top-level commas: text and brackets in turn.
-Result<void> AddElement(std::string_view element, std::string_view whole, size_t limit,
-                        std::vector<std::string>& names) {
+// `bytes`: of all names so far.
+Result<void> AddElement(std::string_view element, std::string_view whole, size_t limit, std::vector<std::string>& names,
+                        size_t& bytes) {
   std::vector<std::string> made{""};
   while (!element.empty()) {
     const size_t open = element.find('[');
     const std::string_view literal = element.substr(0, open);
     if (literal.find(']') != literal.npos) return Bad(whole, "a ']' has no '[' before it");
     if (literal.find_first_of(" \t\r\n") != literal.npos) return Bad(whole, "a host name holds a blank");
+    if (made.size() * (made.back().size() + literal.size()) > kMaxHostBytes - bytes)
+      return Bad(whole, "its hosts' names are too long");
     for (std::string& name : made) name += literal;
     if (open == element.npos) break;
     const size_t close = element.find(']', open);
@@ -72,6 +75,9 @@ Result<void> AddElement(std::string_view element, std::string_view whole, size_t
       if (auto why = AddRange(range, limit, numbers); !why.empty()) return Bad(whole, why);
     if (names.size() + made.size() * numbers.size() > limit) return Bad(whole, "it stands for too many hosts");
 
+    const size_t longest = made.back().size() + kMaxDigits;
+    if (made.size() * numbers.size() * longest > kMaxHostBytes - bytes)
+      return Bad(whole, "its hosts' names are too long");
     std::vector<std::string> longer;
     longer.reserve(made.size() * numbers.size());
     for (const std::string& name : made)
@@ -80,6 +86,7 @@ Result<void> AddElement(std::string_view element, std::string_view whole, size_t
     element.remove_prefix(close + 1);
   }
   if (names.size() + made.size() > limit) return Bad(whole, "it stands for too many hosts");
+  bytes += made.size() * made.back().size();
   std::ranges::move(made, std::back_inserter(names));
   return {};
 }
@@ -159,11 +166,12 @@ std::string Render(std::string_view stem, const std::vector<Range>& ranges) {
 
 Result<std::vector<std::string>> ExpandHostlist(std::string_view text, size_t limit) {
   std::vector<std::string> names;
+  size_t bytes = 0;
   std::string_view rest = text;
   while (!rest.empty()) {
     const size_t end = ElementEnd(rest);
     const std::string_view element = Trim(rest.substr(0, end));
-    if (!element.empty()) CAPSTAN_CHECK_OK(AddElement(element, text, limit, names));
+    if (!element.empty()) CAPSTAN_CHECK_OK(AddElement(element, text, limit, names, bytes));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return names;

@@ -6,7 +6,8 @@
 // zeros count: "x[08-10]" is x08, x09, x10, and "x8" is another host.
 //
 // These functions agree with `scontrol show hostnames`, except that they refuse what it lets pass half-read.
-// Everything is bounded: a short text can stand for millions of hosts, so expansion takes a limit.
+// Everything is bounded: a short text can stand for millions of hosts, so expansion takes a limit, and all names together
+// may have kMaxHostBytes.
 #pragma once
 
 #include <span>
@@ -20,10 +21,11 @@ namespace capstan::slurm {
 
 // More than any cluster has; Slurm itself refuses ranges over 64 k.
 inline constexpr size_t kMaxHosts = 100'000;
+inline constexpr size_t kMaxHostBytes = size_t{32} << 20;
 
 // The names in the order written, duplicates kept. "" is no host at all. kInvalid, with what is wrong and
-// where, for unbalanced or empty brackets, a range that runs backwards, a blank inside a name, or more than
-// `limit` names.
+// where, for unbalanced or empty brackets, a range that runs backwards, a blank inside a name, more than
+// `limit` names or kMaxHostBytes.
 Result<std::vector<std::string>> ExpandHostlist(std::string_view text, size_t limit = kMaxHosts);
 
 // The shortest text this file knows for the set of names: sorted, without duplicates, ranges over the last

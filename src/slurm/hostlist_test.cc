@@ -158,5 +158,17 @@ TEST(Hostlist, TenThousandNodesStayShort) {
   EXPECT_EQ(CompressHostlist(names), "worker-[0-9999]");
 }
 
+// A text of some megabytes stood for terabytes of names.
+TEST(ExpandHostlist, RefusesNamesThatAreTooLongTogether) {
+  const std::string stem(1'000'000, 'x');
+  for (const std::string& text : {stem + "[0-99999]", "n[0-99999]" + stem, "a," + stem + "[0-99]," + stem}) {
+    const auto hosts = ExpandHostlist(text);
+    ASSERT_FALSE(hosts);
+    EXPECT_THAT(hosts.error().message(), HasSubstr("too long"));
+    EXPECT_LT(hosts.error().message().size(), 200u);
+  }
+  EXPECT_TRUE(ExpandHostlist("node-of-a-cluster-with-long-names-[00000-99999].example.com"));
+}
+
 }  // namespace
 }  // namespace capstan::slurm

@@ -11,6 +11,8 @@ namespace capstan::slurm {
 namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
+constexpr size_t kLongestFault = 300;              // bytes of what is said about an answer
+constexpr size_t kElementBytes = size_t{1} << 20;  // of one node or job
 
 // One host's name and nothing that slurmrestd would take for a list.
 Result<void> CheckName(std::string_view name) {
@@ -37,11 +39,25 @@ struct WireOf;
 template <>
 struct WireOf<Node> {
   using Type = wire::NodeRecord;
+  static size_t Most(const RestClient::Options& options) { return options.max_nodes; }
 };
 template <>
 struct WireOf<Job> {
   using Type = wire::JobRecord;
+  static size_t Most(const RestClient::Options& options) { return options.max_jobs; }
 };
+
+// What json says of an answer may quote it.
+Error Senseless(Code code, const Error& error) {
+  return Error(code, "slurmrestd's answer makes no sense: " + OneLine(error.message(), kLongestFault));
+}
+
+template <class T>
+Result<T> DecodeAnswer(const std::string& body) {
+  Result<T> answer = json::Decode<T>(body);
+  if (!answer) return Fail(Senseless(answer.error().code(), answer.error()));
+  return answer;
+}
 
 async::Task<Result<std::string>> ReadAll(net::BodyStream& stream, size_t limit, async::Deadline deadline) {
   std::string body;
@@ -120,8 +136,7 @@ async::Task<Result<RestClient::Answer>> RestClient::CallOnce(std::string method,
     if (envelope)
       answer.errors = std::move(envelope->errors);
     else if (answer.status < 300)
-      co_return Fail(read ? Code::kUnavailable : Code::kUnknownOutcome,
-                     "slurmrestd's answer makes no sense: " + envelope.error().message());
+      co_return Fail(Senseless(read ? Code::kUnavailable : Code::kUnknownOutcome, envelope.error()));
   }
   co_return answer;
 }
@@ -188,25 +203,38 @@ async::Task<Result<RestClient::List<Record>>> RestClient::ReadListOnce(std::stri
   }
 
   json::Decoder decoder;
-  ElementCutter cutter(std::move(array), [&](std::string_view element) -> Result<void> {
-    if (list.records.size() >= options_.max_elements) return Fail(Code::kInvalid, "slurmrestd's list is too long");
-    typename WireOf<Record>::Type record;
-    CAPSTAN_CHECK_OK(decoder.DecodeInto(record, element), "a record of slurmrestd's list");
-    Convert(std::move(record), list.records);
-    return {};
-  });
+  ElementCutter cutter(std::move(array),
+                       [&](std::string_view element) -> Result<void> {
+                         if (list.records.size() >= WireOf<Record>::Most(options_)) {
+                           return Fail(Code::kInvalid, "slurmrestd's list is too long: more than " +
+                                                           std::to_string(WireOf<Record>::Most(options_)) + " records");
+                         }
+                         typename WireOf<Record>::Type record;
+                         const auto decoded = decoder.DecodeInto(record, element);
+                         if (!decoded) return Fail(Senseless(Code::kInvalid, decoded.error()));
+                         Convert(std::move(record), list.records);
+                         return {};
+                       },
+                       {.element_bytes = kElementBytes});
   std::vector<char> buffer(kReadBytes);
+  size_t bytes = 0;
   while (true) {
     auto got = co_await stream.Read(buffer, deadline);
     if (!got) co_return Fail(AsRead(std::move(got).error()));
     if (*got == 0) break;
+    bytes += *got;
+    if (bytes > options_.max_list_bytes) {
+      co_return Fail(Code::kInvalid,
+                     "slurmrestd's list is too large: more than " + std::to_string(options_.max_list_bytes) + " bytes");
+    }
     CAPSTAN_CO_CHECK_OK(cutter.Feed(std::string_view(buffer.data(), *got)), "slurmrestd's list");
   }
   if (!cutter.complete()) co_return Fail(Code::kUnavailable, "slurmrestd's list ended early");
-  CAPSTAN_CO_TRY(const auto envelope, json::Decode<wire::Envelope>(cutter.rest()));
-  if (!envelope.errors.empty()) co_return Fail(wire::ErrorOf(200, envelope.errors, "", false));
-  list.update_time = envelope.last_update.number;
-  list.release = envelope.meta.slurm.release;
+  const auto envelope = json::Decode<wire::Envelope>(cutter.rest());
+  if (!envelope) co_return Fail(Senseless(Code::kInvalid, envelope.error()));
+  if (!envelope->errors.empty()) co_return Fail(wire::ErrorOf(200, envelope->errors, "", false));
+  list.update_time = envelope->last_update.number;
+  list.release = OneLine(envelope->meta.slurm.release, kLongestFault);
   Sort(list.records);
   co_return list;
 }
@@ -254,7 +282,7 @@ async::Task<Result<std::optional<Node>>> RestClient::NodeNamed(std::string name,
     if (wire::SayNoSuchNode(answer.errors)) co_return std::optional<Node>();
     co_return Fail(answer.ToError(false));
   }
-  CAPSTAN_CO_TRY(auto found, json::Decode<wire::NodesAnswer>(answer.body));
+  CAPSTAN_CO_TRY(auto found, DecodeAnswer<wire::NodesAnswer>(answer.body));
   if (found.nodes.size() != 1 || found.nodes[0].name != name)
     co_return Fail(Code::kUnavailable, "slurmrestd's answer about node " + name + " is about something else");
   co_return std::optional<Node>(std::move(found.nodes[0]).ToNode());
@@ -278,7 +306,7 @@ async::Task<Result<RestClient::Life>> RestClient::LifeFromConf(async::Deadline d
       continue;
     }
     if (!answer.ok()) co_return Fail(answer.ToError(false));
-    CAPSTAN_CO_TRY(const auto conf, json::Decode<wire::ConfAnswer>(answer.body));
+    CAPSTAN_CO_TRY(const auto conf, DecodeAnswer<wire::ConfAnswer>(answer.body));
     if (conf.meta.boot_time == 0)
       co_return Fail(Code::kUnavailable, "slurmrestd does not say when slurmctld was started");
     Life life{.id = "boot " + std::to_string(conf.meta.boot_time),
@@ -293,7 +321,7 @@ async::Task<Result<RestClient::Life>> RestClient::LifeFromConf(async::Deadline d
 // reset them; taking those for a restart only means more patience.
 async::Task<Result<RestClient::Life>> RestClient::LifeFromDiag(async::Deadline deadline) {
   CAPSTAN_CO_TRY(const Answer answer, co_await Get("diag/", deadline));
-  CAPSTAN_CO_TRY(const auto diag, json::Decode<wire::DiagAnswer>(answer.body));
+  CAPSTAN_CO_TRY(const auto diag, DecodeAnswer<wire::DiagAnswer>(answer.body));
   const int64_t since = diag.statistics.req_time_start.number, now = diag.statistics.req_time.number;
   Life life{.id = "statistics since " + std::to_string(since), .uptime = Duration(0), .slurmd_timeout = std::nullopt};
   // 0 is a first start without saved state; then nothing is known about how long it has been up.
@@ -303,7 +331,7 @@ async::Task<Result<RestClient::Life>> RestClient::LifeFromDiag(async::Deadline d
 
 async::Task<Result<std::vector<ControllerPing>>> RestClient::Ping(async::Deadline deadline) {
   CAPSTAN_CO_TRY(const Answer answer, co_await Get("ping/", deadline));
-  CAPSTAN_CO_TRY(const auto pings, json::Decode<wire::PingAnswer>(answer.body));
+  CAPSTAN_CO_TRY(const auto pings, DecodeAnswer<wire::PingAnswer>(answer.body));
   std::vector<ControllerPing> controllers;
   for (const wire::Ping& ping : pings.pings) controllers.push_back({ping.hostname, ping.responding, ping.primary});
   co_return controllers;

@@ -32,7 +32,10 @@ class RestClient {
     std::vector<int> versions = {44, 45, 43, 42};  // of the data parser (v0.0.44), the preferred one first
     Duration token_lifetime = 15min;
     size_t max_answer_bytes = 4 << 20;  // of everything but lists, whose elements are cut out one by one
-    size_t max_elements = 2'000'000;
+    // Of a list: more is no cluster, but something that would take all of our memory.
+    size_t max_nodes = 100'000;
+    size_t max_jobs = 500'000;
+    size_t max_list_bytes = size_t{1} << 30;
   };
 
   // REQUIRES: loop and transport outlive it; calls end before it does.

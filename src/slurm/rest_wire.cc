@@ -28,6 +28,9 @@ constexpr Known kKnown[] = {
 };
 constexpr int64_t kNoSuchNode = 2018;
 
+constexpr size_t kLongestWords = 200;    // bytes of slurmrestd's words that are passed on
+constexpr size_t kLongestReason = 1024;  // of a node's reason, which people read
+
 // Slurm could not connect to slurmctld, or holds off: nothing was sent.
 constexpr int64_t kConnectFailed[] = {1001, 1800, 1804};
 // It had connected; whether slurmctld acted is open.
@@ -66,9 +69,10 @@ Code CodeOf(int status, const Problem& problem, bool write) {
 }
 
 std::string Sentence(const Problem& problem) {
-  std::string text = problem.error.empty() ? "an error without words" : problem.error;
+  std::string text = OneLine(problem.error, kLongestWords);
+  if (text.empty()) text = "an error without words";
   if (problem.error_number != 0) text += " (Slurm error " + std::to_string(problem.error_number) + ")";
-  if (!problem.description.empty()) text += ": " + problem.description;
+  if (const std::string more = OneLine(problem.description, kLongestWords); !more.empty()) text += ": " + more;
   return text;
 }
 
@@ -77,8 +81,8 @@ std::string Sentence(const Problem& problem) {
 Error ErrorOf(int status, const std::vector<Problem>& problems, std::string_view text, bool write) {
   const std::string head = "slurmrestd answered " + std::to_string(status) + ": ";
   if (problems.empty()) {
-    const std::string_view line = Trim(text.substr(0, std::min<size_t>(text.find('\n'), 200)));
-    return Error(CodeOfStatus(status, write), head + (line.empty() ? "without a reason" : std::string(line)));
+    const std::string line = OneLine(text.substr(0, text.find('\n')), kLongestWords);
+    return Error(CodeOfStatus(status, write), head + (line.empty() ? "without a reason" : line));
   }
   // The last is the outermost and names what was asked; one that is known says most.
   const auto is_known = [](const Problem& p) {
@@ -105,8 +109,8 @@ std::optional<Time> Number::ToTime() const {
 Node NodeRecord::ToNode() && {
   return {.name = std::move(name),
           .state = NodeState::FromNames(state),
-          .reason = std::move(reason),
-          .reason_set_by = std::move(reason_set_by_user),
+          .reason = OneLine(reason, kLongestReason),
+          .reason_set_by = OneLine(reason_set_by_user, kLongestWords),
           .comment = std::move(comment),
           .extra = std::move(extra),
           .features = std::move(features),

@@ -31,7 +31,9 @@ constexpr Duration kJobsTimeout = 15s;      // some polls of a busy slurmrestd
 constexpr Duration kJobsPollInterval = 1s;  // jobs that are read anew and found unchanged wake nobody
 constexpr Duration kChoiceTimeout = 2min;   // for a choice as a whole: to hear of jobs, and to tell those who go
 constexpr Duration kAnnounceTime = 10s;
-constexpr Duration kRegistrationTimeout = 2min;  // longer than slurmd takes from its start to its registration
+constexpr Duration kRegistrationTimeout = 2min;        // longer than slurmd takes from its start to its registration
+constexpr int kMostNewWorkers = 128;                   // in one Plan, besides those whose creation has failed before
+constexpr size_t kMostCreatedBytes = size_t{8} << 20;  // of the workers in one Plan
 
 // One Decide at work: what it sees, and the Plan that grows.
 class Deciding {
@@ -47,6 +49,7 @@ class Deciding {
         workers_(Workers(world, set, slurm_)),
         deletion_(DeletionOf(world, set, slurm_, workers_)) {
     if (set.metadata.deleting()) spec_.replicas = 0;
+    spec_.replicas = std::clamp(*spec_.replicas, 0, api::kMostWorkers);
     scale_ = ScaleTo(*spec_.replicas, workers_, slurm_);
     plan_.slurm_cluster = cluster_;
     if (auto revision = render::Revision(set)) {
@@ -414,26 +417,47 @@ class Deciding {
   void CreateMissing() {
     if (controller_ == nullptr || controller_->metadata.deleting() || !render_error_.empty()) return;
     if (spec_.scaling_mode == api::kScalingDaemonSet) return;
-    for (const int ordinal : scale_.create) {
-      const auto pod = render::WorkerPod(set_, *controller_, ordinal, settings_);
-      if (!pod) {
-        render_error_ = pod.error().message();
-        return;
-      }
-      // A record that is being removed must not be that of the worker which registers next.
-      if (world_.InFlight(plan::NodeTarget(cluster_, pod->host))) continue;
-      std::vector<plan::ActionId> claimed;
-      for (const render::Claim& claim : pod->claims) {
-        const plan::ObjectRef ref{&kube::kPersistentVolumeClaims, {set_.metadata.namespace_, claim.name}};
-        claimed.push_back(plan_.Add({.effect = plan::Create(ref, claim.body, ""), .reason = "volume of " + pod->name}));
-      }
-      const plan::ObjectRef ref{&kube::kPods, {set_.metadata.namespace_, pod->name}};
-      plan_.Add({.effect = plan::Create(ref, pod->body, set_.metadata.uid),
-                 .reason = "scale-out to " + Wanted(),
-                 .after = std::move(claimed),
-                 .event = {{.reason = "SuccessfulCreate", .action = "Create"}}});
-      created_hosts_.insert(pod->host);
+    if (scale_.create.empty()) return;
+    auto workers = render::WorkerTemplate::Of(set_, *controller_, settings_);
+    if (!workers) {
+      render_error_ = workers.error().message();
+      return;
     }
+    std::set<std::string_view> failed;
+    for (const plan::Failure& failure : world_.failures()) failed.insert(failure.target);
+    int creations = 0, fresh = 0;
+    size_t bytes = 0;
+    for (const int ordinal : scale_.create) {
+      const render::Worker worker = workers->Stamp(ordinal);
+      creations += 1 + int(worker.claims.size());
+      bytes += worker.body.size();
+      const bool first = created_hosts_.empty();
+      if (!first && (creations > kMostCreations || bytes > kMostCreatedBytes)) return;
+      // A record that is being removed must not be that of the worker which registers next.
+      if (world_.InFlight(plan::NodeTarget(cluster_, worker.host))) continue;
+      if (!CreateWorker(worker, failed) && ++fresh == kMostNewWorkers) return;
+    }
+  }
+
+  // True: its creation has failed before.
+  bool CreateWorker(const render::Worker& worker, const std::set<std::string_view>& failed) {
+    bool any_failed = false;
+    const auto create = [&](Action action) {
+      any_failed |= failed.contains(action.effect->target());
+      return plan_.Add(std::move(action));
+    };
+    std::vector<plan::ActionId> claimed;
+    for (const render::Claim& claim : worker.claims) {
+      const plan::ObjectRef ref{&kube::kPersistentVolumeClaims, {set_.metadata.namespace_, claim.name}};
+      claimed.push_back(create({.effect = plan::Create(ref, claim.body, ""), .reason = "volume of " + worker.name}));
+    }
+    const plan::ObjectRef ref{&kube::kPods, {set_.metadata.namespace_, worker.name}};
+    create({.effect = plan::Create(ref, worker.body, set_.metadata.uid),
+            .reason = "scale-out to " + Wanted(),
+            .after = std::move(claimed),
+            .event = {{.reason = "SuccessfulCreate", .action = "Create"}}});
+    created_hosts_.insert(worker.host);
+    return any_failed;
   }
 
   std::string Wanted() const { return std::to_string(*spec_.replicas); }

@@ -1,5 +1,7 @@
 #include "operator/nodeset/decide_test.h"
 
+#include <limits>
+
 #include "plan/kube_effects.h"
 
 namespace capstan::op::nodeset {
@@ -25,6 +27,41 @@ TEST_F(NodeSetTest, AtRestNothingIsDone) {
 TEST_F(NodeSetTest, CreatesMissingWorkersAtTheLowestFreeOrdinals) {
   Worker_(1, {NodeFlag::kIdle});
   EXPECT_THAT(Acts(Look(3)), ElementsAre("create Pod slurm/w-0", "create Pod slurm/w-2"));
+}
+
+// Each Plan rendered every worker that was missing: with two thousand million of them the operator stood still.
+TEST_F(NodeSetTest, APlanAsksForAPartOfALargeScaleOut) {
+  Worker_(1, {slurm::NodeFlag::kIdle});
+  plan::Plan plan = Look(1000);
+  EXPECT_EQ(plan.actions.size(), 128u);
+  EXPECT_EQ(Acts(plan).front(), "create Pod slurm/w-0");
+  EXPECT_EQ(Acts(plan).back(), "create Pod slurm/w-128");
+  EXPECT_THAT(ConditionOf(plan, "Progressing").message, HasSubstr("creating 999 workers"));
+  EXPECT_EQ(Look(std::numeric_limits<int32_t>::max()).actions.size(), 128u);
+
+  set.spec.volume_claim_templates.text = R"([{"metadata":{"name":"a"},"spec":{}},{"metadata":{"name":"b"},"spec":{}}])";
+  EXPECT_EQ(Look(1000).actions.size(), 249u) << "three objects for each worker";
+
+  set.spec.volume_claim_templates.text.clear();
+  set.spec.slurmd.text = R"({"env":[{"name":"BIG","value":")" + std::string(1 << 20, 'x') + R"("}]})";
+  EXPECT_LE(Look(1000).actions.size(), 8u) << "their text is kept until they are there";
+  EXPECT_GE(Look(1000).actions.size(), 1u);
+}
+
+// The lowest ordinals may all be refused: their names are taken.
+TEST_F(NodeSetTest, WhatCannotBeCreatedDoesNotKeepOthersFromIt) {
+  for (int i = 0; i < 130; ++i)
+    failures.push_back({.verb = "create", .target = "Pod slurm/w-" + std::to_string(i), .message = "refused"});
+  const plan::Plan plan = Look(1000);
+  EXPECT_EQ(plan.actions.size(), 250u);
+  EXPECT_EQ(Acts(plan).front(), "create Pod slurm/w-0") << "still wanted, in its own time";
+  EXPECT_EQ(Acts(plan).back(), "create Pod slurm/w-249");
+}
+
+// A name of more than nine digits is not known again as a worker's: it would be created for ever.
+TEST_F(NodeSetTest, NumbersBeyondTheirMaximumCountAsTheMaximum) {
+  set.spec.ordinal_padding = 2'000'000'000;
+  EXPECT_EQ(Acts(Look(1)).front(), "create Pod slurm/w-000000000");
 }
 
 TEST_F(NodeSetTest, ADeletedWorkerComesBackUnderItsOwnOrdinal) {

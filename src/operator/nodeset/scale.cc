@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 
 namespace capstan::op::nodeset {
 
@@ -25,11 +26,10 @@ Scale ScaleTo(int replicas, const std::vector<Worker>& workers, const plan::Slur
     taken.insert(worker.ordinal);
     if (worker.stage != Stage::kLeaving) staying.push_back(&worker);
   }
-  int missing = replicas - int(workers.size());
-  for (int ordinal = 0; missing > 0; ++ordinal) {
-    if (taken.contains(ordinal)) continue;
-    scale.create.push_back(ordinal);
-    --missing;
+  scale.missing = std::max(0, replicas - int(workers.size()));
+  const auto now = size_t(std::min(scale.missing, kMostCreations));
+  for (int ordinal = 0; scale.create.size() < now; ++ordinal) {
+    if (!taken.contains(ordinal)) scale.create.push_back(ordinal);
   }
   const size_t surplus = size_t(std::max(0, int(staying.size()) - replicas));
   std::vector<const Worker*> ranked = staying;
@@ -38,8 +38,9 @@ Scale ScaleTo(int replicas, const std::vector<Worker>& workers, const plan::Slur
   if (const auto* jobs = scale.by_job_end > 0 ? slurm.Jobs() : nullptr)
     SortForScaleIn(ranked, JobEndsOf(*jobs, ranked));
   scale.surplus.assign(ranked.begin(), ranked.begin() + std::ptrdiff_t(surplus));
+  const std::unordered_set<const Worker*> going(scale.surplus.begin(), scale.surplus.end());
   for (const Worker* worker : staying) {
-    if (std::ranges::find(scale.surplus, worker) == scale.surplus.end()) scale.kept.push_back(worker);
+    if (!going.contains(worker)) scale.kept.push_back(worker);
   }
   return scale;
 }

@@ -7,8 +7,12 @@
 
 namespace capstan::op::nodeset {
 
+// The most objects that one Plan asks for; the rest follows when some of them are there.
+inline constexpr int kMostCreations = 250;
+
 struct Scale {
-  std::vector<int> create;             // ordinals, ascending
+  int missing = 0;                     // how many workers there are too few
+  std::vector<int> create;             // ordinals of the first of them, ascending; at most kMostCreations
   std::vector<const Worker*> surplus;  // too many: in the order in which they go
   std::vector<const Worker*> kept;     // by ordinal; none that is leaving
   // So many of the surplus, the last ones, go rather than others because their jobs end first. Where the World does

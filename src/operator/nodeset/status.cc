@@ -220,9 +220,8 @@ void FindWaits(const Seen& seen, render::Findings& findings) {
   std::vector<std::string> going;
   for (const Worker* worker : seen.scale.surplus) going.push_back(Going(*worker, seen));
   if (!going.empty()) findings.Wait("ScalingIn", Several(going));
-  if (!seen.scale.create.empty()) {
-    findings.Wait("ScalingOut", "creating " + std::to_string(seen.scale.create.size()) + " workers");
-  }
+  if (seen.scale.missing > 0)
+    findings.Wait("ScalingOut", "creating " + std::to_string(seen.scale.missing) + " workers");
   std::vector<std::string> coming;
   for (const Worker& worker : seen.workers) {
     if (std::string text = Coming(worker); !text.empty()) coming.push_back(std::move(text));

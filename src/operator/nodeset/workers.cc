@@ -18,7 +18,8 @@ constexpr std::string_view kScaleInSuffix = ") is pending termination for scale-
 constexpr std::string_view kNodeCordoned = "Node (";  // what follows names it
 constexpr std::string_view kPodCordonedSuffix = ") was cordoned";
 constexpr std::string_view kPodNamed = "Pod (";
-constexpr size_t kLongestReason = 256;  // bytes of what a person says why
+constexpr size_t kLongestReason = 256;       // bytes of what a person says why
+constexpr size_t kMostJobHosts = 2'000'000;  // names of nodes, of all jobs together, that are looked at
 
 // The comment on a node's record.
 struct Record {
@@ -100,26 +101,13 @@ std::string NameInSlurm(const Pod& pod) {
 
 std::string PodText(const Pod& pod) { return "Pod (" + pod.metadata.namespace_ + "/" + pod.metadata.name; }
 
-// In one line, without what a terminal would take for a command.
-std::string Sanitised(std::string_view text) {
-  std::string clean;
-  for (const char c : text) {
-    if (c == '\t' || c == '\n' || c == '\r')
-      clean += ' ';
-    else if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f)
-      clean += c;
-  }
-  size_t end = std::min(clean.size(), kLongestReason);
-  while (end < clean.size() && (clean[end] & 0xc0) == 0x80) --end;  // not within a character
-  return std::string(Trim(std::string_view(clean).substr(0, end)));
-}
-
 std::string CordonOf(const plan::World& world, const Pod& pod) {
   const std::string& name = pod.spec.node_name;
   const CordonedNode* node = name.empty() ? nullptr : world.Find<CordonedNode>({"", name});
   std::string reason(kReasonPrefix);
   if (node != nullptr) {
-    const std::string why = Sanitised(node->metadata.Annotation(std::string(kAnnotationNodeCordonReason)));
+    const std::string why =
+        OneLine(node->metadata.Annotation(std::string(kAnnotationNodeCordonReason)), kLongestReason);
     reason += std::string(kNodeCordoned) + name + ") was cordoned";
     return reason + (why.empty() ? ", " + PodText(pod) + ") must be cordoned" : ": " + why);
   }
@@ -222,10 +210,12 @@ bool IsRecordOf(const slurm::Node& node, const api::NodeSet& set) {
 JobEnds JobEndsOf(const std::vector<slurm::Job>& jobs, const std::vector<const Worker*>& workers) {
   JobEnds ends;
   for (const Worker* worker : workers) ends.emplace(worker->host, Time::min());
+  size_t names = kMostJobHosts;
   for (const slurm::Job& job : jobs) {
     if (!job.state.HoldsNodes()) continue;
-    const auto hosts = slurm::ExpandHostlist(job.nodes);
+    const auto hosts = slurm::ExpandHostlist(job.nodes, names);
     if (!hosts) continue;  // only the order hangs on it
+    names -= hosts->size();
     for (const std::string& host : *hosts) {
       if (const auto end = ends.find(host); end != ends.end()) end->second = std::max(end->second, EndOf(job));
     }

@@ -1,6 +1,7 @@
 #include "operator/render/merge.h"
 
-#include <algorithm>
+#include <string>
+#include <unordered_set>
 
 #include "json/strategic_merge.h"
 #include "kube/merge_keys.h"
@@ -28,15 +29,15 @@ JsonArray ListAt(const JsonObject& object, std::string_view name) {
 
 // Kubernetes tells ports of a Service apart by name; two of one number would be one too many for whoever connects.
 Result<void> CheckPorts(const JsonArray& ports, std::string_view where) {
-  for (size_t i = 0; i < ports.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      for (const std::string_view key : {"name", "port"}) {
-        const Json* one = json::Find(ports[i], {key});
-        const Json* other = json::Find(ports[j], {key});
-        if (one == nullptr || other == nullptr || *one != *other) continue;
-        return Fail(Code::kInvalid, std::string(where) + ".ports: the " + (key == "name" ? "name " : "number ") +
-                                        json::Serialize(*one) + " is taken by another port of this Service");
-      }
+  std::unordered_set<std::string> names, numbers;
+  for (const Json& port : ports) {
+    for (const std::string_view key : {"name", "port"}) {
+      const Json* value = json::Find(port, {key});
+      if (value == nullptr) continue;
+      const std::string text = json::Serialize(*value);
+      if ((key == "name" ? names : numbers).insert(text).second) continue;
+      return Fail(Code::kInvalid, std::string(where) + ".ports: the " + (key == "name" ? "name " : "number ") + text +
+                                      " is taken by another port of this Service");
     }
   }
   return {};
@@ -72,6 +73,11 @@ Result<JsonObject> MergeService(const json::Raw& user, const std::vector<Service
   json::DropNulls(spec);
   JsonObject& object = spec.get_object();
   object.erase("externalIPs");
+  // It would lead whoever trusts the name, the operator with its tokens first, to a host of anybody's choice. The type is
+  // ours, so that nobody else makes it one.
+  if (json::FindText(spec, {"type"}) == "ExternalName" || object.contains("externalName"))
+    return Fail(Code::kInvalid, std::string(where) + ": a Service of type ExternalName has no pods of ours behind it");
+  if (!object.contains("type")) object["type"] = "ClusterIP";
   JsonArray all = ListAt(object, "ports");
   for (const ServicePort& port : ports) all.push_back(PortObject(port));
   CAPSTAN_CHECK_OK(CheckPorts(all, where));

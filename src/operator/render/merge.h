@@ -33,7 +33,8 @@ struct ServicePort {
 };
 
 // The spec of a Service: the user's, with our ports after his and our selector over his. externalIPs are dropped: they
-// let a Service take over traffic to any address. kInvalid when two ports share a name or number.
+// let a Service take over traffic to any address. kInvalid when two ports share a name or number,
+// and for type ExternalName.
 Result<JsonObject> MergeService(const json::Raw& user, const std::vector<ServicePort>& ports, const StringMap& selector,
                                 std::string_view where);
 

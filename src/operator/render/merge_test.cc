@@ -144,5 +144,15 @@ TEST(PodTrouble, SaysWhatDoesNotPassByItself) {
   EXPECT_EQ(PodTrouble(pod), "pod w-3, container logfile: CrashLoopBackOff: back-off");
 }
 
+// The operator would have sent its token to whatever host it names.
+TEST(MergeService, RefusesToLeadElsewhere) {
+  for (const char* text : {R"({"type":"ExternalName"})", R"({"externalName":"example.com"})"}) {
+    const auto merged = MergeService({.text = text}, {{"http", 6820, 0, "http"}}, {}, "spec.service.spec");
+    ASSERT_FALSE(merged);
+    EXPECT_EQ(merged.error().message(),
+              "spec.service.spec: a Service of type ExternalName has no pods of ours behind it");
+  }
+}
+
 }  // namespace
 }  // namespace capstan::op::render

@@ -27,7 +27,7 @@ bool HasSsh(const api::NodeSet& set) { return set.spec.ssh && set.spec.ssh->enab
 
 std::string Padded(const api::NodeSet& set, int ordinal) {
   std::string digits = std::to_string(ordinal);
-  const size_t width = size_t(std::max(0, set.spec.ordinal_padding.value_or(0)));
+  const size_t width = size_t(std::clamp(set.spec.ordinal_padding.value_or(0), 0, api::kMostOrdinalDigits));
   if (digits.size() < width) digits.insert(0, width - digits.size(), '0');
   return digits;
 }
@@ -156,27 +156,24 @@ void KeepApart(Json& spec) {
 }
 
 // Claims come first; one takes the place of a volume of the same name.
-void MountClaims(JsonObject& spec, const std::vector<std::pair<std::string, std::string>>& claims) {
-  JsonArray volumes;
-  for (const auto& [volume, claim] : claims) volumes.push_back(ClaimVolume(volume, claim));
+void MakeRoomForClaims(JsonObject& spec, const std::vector<ClaimTemplate>& claims) {
   Json* present = spec.if_contains("volumes");
+  JsonArray volumes(claims.size());
   if (present != nullptr && present->is_array()) {
     for (Json& volume : present->get_array()) {
       const std::string_view name = json::FindText(volume, {"name"});
-      if (std::ranges::none_of(claims, [&](const auto& claim) { return claim.first == name; }))
-        volumes.push_back(volume);
+      if (std::ranges::none_of(claims, [&](const ClaimTemplate& claim) { return claim.volume == name; }))
+        volumes.push_back(std::move(volume));
     }
   }
   spec["volumes"] = std::move(volumes);
 }
 
-// The worker's claims as objects, and which volume each stands behind.
-Result<std::vector<std::pair<std::string, std::string>>> AddClaims(const api::NodeSet& set, const std::string& ordinal,
-                                                                   std::vector<Claim>& claims) {
-  std::vector<std::pair<std::string, std::string>> volumes;
-  if (set.spec.volume_claim_templates.empty()) return volumes;
+Result<std::vector<ClaimTemplate>> ClaimTemplates(const api::NodeSet& set) {
+  std::vector<ClaimTemplate> claims;
+  if (set.spec.volume_claim_templates.empty()) return claims;
   CAPSTAN_TRY(const Json templates, json::Parse(set.spec.volume_claim_templates.text));
-  if (templates.is_null()) return volumes;
+  if (templates.is_null()) return claims;
   if (!templates.is_array()) return Fail(Code::kInvalid, "spec.volumeClaimTemplates must be a list of claims");
   for (const Json& one : templates.get_array()) {
     const std::string volume(json::FindText(one, {"metadata", "name"}));
@@ -184,7 +181,6 @@ Result<std::vector<std::pair<std::string, std::string>>> AddClaims(const api::No
     if (volume.empty() || spec == nullptr || !spec->is_object()) {
       return Fail(Code::kInvalid, "each of spec.volumeClaimTemplates needs metadata.name and spec");
     }
-    const std::string name = volume + "-" + set.metadata.name + "-" + ordinal;
     Metadata metadata;
     for (const auto& [part, into] :
          {std::pair("labels", &metadata.labels), std::pair("annotations", &metadata.annotations)}) {
@@ -195,42 +191,28 @@ Result<std::vector<std::pair<std::string, std::string>>> AddClaims(const api::No
       }
     }
     metadata.Add(SelectorLabels(kWorker, set.metadata.name), {});
-    JsonObject meta{{"name", name}, {"namespace", set.metadata.namespace_}};
-    for (const auto& member : metadata.ToJson()) meta.emplace(member.key(), member.value());
+    JsonObject meta = metadata.ToJson();
+    meta["namespace"] = set.metadata.namespace_;
     Json claim(JsonObject{
         {"apiVersion", "v1"}, {"kind", "PersistentVolumeClaim"}, {"metadata", std::move(meta)}, {"spec", *spec}});
     json::DropNulls(claim);
-    claims.push_back({name, json::SerializeCanonical(claim)});
-    volumes.emplace_back(volume, name);
+    claims.push_back({volume, std::move(claim)});
   }
-  return volumes;
+  return claims;
 }
 
-Metadata WorkerMetadata(const api::NodeSet& set, const Worker& worker, const std::string& ordinal) {
+// All but what Stamp adds.
+Metadata WorkerMetadata(const api::NodeSet& set, const std::string& revision) {
   Metadata metadata = InheritedByPod(set.metadata);
   metadata.Add(set.spec.pod_template.metadata.labels, set.spec.pod_template.metadata.annotations);
   metadata.Add(ComponentLabels(kWorker, set.metadata.name),
                {{std::string(kAnnotationDefaultContainer), std::string(kWorker.app)}});
   metadata.Add({{std::string(kLabelCluster), set.spec.controller_ref.name},
-                {std::string(kLabelPodName), worker.name},
-                {std::string(kLabelPodIndex), ordinal},
-                {std::string(kLabelPodHostname), worker.host},
                 {std::string(kLabelScalingMode), std::string(api::kScalingStatefulSet)},
-                {std::string(kLabelRevision), worker.revision}},
+                {std::string(kLabelRevision), revision}},
                {});
   if (HasSsh(set)) metadata.annotations.insert_or_assign(std::string(kHashSshd), Sha256Hex(SshdText(set)));
   return metadata;
-}
-
-// Where the pod runs and what it is called, which no template decides.
-void Identify(const api::NodeSet& set, const std::string& ordinal, Worker& worker, Json& spec) {
-  JsonObject& object = spec.get_object();
-  object.erase("nodeName");
-  const std::string prefix(json::FindText(spec, {"hostname"}));
-  const std::string hostname = prefix.empty() ? worker.name : prefix + ordinal;
-  object["hostname"] = hostname;
-  worker.host = hostname;
-  if (!set.spec.oversubscribe_node.value_or(false)) KeepApart(spec);
 }
 
 }  // namespace
@@ -250,23 +232,48 @@ Result<void> CheckTemplate(const api::NodeSet& set) {
               "such a worker is; remove it");
 }
 
-Result<Worker> WorkerPod(const api::NodeSet& set, const api::Controller& controller, int ordinal,
-                         const Settings& settings) {
+Result<WorkerTemplate> WorkerTemplate::Of(const api::NodeSet& set, const api::Controller& controller,
+                                          const Settings& settings) {
   CAPSTAN_CHECK_OK(CheckTemplate(set));
-  const std::string digits = Padded(set, ordinal);
-  Worker worker;
-  worker.name = WorkerPodName(set, ordinal);
-  CAPSTAN_TRY(worker.revision, Revision(set));
+  WorkerTemplate made;
+  made.set_ = &set;
+  CAPSTAN_TRY(made.revision_, Revision(set));
   CAPSTAN_TRY(JsonObject base, BaseSpec(set, controller, settings));
   CAPSTAN_TRY(JsonObject merged, MergePodSpec(std::move(base), set.spec.pod_template.spec, "spec.template.spec"));
   Json spec(std::move(merged));
-  Identify(set, digits, worker, spec);
-  CAPSTAN_TRY(const auto volumes, AddClaims(set, digits, worker.claims));
-  if (!volumes.empty()) MountClaims(spec.get_object(), volumes);
+  spec.get_object().erase("nodeName");
+  made.host_prefix_ = json::FindText(spec, {"hostname"});
+  if (!set.spec.oversubscribe_node.value_or(false)) KeepApart(spec);
+  CAPSTAN_TRY(made.claims_, ClaimTemplates(set));
+  if (!made.claims_.empty()) MakeRoomForClaims(spec.get_object(), made.claims_);
   JsonObject pod =
-      OwnedObject(kube::kPods, worker.name, WorkerMetadata(set, worker, digits), api::NodeSet::kResource, set.metadata);
+      OwnedObject(kube::kPods, "", WorkerMetadata(set, made.revision_), api::NodeSet::kResource, set.metadata);
   pod["spec"] = std::move(spec);
-  worker.body = json::SerializeCanonical(Json(std::move(pod)));
+  made.pod_ = std::move(pod);
+  return made;
+}
+
+Worker WorkerTemplate::Stamp(int ordinal) {
+  const std::string digits = Padded(*set_, ordinal);
+  Worker worker;
+  worker.name = WorkerPodName(*set_, ordinal);
+  worker.host = host_prefix_.empty() ? worker.name : host_prefix_ + digits;
+  worker.revision = revision_;
+  JsonObject& metadata = json::MakeObject(pod_, {"metadata"});
+  metadata["name"] = worker.name;
+  JsonObject& labels = json::MakeObject(pod_, {"metadata", "labels"});
+  labels[kLabelPodName] = worker.name;
+  labels[kLabelPodIndex] = digits;
+  labels[kLabelPodHostname] = worker.host;
+  JsonObject& spec = json::MakeObject(pod_, {"spec"});
+  spec["hostname"] = worker.host;
+  for (size_t i = 0; i < claims_.size(); ++i) {
+    const std::string name = claims_[i].volume + "-" + set_->metadata.name + "-" + digits;
+    spec["volumes"].get_array()[i] = ClaimVolume(claims_[i].volume, name);
+    json::MakeObject(claims_[i].object, {"metadata"})["name"] = name;
+    worker.claims.push_back({name, json::SerializeCanonical(claims_[i].object)});
+  }
+  worker.body = json::SerializeCanonical(pod_);
   return worker;
 }
 

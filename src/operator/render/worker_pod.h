@@ -7,6 +7,7 @@
 #include "api/controller.h"
 #include "api/nodeset.h"
 #include "base/result.h"
+#include "operator/render/json.h"
 #include "operator/render/settings.h"
 #include "plan/plan.h"
 
@@ -28,13 +29,32 @@ struct Worker {
 // "w-3", with the set's padding "w-003".
 std::string WorkerPodName(const api::NodeSet& set, int ordinal);
 
-// kInvalid: the template asks for what no worker can have, or cannot be read. WorkerPod refuses the same.
+// kInvalid: the template asks for what no worker can have, or cannot be read. WorkerTemplate::Of refuses the same.
 Result<void> CheckTemplate(const api::NodeSet& set);
 
-// The worker of that ordinal in StatefulSet mode, as it is created now. kInvalid: a template or extraConf cannot be
-// used; the message says which field and why.
-Result<Worker> WorkerPod(const api::NodeSet& set, const api::Controller& controller, int ordinal,
-                         const Settings& settings = {});
+// A claim of which only the name is missing.
+struct ClaimTemplate {
+  std::string volume;
+  Json object;
+};
+
+// The workers of a NodeSet in StatefulSet mode as they are created now: what they have in common is merged once, and
+// each is stamped from it. Refers to `set`, which outlives it.
+class WorkerTemplate {
+ public:
+  // kInvalid: a template or extraConf cannot be used; the message says which field and why.
+  static Result<WorkerTemplate> Of(const api::NodeSet& set, const api::Controller& controller,
+                                   const Settings& settings = {});
+
+  Worker Stamp(int ordinal);
+
+ private:
+  const api::NodeSet* set_ = nullptr;
+  std::string revision_;
+  std::string host_prefix_;  // of the Slurm node's name; empty: it has the pod's
+  Json pod_;                 // as it was stamped last
+  std::vector<ClaimTemplate> claims_;
+};
 
 // The ConfigMap with the workers' sshd_config. REQUIRES: spec.ssh.enabled.
 plan::Child SshConfig(const api::NodeSet& set);

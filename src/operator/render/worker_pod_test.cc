@@ -22,8 +22,12 @@ class WorkerPodTest : public ::testing::Test {
     set.spec.controller_ref.name = "main";
   }
 
+  Result<Worker> WorkerPod(int ordinal, const Settings& settings = {}) {
+    CAPSTAN_TRY(WorkerTemplate made, WorkerTemplate::Of(set, controller, settings));
+    return made.Stamp(ordinal);
+  }
   Json Pod(int ordinal = 0) {
-    const auto worker = WorkerPod(set, controller, ordinal);
+    const auto worker = WorkerPod(ordinal);
     EXPECT_TRUE(worker.has_value()) << worker.error().message();
     return json::Parse(worker ? worker->body : "{}").value();
   }
@@ -59,8 +63,7 @@ TEST_F(WorkerPodTest, EverythingIsPinned) {
       "affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone"}]}}})";
   set.spec.volume_claim_templates.text = R"([{"metadata":{"name":"scratch","labels":{"x":"y"}},
       "spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}},"status":null}])";
-  const auto worker =
-      WorkerPod(set, controller, 7, {.cluster_domain = "k8s.example", .image_prefix = "", .image_tag = ""});
+  const auto worker = WorkerPod(7, {.cluster_domain = "k8s.example", .image_prefix = "", .image_tag = ""});
   ASSERT_TRUE(worker.has_value()) << worker.error().message();
   EXPECT_EQ(worker->name, "main-worker-gpu-007");
   EXPECT_EQ(worker->host, "gpu-007");
@@ -111,21 +114,21 @@ TEST_F(WorkerPodTest, OversubscribedNodesTakeSeveral) {
 TEST_F(WorkerPodTest, HostNetworkIsRefused) {
   set.spec.pod_template.spec.text = R"({"hostNetwork":true})";
   EXPECT_EQ(CheckTemplate(set).error().code(), Code::kInvalid);
-  EXPECT_THAT(WorkerPod(set, controller, 0).error().message(), HasSubstr("spec.template.spec.hostNetwork"));
+  EXPECT_THAT(WorkerPod(0).error().message(), HasSubstr("spec.template.spec.hostNetwork"));
   set.spec.pod_template.spec.text = R"({"hostNetwork":false})";
   EXPECT_TRUE(CheckTemplate(set).has_value());
-  EXPECT_TRUE(WorkerPod(set, controller, 0).has_value());
+  EXPECT_TRUE(WorkerPod(0).has_value());
 }
 
 TEST_F(WorkerPodTest, BadInputSaysWhere) {
   set.spec.extra_conf = "Weight";
-  EXPECT_THAT(WorkerPod(set, controller, 0).error().message(), HasSubstr("extraConf item \"Weight\""));
+  EXPECT_THAT(WorkerPod(0).error().message(), HasSubstr("extraConf item \"Weight\""));
   set.spec.extra_conf = "";
   set.spec.pod_template.spec.text = R"({"containers":[{"image":"x"}]})";
-  EXPECT_THAT(WorkerPod(set, controller, 0).error().message(), HasSubstr("spec.template.spec"));
+  EXPECT_THAT(WorkerPod(0).error().message(), HasSubstr("spec.template.spec"));
   set.spec.pod_template.spec.text = "";
   set.spec.slurmd.text = R"({"resources":{"limits":{"cpu":"lots"}}})";
-  EXPECT_THAT(WorkerPod(set, controller, 0).error().message(), HasSubstr("resources.limits.cpu"));
+  EXPECT_THAT(WorkerPod(0).error().message(), HasSubstr("resources.limits.cpu"));
 }
 
 // --- Revision --------------------------------------------------------------------------------------------------------

@@ -243,7 +243,7 @@ net::Response FakeSlurmrestd::Route(const net::Request& request, std::string_vie
     return Envelope(200, "", release);
   }
   if (path.starts_with("reservation/") && request.method == "DELETE") {
-    const std::string name = Decoded(path.substr(12));
+    const std::string name = PercentDecoded(path.substr(12)).value_or("");
     if (slurm_.reservations().erase(name) > 0) return Envelope(200, "", release);
     const Refusal none{2053, "Requested reservation is invalid"};
     return Envelope(422, "", release, Problem("Failure to delete reservation " + name, none, "op_handler_reservation"));
