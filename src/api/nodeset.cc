@@ -189,7 +189,8 @@ const json::Schema& NodeSetSpec::Schema() {
                        "later."),
               Field<&S::workload_disruption_protection>("workloadDisruptionProtection")
                   .Default("true")
-                  .Doc("Protect workers that run jobs from eviction by a PodDisruptionBudget."),
+                  .Doc("Protect workers from eviction by a PodDisruptionBudget, unless they are drained and run no "
+                       "job."),
           })
           .Rule(kControllerRefRule, kControllerRefMessage)
           .Rule(kSameClaims,

@@ -22,7 +22,8 @@ inline constexpr std::string_view kLabelActive = "controller.slinky.slurm.net/ac
 inline constexpr std::string_view kLabelPodName = "nodeset.slinky.slurm.net/pod-name";
 inline constexpr std::string_view kLabelPodIndex = "nodeset.slinky.slurm.net/pod-index";        // padded ordinal
 inline constexpr std::string_view kLabelPodHostname = "nodeset.slinky.slurm.net/pod-hostname";  // the Slurm node's name
-inline constexpr std::string_view kLabelPodProtect = "nodeset.slinky.slurm.net/pod-protect";  // busy: not to be evicted
+inline constexpr std::string_view kLabelPodProtect =
+    "nodeset.slinky.slurm.net/pod-protect";  // "true": not to be evicted
 inline constexpr std::string_view kLabelScalingMode = "nodeset.slinky.slurm.net/scaling-mode";
 inline constexpr std::string_view kLabelRevision = "controller.kubernetes.io/hash";
 inline constexpr std::string_view kLabelSetRevision = "controller-revision-hash";  // StatefulSets' controller's

@@ -16,8 +16,15 @@ using async::Task;
 namespace {
 
 constexpr Duration kKeyReadTimeout = 10s;
-constexpr Duration kExpectFor = 6min;        // longer than the time between two looks at a key
+constexpr Duration kExpectFor = 6min;  // longer than the time between two looks at a key
+constexpr Duration kExpectAfterWrite = 30s;
 constexpr std::string_view kUser = "slurm";  // may do everything that the operator needs
+
+// Slurm has read the request and will not do it.
+bool IsRefused(const Error& error) {
+  return error.code() == Code::kConflict || error.code() == Code::kInvalid || error.code() == Code::kNotFound ||
+         error.code() == Code::kForbidden || error.code() == Code::kUnauthenticated;
+}
 
 // Equal ones are the same in memory from one snapshot to the next.
 const std::vector<slurm::Job>* JobsOf(const std::shared_ptr<const slurm::Snapshot>& snapshot) {
@@ -31,6 +38,7 @@ struct SlurmClusters::Batch {
   std::vector<std::string> names;
   async::Event done;
   Result<slurm::FreshNodes> result = Fail(Code::kUnavailable, "not read");
+  std::set<std::string> held;  // names of nodes that jobs hold, when the jobs were read too
 };
 
 struct SlurmClusters::Entry {
@@ -46,7 +54,7 @@ struct SlurmClusters::Entry {
   std::unique_ptr<slurm::Source::Subscription> subscription;
   std::shared_ptr<const slurm::Snapshot> last;
   bool last_failed = false;
-  std::shared_ptr<Batch> batch;  // still taking names
+  std::shared_ptr<Batch> batch, proof_batch;  // still taking names
   std::set<Key> want_jobs;
   std::unique_ptr<slurm::Source::JobsWanted> jobs_wanted;  // while there is any of them
 };
@@ -84,6 +92,11 @@ std::shared_ptr<slurm::Source> SlurmClusters::Find(const std::string& cluster) c
   return found == entries_.end() ? nullptr : found->second->source;
 }
 
+Result<std::shared_ptr<slurm::Source>> SlurmClusters::Reach(const std::string& cluster) const {
+  if (auto source = Find(cluster)) return source;
+  return Fail(Code::kUnavailable, "Slurm cluster " + cluster + " cannot be reached: no RestApi answers for it");
+}
+
 SlurmLook SlurmClusters::Look(const std::string& cluster) const {
   const auto found = entries_.find(cluster);
   if (found == entries_.end())
@@ -104,6 +117,10 @@ SlurmLook SlurmClusters::Look(const std::string& cluster) const {
   else
     look.absence_counts = view.snapshot->incarnation.AbsenceIsKnown(view.snapshot->nodes_read.began);
   if (look.state == SlurmLook::State::kUnheard && look.error.empty()) look.error = "slurmrestd has not answered yet";
+  if (const auto nodes = written_.find(cluster); nodes != written_.end()) {
+    for (const auto& [name, written] : nodes->second)
+      if (MayBeLifted(written)) look.may_be_lifted.insert(name);
+  }
   return look;
 }
 
@@ -217,11 +234,30 @@ void SlurmClusters::Heard(const std::string& cluster) {
 }
 
 Task<Result<SlurmClusters::FreshNode>> SlurmClusters::Fresh(std::string cluster, std::string node, Deadline deadline) {
+  co_return co_await ReadShared(std::move(cluster), std::move(node), false, deadline);
+}
+
+Task<Result<SlurmClusters::FreshNode>> SlurmClusters::ReadForProof(std::string cluster, std::string node,
+                                                                   Deadline deadline) {
+  const Tick asked = loop_.Now();
+  auto fresh = co_await ReadShared(cluster, node, true, deadline);
+  if (!fresh) co_return fresh;
+  const Written& written = written_[cluster][node];
+  if (written.under_way > 0 || written.answered > asked)
+    co_return Fail(Code::kUnavailable, "Slurm node " + node + " was written to while it was read");
+  if (MayBeLifted(written))
+    co_return Fail(Code::kUnavailable, "a drain of Slurm node " + node + " may be lifted at any moment");
+  co_return fresh;
+}
+
+Task<Result<SlurmClusters::FreshNode>> SlurmClusters::ReadShared(std::string cluster, std::string node, bool with_jobs,
+                                                                 Deadline deadline) {
+  const auto slot = with_jobs ? &Entry::proof_batch : &Entry::batch;
   const auto found = entries_.find(cluster);
   if (found == entries_.end() || !found->second->source) co_return Fail(Code::kUnavailable, "Slurm cannot be reached");
-  const bool first = found->second->batch == nullptr;
-  if (first) found->second->batch = std::make_shared<Batch>(loop_);
-  const std::shared_ptr<Batch> batch = found->second->batch;
+  const bool first = found->second.get()->*slot == nullptr;
+  if (first) found->second.get()->*slot = std::make_shared<Batch>(loop_);
+  const std::shared_ptr<Batch> batch = found->second.get()->*slot;
   batch->names.push_back(node);
   if (!first) {
     if (!co_await batch->done.Wait(deadline)) co_return Fail(Code::kDeadline, "Slurm did not answer in time");
@@ -229,18 +265,72 @@ Task<Result<SlurmClusters::FreshNode>> SlurmClusters::Fresh(std::string cluster,
     co_await async::Sleep(loop_, Duration(0));  // everybody of this turn joins
     // Ended or replaced during the turn: whoever joined hears "not read".
     const auto again = entries_.find(cluster);
-    if (again != entries_.end() && again->second->batch == batch) {
-      again->second->batch.reset();
+    if (again != entries_.end() && again->second.get()->*slot == batch) {
+      (again->second.get()->*slot).reset();
       const std::shared_ptr<slurm::Source> source = again->second->source;
-      batch->result = co_await source->ReadNodes(batch->names, deadline);
+      co_await Read(*source, *batch, with_jobs, deadline);
     }
     batch->done.Set();
   }
   if (!batch->result) co_return Fail(batch->result.error());
   const slurm::Node* seen = batch->result->Find(node);
   FreshNode fresh{.node = seen != nullptr ? std::optional(*seen) : std::nullopt,
-                  .absence_counts = batch->result->incarnation.AbsenceIsKnown(batch->result->read.began)};
+                  .absence_counts = batch->result->incarnation.AbsenceIsKnown(batch->result->read.began),
+                  .holds_job = batch->held.contains(node)};
   co_return fresh;
+}
+
+// A job may run while the jobs are read and be suspended before or after, when the node is: the node is read on both
+// sides. In the time between no job gets there whose node is drained, so that one which is there shows in one of them.
+Task<void> SlurmClusters::Read(slurm::Source& source, Batch& batch, bool with_jobs, Deadline deadline) {
+  batch.result = co_await source.ReadNodes(batch.names, deadline);
+  if (!with_jobs || !batch.result) co_return;
+  for (const slurm::Node& node : batch.result->nodes)
+    if (node.state.IsBusy()) batch.held.insert(node.name);
+  auto suspended = co_await source.ReadNodesOfSuspendedJobs(deadline);
+  if (!suspended) {
+    batch.result = Fail(std::move(suspended).error());
+    co_return;
+  }
+  batch.held.insert(suspended->begin(), suspended->end());
+  batch.result = co_await source.ReadNodes(batch.names, deadline);
+}
+
+// --- Writes ----------------------------------------------------------------------------------------------------------
+
+bool SlurmClusters::MayBeLifted(const Written& written) const {
+  return written.open_lift && loop_.Now() < *written.open_lift + kLiftTimeout;
+}
+
+Task<Result<void>> SlurmClusters::UpdateNode(std::string cluster, slurm::NodeUpdate update, Deadline deadline) {
+  CAPSTAN_CO_TRY(const std::shared_ptr<slurm::Source> source, Reach(cluster));
+  source->ExpectChange(update.names, loop_.Now() + kExpectAfterWrite);
+  if (!update.action) co_return co_await source->UpdateNode(std::move(update), deadline);
+  const bool lifts = *update.action == slurm::NodeAction::kUndrain || *update.action == slurm::NodeAction::kResume;
+  const std::vector<std::string> names = update.names;
+  std::map<std::string, uint64_t> lifts_before;
+  for (const std::string& name : names) {
+    Written& written = written_[cluster][name];
+    ++written.under_way;
+    written.lifts += lifts;
+    lifts_before[name] = written.lifts;
+  }
+  const Result<void> done = co_await source->UpdateNode(std::move(update), deadline);
+  for (const std::string& name : names) {
+    Written& written = written_[cluster][name];
+    --written.under_way;
+    written.answered = loop_.Now();
+    if (lifts && !done && !IsRefused(done.error())) written.open_lift = loop_.Now();
+    if (!lifts && done && written.lifts == lifts_before[name]) written.open_lift.reset();
+  }
+  co_return done;
+}
+
+Task<Result<void>> SlurmClusters::DeleteNode(std::string cluster, std::string node, Deadline deadline) {
+  CAPSTAN_CO_TRY(const std::shared_ptr<slurm::Source> source, Reach(cluster));
+  const std::vector<std::string> names{node};
+  source->ExpectChange(names, loop_.Now() + kExpectAfterWrite);
+  co_return co_await source->DeleteNode(std::move(node), deadline);
 }
 
 Task<void> SlurmClusters::Stop() {

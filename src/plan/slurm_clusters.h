@@ -4,6 +4,10 @@
 // Plan how to reach it, and this keeps one Source for each. Tokens are signed here with the cluster's own key. The key
 // is read from its Secret before the Source begins, and again whenever a token is asked for, so a rotated key is picked
 // up at the second attempt.
+//
+// All that is written to nodes goes through here, since a proof must know of it: see ReadForProof.
+//
+// Thread: the loop's.
 #pragma once
 
 #include <functional>
@@ -50,6 +54,7 @@ class SlurmClusters {
 
   // nullptr: nobody knows how to reach it, or not yet. Whoever waits for a call of it keeps it alive.
   std::shared_ptr<slurm::Source> Find(const std::string& cluster) const;
+  Result<std::shared_ptr<slurm::Source>> Reach(const std::string& cluster) const;  // the same: kUnavailable, in words
 
   // These nodes are about to change; look at them often for a while.
   void ExpectChange(const std::string& cluster, const std::vector<std::string>& nodes);
@@ -58,13 +63,27 @@ class SlurmClusters {
   // while there is none: say it again when the cluster is heard.
   void WantJobs(const std::string& cluster, const Key& who, bool wanted);
 
-  // A read of `node` that begins after this call, shared with everybody who asks of this cluster in the same turn.
-  // nullopt: slurmctld has no record of it.
+  // A read of `node` that begins after this call, shared with everybody who asks the same of this cluster in the same
+  // turn. nullopt: slurmctld has no record of it.
   struct FreshNode {
     std::optional<slurm::Node> node;
     bool absence_counts = false;  // had slurmctld been up long enough for the absence to mean something?
+    bool holds_job = false;       // of ReadForProof: a job holds it, though it may be suspended and the node IDLE
   };
   async::Task<Result<FreshNode>> Fresh(std::string cluster, std::string node, async::Deadline deadline);
+
+  // The same for a proof that no job is on the node and none will begin there: with the jobs that hold it, from reads
+  // that all begin after this call, and after our last write of the node's state was answered. kUnavailable also when
+  // such a write is under way, or when one that lifts a drain has failed in a way that leaves open whether it will still
+  // be done: until a drain that was sent afterwards has been answered, or kLiftTimeout has passed.
+  async::Task<Result<FreshNode>> ReadForProof(std::string cluster, std::string node, async::Deadline deadline);
+
+  // Writes (slurm/source.h); kUnavailable too when nobody knows how to reach the cluster.
+  async::Task<Result<void>> UpdateNode(std::string cluster, slurm::NodeUpdate update, async::Deadline deadline);
+  async::Task<Result<void>> DeleteNode(std::string cluster, std::string node, async::Deadline deadline);
+
+  // Longer than a request is kept anywhere between us and slurmctld.
+  static constexpr Duration kLiftTimeout = 10min;
 
   // Ends all Sources.
   async::Task<void> Stop();
@@ -72,6 +91,19 @@ class SlurmClusters {
  private:
   struct Entry;
   struct Batch;
+
+  // What we have written of one node's state.
+  struct Written {
+    size_t under_way = 0;
+    Tick answered = Tick::min();
+    uint64_t lifts = 0;             // those that took a drain back, or may have
+    std::optional<Tick> open_lift;  // since when one of them may still be on its way
+  };
+
+  async::Task<Result<FreshNode>> ReadShared(std::string cluster, std::string node, bool with_jobs,
+                                            async::Deadline deadline);
+  static async::Task<void> Read(slurm::Source& source, Batch& batch, bool with_jobs, async::Deadline deadline);
+  bool MayBeLifted(const Written& written) const;
 
   // An entry is known by its number across a wait: its cluster may have been ended, or followed anew, meanwhile.
   Entry* EntryOf(const std::string& cluster, uint64_t number) const;
@@ -87,6 +119,8 @@ class SlurmClusters {
   Changed changed_;
   Random random_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;
+  // By cluster and node; of every node that was ever written to or proven. Outlives the Sources, as what they sent does.
+  std::map<std::string, std::map<std::string, Written>> written_;
   uint64_t entries_made_ = 0;
   async::TaskGroup group_;
   async::TaskGroup ends_;  // never cancelled: what has begun to end ends

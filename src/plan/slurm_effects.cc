@@ -9,10 +9,6 @@ namespace {
 using async::Deadline;
 using async::Task;
 
-std::unexpected<Error> NotConnected(const std::string& cluster) {
-  return Fail(Code::kUnavailable, "Slurm cluster " + cluster + " cannot be reached: no RestApi answers for it");
-}
-
 // `holds` of the node as the fresh read has it, and as it is known by now: newer than that read when a look that began
 // after it was answered before it.
 template <class Holds>
@@ -43,10 +39,7 @@ class UpdateNodeEffect final : public Effect {
   }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
-    const std::shared_ptr<slurm::Source> source = services.slurm.Find(cluster_);
-    if (source == nullptr) co_return NotConnected(cluster_);
-    source->ExpectChange(update_.names, services.loop.Now() + 30s);
-    co_return co_await source->UpdateNode(update_, deadline);
+    co_return co_await services.slurm.UpdateNode(cluster_, update_, deadline);
   }
 
  private:
@@ -66,11 +59,7 @@ class DeleteNodeEffect final : public Effect {
   bool destructive() const override { return true; }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
-    const std::shared_ptr<slurm::Source> source = services.slurm.Find(cluster_);
-    if (source == nullptr) co_return NotConnected(cluster_);
-    const std::vector<std::string> names{node_};
-    source->ExpectChange(names, services.loop.Now() + 30s);
-    co_return co_await source->DeleteNode(node_, deadline);
+    co_return co_await services.slurm.DeleteNode(cluster_, node_, deadline);
   }
 
  private:
@@ -90,8 +79,7 @@ class DeleteReservationEffect final : public Effect {
   bool destructive() const override { return true; }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
-    const std::shared_ptr<slurm::Source> source = services.slurm.Find(cluster_);
-    if (source == nullptr) co_return NotConnected(cluster_);
+    CAPSTAN_CO_TRY(const std::shared_ptr<slurm::Source> source, services.slurm.Reach(cluster_));
     co_return co_await source->DeleteReservation(name_, deadline);
   }
 
@@ -105,11 +93,14 @@ class NodeIsDrainedGuard final : public Guard {
   NodeIsDrainedGuard(std::string cluster, std::string node, bool absent_is_enough)
       : cluster_(std::move(cluster)), node_(std::move(node)), absent_is_enough_(absent_is_enough) {}
 
-  std::string text() const override { return "Slurm node " + node_ + " is drained and runs no job"; }
+  std::string text() const override {
+    return "Slurm node " + node_ + " is drained and no job holds it, suspended ones included";
+  }
 
   Task<Proof> Prove(Services& services, Deadline deadline) const override {
-    const auto fresh = co_await services.slurm.Fresh(cluster_, node_, deadline);
+    const auto fresh = co_await services.slurm.ReadForProof(cluster_, node_, deadline);
     if (!fresh) co_return Proof::kUnknown;
+    if (fresh->holds_job) co_return Proof::kNo;
     if (!fresh->node && !(absent_is_enough_ && fresh->absence_counts)) co_return Proof::kUnknown;
     const bool absent = !fresh->node;
     co_return Judge(services, cluster_, node_, fresh->node, [absent](const slurm::Node* node) {
@@ -174,17 +165,18 @@ class NodeIsOursGuard final : public Guard {
       : cluster_(std::move(cluster)), node_(std::move(node)), reason_prefix_(std::move(reason_prefix)) {}
 
   std::string text() const override {
-    return "Slurm node " + node_ + " runs no job and was taken out of service by us";
+    return "Slurm node " + node_ + " was taken out of service by us and no job holds it, suspended ones included";
   }
 
   Task<Proof> Prove(Services& services, Deadline deadline) const override {
-    const auto fresh = co_await services.slurm.Fresh(cluster_, node_, deadline);
+    const auto fresh = co_await services.slurm.ReadForProof(cluster_, node_, deadline);
     if (!fresh) co_return Proof::kUnknown;
+    if (fresh->holds_job) co_return Proof::kNo;
     co_return Judge(services, cluster_, node_, fresh->node, [this](const slurm::Node* node) {
       if (node == nullptr) return true;  // what was to be removed is not there
       const bool ours = node->reason.starts_with(reason_prefix_) && !node->state.IsFailing() &&
                         (node->state.IsDraining() || node->state.IsDown());
-      return ours && !node->state.IsBusy();
+      return ours && !node->state.IsBusy() && node->state.base() != slurm::NodeBase::kUnknown;
     });
   }
 

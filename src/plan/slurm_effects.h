@@ -3,8 +3,13 @@
 // A drain has an owner: these effects write reasons with our prefix, or one that stands there already, and lift only what
 // bears our prefix. IDLE is never written. All run in the cluster's own lane.
 //
-// Each proof is a read of its own. Slurm takes no conditions with a write, so what somebody else writes between the two is
-// not seen; unless a look that began after that read has been answered before it, which then must agree.
+// Each proof rests on reads that begin after it is asked for; those that are asked of one cluster in one turn share them.
+// Slurm takes no conditions with a write, so what somebody else writes between the two is not seen; unless a look that
+// began after that read has been answered before it, which then must agree.
+//
+// What proves that no job is on a node and none will begin there (NodeIsDrained, NodeIsOurs) also rests on what we wrote
+// to it ourselves (SlurmClusters::ReadForProof): its reads begin after our last drain, undrain or resume of the node was
+// answered, and an undrain or resume of which nobody knows the end is followed by another drain before a proof counts.
 #pragma once
 
 #include <memory>
@@ -28,8 +33,9 @@ std::shared_ptr<const Effect> DeleteNode(std::string cluster, std::string node);
 // Removes a reservation of that name. What is gone already counts as removed.
 std::shared_ptr<const Effect> DeleteReservation(std::string cluster, std::string name);
 
-// Slurm says, asked just now: the node is drained (DRAIN without UNDRAIN; none of ALLOCATED, MIXED, COMPLETING). A
-// record that is absent proves it too, if slurmctld has been up long enough and `absent_is_enough`: for workers that
+// Slurm says, asked just now: the node is drained (DRAIN without UNDRAIN, or FAIL; none of ALLOCATED, MIXED, COMPLETING),
+// and no job holds it that does not show there: a suspended one leaves its node IDLE. A record that is absent proves it
+// too, if slurmctld has been up long enough and `absent_is_enough`: for workers that
 // are not ready, whose slurmd could not be running a job.
 std::shared_ptr<const Guard> NodeIsDrained(std::string cluster, std::string node, bool absent_is_enough);
 
@@ -42,8 +48,9 @@ std::shared_ptr<const Guard> NodeIsNotHeld(std::string cluster, std::string node
 // reason that somebody else gave.
 std::shared_ptr<const Guard> NodeIsDownFor(std::string cluster, std::string node, std::string reason);
 
-// Slurm says, asked just now: nothing runs on the node, and what is wrong with it (DRAIN or DOWN) bears a reason that
-// begins with `reason_prefix`. For removing its record.
+// Slurm says, asked just now: no job holds the node, suspended ones included, and what is wrong with it (DRAIN or DOWN)
+// bears a reason that begins with `reason_prefix`. For removing its record, which Slurm refuses for jobs that run, and
+// does not for suspended ones.
 std::shared_ptr<const Guard> NodeIsOurs(std::string cluster, std::string node, std::string reason_prefix);
 
 }  // namespace capstan::plan

@@ -1,6 +1,7 @@
 // What is proven before Slurm or a worker is touched, on a modelled slurmrestd.
 #include "plan/slurm_effects.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
@@ -14,6 +15,9 @@
 
 namespace capstan::plan {
 namespace {
+
+using async::Deadline;
+using async::Task;
 
 constexpr auto kCluster = "ns/main";
 constexpr auto kOurs = "slurm-operator: ";
@@ -70,7 +74,16 @@ class SlurmGuards : public testing::Test {
     });
   }
 
+  // Begins to write to w-0.
+  void Write(std::optional<Result<void>>& written, slurm::NodeAction action) {
+    written.reset();
+    slurm::NodeUpdate update{.names = {"w-0"}, .action = action};
+    if (action == slurm::NodeAction::kDrain) update.reason = "slurm-operator: scale-in";
+    writes.Spawn("write", async::testing::Into(written, clusters.UpdateNode(kCluster, update, loop.After(30s))));
+  }
+
   async::VirtualLoop loop;
+  async::TaskGroup writes{loop};
   kube::testing::FakeApiServer server{loop, 1};
   kube::Client client{loop, server, {.field_manager = "capstan"}};
   slurm::testing::FakeSlurm slurm{loop};
@@ -97,6 +110,136 @@ TEST_F(SlurmGuards, ANodeIsDownForOneReasonAtATime) {
   EXPECT_EQ(Prove(NodeIsDownFor(kCluster, "w-1", "burnt")), Proof::kNo) << "there is no such node";
   rest.SetFault(slurm::testing::Fault::kRefused);
   EXPECT_EQ(Prove(guard), Proof::kUnknown);
+}
+
+// Seen on a real cluster: the node of a suspended job is IDLE, so that its worker went, and the job with it.
+TEST_F(SlurmGuards, ANodeThatASuspendedJobHoldsIsNotFree) {
+  const auto job = slurm.StartJob({.nodes = {"w-0"}});
+  const auto drained = NodeIsDrained(kCluster, "w-0", false);
+  const auto ours = NodeIsOurs(kCluster, "w-0", kOurs);
+  Update("DRAIN", "slurm-operator: scale-in");
+  EXPECT_EQ(Prove(drained), Proof::kNo) << "it runs";
+  ASSERT_TRUE(slurm.SuspendJob(*job));
+  ASSERT_TRUE(slurm.NodeNamed("w-0")->state.IsDrained()) << "Slurm shows nothing of it";
+  EXPECT_EQ(Prove(drained), Proof::kNo);
+  EXPECT_EQ(Prove(ours), Proof::kNo);
+  slurm.CancelJob(*job);
+  loop.Advance(3s);
+  EXPECT_EQ(Prove(drained), Proof::kYes);
+  EXPECT_EQ(Prove(ours), Proof::kYes);
+}
+
+TEST_F(SlurmGuards, AJobThatIsSuspendedOrResumedWhileItsNodeIsProvenIsSeen) {
+  const auto job = slurm.StartJob({.nodes = {"w-0"}});
+  Update("DRAIN", "slurm-operator: scale-in");
+  const auto drained = NodeIsDrained(kCluster, "w-0", false);
+  const auto while_proven = [&](const std::function<void(bool jobs)>& asked) {
+    rest.SetFate([&](const net::Request& request) {
+      asked(request.target.find("/jobs/state/") != std::string::npos);
+      return slurm::testing::Fault::kNone;
+    });
+    const auto proof = Prove(drained);
+    rest.Heal();
+    return proof;
+  };
+  slurm.SuspendJob(*job);
+  EXPECT_EQ(while_proven([&](bool jobs) {
+              if (jobs) slurm.ResumeJob(*job);
+            }),
+            Proof::kNo);
+  bool read = false;
+  EXPECT_EQ(while_proven([&](bool jobs) {
+              if (!jobs && read) slurm.SuspendJob(*job);
+              read |= jobs;
+            }),
+            Proof::kNo);
+  EXPECT_TRUE(slurm.NodeNamed("w-0")->state.IsDrained());
+}
+
+TEST_F(SlurmGuards, JobsThatCannotBeReadProveNothing) {
+  Update("DRAIN", "slurm-operator: scale-in");
+  rest.SetFate([](const net::Request& request) {
+    const bool jobs = request.target.find("/jobs/state/") != std::string::npos;
+    return jobs ? slurm::testing::Fault::kError500 : slurm::testing::Fault::kNone;
+  });
+  EXPECT_EQ(Prove(NodeIsDrained(kCluster, "w-0", false)), Proof::kUnknown);
+  EXPECT_EQ(Prove(NodeIsNotHeld(kCluster, "w-0", kOurs)), Proof::kYes) << "which asks for no jobs";
+}
+
+TEST_F(SlurmGuards, ProofsOfOneTurnShareTheirReads) {
+  for (const char* name : {"w-1", "w-2", "w-3"})
+    slurm.StartSlurmd({.name = name, .address = "10.0.0.1", .features = {}, .topology = ""});
+  std::vector<std::optional<Proof>> proofs(4);
+  async::TaskGroup group(loop);
+  for (int i = 0; i < 4; ++i) {
+    const auto guard = NodeIsDrained(kCluster, "w-" + std::to_string(i), false);
+    group.Spawn("guard", [](auto guard, Services& services, Deadline deadline, auto& out) -> Task<void> {
+      out = co_await guard->Prove(services, deadline);
+    }(guard, services, loop.After(30s), proofs[i]));
+  }
+  loop.RunUntil([&] { return group.size() == 0; }, 1min);
+  EXPECT_THAT(proofs, ::testing::Each(Proof::kNo));
+  EXPECT_EQ(rest.RequestsFor("/slurm/v0.0.44/jobs/state/"), 1u);
+}
+
+// What is proven of a node while we write to it may be of before or after.
+TEST_F(SlurmGuards, AProofIsOfReadsThatBeganAfterOurWriteWasAnswered) {
+  Update("DRAIN", "slurm-operator: scale-in");
+  const auto drained = NodeIsDrained(kCluster, "w-0", false);
+  rest.SetLatency(1s);
+  std::optional<Result<void>> written;
+  const auto write = [&](std::chrono::milliseconds wait) {
+    return [&, wait] {
+      loop.Advance(wait);
+      Write(written, slurm::NodeAction::kDrain);
+    };
+  };
+  EXPECT_EQ(Prove(drained, write(0ms)), Proof::kUnknown);
+  EXPECT_EQ(Prove(drained, write(500ms)), Proof::kUnknown) << "it began while the node was read, and has ended";
+  EXPECT_EQ(Prove(drained), Proof::kYes);
+  EXPECT_TRUE(written && *written);
+}
+
+// An undrain that was heard of no more took effect after the proof: a job began, and died with the worker.
+TEST_F(SlurmGuards, AnUndrainOfUnknownOutcomeIsFollowedByADrainBeforeAProofCounts) {
+  Update("DRAIN", "slurm-operator: scale-in");
+  const auto drained = NodeIsDrained(kCluster, "w-0", false);
+  std::optional<Result<void>> written;
+  const auto fail = [&](slurm::testing::Fault fault, slurm::NodeAction action) {
+    rest.SetFate([fault](const net::Request& request) {
+      return request.method == "POST" ? fault : slurm::testing::Fault::kNone;
+    });
+    Write(written, action);
+    loop.Advance(1s);
+    rest.Heal();
+  };
+  fail(slurm::testing::Fault::kLate, slurm::NodeAction::kUndrain);
+  EXPECT_EQ(written->error().code(), Code::kUnknownOutcome);
+  ASSERT_TRUE(slurm.NodeNamed("w-0")->state.IsDrained()) << "it is on its way";
+  EXPECT_EQ(Prove(drained), Proof::kUnknown);
+  EXPECT_TRUE(clusters.Look(kCluster).may_be_lifted.contains("w-0"));
+  fail(slurm::testing::Fault::kHang, slurm::NodeAction::kDrain);
+  loop.Advance(1min);
+  EXPECT_EQ(Prove(drained), Proof::kUnknown) << "nobody knows of that drain";
+  fail(slurm::testing::Fault::kNone, slurm::NodeAction::kDrain);
+  EXPECT_EQ(Prove(drained), Proof::kYes);
+  EXPECT_TRUE(clusters.Look(kCluster).may_be_lifted.empty());
+
+  fail(slurm::testing::Fault::kHang, slurm::NodeAction::kResume);
+  loop.Advance(1min);
+  EXPECT_EQ(Prove(drained), Proof::kUnknown);
+  loop.Advance(SlurmClusters::kLiftTimeout);
+  EXPECT_EQ(Prove(drained), Proof::kYes) << "it is not waited for for ever";
+}
+
+TEST_F(SlurmGuards, AnUndrainThatSlurmRefusedLiftsNothing) {
+  Update("DRAIN", "slurm-operator: scale-in");
+  std::optional<Result<void>> written;
+  slurm.DeleteNode("w-0");
+  Write(written, slurm::NodeAction::kUndrain);
+  loop.Advance(1s);
+  ASSERT_TRUE(written && !*written);
+  EXPECT_TRUE(clusters.Look(kCluster).may_be_lifted.empty());
 }
 
 TEST_F(SlurmGuards, FailIsAlwaysSomebodyElses) {

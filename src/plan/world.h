@@ -34,8 +34,9 @@ struct SlurmLook {
   std::string error;  // why it is not heard, in words
   std::shared_ptr<const slurm::Snapshot> snapshot;
   bool absence_counts = false;
-  Duration age{0};       // of the snapshot: since the read began that confirmed it
-  Duration jobs_age{0};  // the same of its jobs; means nothing while it has none
+  Duration age{0};                                   // of the snapshot: since the read began that confirmed it
+  Duration jobs_age{0};                              // the same of its jobs; means nothing while it has none
+  std::set<std::string, std::less<>> may_be_lifted;  // nodes (SlurmView::MayBeLifted)
 };
 
 // What is known of one Slurm cluster.
@@ -52,6 +53,10 @@ class SlurmView {
 
   // All nodes, by name. Notes every one, and that there may be more.
   std::span<const slurm::Node> All() const;
+
+  // A drain of this node may be lifted at any moment, by a write of ours that nobody knows the end of: no proof about it
+  // counts until it has been drained anew (SlurmClusters::ReadForProof).
+  bool MayBeLifted(std::string_view node) const { return look_.may_be_lifted.contains(node); }
 
   // May a missing record be taken for what it seems? Not while unheard, nor before a new slurmctld has been up long
   // enough for its nodes to come back (SlurmdTimeout and a minute).

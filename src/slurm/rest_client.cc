@@ -31,8 +31,14 @@ Error AsRead(Error error) {
 
 void Convert(wire::NodeRecord&& record, std::vector<Node>& out) { out.push_back(std::move(record).ToNode()); }
 void Convert(wire::JobRecord&& record, std::vector<Job>& out) { out.push_back(std::move(record).ToJob()); }
+// "7", "7_2" or "7+1": what stands behind the id tells it from others of its array or heterogeneous job.
+void Convert(wire::JobBriefRecord&& record, std::vector<RestClient::JobBrief>& out) {
+  const auto id = ParseInt(std::string_view(record.job_id).substr(0, record.job_id.find_first_not_of("0123456789")));
+  out.push_back({id.value_or(0), JobState::FromNames(record.state)});
+}
 void Sort(std::vector<Node>& nodes) { std::ranges::sort(nodes, {}, &Node::name); }
 void Sort(std::vector<Job>& jobs) { std::ranges::sort(jobs, {}, &Job::id); }
+void Sort(std::vector<RestClient::JobBrief>& jobs) { std::ranges::sort(jobs, {}, &RestClient::JobBrief::id); }
 
 template <class Record>
 struct WireOf;
@@ -45,6 +51,10 @@ template <>
 struct WireOf<Job> {
   using Type = wire::JobRecord;
   static size_t Most(const RestClient::Options& options) { return options.max_jobs; }
+};
+template <>
+struct WireOf<RestClient::JobBrief> {
+  using Type = wire::JobBriefRecord;
 };
 
 // What json says of an answer may quote it.
@@ -271,6 +281,10 @@ async::Task<Result<RestClient::List<Job>>> RestClient::Jobs(int64_t update_time,
   co_return list;
 }
 
+async::Task<Result<RestClient::List<RestClient::JobBrief>>> RestClient::JobStates(async::Deadline deadline) {
+  co_return co_await ReadList<JobBrief>("jobs/state/", "jobs", deadline);
+}
+
 // --- Single calls ----------------------------------------------------------------------------------------------------
 
 async::Task<Result<std::optional<Node>>> RestClient::NodeNamed(std::string name, async::Deadline deadline) {
@@ -286,6 +300,20 @@ async::Task<Result<std::optional<Node>>> RestClient::NodeNamed(std::string name,
   if (found.nodes.size() != 1 || found.nodes[0].name != name)
     co_return Fail(Code::kUnavailable, "slurmrestd's answer about node " + name + " is about something else");
   co_return std::optional<Node>(std::move(found.nodes[0]).ToNode());
+}
+
+async::Task<Result<std::vector<Job>>> RestClient::JobNumbered(int64_t id, async::Deadline deadline) {
+  CAPSTAN_CO_TRY(Answer answer, co_await Call("GET", "job/" + std::to_string(id) + "?flags=ALL", "", deadline));
+  std::vector<Job> jobs;
+  if (!answer.ok()) {
+    if (answer.json && answer.ToError(false).code() == Code::kNotFound) co_return jobs;
+    co_return Fail(answer.ToError(false));
+  }
+  CAPSTAN_CO_TRY(auto found, json::Decode<wire::JobsAnswer>(answer.body));
+  if (found.jobs.empty())
+    co_return Fail(Code::kUnavailable, "slurmrestd's answer about job " + std::to_string(id) + " names no job");
+  for (wire::JobRecord& job : found.jobs) jobs.push_back(std::move(job).ToJob());
+  co_return jobs;
 }
 
 async::Task<Result<RestClient::Life>> RestClient::ReadLife(async::Deadline deadline) {

@@ -55,6 +55,17 @@ class RestClient {
   async::Task<Result<List<Node>>> Nodes(int64_t update_time, async::Deadline deadline);
   async::Task<Result<List<Job>>> Jobs(int64_t update_time, async::Deadline deadline);
 
+  // Every job's state, sorted by id: a hundredth of what the jobs cost.
+  struct JobBrief {
+    int64_t id = 0;  // of the job, or of another of its array or heterogeneous job; 0: not told
+    JobState state;
+  };
+  async::Task<Result<List<JobBrief>>> JobStates(async::Deadline deadline);
+
+  // The job of that id, with the others of its array or heterogeneous job if it is the first of them. Empty: slurmctld
+  // does not know it (any more).
+  async::Task<Result<std::vector<Job>>> JobNumbered(int64_t id, async::Deadline deadline);
+
   // One node, 3 ms at any size of cluster. nullopt: slurmctld has no record of that name. A node with some
   // free cores shows as ALLOCATED here and as MIXED in a list.
   async::Task<Result<std::optional<Node>>> NodeNamed(std::string name, async::Deadline deadline);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "async/timer.h"
+#include "slurm/hostlist.h"
 
 namespace capstan::slurm {
 namespace {
@@ -18,7 +19,7 @@ constexpr Duration kMaxSingleReadCost = 30ms;
 // One node costs 3 ms and a list 0.25 ms for each of its nodes, so above this share of all nodes the list is
 // cheaper.
 constexpr size_t kNodesPerSingleRead = 12;
-// Single reads of a fresh read or a poll; more are a list's business at any size of cluster.
+// Single reads of a fresh read or a poll, of nodes or of jobs; more are a list's business at any size of cluster.
 constexpr size_t kMaxSingleReads = 256;
 
 }  // namespace
@@ -361,6 +362,37 @@ async::Task<Result<void>> RestSource::ReadOneByOne(std::span<const std::string> 
       fresh.absent.push_back(name);
   }
   co_return Result<void>();
+}
+
+async::Task<Result<std::vector<std::string>>> RestSource::ReadNodesOfSuspendedJobs(async::Deadline deadline) {
+  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
+  CAPSTAN_CO_TRY(const auto states, co_await client_.JobStates(deadline));
+  std::vector<int64_t> ids;
+  for (const RestClient::JobBrief& job : states.records) {
+    const bool shows = job.state.HasAny({JobFlag::kRunning, JobFlag::kCompleting});  // its nodes are busy
+    if (!job.state.HoldsNodes() || shows) continue;
+    if (job.id == 0) co_return Fail(Code::kUnavailable, "slurmrestd does not say which job is " + job.state.ToString());
+    if (ids.empty() || ids.back() != job.id) ids.push_back(job.id);
+  }
+  std::vector<Job> jobs;
+  if (ids.size() > kMaxSingleReads) {
+    CAPSTAN_CO_TRY(auto list, co_await client_.Jobs(0, deadline));
+    jobs = std::move(list.records);
+  } else {
+    for (const int64_t id : ids) {
+      CAPSTAN_CO_TRY(const auto found, co_await client_.JobNumbered(id, deadline));
+      jobs.insert(jobs.end(), found.begin(), found.end());
+    }
+  }
+  std::vector<std::string> nodes;
+  for (const Job& job : jobs) {
+    if (!job.state.HoldsNodes() || job.nodes.empty()) continue;
+    CAPSTAN_CO_TRY(const auto held, ExpandHostlist(job.nodes));
+    nodes.insert(nodes.end(), held.begin(), held.end());
+  }
+  std::ranges::sort(nodes);
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  co_return nodes;
 }
 
 async::Task<Result<void>> RestSource::UpdateNode(NodeUpdate update, async::Deadline deadline) {

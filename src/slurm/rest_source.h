@@ -58,6 +58,7 @@ class RestSource final : public Source {
   void ExpectChange(std::span<const std::string> nodes, Tick until) override;
   std::unique_ptr<JobsWanted> WantJobs() override;
   async::Task<Result<FreshNodes>> ReadNodes(std::vector<std::string> names, async::Deadline deadline) override;
+  async::Task<Result<std::vector<std::string>>> ReadNodesOfSuspendedJobs(async::Deadline deadline) override;
   async::Task<Result<void>> UpdateNode(NodeUpdate update, async::Deadline deadline) override;
   async::Task<Result<void>> DeleteNode(std::string name, async::Deadline deadline) override;
   async::Task<Result<void>> DeleteReservation(std::string name, async::Deadline deadline) override;

@@ -13,6 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using testing::Fault;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class RestSourceTest : public ::testing::Test {
  protected:
@@ -62,6 +63,8 @@ class RestSourceTest : public ::testing::Test {
     update.reason = std::move(reason);
     return Await(source->UpdateNode(std::move(update), loop.After(30s)));
   }
+
+  Result<std::vector<std::string>> SuspendedOn() { return Await(source->ReadNodesOfSuspendedJobs(loop.After(30s))); }
 
   std::string StateOf(const char* name) {
     const Node* node = source->Latest().snapshot->FindNode(name);
@@ -386,6 +389,43 @@ TEST_F(RestSourceTest, JobsThatCannotBeReadLeaveTheNodesHeard) {
   server.Heal();
   loop.Advance(20s);
   EXPECT_NE(source->Latest().snapshot->jobs, nullptr);
+}
+
+TEST_F(RestSourceTest, NodesOfSuspendedJobsAreToldThoughTheyShowNothing) {
+  Start();
+  EXPECT_THAT(*SuspendedOn(), IsEmpty());
+  const auto running = slurm.StartJob({.nodes = {"w-0"}});
+  const auto suspended = slurm.StartJob({.nodes = {"w-1", "w-2"}});
+  ASSERT_TRUE(running && suspended && slurm.SuspendJob(*suspended));
+  EXPECT_THAT(*SuspendedOn(), ElementsAre("w-1", "w-2"));
+  slurm.CancelJob(*suspended);
+  EXPECT_THAT(*SuspendedOn(), IsEmpty()) << "its nodes show that they tidy up after it";
+}
+
+TEST_F(RestSourceTest, WhichJobsAreSuspendedIsUnknownUnlessEveryAnswerMakesSense) {
+  Start();
+  const auto suspended = slurm.StartJob({.nodes = {"w-1"}});
+  ASSERT_TRUE(suspended && slurm.SuspendJob(*suspended));
+  for (const Fault fault : {Fault::kRefused, Fault::kError500, Fault::kErrorsIn200, Fault::kGarbage}) {
+    for (const char* path : {"/jobs/state/", "/job/"}) {
+      server.SetFate([&](const net::Request& request) {
+        return request.target.find(path) != std::string::npos ? fault : Fault::kNone;
+      });
+      EXPECT_FALSE(SuspendedOn()) << path << " " << int(fault);
+    }
+  }
+}
+
+// One read for each would take longer than a proof may.
+TEST_F(RestSourceTest, ManySuspendedJobsAreReadAsAList) {
+  Start();
+  for (int i = 0; i < 300; ++i) {
+    const auto job = slurm.StartJob({.nodes = {"w-1"}});
+    ASSERT_TRUE(job && slurm.SuspendJob(*job));
+  }
+  EXPECT_THAT(*SuspendedOn(), ElementsAre("w-1"));
+  EXPECT_EQ(server.RequestsFor("/slurm/v0.0.44/job/"), 0u);
+  EXPECT_EQ(server.RequestsFor("/slurm/v0.0.44/jobs/?"), 1u);
 }
 
 TEST_F(RestSourceTest, WritesSayWhatBecameOfThem) {

@@ -217,6 +217,14 @@ const json::Schema& JobRecord::Schema() {
   return schema;
 }
 
+const json::Schema& JobBriefRecord::Schema() {
+  static const json::Schema schema = json::Object<JobBriefRecord>({
+      json::Field<&JobBriefRecord::job_id>("job_id"),
+      json::Field<&JobBriefRecord::state>("state"),
+  });
+  return schema;
+}
+
 const json::Schema& Problem::Schema() {
   static const json::Schema schema = json::Object<Problem>({
       json::Field<&Problem::error>("error"),
@@ -255,6 +263,11 @@ const json::Schema& NodesAnswer::Schema() {
       json::Field<&NodesAnswer::nodes>("nodes"),
       json::Field<&NodesAnswer::errors>("errors"),
   });
+  return schema;
+}
+
+const json::Schema& JobsAnswer::Schema() {
+  static const json::Schema schema = json::Object<JobsAnswer>({json::Field<&JobsAnswer::jobs>("jobs")});
   return schema;
 }
 

@@ -43,6 +43,13 @@ struct JobRecord {
   Job ToJob() &&;
 };
 
+// Of jobs/state/, where an id is text: "7", "7_2" of an array, "7+1" of a heterogeneous job.
+struct JobBriefRecord {
+  std::string job_id;
+  std::vector<std::string> state;
+  static const json::Schema& Schema();
+};
+
 struct Problem {
   std::string error, description, source;
   int64_t error_number = 0;
@@ -70,6 +77,11 @@ struct Envelope {
 struct NodesAnswer {
   std::vector<NodeRecord> nodes;
   std::vector<Problem> errors;
+  static const json::Schema& Schema();
+};
+
+struct JobsAnswer {
+  std::vector<JobRecord> jobs;
   static const json::Schema& Schema();
 };
 

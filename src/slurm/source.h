@@ -108,6 +108,11 @@ class Source {
   // kInvalid.
   virtual async::Task<Result<FreshNodes>> ReadNodes(std::vector<std::string> names, async::Deadline deadline) = 0;
 
+  // The nodes that jobs hold without keeping them busy, sorted: a suspended job leaves its node IDLE. (So may one in a
+  // state that this version does not know.) By reads of all jobs' states and of those jobs that begin after this call;
+  // of running jobs only the nodes tell. Any error means unknown; errors as of ReadNodes.
+  virtual async::Task<Result<std::vector<std::string>>> ReadNodesOfSuspendedJobs(async::Deadline deadline) = 0;
+
   // --- Writes. All may be repeated without harm. kUnknownOutcome: it may or may not have happened;
   // kUnavailable: it did not, or trying again is the way to find out; kConflict: Slurm refuses as the node is
   // in another state than assumed (busy, for DeleteNode).

@@ -297,6 +297,30 @@ void Cluster::UpdateNode(const std::string& node, const std::string& state, cons
   (void)slurm.UpdateNodes({node}, {.state = state, .reason = reason, .user = "alice"});
 }
 
+void Cluster::SuspendSome(Duration lasts) {
+  std::vector<int64_t> running;
+  for (const auto& [id, job] : slurm.jobs()) {
+    if (job.state.Has(slurm::JobFlag::kRunning)) running.push_back(id);
+  }
+  if (running.empty()) return;
+  const int64_t job = running[random.Below(running.size())];
+  if (!slurm.SuspendJob(job)) return;
+  story.Add("person: scontrol suspend " + std::to_string(job));
+  After(lasts, [this, job] { Resume(job); });
+}
+
+void Cluster::Resume(int64_t job) {
+  const auto found = slurm.jobs().find(job);
+  if (found == slurm.jobs().end() || !found->second.state.Has(slurm::JobFlag::kSuspended)) return;
+  if (!slurm.ResumeJob(job)) return After(5s, [this, job] { Resume(job); });
+  story.Add("person: scontrol resume " + std::to_string(job));
+}
+
+void Cluster::ResumeAll() {
+  const std::map<int64_t, slurm::Job> jobs = slurm.jobs();
+  for (const auto& [id, job] : jobs) Resume(id);
+}
+
 void Cluster::RestartSlurmctld(Duration away, bool forgets) {
   if (!slurm.controller_up()) return;
   story.Add("slurmctld goes away for " + FormatDuration(away) + (forgets ? " and forgets its nodes" : ""));
@@ -307,7 +331,8 @@ void Cluster::RestartSlurmctld(Duration away, bool forgets) {
     if (api.Find(kube::kStatefulSets, {kMain.ns, "main-controller"}) == nullptr || slurm.controller_up()) return;
     if (forgets) {
       for (const auto& [id, job] : slurm.jobs()) {
-        if (job.state.Has(slurm::JobFlag::kRunning)) forgiven_.insert(id), slurm.CancelJob(id);
+        if (job.state.HasAny({slurm::JobFlag::kRunning, slurm::JobFlag::kSuspended}))
+          forgiven_.insert(id), slurm.CancelJob(id);
       }
       deleted_by_operator_.clear();  // with their drains: jobs may begin where a worker is going
     }
@@ -341,7 +366,7 @@ std::vector<std::string> Cluster::PodTexts() const {
 std::vector<int64_t> Cluster::JobsOn(const std::string& node) const {
   std::vector<int64_t> ids;
   for (const auto& [id, job] : slurm.jobs()) {
-    if (!job.state.Has(slurm::JobFlag::kRunning)) continue;
+    if (!job.state.HasAny({slurm::JobFlag::kRunning, slurm::JobFlag::kSuspended})) continue;
     const auto nodes = slurm::ExpandHostlist(job.nodes);
     if (nodes && std::ranges::find(*nodes, node) != nodes->end()) ids.push_back(id);
   }

@@ -88,6 +88,9 @@ class Cluster {
   void FailPod(const std::string& name);  // evicted by its kubelet
   void Submit(Duration runs_for, std::string node = {});
   void UpdateNode(const std::string& node, const std::string& state, const std::string& reason);
+  // A job that runs, drawn at random; and until it is resumed, which is tried until there is room.
+  void SuspendSome(Duration lasts);
+  void ResumeAll();
   void RestartSlurmctld(Duration away, bool forgets);
   void CancelQueue() { queue_.clear(); }  // jobs that have not started
 
@@ -98,10 +101,10 @@ class Cluster {
   const json::Value& LastSet();
   // Somebody has asked for an end of the workers whatever runs on them, or has left the operator nobody to ask.
   bool JobsMayEnd() const;
-  std::string MachineOf(const std::string& pod) const;  // "" when it has none
-  std::vector<std::string> Workers() const;             // names of the set's pods, by name
-  std::vector<std::string> PodTexts() const;            // all pods of the namespace as JSON
-  std::vector<int64_t> JobsOn(const std::string& node) const;
+  std::string MachineOf(const std::string& pod) const;         // "" when it has none
+  std::vector<std::string> Workers() const;                    // names of the set's pods, by name
+  std::vector<std::string> PodTexts() const;                   // all pods of the namespace as JSON
+  std::vector<int64_t> JobsOn(const std::string& node) const;  // running or suspended
   bool JobsLeft() const { return !queue_.empty() || AnyRuns(); }
   // Jobs that ended otherwise than by themselves and for which no person and no fault of the story is to blame.
   std::vector<int64_t> LostJobs() const;
@@ -154,6 +157,7 @@ class Cluster {
   void SyncSlurmrestd();
   void Report(const kube::Resource& resource, const std::string& name, int ready);
 
+  void Resume(int64_t job);
   void Schedule();  // Slurm's scheduler
   void Forgive(const std::string& node);
   void NoteSilence();  // Slurm can be heard, or cannot, from now on

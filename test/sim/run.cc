@@ -137,7 +137,9 @@ class Run {
                                                  {3, &Run::ClockJumps},
                                                  {18, &Run::RushIn},
                                                  {8, &Run::CordonMachine},
-                                                 {6, &Run::DeleteSet}});
+                                                 {6, &Run::DeleteSet},
+                                                 {8, &Run::SuspendJobs},
+                                                 {8, &Run::ChangeOfMind}});
     unsigned all = 0;
     for (const Kind& kind : kKinds) all += kind.weight;
     unsigned drawn = unsigned(random_.Below(all));
@@ -206,6 +208,33 @@ class Run {
     cluster_.Scale(int(random_.Below(uint64_t(std::max(1, cluster_.replicas())))));
   }
 
+  // A suspended job's node is IDLE, and a scale-in comes.
+  void SuspendJobs() {
+    if (random_.Percent(60)) {
+      for (const std::string& worker : cluster_.Workers()) cluster_.Submit(Between(20s, 90s), worker);
+      Pass(Between(1s, 4s));
+    }
+    for (uint64_t left = 1 + random_.Below(3); left > 0; --left) cluster_.SuspendSome(Between(5s, 2min));
+    Pass(Between(0s, 5s));
+    if (random_.Percent(60)) ScaleSet();
+    if (random_.Percent(30)) CordonMachine();
+  }
+
+  // Workers are drained, wanted again, and are too many once more before slurmctld hears that they were wanted.
+  void ChangeOfMind() {
+    const int replicas = cluster_.replicas();
+    for (const std::string& worker : cluster_.Workers()) cluster_.Submit(Between(3s, 10s), worker);
+    Pass(Between(2s, 4s));
+    cluster_.Scale(0);
+    Pass(Between(1s, 4s));
+    BeginSlurmFault(Fault::kLate, random_.Percent(50) ? 100 : 50, Between(2s, 6s));
+    cluster_.Scale(replicas);
+    Pass(Between(500ms, 3s));
+    cluster_.Scale(int(random_.Below(uint64_t(std::max(1, replicas)))));
+    for (const std::string& worker : cluster_.Workers()) cluster_.Submit(Between(20s, 60s), worker);
+    Pass(Between(2s, 12s));
+  }
+
   void CordonMachine() {
     const std::string machine = "k" + std::to_string(random_.Below(uint64_t(cluster_.options.machines)));
     cluster_.Cordon(machine);
@@ -257,7 +286,7 @@ class Run {
 
   void SlurmFails() {
     constexpr auto kFaults = std::to_array<Fault>({Fault::kRefused, Fault::kError500, Fault::kErrorsIn200, Fault::kHang,
-                                                   Fault::kLostAnswer, Fault::kCutOff, Fault::kGarbage});
+                                                   Fault::kLostAnswer, Fault::kLate, Fault::kCutOff, Fault::kGarbage});
     if (random_.Percent(20)) {
       const Duration latency = Between(100ms, 4s);
       cluster_.story.Add("slurmrestd: slow");
@@ -302,6 +331,7 @@ class Run {
     cluster_.rest.SetLatency(2ms);
     cluster_.CancelQueue();
     for (const std::string& machine : std::set(cluster_.cordoned())) cluster_.Uncordon(machine);
+    cluster_.ResumeAll();
     BringBack();
     cluster_.Scale(1 + int(random_.Below(uint64_t(cluster_.options.machines))));
     if (random_.Percent(50)) {

@@ -20,6 +20,9 @@ std::string Env(const char* name);
 // The output of a shell command, and its exit status in `status`. $SLURM_EXEC and the like are there.
 std::string Shell(const std::string& command, int* status = nullptr);
 
+// Lines of slurm.conf with which a suspended job leaves its nodes IDLE; by default its memory keeps them busy.
+inline constexpr auto kFreesCores = "SelectTypeParameters=CR_CPU\n";
+
 class RealSlurm : public ::testing::Test {
  protected:
   RealSlurm();

@@ -124,6 +124,68 @@ TEST_F(RealSlurm, AReservationIsRemoved) {
   EXPECT_EQ(Shell("$SLURM_EXEC scontrol show reservation").find("SlurmOperatorMaint-w"), std::string::npos);
 }
 
+class RealSlurmThatFreesCores : public RealSlurm {
+ protected:
+  void SetUp() override {
+    RealSlurm::SetUp();
+    std::ifstream file(Env("SLURM_CONF_FILE"));
+    conf = std::string(std::istreambuf_iterator<char>(file), {});
+    std::ofstream(Env("SLURM_CONF_FILE")) << conf << kFreesCores;
+    ASSERT_EQ(Shell("$SLURM_CONTROL reconfigure"), "");
+    ASSERT_TRUE(NodeBecomes("w-0", [](const Node& n) { return n.state.IsUsable(); }));
+  }
+  void TearDown() override {
+    std::ofstream(Env("SLURM_CONF_FILE")) << conf;
+    Shell("$SLURM_EXEC scancel --user root; $SLURM_CONTROL reconfigure");
+  }
+
+  std::string conf;
+};
+
+// A worker whose job was suspended was drained, taken for free and deleted.
+TEST_F(RealSlurmThatFreesCores, ANodeWhoseJobIsSuspendedShowsNothingOfItAndIsToldAllTheSame) {
+  const auto held = [this] { return Await(source.ReadNodesOfSuspendedJobs(Soon())); };
+  const std::string id = RunJob("w-0");
+  ASSERT_TRUE(held());
+  EXPECT_THAT(*held(), ::testing::IsEmpty()) << "a running one shows in its node";
+  const std::string array = Shell("$SLURM_EXEC sbatch --parsable -w w-1 -n1 --array=3,7 --wrap 'sleep 300'");
+  ASSERT_TRUE(RunUntil(
+      [&] { return Shell("$SLURM_EXEC squeue -h -t RUNNING -j " + array).find("_7") != std::string::npos; }, 20s));
+  Shell("$SLURM_EXEC scontrol suspend " + id);
+  ASSERT_TRUE(Update("w-0", NodeAction::kDrain, "capstan: scale-in"));
+  ASSERT_TRUE(NodeBecomes("w-0", [](const Node& n) { return n.state.IsDrained(); }));
+  EXPECT_THAT(*held(), ElementsAre("w-0"));
+  Shell("$SLURM_EXEC scontrol suspend " + array + "_3 " + array + "_7");
+  ASSERT_TRUE(NodeBecomes("w-1", [](const Node& n) { return !n.state.IsBusy(); }));
+  EXPECT_THAT(*held(), ElementsAre("w-0", "w-1"));
+  Shell("$SLURM_EXEC scontrol resume " + id);
+  ASSERT_TRUE(NodeBecomes("w-0", [](const Node& n) { return n.state.IsBusy(); }));
+  EXPECT_THAT(*held(), ElementsAre("w-1"));
+  Shell("$SLURM_EXEC scancel " + id + " " + array);
+  ASSERT_TRUE(NodeBecomes("w-0", [](const Node& n) { return n.state.IsDrained(); }));
+  EXPECT_THAT(*held(), ::testing::IsEmpty());
+  EXPECT_THAT(Await(client.JobNumbered(4711, Soon())), Result<std::vector<Job>>(std::vector<Job>()));
+}
+
+TEST_F(RealSlurm, DrainAndUndrainBothClearFail) {
+  const auto set_fail = [this] {
+    Shell("$SLURM_EXEC scontrol update nodename=w-0 state=fail reason=disk");
+    const auto node = NodeNow("w-0");
+    EXPECT_TRUE(node->state.IsFailing() && node->state.IsDraining() && !node->state.IsUsable());
+    EXPECT_FALSE(node->state.Has(NodeFlag::kDrain));
+    EXPECT_EQ(node->reason, "disk");
+  };
+  set_fail();
+  ASSERT_TRUE(Update("w-0", NodeAction::kUndrain));
+  EXPECT_FALSE(NodeNow("w-0")->state.IsFailing());
+  set_fail();
+  ASSERT_TRUE(Update("w-0", NodeAction::kDrain, "capstan: scale-in"));
+  EXPECT_FALSE(NodeNow("w-0")->state.IsFailing());
+  set_fail();
+  ASSERT_TRUE(Update("w-0", NodeAction::kResume));
+  EXPECT_FALSE(NodeNow("w-0")->state.IsFailing());
+}
+
 TEST_F(RealSlurm, WhatIsNotThereIsNotFoundInEveryShape) {
   EXPECT_EQ(Await(client.NodeNamed("nope", Soon())), Result<std::optional<Node>>(std::optional<Node>()));
   EXPECT_EQ(Update("nope", NodeAction::kDrain, "x").error().code(), Code::kNotFound);

@@ -54,7 +54,7 @@ class Twin : public RealSlurm {
     RealSlurm::SetUp();
     std::ifstream file(Env("SLURM_CONF_FILE"));
     conf = std::string(std::istreambuf_iterator<char>(file), {});
-    std::ofstream(Env("SLURM_CONF_FILE")) << conf << "ReturnToService=0\nKillWait=1\n";
+    std::ofstream(Env("SLURM_CONF_FILE")) << conf << "ReturnToService=0\nKillWait=1\n" << kFreesCores;
     ASSERT_EQ(Shell("$SLURM_CONTROL reconfigure"), "");
     for (const std::string& name : names) StartModelSlurmd(name);
     ASSERT_EQ(SettledReal(), SettledModel());
@@ -120,6 +120,7 @@ class Twin : public RealSlurm {
 
   void Step(Random& random);
   void StartOrEndJob(const std::string& name);
+  void SuspendOrResumeJob(const std::string& name);
   void RestartSlurmd(const std::string& name);
 
   std::string conf;
@@ -147,6 +148,20 @@ void Twin::StartOrEndJob(const std::string& name) {
   jobs[name] = {id, *modelled};
 }
 
+void Twin::SuspendOrResumeJob(const std::string& name) {
+  const auto job = jobs.find(name);
+  if (job == jobs.end()) return;
+  const auto& [real, modelled] = job->second;
+  const bool resume = model.jobs().at(modelled).state.Has(JobFlag::kSuspended);
+  story += (resume ? "resume" : "suspend") + (" the job on " + name) + "\n";
+  int status = 0;
+  Shell("$SLURM_EXEC scontrol " + std::string(resume ? "resume " : "suspend ") + real, &status);
+  EXPECT_EQ(status == 0, resume ? model.ResumeJob(modelled) : model.SuspendJob(modelled));
+  const auto held = Await(source.ReadNodesOfSuspendedJobs(Soon()));
+  ASSERT_TRUE(held);
+  EXPECT_EQ(std::ranges::binary_search(*held, name), model.jobs().at(modelled).state.Has(JobFlag::kSuspended));
+}
+
 void Twin::RestartSlurmd(const std::string& name) {
   if (jobs.contains(name)) return;
   story += "restart slurmd of " + name + "\n";
@@ -163,7 +178,7 @@ void Twin::Step(Random& random) {
     story += "POST " + name + " " + body + "\n";
     Ask("POST", "node/" + name, body);
   };
-  switch (random.Below(16)) {
+  switch (random.Below(18)) {
     case 0:
     case 1:
       return update(R"({"state":["DRAIN"],"reason":"why )" + number + R"("})");
@@ -188,6 +203,10 @@ void Twin::Step(Random& random) {
     case 9:
       return update(R"({"reason":"only a reason"})");
     case 10:
+      // The job of a node that goes while it is suspended would never end.
+      if (const auto job = jobs.find(name);
+          job != jobs.end() && model.jobs().at(job->second.second).state.Has(JobFlag::kSuspended))
+        return;
       story += "DELETE " + name + "\n";
       Ask("DELETE", "node/" + name, "");
       // One that was refused has left everything as it was.
@@ -196,6 +215,9 @@ void Twin::Step(Random& random) {
       return RestartSlurmd(name);
     case 12:
       return update(R"({"state":["FAIL"],"reason":"fail )" + number + R"("})");
+    case 13:
+    case 14:
+      return SuspendOrResumeJob(name);
     default:
       return StartOrEndJob(name);
   }

@@ -235,7 +235,7 @@ plan::Child WorkerBudget(const api::Controller& controller) {
   JsonObject body = Object(kube::kPodDisruptionBudgets, WorkerBudgetName(name), Metadata{labels, {}}, controller);
   const StringMap selector{{std::string(kLabelPodProtect), "true"}, {std::string(kLabelCluster), name}};
   body["spec"] = JsonObject{{"maxUnavailable", 0}, {"selector", JsonObject{{"matchLabels", ToJson(selector)}}}};
-  return AsChild(kube::kPodDisruptionBudgets, body, "workers that run jobs are not evicted");
+  return AsChild(kube::kPodDisruptionBudgets, body, "workers on which jobs may run are not evicted");
 }
 
 Result<JsonArray> ClaimTemplates(const api::ControllerSpec& spec) {

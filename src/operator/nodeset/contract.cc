@@ -16,6 +16,10 @@ using json::Value;
 
 constexpr std::string_view kOurs = "slurm-operator: ";
 
+constexpr std::string_view kProtect = "nodeset.slinky.slurm.net/pod-protect";
+
+bool IsProtectionWanted(const api::NodeSet& set) { return set.spec.workload_disruption_protection.value_or(true); }
+
 bool IsWorkerName(std::string_view set, std::string_view pod) {
   if (!pod.starts_with(std::string(set) + "-")) return false;
   const std::string_view ordinal = pod.substr(set.size() + 1);
@@ -38,6 +42,8 @@ std::optional<std::string> CreateBreach(const api::NodeSet& set, const Call& cal
   }
   const auto body = json::Parse(call.body);
   if (!body || !IsControlledBy(*body, set.metadata.uid)) return "pod " + call.key.name + " would outlive its NodeSet";
+  const bool protect = FindText(*body, {"metadata", "labels", kProtect}) == "true";
+  if (protect != IsProtectionWanted(set)) return "pod " + call.key.name + " is not protected from its birth as wanted";
   return std::nullopt;
 }
 
@@ -76,14 +82,14 @@ std::optional<std::string> FinalizerBreach(const api::NodeSet& set, const Call& 
 }
 
 // Only these members are ours in a pod that lives.
-std::optional<std::string> PatchBreach(const Call& call) {
+std::optional<std::string> PatchBreach(const api::NodeSet& set, const Call& call, bool busy) {
   const auto patch = json::Parse(call.body);
   if (!patch || !patch->is_object()) return "a patch of " + call.key.name + " is not JSON";
   for (const auto& member : patch->get_object()) {
     if (member.key() != "metadata") return "a patch touches more of pod " + call.key.name + " than its metadata";
   }
   const std::set<std::pair<std::string_view, std::string_view>> ours = {
-      {"labels", "nodeset.slinky.slurm.net/pod-protect"},
+      {"labels", kProtect},
       {"labels", "controller.kubernetes.io/hash"},
       {"annotations", "capstan.dev/scale-in"},
       {"annotations", "nodeset.slinky.slurm.net/scale-in"},
@@ -91,6 +97,9 @@ std::optional<std::string> PatchBreach(const Call& call) {
   // A former operator's; only taken away, and only as it was seen, since a person may write it at any time.
   const std::string_view cordon = "nodeset.slinky.slurm.net/pod-cordon";
   const bool as_seen = !FindText(*patch, {"metadata", "resourceVersion"}).empty();
+  const Value* protect = json::Find(*patch, {"metadata", "labels", kProtect});
+  if (protect != nullptr && *protect != Value("true") && busy && IsProtectionWanted(set))
+    return "pod " + call.key.name + " may be evicted while a job holds its node";
   for (const auto& part : json::Find(*patch, {"metadata"})->get_object()) {
     if (part.key() == "uid" || part.key() == "resourceVersion") continue;
     if (part.key() != "labels" && part.key() != "annotations")
@@ -145,7 +154,7 @@ std::optional<std::string> Breach(const api::NodeSet& set, const Call& call, boo
   }
   if (call.verb == "create") return CreateBreach(set, call);
   const bool worker = call.kind == "Pod" && call.subresource.empty() && IsWorkerName(set.metadata.name, call.key.name);
-  if (worker && call.verb == "patch") return PatchBreach(call);
+  if (worker && call.verb == "patch") return PatchBreach(set, call, busy);
   if (call.kind == "Pod" && call.verb == "patch" && call.subresource == "status" &&
       IsWorkerName(set.metadata.name, call.key.name))
     return StatusBreach(call);
@@ -245,8 +254,10 @@ class Matching {
     if (node.comment.find("\"" + name + "\"") == std::string::npos)
       Wrong("the comment on " + host + " does not name " + name);
     const bool busy = node.state.IsBusy();
-    const bool protect = FindText(pod, {"metadata", "labels", "nodeset.slinky.slurm.net/pod-protect"}) == "true";
-    if (busy != protect) Wrong(name + " is " + (busy ? "busy" : "idle") + ", and its protection says otherwise");
+    const bool protect = FindText(pod, {"metadata", "labels", kProtect}) == "true";
+    const bool out = (node.state.IsDrained() || node.state.IsDown()) && !IsHeldByPerson(node);  // as it is cordoned
+    if (out == protect)
+      Wrong(name + " is " + (out ? "out of service" : "in service") + ", and its protection says otherwise");
     if (IsHeldByPerson(node)) {
       ++held_;
       return;

@@ -5,7 +5,7 @@
 // - Of Kubernetes: pods called <set>-<ordinal>, their volume claims, and the NodeSet's own status and finalizer. Pods
 //   are created with the NodeSet as their controller, patched in a label and an annotation, deleted by uid; never
 //   forced. Nobody else's finalizer is touched, and none added to a NodeSet that is being deleted.
-// - No pod is deleted, and no NodeSet let go, while a job runs on its Slurm node.
+// - No pod is deleted, or may be evicted, and no NodeSet is let go, while a job holds its Slurm node, suspended or not.
 // - At no moment two workers have one ordinal or one name in Slurm.
 // - Of Slurm: nodes of this set only. IDLE and DOWN are never asked for. A drain carries our reason. What a person has
 //   drained, set DOWN or set to FAIL is never taken back, its reason is never replaced and its record never removed.
@@ -24,7 +24,7 @@ namespace capstan::op::nodeset {
 
 using controller::Call;
 
-// Why the key of `set`, which is as it was before, must not send `call`; nullopt: it may. `busy`: jobs run on the Slurm
+// Why the key of `set`, which is as it was before, must not send `call`; nullopt: it may. `busy`: jobs hold the Slurm
 // node of the pod that is named, or, when the NodeSet is, on any of its workers, and nobody has asked for their end.
 std::optional<std::string> Breach(const api::NodeSet& set, const Call& call, bool busy);
 

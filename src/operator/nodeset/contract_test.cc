@@ -7,7 +7,10 @@ namespace {
 
 using slurm::NodeFlag;
 
-const std::string kOwned = R"({"metadata":{"ownerReferences":[{"uid":"u","controller":true}]}})";
+const std::string kUnprotected = R"({"metadata":{"ownerReferences":[{"uid":"u","controller":true}]}})";
+const std::string kOwned = R"({"metadata":{"labels":{"nodeset.slinky.slurm.net/pod-protect":"true"},
+    "ownerReferences":[{"uid":"u","controller":true}]}})";
+const std::string kUnprotect = R"({"metadata":{"uid":"p","labels":{"nodeset.slinky.slurm.net/pod-protect":null}}})";
 const std::string kByUid = R"({"preconditions":{"uid":"p"}})";
 const std::string kPersons = "bad disk";
 const std::string kOurs = "slurm-operator: Pod is terminating";
@@ -39,6 +42,9 @@ INSTANTIATE_TEST_SUITE_P(
         KubeCase{"OwnSpec", {"apply", "NodeSet", {"slurm", "w"}, "", "{}"}, false, false},
         KubeCase{"OwnWorker", {"create", "Pod", {"slurm", "w-3"}, "", kOwned}, false, true},
         KubeCase{"WorkerWithoutOwner", {"create", "Pod", {"slurm", "w-3"}, "", "{}"}, false, false},
+        KubeCase{"WorkerWithoutProtection", {"create", "Pod", {"slurm", "w-3"}, "", kUnprotected}, false, false},
+        KubeCase{"IdleWorkerMayBeEvicted", {"patch", "Pod", {"slurm", "w-3"}, "", kUnprotect}, false, true},
+        KubeCase{"BusyWorkerMayBeEvicted", {"patch", "Pod", {"slurm", "w-3"}, "", kUnprotect}, true, false},
         KubeCase{"SomePod", {"create", "Pod", {"slurm", "x-3"}, "", kOwned}, false, false},
         KubeCase{"OtherNamespace", {"create", "Pod", {"default", "w-3"}, "", kOwned}, false, false},
         KubeCase{"IdleWorkerGoes", {"delete", "Pod", {"slurm", "w-3"}, "", kByUid}, false, true},

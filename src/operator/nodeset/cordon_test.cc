@@ -15,6 +15,11 @@ class Cordoned : public NodeSetTest {
     if (!why.empty()) node.metadata.annotations[std::string(kAnnotationNodeCordonReason)] = why;
     Put(node);
   }
+  void PutUnprotected(int ordinal) {
+    Pod pod = MakePod(ordinal);
+    pod.metadata.labels.erase(std::string(kLabelPodProtect));
+    Put(std::move(pod));
+  }
   // The reason of the update of that Slurm node; the texts are compared by the content of the actions.
   void ExpectDrainFor(const plan::Plan& plan, const std::string& reason) {
     ASSERT_THAT(Acts(plan), ElementsAre("drain Slurm node slurm/main/w-1"));
@@ -39,6 +44,7 @@ TEST_F(Cordoned, TheReasonIsWhatThePersonSaysOnTheNode) {
   Cordon("k1", "  new\tdisk\x1b ");
   ExpectDrainFor(Look(1), "slurm-operator: Node (k1) was cordoned: new disk");
   nodes = {MakeNode(1, {NodeFlag::kIdle, NodeFlag::kDrain}, "slurm-operator: Node (k1) was cordoned: new disk")};
+  PutUnprotected(1);
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
   Cordon("k1", "old disk");
   ExpectDrainFor(Look(1), "slurm-operator: Node (k1) was cordoned: old disk");
@@ -71,10 +77,74 @@ TEST_F(Cordoned, ADrainForACordonIsLiftedWithIt) {
 TEST_F(Cordoned, WhatSomebodyElseTookOutOfServiceStaysTheirs) {
   Cordon("k1");
   Put(MakePod(1));
-  for (const auto& [flag, reason] : {std::pair(NodeFlag::kDrain, "bad disk"), std::pair(NodeFlag::kDown, "bad disk"),
-                                     std::pair(NodeFlag::kDown, "slurm-operator: Pod is terminating")}) {
-    nodes = {MakeNode(1, {flag}, reason)};
-    EXPECT_THAT(Acts(Look(1)), IsEmpty()) << reason;
+  for (const NodeFlag flag : {NodeFlag::kDrain, NodeFlag::kDown, NodeFlag::kFail}) {
+    nodes = {MakeNode(1, {NodeFlag::kIdle, flag}, "bad disk")};
+    EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  }
+}
+
+// It was protected only once a job had been seen on it, up to fifteen seconds late.
+TEST_F(Cordoned, AWorkerMayBeEvictedOnceItIsOutOfServiceAndProvenIdle) {
+  Worker_(1, {NodeFlag::kIdle});
+  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "an idle one is protected";
+  Cordon("k1");
+  const std::string reason = "slurm-operator: Node (k1) was cordoned, Pod (slurm/w-1) must be cordoned";
+  nodes = {MakeNode(1, {NodeFlag::kAllocated, NodeFlag::kDrain}, reason)};
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  for (const auto& [flags, why] : {std::pair(std::vector{NodeFlag::kIdle, NodeFlag::kDrain}, reason),
+                                   std::pair(std::vector{NodeFlag::kDown}, std::string(kReasonTerminating))}) {
+    nodes = {MakeNode(1, flags, why)};
+    const plan::Plan plan = Look(1);
+    ASSERT_THAT(Acts(plan), ElementsAre("unprotect Pod slurm/w-1"));
+    EXPECT_THAT(
+        Proofs(plan.actions[0]),
+        ElementsAre("Slurm node w-1 was taken out of service by us and no job holds it, suspended ones included"));
+  }
+}
+
+TEST_F(Cordoned, AWorkerIsProtectedAgainBeforeJobsMayBeginThere) {
+  PutUnprotected(1);
+  nodes = {MakeNode(1, {NodeFlag::kIdle, NodeFlag::kDrain}, "slurm-operator: Pod (slurm/w-1) was cordoned")};
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("protect Pod slurm/w-1"));
+  Put(MakePod(1));
+  in_flight = {"Pod slurm/w-1"};
+  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "its protection may be being taken away";
+  in_flight.clear();
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("undrain Slurm node slurm/main/w-1"));
+  PutUnprotected(1);
+  nodes = {MakeNode(1, {NodeFlag::kDown}, std::string(kReasonTerminating))};
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("protect Pod slurm/w-1"));
+}
+
+TEST_F(Cordoned, WhereNobodyWantsProtectionThereIsNone) {
+  set.spec.workload_disruption_protection = false;
+  Worker_(1, {NodeFlag::kAllocated});
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("unprotect Pod slurm/w-1"));
+  PutUnprotected(1);
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  nodes = {MakeNode(1, {NodeFlag::kIdle, NodeFlag::kDrain}, "slurm-operator: Pod (slurm/w-1) was cordoned")};
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("undrain Slurm node slurm/main/w-1"));
+}
+
+// Pods of a former release are not born with it.
+TEST_F(Cordoned, AWorkerThatIsNotProtectedBecomesSoWhateverSlurmSays) {
+  PutUnprotected(1);
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("protect Pod slurm/w-1")) << "Slurm has no record of it";
+  slurm.state = plan::SlurmLook::State::kUnreachable;
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("protect Pod slurm/w-1"));
+}
+
+// A drain that an undrain of ours may lift at any moment proves nothing; it is followed by another, and then does.
+TEST_F(Cordoned, ADrainThatMayBeLiftedIsRepeated) {
+  slurm.may_be_lifted = {"w-1"};
+  Cordon("k1");
+  const std::string reason = "slurm-operator: Node (k1) was cordoned, Pod (slurm/w-1) must be cordoned";
+  Worker_(1, {NodeFlag::kIdle, NodeFlag::kDrain}, reason);
+  ExpectDrainFor(Look(1), reason);
+  PutMarked(MakePod(1));
+  for (const NodeFlag base : {NodeFlag::kIdle, NodeFlag::kAllocated}) {
+    nodes = {MakeNode(1, {base, NodeFlag::kDrain}, ScaleInReason({"slurm", "w-1"}))};
+    ExpectDrainFor(Look(0), ScaleInReason({"slurm", "w-1"}));
   }
 }
 

@@ -75,7 +75,10 @@ class Deciding {
     for (const Worker* worker : scale_.kept) {
       if (!(choice.open && worker->marked())) Keep(*worker);
     }
-    for (const Worker& worker : workers_) Label(worker);
+    for (const Worker& worker : workers_) {
+      Note(worker);
+      Protect(worker);
+    }
     if (spec_.ssh && *spec_.ssh->enabled) plan_.children.push_back(render::SshConfig(set_));
     CreateMissing();
     RemoveRecords(world_, set_, slurm_, workers_, created_hosts_, plan_);
@@ -134,7 +137,10 @@ class Deciding {
       const auto owned = WorkerIsOwned(PodKey(*worker), worker->pod->metadata.uid, set_.metadata.uid);
       for (Action& action : std::span(plan_.actions).subspan(first)) action.guards.insert(action.guards.begin(), owned);
     }
-    for (const Worker& worker : workers_) Label(worker);
+    for (const Worker& worker : workers_) {
+      Note(worker);
+      Protect(worker);
+    }
     RemoveRecords(world_, set_, slurm_, workers_, created_hosts_, plan_);
     for (const std::string& record : deletion_.records) plan_.slurm_expects.push_back(record);
   }
@@ -271,10 +277,12 @@ class Deciding {
           plan_.slurm_expects.push_back(worker.host);
         return;
       case Stage::kDrained:
+        if (worker.may_be_lifted) return Drain(worker);
         MarkGoing(worker);
         RemoveProven(worker, false);
         return;
       case Stage::kDraining:
+        if (worker.may_be_lifted) return Drain(worker);
         MarkGoing(worker);
         plan_.slurm_expects.push_back(worker.host);
         return;
@@ -341,7 +349,7 @@ class Deciding {
     if (worker.node == nullptr) return;
     if (!worker.cordon.empty()) return KeepOut(worker);
     // A deletion may be on its way still: a job that began now would die with the worker. See RemoveProven.
-    if (marked) return;
+    if (marked || !IsProtected(worker)) return;
     const slurm::Node& node = *worker.node;
     if (IsOurDown(node)) {
       // Its own preStop hook set it DOWN, in an earlier life; only a worker that is back can be resumed.
@@ -368,7 +376,8 @@ class Deciding {
   // reason stays so: it is not resumed, and needs no drain.
   void KeepOut(const Worker& worker) {
     const bool drained = worker.stage == Stage::kDraining || worker.stage == Stage::kDrained;
-    if (worker.stage != Stage::kServing && !(drained && worker.node->reason != worker.cordon)) return;
+    const bool again = drained && (worker.node->reason != worker.cordon || worker.may_be_lifted);
+    if (worker.stage != Stage::kServing && !again) return;
     Update("drain", worker, {.action = NodeAction::kDrain, .reason = worker.cordon}, "a person has cordoned it");
     plan_.actions.back().guards = {NotHeld(worker)};
     plan_.actions.back().event = {.reason = "NodeCordon", .action = "Cordon"};
@@ -388,28 +397,44 @@ class Deciding {
     remove.event = {.reason = "SlurmNodeNotRegistered", .action = "Delete", .warning = true};
   }
 
-  // What Slurm's record and the pod's labels say about each other; for every worker that runs, going or not.
-  void Label(const Worker& worker) {
+  // In Slurm, who stands behind its record; of every worker that runs, going or not.
+  void Note(const Worker& worker) {
+    if (worker.stage == Stage::kLeaving || worker.stage == Stage::kEnded || worker.stage == Stage::kUnbound) return;
+    if (worker.node == nullptr) return;
+    std::string comment = RecordComment(worker, set_);
+    if (worker.node->comment == comment) return;
+    Update("note", worker, {.comment = std::move(comment)}, "who stands behind the Slurm node");
+  }
+
+  // A worker is protected against eviction from its birth, so that no job on it ever has to be noticed first; until it is
+  // drained and proven idle, and again before its drain is lifted. One that goes in a scale-in needs no eviction.
+  void Protect(const Worker& worker) {
     if (worker.stage == Stage::kLeaving || worker.stage == Stage::kEnded) return;
-    // Nobody can say that such a worker is idle, so that it is protected as if it were not.
-    const bool never_known = worker.pod->spec.host_network;
-    if (worker.node == nullptr && !never_known) return;
-    if (worker.node != nullptr && worker.stage != Stage::kUnbound) {
-      std::string comment = RecordComment(worker, set_);
-      if (worker.node->comment != comment) {
-        Update("note", worker, {.comment = std::move(comment)}, "who stands behind the Slurm node");
-      }
+    const bool wanted = *spec_.workload_disruption_protection;
+    const bool is = worker.pod->metadata.Label(std::string(kLabelPodProtect)) == "true";
+    const bool out = worker.stage == Stage::kDrained || (worker.stage == Stage::kDown && IsOurDown(*worker.node));
+    if (wanted && out && (worker.marked() || !worker.cordon.empty())) {
+      if (!is || worker.marked() || worker.may_be_lifted) return;
+      SetProtected(worker, false, "it is out of service and runs no job");
+      plan_.actions.back().guards = {plan::NodeIsOurs(cluster_, worker.host, std::string(kReasonPrefix))};
+      return;
     }
-    const bool protect = *spec_.workload_disruption_protection && (never_known || worker.node->state.IsBusy());
-    const std::string& label = worker.pod->metadata.Label(std::string(kLabelPodProtect));
-    if (protect == (label == "true")) return;
-    std::string patch = R"({"metadata":{"labels":{")" + std::string(kLabelPodProtect) + R"(":)" +
-                        (protect ? R"("true")" : "null") + "}}}";
-    plan_.Add({.effect = plan::MergePatch(protect ? "protect" : "unprotect", PodRef(worker), worker.pod->metadata.uid,
+    if (is != wanted) SetProtected(worker, wanted, wanted ? "jobs may run here" : "nobody wants protection");
+  }
+
+  void SetProtected(const Worker& worker, bool is, std::string reason) {
+    std::string patch =
+        R"({"metadata":{"labels":{")" + std::string(kLabelPodProtect) + R"(":)" + (is ? R"("true")" : "null") + "}}}";
+    plan_.Add({.effect = plan::MergePatch(is ? "protect" : "unprotect", PodRef(worker), worker.pod->metadata.uid,
                                           std::move(patch)),
-               .reason = never_known ? "jobs may run here"
-                         : protect   ? "jobs run here"
-                                     : "no job runs here any more"});
+               .reason = std::move(reason)});
+  }
+
+  // As far as it is to be; so that a job may begin there.
+  bool IsProtected(const Worker& worker) const {
+    if (!*spec_.workload_disruption_protection) return true;
+    return worker.pod->metadata.Label(std::string(kLabelPodProtect)) == "true" &&
+           !world_.InFlight(PodRef(worker).ToString());
   }
 
   // --- Scale-out -----------------------------------------------------------------------------------------------------

@@ -82,8 +82,7 @@ TEST_F(NodeSetTest, ScaleInCordonsAndThenDrains) {
   Worker_(1, {NodeFlag::kMixed});
   Worker_(2, {NodeFlag::kIdle});
   const plan::Plan plan = Look(2);
-  ASSERT_THAT(Acts(plan),
-              ElementsAre("cordon Pod slurm/w-2", "drain Slurm node slurm/main/w-2", "protect Pod slurm/w-1"));
+  ASSERT_THAT(Acts(plan), ElementsAre("cordon Pod slurm/w-2", "drain Slurm node slurm/main/w-2"));
   EXPECT_THAT(plan.actions[1].after, ElementsAre(plan.actions[0].id()));
 }
 
@@ -105,7 +104,8 @@ TEST_F(NodeSetTest, ADrainedWorkerGoesOnlyWithAFreshProof) {
   const plan::Plan plan = Look(1);
   ASSERT_THAT(Acts(plan), ElementsAre("delete Pod slurm/w-1"));
   EXPECT_THAT(Proofs(plan.actions[0]),
-              ElementsAre("NodeSet slurm/w asks for what was seen", "Slurm node w-1 is drained and runs no job"));
+              ElementsAre("NodeSet slurm/w asks for what was seen",
+                          "Slurm node w-1 is drained and no job holds it, suspended ones included"));
 }
 
 class SlurmUnheard : public NodeSetTest, public testing::WithParamInterface<plan::SlurmLook::State> {};
@@ -382,10 +382,12 @@ TEST_F(NodeSetTest, AWorkerWithHostNetworkOfAnotherReleaseIsLeftAlone) {
   nodes.push_back(MakeNode(0, {NodeFlag::kDown, NodeFlag::kDrain}, kOurDrain));
   nodes[0].name = "machine";
   held["unregistered pod-0"] = Tick() - 1h;
-  EXPECT_THAT(Acts(Look(1)), ElementsAre("protect Pod slurm/w-0")) << "nobody can say that no job runs there";
-  pod.metadata.labels[std::string(kLabelPodProtect)] = "true";
-  Put(pod);
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  Pod unprotected = pod;
+  unprotected.metadata.labels.erase(std::string(kLabelPodProtect));
+  Put(unprotected);
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("protect Pod slurm/w-0")) << "nobody can say that no job runs there";
+  Put(pod);
   EXPECT_THAT(ConditionOf(Look(1), "Degraded").message, HasSubstr("w-0 has its Kubernetes node's network"));
   pod.metadata.annotations[std::string(kAnnotationScaleIn)] = "true";
   Put(pod);

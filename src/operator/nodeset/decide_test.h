@@ -73,6 +73,7 @@ class NodeSetTest : public testing::Test {
         .owner_references = {{.kind = "NodeSet", .name = "w", .uid = std::string(kSetUid), .controller = true}}};
     pod.metadata.labels[std::string(kLabelPodHostname)] = pod.metadata.name;
     pod.metadata.labels[std::string(kLabelRevision)] = render::Revision(set).value();
+    pod.metadata.labels[std::string(kLabelPodProtect)] = "true";
     pod.spec.node_name = phase == "Pending" ? "" : "k" + std::to_string(ordinal);
     pod.status.phase = std::move(phase);
     pod.status.conditions = {{.type = "Ready", .status = ready ? "True" : "False"}};

@@ -36,7 +36,7 @@ TEST_F(Deleted, ItsWorkersGoAsInAScaleIn) {
   Worker_(1, {NodeFlag::kIdle});
   const plan::Plan plan = Look(3);
   ASSERT_THAT(Acts(plan), ElementsAre("cordon Pod slurm/w-1", "drain Slurm node slurm/main/w-1", "cordon Pod slurm/w-0",
-                                      "drain Slurm node slurm/main/w-0", "protect Pod slurm/w-0"))
+                                      "drain Slurm node slurm/main/w-0"))
       << "and none is made";
   for (const plan::Action& action : std::span(plan.actions).first(4)) {
     EXPECT_THAT(Proofs(action), Contains(HasSubstr("belongs to the NodeSet")));
@@ -54,7 +54,8 @@ TEST_F(Deleted, AWorkerGoesWithAFreshProofAndTheNodeSetStaysUntilItsRecordIsGone
   Put(pod);
   plan::Plan plan = Look(1);
   ASSERT_THAT(Acts(plan), ElementsAre("delete Pod slurm/w-0"));
-  EXPECT_THAT(Proofs(plan.actions[0]), Contains("Slurm node w-0 is drained and runs no job"));
+  EXPECT_THAT(Proofs(plan.actions[0]),
+              Contains("Slurm node w-0 is drained and no job holds it, suspended ones included"));
   pod.metadata.deletion_timestamp = kNow;
   Put(pod);
   EXPECT_THAT(Acts(Look(1)), IsEmpty());

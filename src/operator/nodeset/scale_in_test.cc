@@ -31,14 +31,6 @@ class ScaleInTest : public NodeSetTest {
     Worker_(ordinal, std::move(flags), ScaleInReason({"slurm", "w-" + std::to_string(ordinal)}));
     PutMarked(MakePod(ordinal));
   }
-  // What is said to workers about their going, without what protects busy ones from eviction.
-  static std::vector<std::string> Told(const plan::Plan& plan) {
-    std::vector<std::string> told;
-    for (std::string& act : Acts(plan)) {
-      if (!act.starts_with("protect")) told.push_back(std::move(act));
-    }
-    return told;
-  }
 };
 
 // An administrator scales in by one and waits a week for the job on the last worker, while another was to be free in
@@ -46,9 +38,9 @@ class ScaleInTest : public NodeSetTest {
 TEST_F(ScaleInTest, OfBusyWorkersThoseGoWhoseJobsEndFirst) {
   for (int ordinal = 0; ordinal < 4; ++ordinal) Worker_(ordinal, {NodeFlag::kAllocated});
   Hear({JobOn("w-[0-1]", 50min, 1h), JobOn("w-0", 0s, 8h), JobOn("w-2", 48h, std::nullopt), JobOn("w-3", 1h, 3h)});
-  EXPECT_THAT(Told(Look(3)), ElementsAre("cordon Pod slurm/w-1", "drain Slurm node slurm/main/w-1"));
-  EXPECT_THAT(Told(Look(2)), testing::IsSupersetOf({"cordon Pod slurm/w-1", "cordon Pod slurm/w-3"}));
-  EXPECT_THAT(Told(Look(1)), testing::Not(Contains("cordon Pod slurm/w-2"))) << "without a limit it may take for ever";
+  EXPECT_THAT(Acts(Look(3)), ElementsAre("cordon Pod slurm/w-1", "drain Slurm node slurm/main/w-1"));
+  EXPECT_THAT(Acts(Look(2)), testing::IsSupersetOf({"cordon Pod slurm/w-1", "cordon Pod slurm/w-3"}));
+  EXPECT_THAT(Acts(Look(1)), testing::Not(Contains("cordon Pod slurm/w-2"))) << "without a limit it may take for ever";
 }
 
 TEST_F(ScaleInTest, JobsAreReadOnlyWhileBusyWorkersMustBeChosenAmong) {
@@ -74,7 +66,7 @@ TEST_F(ScaleInTest, TheChoiceAmongBusyWorkersWaitsForTheirJobsButNotForEver) {
   Worker_(0, {NodeFlag::kAllocated});
   Worker_(1, {NodeFlag::kAllocated});
   plan::Plan plan = Look(1);
-  EXPECT_THAT(Told(plan), IsEmpty());
+  EXPECT_THAT(Acts(plan), IsEmpty());
   EXPECT_THAT(plan.slurm_expects, ElementsAre("w-0", "w-1"));
   EXPECT_LE(plan.requeue_after, 1s);
 
@@ -82,17 +74,17 @@ TEST_F(ScaleInTest, TheChoiceAmongBusyWorkersWaitsForTheirJobsButNotForEver) {
   slurm.age = 1s;
   Hear({JobOn("w-0", 0s, 1h), JobOn("w-1", 0s, 2h)});
   slurm.jobs_age = 10s;
-  EXPECT_THAT(Told(Look(1)), IsEmpty()) << "they were read before it had to be chosen";
+  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "they were read before it had to be chosen";
   slurm.jobs_age = 2s;
-  EXPECT_THAT(Told(Look(1)), Contains("cordon Pod slurm/w-0"));
+  EXPECT_THAT(Acts(Look(1)), Contains("cordon Pod slurm/w-0"));
 
   jobs = nullptr;
   held["choice down to 1"] = Tick() - 30s;
   held["jobs for the choice down to 1"] = Tick() - 14s;
-  EXPECT_THAT(Told(Look(1)), IsEmpty());
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
   held["jobs for the choice down to 1"] = Tick() - 15s;
   plan = Look(1);
-  EXPECT_THAT(Told(plan), Contains("cordon Pod slurm/w-1"));
+  EXPECT_THAT(Acts(plan), Contains("cordon Pod slurm/w-1"));
   EXPECT_TRUE(plan.slurm_jobs) << "were they forgotten now, others would come first before this is written down";
 }
 
@@ -101,11 +93,11 @@ TEST_F(ScaleInTest, JobsAreAskedForAndAwaitedTwoMinutesAtMostHoweverOftenSlurmGo
   Worker_(1, {NodeFlag::kAllocated});
   held["choice down to 1"] = Tick() - 119s;
   const plan::Plan plan = Look(1);
-  EXPECT_THAT(Told(plan), IsEmpty());
+  EXPECT_THAT(Acts(plan), IsEmpty());
   EXPECT_TRUE(plan.slurm_jobs);
   EXPECT_LE(plan.requeue_after, 1s);
   held["choice down to 1"] = Tick() - 2min;
-  EXPECT_THAT(Told(Look(1)), Contains("cordon Pod slurm/w-1"));
+  EXPECT_THAT(Acts(Look(1)), Contains("cordon Pod slurm/w-1"));
   EXPECT_FALSE(Look(1).slurm_jobs);
 }
 
@@ -126,10 +118,10 @@ TEST_F(ScaleInTest, WhoWasChosenStaysSoWhileTheChoiceIsOpen) {
   Going(1, {NodeFlag::kAllocated});
   Worker_(2, {NodeFlag::kAllocated});
   slurm.age = 10s;
-  EXPECT_THAT(Told(Look(2)), IsEmpty());
+  EXPECT_THAT(Acts(Look(2)), IsEmpty());
   slurm.age = 0s;
   slurm.state = plan::SlurmLook::State::kUnreachable;
-  EXPECT_THAT(Told(Look(2)), IsEmpty());
+  EXPECT_THAT(Acts(Look(2)), IsEmpty());
 }
 
 TEST_F(ScaleInTest, WhoWasChosenGoesWhileTheChoiceOfTheOthersIsOpen) {
@@ -137,7 +129,7 @@ TEST_F(ScaleInTest, WhoWasChosenGoesWhileTheChoiceOfTheOthersIsOpen) {
   Worker_(1, {NodeFlag::kIdle});
   Going(2, {NodeFlag::kIdle});
   slurm.age = 10s;
-  EXPECT_THAT(Told(Look(1)), ElementsAre("delete Pod slurm/w-2"));
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("delete Pod slurm/w-2"));
 }
 
 TEST_F(ScaleInTest, WhoGoesInAnyCaseDoesNotWaitForJobs) {
@@ -145,7 +137,7 @@ TEST_F(ScaleInTest, WhoGoesInAnyCaseDoesNotWaitForJobs) {
   Worker_(1, {NodeFlag::kIdle});
   Worker_(2, {NodeFlag::kAllocated});
   Going(3, {NodeFlag::kIdle});
-  EXPECT_THAT(Told(Look(1)),
+  EXPECT_THAT(Acts(Look(1)),
               UnorderedElementsAre("cordon Pod slurm/w-1", "drain Slurm node slurm/main/w-1", "delete Pod slurm/w-3"));
 }
 
@@ -154,47 +146,47 @@ TEST_F(ScaleInTest, WhoWasChosenStaysChosenUntilAnotherIsIdle) {
   Going(1, {NodeFlag::kAllocated});
   Worker_(2, {NodeFlag::kAllocated});
   Hear({JobOn("w-[0,2]", 0s, 1min), JobOn("w-1", 0s, 8h)});
-  EXPECT_THAT(Told(Look(2)), IsEmpty());
-  EXPECT_THAT(Told(Look(1)), UnorderedElementsAre("cordon Pod slurm/w-2", "drain Slurm node slurm/main/w-2"))
+  EXPECT_THAT(Acts(Look(2)), IsEmpty());
+  EXPECT_THAT(Acts(Look(1)), UnorderedElementsAre("cordon Pod slurm/w-2", "drain Slurm node slurm/main/w-2"))
       << "one more of those that are left";
   nodes[0] = MakeNode(0, {NodeFlag::kIdle});
-  EXPECT_THAT(Told(Look(2)), UnorderedElementsAre("cordon Pod slurm/w-0", "drain Slurm node slurm/main/w-0"));
+  EXPECT_THAT(Acts(Look(2)), UnorderedElementsAre("cordon Pod slurm/w-0", "drain Slurm node slurm/main/w-0"));
   PutMarked(MakePod(0));
-  EXPECT_THAT(Told(Look(2)), ElementsAre("drain Slurm node slurm/main/w-0")) << "it may get a job until then";
+  EXPECT_THAT(Acts(Look(2)), ElementsAre("drain Slurm node slurm/main/w-0")) << "it may get a job until then";
   nodes[0] = MakeNode(0, {NodeFlag::kIdle, NodeFlag::kDrain}, ScaleInReason({"slurm", "w-0"}));
-  EXPECT_THAT(Told(Look(2)), Contains("uncordon Pod slurm/w-1"));
+  EXPECT_THAT(Acts(Look(2)), Contains("uncordon Pod slurm/w-1"));
 }
 
 TEST_F(ScaleInTest, WhoWasChosenIsLetGoAfterTwoMinutesThoughAnotherCannotBeTold) {
   Worker_(0, {NodeFlag::kIdle});
   Going(1, {NodeFlag::kAllocated});
   held["choice down to 1"] = Tick() - 119s;
-  EXPECT_THAT(Told(Look(1)), testing::Not(Contains("uncordon Pod slurm/w-1")));
+  EXPECT_THAT(Acts(Look(1)), testing::Not(Contains("uncordon Pod slurm/w-1")));
   held["choice down to 1"] = Tick() - 2min;
-  EXPECT_THAT(Told(Look(1)), Contains("uncordon Pod slurm/w-1"));
+  EXPECT_THAT(Acts(Look(1)), Contains("uncordon Pod slurm/w-1"));
 }
 
 // A drain that was lifted while the worker's deletion was on its way let in a job, which died with the worker.
 TEST_F(ScaleInTest, NoDrainIsLiftedBeforeTheMarkIsOffOnWhichADeletionHangs) {
   Worker_(0, {NodeFlag::kIdle, NodeFlag::kDrain}, ScaleInReason({"slurm", "w-0"}));
-  EXPECT_THAT(Told(Look(0)), ElementsAre("cordon Pod slurm/w-0"));
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("cordon Pod slurm/w-0"));
   PutMarked(MakePod(0));
   const plan::Plan plan = Look(0);
-  ASSERT_THAT(Told(plan), ElementsAre("delete Pod slurm/w-0"));
+  ASSERT_THAT(Acts(plan), ElementsAre("delete Pod slurm/w-0"));
   const json::ObjectMeta& seen = stores.Of<Pod>().Find({"slurm", "w-0"})->metadata;
   const auto unchanged = plan::DeleteUnchanged({&kube::kPods, {"slurm", "w-0"}}, seen.uid, seen.resource_version, "");
   EXPECT_EQ(plan.actions.front().effect->content(), unchanged.effect->content());
   EXPECT_EQ(plan.actions.front().guards.size(), 2u);
-  EXPECT_THAT(Told(Look(1)), ElementsAre("uncordon Pod slurm/w-0"));
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("uncordon Pod slurm/w-0"));
   Put(MakePod(0));
-  EXPECT_THAT(Told(Look(1)), ElementsAre("undrain Slurm node slurm/main/w-0"));
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("undrain Slurm node slurm/main/w-0"));
 }
 
 TEST_F(ScaleInTest, NoWorkerIsDeletedWhileItsDrainMayBeBeingLifted) {
   Going(0, {NodeFlag::kIdle});
-  EXPECT_THAT(Told(Look(0)), Contains("delete Pod slurm/w-0"));
+  EXPECT_THAT(Acts(Look(0)), Contains("delete Pod slurm/w-0"));
   in_flight = {plan::NodeTarget("slurm/main", "w-0")};
-  EXPECT_THAT(Told(Look(0)), testing::Not(Contains("delete Pod slurm/w-0")));
+  EXPECT_THAT(Acts(Look(0)), testing::Not(Contains("delete Pod slurm/w-0")));
 }
 
 // Found by the simulator: an operator that had just started marked workers before it had heard of any job, and those
@@ -203,10 +195,10 @@ TEST_F(ScaleInTest, NobodyIsChosenWhileSlurmIsNotHeard) {
   Worker_(0, {NodeFlag::kIdle});
   Worker_(1, {NodeFlag::kAllocated});
   slurm.state = plan::SlurmLook::State::kUnheard;
-  EXPECT_THAT(Told(Look(1)), IsEmpty());
-  EXPECT_THAT(Told(Look(0)), ElementsAre("cordon Pod slurm/w-1", "cordon Pod slurm/w-0")) << "all go";
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("cordon Pod slurm/w-1", "cordon Pod slurm/w-0")) << "all go";
   slurm.state = plan::SlurmLook::State::kHeard;
-  EXPECT_THAT(Told(Look(1)), Contains("cordon Pod slurm/w-0"));
+  EXPECT_THAT(Acts(Look(1)), Contains("cordon Pod slurm/w-0"));
 }
 
 // The Slinky projects' operator wrote down when a worker's jobs end. What it wrote last stands there for ever.
@@ -219,7 +211,7 @@ TEST_F(ScaleInTest, WhatAFormerOperatorWroteAboutJobsRanksNobody) {
     Put(pod);
   }
   held["choice down to 1"] = Tick() - 2min;
-  EXPECT_THAT(Told(Look(1)), Contains("cordon Pod slurm/w-1"));
+  EXPECT_THAT(Acts(Look(1)), Contains("cordon Pod slurm/w-1"));
 }
 
 TEST_F(ScaleInTest, TheEndOfJobsIsThatOfTheLastWhichHoldsTheNode) {

@@ -47,7 +47,7 @@ TEST_F(TakenOver, ItsPodCordonIsNobodysWish) {
   pod.metadata.managed_fields.push_back({.manager = "kubectl-annotate", .operation = "Update"});
   Put(pod);
   nodes = {MakeNode(1, {NodeFlag::kIdle, NodeFlag::kDrain}, "slurm-operator: Pod (slurm/w-1) was cordoned")};
-  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "a person's";
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("unprotect Pod slurm/w-1")) << "a person's: it stays out of service";
 }
 
 TEST_F(TakenOver, ItsPodConditionsGo) {

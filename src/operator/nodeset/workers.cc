@@ -152,6 +152,7 @@ std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, c
     worker.node = slurm.heard() && !pod.spec.host_network ? record : nullptr;
     worker.stage = StageOf(worker, slurm);
     worker.cordon = CordonOf(world, pod);
+    worker.may_be_lifted = slurm.MayBeLifted(worker.host);
     workers.push_back(std::move(worker));
   }
   std::ranges::sort(workers, {}, &Worker::ordinal);

@@ -38,6 +38,7 @@ struct Worker {
   // Why a person wants it out of service, as a reason in Slurm: its Kubernetes node is cordoned, or the pod is (the
   // pod-cordon annotation). Empty: nobody does.
   std::string cordon;
+  bool may_be_lifted = false;  // its drain, by an undrain of ours that may still be on its way (SlurmView::MayBeLifted)
 
   bool marked() const;  // marked by us as going: the scale-in annotation
 };

@@ -211,6 +211,8 @@ Metadata WorkerMetadata(const api::NodeSet& set, const std::string& revision) {
                 {std::string(kLabelScalingMode), std::string(api::kScalingStatefulSet)},
                 {std::string(kLabelRevision), revision}},
                {});
+  if (set.spec.workload_disruption_protection.value_or(true))
+    metadata.Add({{std::string(kLabelPodProtect), "true"}}, {});
   if (HasSsh(set)) metadata.annotations.insert_or_assign(std::string(kHashSshd), Sha256Hex(SshdText(set)));
   return metadata;
 }

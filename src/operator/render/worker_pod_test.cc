@@ -45,6 +45,21 @@ class WorkerPodTest : public ::testing::Test {
 
 TEST_F(WorkerPodTest, DefaultIsPinned) { test::ExpectGolden("render", "worker-default.json", Pod()); }
 
+// A job that began before the label was written could be evicted.
+TEST_F(WorkerPodTest, IsBornProtectedUnlessNobodyWantsThat) {
+  const auto protect = [this] {
+    return std::string(json::FindText(Pod(), {"metadata", "labels", std::string(kLabelPodProtect)}));
+  };
+  const auto revision = Revision(set);
+  set.spec.pod_template.metadata = {{{std::string(kLabelPodProtect), "no"}}, {}};
+  EXPECT_EQ(protect(), "true");
+  set.spec.pod_template.metadata = {};
+  EXPECT_EQ(protect(), "true");
+  set.spec.workload_disruption_protection = false;
+  EXPECT_EQ(protect(), "");
+  EXPECT_EQ(*Revision(set), *revision) << "whoever changes their mind about it renews no worker";
+}
+
 TEST_F(WorkerPodTest, EverythingIsPinned) {
   set.metadata.labels = {{"team", "hpc"}, {"helm.sh/chart", "slurm-1.0"}};
   set.metadata.annotations = {{"owner", "me"}, {"meta.helm.sh/release-name", "r"}};

@@ -130,9 +130,7 @@ void FakeSlurm::AwaitContact(const std::string& name) {
 std::optional<int64_t> FakeSlurm::StartJob(JobSpec spec) {
   for (const std::string& name : spec.nodes) {
     const Record& record = records_.at(name);
-    if (!StateOf(record).IsUsable()) return std::nullopt;
-    for (const int64_t other : record.jobs)
-      if (spec.whole_nodes || job_specs_.at(other).whole_nodes) return std::nullopt;
+    if (!StateOf(record).IsUsable() || !HasRoom(record, spec.whole_nodes)) return std::nullopt;
   }
   const int64_t id = next_job_++;
   Job job{.id = id,
@@ -147,7 +145,7 @@ std::optional<int64_t> FakeSlurm::StartJob(JobSpec spec) {
           .end_time = std::nullopt,
           .time_limit = spec.time_limit};
   for (const std::string& name : spec.nodes) records_.at(name).jobs.insert(id);
-  if (spec.runs_for) Later(*spec.runs_for, [this, id] { FinishJob(id); });
+  if (spec.runs_for) RunFor(id, *spec.runs_for);
   jobs_[id] = std::move(job);
   job_specs_[id] = std::move(spec);
   NodesChanged();
@@ -155,14 +153,65 @@ std::optional<int64_t> FakeSlurm::StartJob(JobSpec spec) {
   return id;
 }
 
+bool FakeSlurm::HasRoom(const Record& record, bool whole) const {
+  return std::ranges::none_of(record.jobs, [&](int64_t other) { return whole || job_specs_.at(other).whole_nodes; });
+}
+
+void FakeSlurm::RunFor(int64_t id, Duration left) {
+  const Tick end = loop_.Now() + left;
+  job_ends_[id] = end;
+  Later(left, [this, id, end] {
+    if (const auto due = job_ends_.find(id); due != job_ends_.end() && due->second == end) FinishJob(id);
+  });
+}
+
+bool FakeSlurm::SuspendJob(int64_t id) {
+  const auto found = jobs_.find(id);
+  if (!controller_up_ || found == jobs_.end() || !found->second.state.Has(JobFlag::kRunning)) return false;
+  found->second.state = JobState{JobFlag::kSuspended};
+  for (const std::string& name : job_specs_.at(id).nodes) {
+    Record& record = records_.at(name);
+    record.jobs.erase(id);
+    record.suspended.insert(id);
+  }
+  if (const auto due = job_ends_.extract(id)) job_left_[id] = due.mapped() - loop_.Now();
+  NodesChanged();
+  JobsChanged();
+  return true;
+}
+
+bool FakeSlurm::ResumeJob(int64_t id) {
+  const auto found = jobs_.find(id);
+  if (!controller_up_ || found == jobs_.end() || !found->second.state.Has(JobFlag::kSuspended)) return false;
+  JobSpec& spec = job_specs_.at(id);
+  for (const std::string& name : spec.nodes)
+    if (!HasRoom(records_.at(name), spec.whole_nodes)) return false;
+  found->second.state = JobState{JobFlag::kRunning};
+  for (const std::string& name : spec.nodes) {
+    Record& record = records_.at(name);
+    record.suspended.erase(id);
+    record.jobs.insert(id);
+  }
+  if (const auto left = job_left_.extract(id)) {
+    spec.runs_for = loop_.WallNow() - *found->second.start_time + left.mapped();  // as a restarted slurmctld counts
+    RunFor(id, left.mapped());
+  }
+  NodesChanged();
+  JobsChanged();
+  return true;
+}
+
 void FakeSlurm::EndJob(int64_t id, JobFlag end) {
   const auto found = jobs_.find(id);
-  if (found == jobs_.end() || !found->second.state.Has(JobFlag::kRunning)) return;
+  if (found == jobs_.end() || !found->second.state.HasAny({JobFlag::kRunning, JobFlag::kSuspended})) return;
+  job_ends_.erase(id);
+  job_left_.erase(id);
   found->second.state = JobState{end, JobFlag::kCompleting};
   found->second.end_time = WholeSeconds(loop_.WallNow());
   for (const std::string& name : job_specs_.at(id).nodes) {
     const auto record = records_.find(name);
-    if (record == records_.end() || record->second.jobs.erase(id) == 0) continue;
+    if (record == records_.end()) continue;
+    if (record->second.jobs.erase(id) + record->second.suspended.erase(id) == 0) continue;
     record->second.completing.insert(id);
   }
   NodesChanged();
@@ -182,7 +231,9 @@ void FakeSlurm::EndJob(int64_t id, JobFlag end) {
 void FakeSlurm::KillJobsOn(const std::string& name) {
   const auto found = records_.find(name);
   if (found == records_.end()) return;
-  for (const int64_t id : std::set<int64_t>(found->second.jobs)) {
+  std::set<int64_t> lost = found->second.jobs;
+  lost.insert(found->second.suspended.begin(), found->second.suspended.end());
+  for (const int64_t id : lost) {
     killed_.push_back(id);
     EndJob(id, JobFlag::kNodeFail);
     found->second.completing.erase(id);
@@ -207,8 +258,7 @@ void FakeSlurm::StartController(Lose lose) {
       job.state.Remove(JobFlag::kCompleting);
       for (auto& [name, record] : records_) record.completing.erase(id);
     } else if (job.state.Has(JobFlag::kRunning) && job_specs_.at(id).runs_for) {
-      Later(std::max(Duration(0), *job.start_time + *job_specs_.at(id).runs_for - loop_.WallNow()),
-            [this, id = id] { FinishJob(id); });
+      RunFor(id, std::max(Duration(0), *job.start_time + *job_specs_.at(id).runs_for - loop_.WallNow()));
     }
   }
   for (const auto& [name, record] : records_) {
@@ -342,6 +392,7 @@ Outcome FakeSlurm::DeleteNode(const std::string& name) {
   const auto found = records_.find(name);
   if (found == records_.end()) return Refusal::kNoSuchNode;
   if (!found->second.jobs.empty() || !found->second.completing.empty()) return Refusal::kBusy;
+  KillJobsOn(name);  // suspended ones do not hinder it, and never end in good order
   records_.erase(found);
   NodesChanged();
   return std::nullopt;

@@ -77,9 +77,13 @@ class FakeSlurm {
   std::optional<int64_t> StartJob(JobSpec spec);
   void FinishJob(int64_t id) { EndJob(id, JobFlag::kCompleted); }
   void CancelJob(int64_t id) { EndJob(id, JobFlag::kCancelled); }
+  // Its nodes are free for others meanwhile, as with SelectTypeParameters=CR_CPU, and do not show that it holds them.
+  // Its time stands still. False: it does not run; or, to be resumed, is not suspended or finds no room.
+  bool SuspendJob(int64_t id);
+  bool ResumeJob(int64_t id);
   const std::map<int64_t, Job>& jobs() const { return jobs_; }
-  // Jobs that ended because their node was set DOWN, fell silent or lost its slurmd: what must never happen
-  // by mistake.
+  // Jobs that ended because their node was set DOWN, fell silent, lost its slurmd or its record: what must never
+  // happen by mistake.
   const std::vector<int64_t>& killed() const { return killed_; }
 
   // --- slurmctld
@@ -122,6 +126,7 @@ class FakeSlurm {
   struct Record {
     Node node;               // state: base DOWN or IDLE and DRAIN, FAIL, NOT_RESPONDING only
     std::set<int64_t> jobs;  // running
+    std::set<int64_t> suspended;
     std::set<int64_t> completing;
     std::optional<Tick> silent_since;
   };
@@ -135,6 +140,8 @@ class FakeSlurm {
   void AwaitContact(const std::string& name);
   void Heard(Record& record);
   void WentSilent(const std::string& name);
+  bool HasRoom(const Record& record, bool whole) const;
+  void RunFor(int64_t id, Duration left);
   void EndJob(int64_t id, JobFlag end);
   void KillJobsOn(const std::string& name);
   void NodesChanged() { nodes_changed_ = loop_.WallNow(); }
@@ -150,6 +157,8 @@ class FakeSlurm {
   std::map<std::string, Time> slurmd_started_;
   std::map<int64_t, Job> jobs_;
   std::map<int64_t, JobSpec> job_specs_;
+  std::map<int64_t, Tick> job_ends_;      // of running ones that end by themselves
+  std::map<int64_t, Duration> job_left_;  // of suspended ones, when they run again
   std::vector<int64_t> killed_;
   int64_t next_job_ = 1;
   bool controller_up_ = true;

@@ -180,6 +180,12 @@ async::Task<Result<net::Response>> FakeSlurmrestd::Serve(net::Request request, F
   const Duration left = deadline.Left(loop.Now());
   co_await async::Sleep(loop, std::min(wait / 2, left));
   if (wait / 2 >= left) co_return Fail(Code::kUnknownOutcome, "no answer came in time");
+  if (request.method == "POST" && fault == Fault::kLate) {
+    late_.push_back(std::move(request));
+    if (!late_timer_) late_timer_ = loop.Schedule(loop.Now() + options_.late, [this] { DoLate(); });
+    co_return Fail(Code::kUnknownOutcome, "the connection broke before the answer");
+  }
+  if (write) DoLate();
   net::Response response;
   if (fault == Fault::kError500) {
     response = Envelope(500, "", slurm_.options().release, Problem("it failed", {1, "Unspecified error"}, "fake"));
@@ -192,8 +198,19 @@ async::Task<Result<net::Response>> FakeSlurmrestd::Serve(net::Request request, F
   if (write) writes_[index].status = response.status;
   co_await async::Sleep(loop, std::min(wait / 2, deadline.Left(loop.Now())));
   if (deadline.Passed(loop.Now())) co_return Fail(Code::kUnknownOutcome, "no answer came in time");
-  if (fault == Fault::kLostAnswer) co_return Fail(Code::kUnknownOutcome, "the connection broke before the answer");
+  if (fault == Fault::kLostAnswer || fault == Fault::kLate)
+    co_return Fail(Code::kUnknownOutcome, "the connection broke before the answer");
   co_return response;
+}
+
+FakeSlurmrestd::~FakeSlurmrestd() {
+  if (late_timer_) slurm_.loop().Unschedule(*late_timer_);
+}
+
+void FakeSlurmrestd::DoLate() {
+  if (late_timer_) slurm_.loop().Unschedule(*late_timer_);
+  late_timer_.reset();
+  for (const net::Request& request : std::exchange(late_, {})) Answer(request);
 }
 
 bool FakeSlurmrestd::Accepts(const net::Request& request) {
@@ -236,6 +253,8 @@ net::Response FakeSlurmrestd::Route(const net::Request& request, std::string_vie
   if (path == "nodes/" && get) return ListNodes(query);
   if (path == "nodes/" && request.method == "POST") return UpdateNodes({}, request.body, "_update_nodes");
   if (path == "jobs/" && get) return ListJobs(query);
+  if (path == "jobs/state/" && get) return JobStates();
+  if (path.starts_with("job/") && get) return OneJob(path.substr(4));
   if (path == "conf" && get) return Life();
   if (path == "diag/" && get) return Statistics();
   if (path == "reconfigure/" && get) {
@@ -271,6 +290,24 @@ net::Response FakeSlurmrestd::ListJobs(std::string_view query) const {
   std::vector<Job> jobs;
   for (const auto& [id, job] : slurm_.jobs()) jobs.push_back(job);
   return Envelope(200, List("jobs", jobs, JobJson, slurm_.loop().WallNow()), release);
+}
+
+net::Response FakeSlurmrestd::JobStates() const {
+  std::string text;
+  for (const auto& [id, job] : slurm_.jobs())
+    text += std::string(text.empty() ? "" : ",") + R"({"job_id":")" + std::to_string(id) + R"(","state":)" +
+            Strings(job.state.Names()) + "}";
+  return Envelope(200, "\"jobs\":[" + text + "],", slurm_.options().release);
+}
+
+net::Response FakeSlurmrestd::OneJob(std::string_view id) const {
+  const std::string& release = slurm_.options().release;
+  const auto job = slurm_.jobs().find(ParseInt(id).value_or(0));
+  if (job != slurm_.jobs().end())
+    return Envelope(200, List("jobs", std::vector{job->second}, JobJson, slurm_.loop().WallNow()), release);
+  return Envelope(
+      200, "\"jobs\":[],", release,
+      Problem("Unable to query JobId=" + std::string(id), {2017, "Invalid job id specified"}, "_handle_job_get"));
 }
 
 net::Response FakeSlurmrestd::OneNode(const std::string& name, std::string_view query) const {

@@ -25,6 +25,7 @@ enum class Fault : uint8_t {
   kErrorsIn200,  // it fails, and nothing was done, but the status says 200
   kHang,         // no answer ever; nothing was done
   kLostAnswer,   // it is done, but the connection breaks before the answer
+  kLate,         // the same, and a write is done only seconds later, or just before the next one
   kCutOff,       // it is done, but only half of the answer comes
   kGarbage,      // an answer that is no JSON
 };
@@ -37,9 +38,11 @@ class FakeSlurmrestd final : public net::Transport {
     std::vector<int> versions = {42, 43, 44, 45};  // of data parsers it has
     Duration controller_patience = 10s;            // how long a request hangs while slurmctld is away
     size_t piece = 1000;                           // bytes of one Read
+    Duration late = 8s;                            // until a write of Fault::kLate is done
   };
   FakeSlurmrestd(FakeSlurm& slurm, Options options) : slurm_(slurm), options_(std::move(options)) {}
   explicit FakeSlurmrestd(FakeSlurm& slurm) : FakeSlurmrestd(slurm, Options()) {}
+  ~FakeSlurmrestd() override;
 
   // Decides each request's fate; by default all is well.
   using Fate = std::function<Fault(const net::Request&)>;
@@ -84,6 +87,9 @@ class FakeSlurmrestd final : public net::Transport {
   net::Response Route(const net::Request& request, std::string_view path);
   net::Response ListNodes(std::string_view query) const;
   net::Response ListJobs(std::string_view query) const;
+  net::Response JobStates() const;
+  net::Response OneJob(std::string_view id) const;
+  void DoLate();
   net::Response OneNode(const std::string& name, std::string_view query) const;
   net::Response UpdateNodes(std::vector<std::string> names, const std::string& body, std::string_view source);
   net::Response DeleteNode(const std::string& name);
@@ -99,6 +105,8 @@ class FakeSlurmrestd final : public net::Transport {
   std::string token_;  // the last that the key has signed, and what it says
   TokenClaims claims_;
   std::vector<Write> writes_;
+  std::vector<net::Request> late_;  // writes that are on their way still
+  std::optional<async::Loop::TimerId> late_timer_;
   std::map<std::string, size_t> asked_;
   size_t requests_ = 0, in_flight_ = 0, max_in_flight_ = 0;
 };
