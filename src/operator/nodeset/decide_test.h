@@ -33,7 +33,8 @@ class NodeSetTest : public testing::Test {
  protected:
   NodeSetTest() {
     stores.Add<api::Controller>().AddFeed("");
-    stores.Add<api::NodeSet>().AddFeed("");
+    test::IndexByController(stores.Add<api::NodeSet>());
+    const_cast<kube::Store<api::NodeSet>&>(stores.Of<api::NodeSet>()).AddFeed("");
     stores.Add<Pod>().AddFeed("");
     stores.Add<CordonedNode>().AddFeed("");
     test::IndexByController(stores.Add<api::RestApi>());
