@@ -128,7 +128,7 @@ class NodeIsNotHeldGuard final : public Guard {
       if (node == nullptr || node->state.IsFailing()) return false;
       if (!node->state.IsDraining() && !node->state.IsDown()) return true;
       return node->reason.empty() || node->reason.starts_with(reason_prefix_) ||
-             node->reason == slurm::kReasonNotResponding;
+             slurm::IsReasonOfSlurmctld(node->reason);
     });
   }
 

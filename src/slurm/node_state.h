@@ -7,6 +7,13 @@ namespace capstan::slurm {
 
 // The reason that slurmctld itself gives a node which it takes out of service, as nothing was heard from it.
 inline constexpr std::string_view kReasonNotResponding = "Not responding";
+// The beginning of what it gives a node that registers from a machine which was booted since the node was heard last.
+inline constexpr std::string_view kReasonRebooted = "Node unexpectedly rebooted";
+
+// slurmctld itself gave that reason, as it did not hear from the node.
+inline bool IsReasonOfSlurmctld(std::string_view reason) {
+  return reason == kReasonNotResponding || reason.starts_with(kReasonRebooted);
+}
 
 // Base states first, then flags, each spelled as REST spells it (kNotResponding is "NOT_RESPONDING").
 enum class NodeFlag : uint8_t {

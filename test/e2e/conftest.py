@@ -19,6 +19,7 @@ NODES_EACH = 2  # of its own, at most, for a case
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "alone: runs when all others have ended")
+    config.addinivalue_line("markers", "long: takes its time, and runs in make test-long only")
 
 
 @pytest.hookimpl(tryfirst=True)

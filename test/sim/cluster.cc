@@ -92,7 +92,7 @@ Cluster::Cluster(uint64_t seed, Options given, bool echo)
       random(seed),
       options(given),
       api(loop, random.Next()),
-      slurm(loop),
+      slurm(loop, {.return_to_service = int(random.Below(3))}),
       rest(slurm),
       slurm_wire_(*this) {
   for (const auto* kind : {&api::Controller::kResource, &api::Accounting::kResource, &api::RestApi::kResource,
@@ -434,20 +434,45 @@ void Cluster::Place(const kube::Key& key, const std::string& uid) {
   After(random.Percent(5) ? Between(30s, 3min) : Between(500ms, 5s), [this, key, uid] { Start(key, uid); });
 }
 
-// slurmd registers at once; the API server hears later that the pod runs.
+// slurmd registers at once; the API server hears later that the pod runs. Or something else takes its time first.
 void Cluster::Start(const kube::Key& key, const std::string& uid) {
-  const Value* pod = Living(key, uid);
-  if (pod == nullptr) return;
-  const std::string host(FindText(*pod, {"spec", "hostname"}));
-  slurmd_of_[host] = uid;
-  slurm.StartSlurmd({.name = host, .address = "10.0.0.1", .features = {kSet.name}, .topology = ""});
-  Schedule();
+  if (Living(key, uid) == nullptr) return;
+  if (random.Percent(5)) {
+    SayThatItRuns(key, uid);
+    return After(Between(1min, 5min), [this, key, uid] {
+      if (StartSlurmd(key, uid)) BecomeReady(key, uid);
+    });
+  }
+  StartSlurmd(key, uid);
   After(Between(100ms, 3s), [this, key, uid] {
-    if (Living(key, uid) == nullptr) return;
-    api.Edit(kube::kPods, key, "status",
-             [](Value& running) { json::MakeObject(running, {"status"}) = {{"phase", "Running"}}; });
+    SayThatItRuns(key, uid);
     After(Between(500ms, 2s), [this, key, uid] { BecomeReady(key, uid); });
   });
+}
+
+bool Cluster::StartSlurmd(const kube::Key& key, const std::string& uid) {
+  const Value* pod = Living(key, uid);
+  if (pod == nullptr) return false;
+  const std::string host(FindText(*pod, {"spec", "hostname"}));
+  slurmd_of_[host] = uid;
+  slurm::testing::SlurmdSpec spec{.name = host, .address = "10.0.0.1", .features = {kSet.name}, .topology = ""};
+  if (random.Percent(10)) spec.boot_time = loop.WallNow();  // a machine that has just been booted
+  slurm.StartSlurmd(std::move(spec));
+  Schedule();
+  return true;
+}
+
+void Cluster::SayThatItRuns(const kube::Key& key, const std::string& uid) {
+  if (Living(key, uid) == nullptr) return;
+  api.Edit(kube::kPods, key, "status",
+           [](Value& running) { json::MakeObject(running, {"status"}) = {{"phase", "Running"}}; });
+}
+
+bool Cluster::IsStarting(const std::string& pod) const {
+  const Value* object = api.Find(kube::kPods, {kSet.ns, pod});
+  if (object == nullptr || FindText(*object, {"status", "phase"}) != "Running") return false;
+  const auto slurmd = slurmd_of_.find(std::string(FindText(*object, {"spec", "hostname"})));
+  return slurmd == slurmd_of_.end() || slurmd->second != FindText(*object, {"metadata", "uid"});
 }
 
 void Cluster::BecomeReady(const kube::Key& key, const std::string& uid) {

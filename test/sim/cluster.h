@@ -103,6 +103,7 @@ class Cluster {
   bool JobsMayEnd() const;
   std::string MachineOf(const std::string& pod) const;         // "" when it has none
   std::vector<std::string> Workers() const;                    // names of the set's pods, by name
+  bool IsStarting(const std::string& pod) const;               // it runs, and its slurmd has not begun
   std::vector<std::string> PodTexts() const;                   // all pods of the namespace as JSON
   std::vector<int64_t> JobsOn(const std::string& node) const;  // running or suspended
   bool JobsLeft() const { return !queue_.empty() || AnyRuns(); }
@@ -146,6 +147,8 @@ class Cluster {
   void Place(const kube::Key& key, const std::string& uid);
   std::string FreeMachine();
   void Start(const kube::Key& key, const std::string& uid);
+  bool StartSlurmd(const kube::Key& key, const std::string& uid);
+  void SayThatItRuns(const kube::Key& key, const std::string& uid);
   void BecomeReady(const kube::Key& key, const std::string& uid);
   std::optional<Duration> Stop(const json::Value& pod);
   void RunStopHook(const std::string& host, const std::string& uid);

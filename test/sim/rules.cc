@@ -130,8 +130,17 @@ void Rules::OnApiWrite(const kube::testing::ApiWrite& write) {
   cluster_.story.Add("  operator: " + Title(write) + status);
   if (const auto breach = ApiBreach(write)) Break(*breach);
   if (write.status < 300 && write.verb == "create" && write.resource == kube::kPods) Created(write.key.name);
+  if (write.status < 300 && write.verb == "delete" && write.resource == kube::kPods) Deleted(write.key.name);
   if (write.status >= 400 && write.status < 500) Refused(write);
   if (on_write) on_write();
+}
+
+// Who takes long to start would be replaced again and again.
+void Rules::Deleted(const std::string& pod) {
+  const Value* object = cluster_.api.Find(kube::kPods, {kSet.ns, pod});
+  const bool goes =
+      object == nullptr || !FindText(*object, {"metadata", "annotations", op::kAnnotationScaleIn}).empty();
+  if (!goes && cluster_.IsStarting(pod)) Break(pod + " is replaced while it starts");
 }
 
 // Whoever is refused waits longer each time, also when what is sent differs a little.

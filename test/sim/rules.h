@@ -47,6 +47,7 @@ class Rules {
   bool IsBusy(const kube::testing::ApiWrite& write) const;
   op::nodeset::Surroundings Around() const;
   void Created(const std::string& pod);
+  void Deleted(const std::string& pod);
   void Refused(const kube::testing::ApiWrite& write);
   void Fold(std::initializer_list<std::string_view> texts);
   void Break(std::string what);

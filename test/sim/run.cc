@@ -15,11 +15,13 @@ namespace {
 using json::Value;
 using slurm::testing::Fault;
 
-constexpr Duration kConvergeTimeout = 20min;  // until everything must be as wanted, once nothing disturbs any more
-constexpr Duration kHealing = 200s;           // until a watch that has gone mute is noticed, and read anew
-constexpr Duration kWholeList = 330s;         // until Slurm's nodes are read whole, whatever its clock says
-constexpr Duration kRest = 10min;             // in which then nothing may be written
-constexpr Duration kNews = 20s;  // until the operator has asked Slurm again at rest, and said what it heard
+// Until everything must be as wanted, once nothing disturbs any more: a worker whose record is lost is replaced after 16
+// minutes, of which an operator that crashes waits ten anew; and the new one may take some minutes to start.
+constexpr Duration kConvergeTimeout = 40min;
+constexpr Duration kHealing = 200s;    // until a watch that has gone mute is noticed, and read anew
+constexpr Duration kWholeList = 330s;  // until Slurm's nodes are read whole, whatever its clock says
+constexpr Duration kRest = 10min;      // in which then nothing may be written
+constexpr Duration kNews = 20s;        // until the operator has asked Slurm again at rest, and said what it heard
 constexpr Duration kLookInterval = 2s;
 constexpr uint64_t kUsualWrites = 50;  // of the operator in one story
 constexpr auto kPersonsReason = "person: look at the disk";

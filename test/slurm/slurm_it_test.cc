@@ -296,6 +296,26 @@ TEST_F(RealSlurm, ARestartAndAReconfigureAreNewIncarnationsAndLoseNothing) {
   EXPECT_TRUE(RunUntil([&] { return source.Latest().snapshot->incarnation.id != second.id; }, 40s));
 }
 
+// As of a worker that has moved to another machine. slurmd -b says that its machine was booted just now.
+TEST_F(RealSlurm, ANodeOfAMachineThatWasBootedSinceIsDownUntilItIsResumed) {
+  std::ifstream file(Env("SLURM_CONF_FILE"));
+  const std::string conf(std::istreambuf_iterator<char>(file), {});
+  std::ofstream(Env("SLURM_CONF_FILE")) << conf << "ReturnToService=0\n";
+  ASSERT_EQ(Shell("$SLURM_CONTROL reconfigure"), "");
+  ASSERT_TRUE(NodeBecomes("w-1", [](const Node& n) { return n.state.IsUsable(); }));
+  Shell("$SLURM_CONTROL stop w-1; sleep 1.1");  // Slurm counts in seconds
+  Shell("$SLURM_EXEC_ON w-1 slurmd -b -Z --conf-server ctl:6817 --conf Features=workers");
+  EXPECT_TRUE(NodeBecomes("w-1", [](const Node& n) {
+    return n.state.IsDown() && !n.state.IsNotResponding() && n.reason == kReasonRebooted;
+  }));
+  EXPECT_TRUE(Update("w-1", NodeAction::kResume));
+  EXPECT_TRUE(NodeBecomes("w-1", [](const Node& n) { return n.state.IsUsable() && n.reason.empty(); }));
+  Shell("$SLURM_EXEC_ON w-1 sh -c 'kill $(cat /run/slurm/slurmd.pid)'");
+  std::ofstream(Env("SLURM_CONF_FILE")) << conf;
+  Shell("$SLURM_CONTROL reconfigure; $SLURM_CONTROL start w-1");
+  EXPECT_TRUE(NodeBecomes("w-1", [](const Node& n) { return n.state.IsUsable(); }));
+}
+
 TEST_F(RealSlurm, WhileSlurmctldIsAwayAPingSaysSoAtOnce) {
   StartPolling();
   Shell("$SLURM_CONTROL stop slurmctld");

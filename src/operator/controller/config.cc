@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
+#include "base/text.h"
 #include "operator/names.h"
+#include "operator/render/cluster.h"
 #include "slurm/conf.h"
 
 namespace capstan::op::controller {
@@ -91,6 +94,34 @@ void AllScripts(ConfText& text, const Config& config) {
   }
 }
 
+// slurmctld does not start with two partitions of one name.
+Result<void> CheckNames(const Config& config) {
+  std::map<std::string, std::string> partitions;  // and who defines them
+  const auto take = [&partitions](const std::string& name, const std::string& where) -> Result<void> {
+    const auto [known, first] = partitions.emplace(name, where);
+    if (first) return {};
+    return Fail(Code::kInvalid,
+                "partition " + name + " is defined twice, by " + known->second + " and by " + where + "; rename one");
+  };
+  for (const ConfigNodeSet& set : config.node_sets) {
+    const std::string where = "NodeSet " + set.where;
+    if (render::IsReservedInSlurm(set.name)) {
+      return Fail(Code::kInvalid, where + " has the name " + set.name +
+                                      " in Slurm, which stands for something else there; give it another");
+    }
+    if (set.partition) CAPSTAN_CHECK_OK(take(set.name, where));
+  }
+  const auto lines = slurm::ParseConf(config.extra_conf);
+  if (!lines) return Fail(lines.error().WithContext("spec.extraConf"));
+  for (const slurm::ConfLine& line : *lines) {
+    for (const ConfItem& item : line.items) {
+      if (!EqualsIgnoreCase(item.key, "PartitionName") || EqualsIgnoreCase(item.value, "DEFAULT")) continue;
+      CAPSTAN_CHECK_OK(take(item.value, "line " + std::to_string(line.number) + " of spec.extraConf"));
+    }
+  }
+  return {};
+}
+
 Result<void> NodeSets(ConfText& text, const Config& config) {
   if (config.node_sets.empty()) return {};
   text.Section("NODESET & PARTITION");
@@ -107,9 +138,6 @@ Result<void> NodeSets(ConfText& text, const Config& config) {
 
 Result<void> Extra(ConfText& text, const Config& config) {
   if (config.extra_conf.find_first_not_of(" \t\r\n") == std::string::npos) return {};
-  if (const auto lines = slurm::ParseConf(config.extra_conf); !lines) {
-    return Fail(lines.error().WithContext("spec.extraConf"));
-  }
   text.Section("EXTRA CONFIG").Verbatim(config.extra_conf, "spec.extraConf");
   const std::vector<ConfItem> merged = slurm::MergedOptions(RequiredOptions(config), config.extra_conf);
   if (merged.empty()) return {};
@@ -127,6 +155,7 @@ Result<std::string> SlurmConf(const Config& config) {
   Plugins(text, config);
   Accounting(text, config);
   AllScripts(text, config);
+  CAPSTAN_CHECK_OK(CheckNames(config));
   CAPSTAN_CHECK_OK(NodeSets(text, config));
   CAPSTAN_CHECK_OK(Extra(text, config));
   return text.Build();

@@ -48,6 +48,12 @@ TEST(SlurmConf, ExternalIsPinned) {
 
 TEST(SlurmConf, CgroupIsPinned) { EXPECT_EQ(CgroupConf(), "CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n"); }
 
+TEST(SlurmConf, DefaultsOfPartitionsAreNoPartition) {
+  Config config = Plain();
+  config.extra_conf = "PartitionName=DEFAULT MaxTime=60\nPartitionName=a Nodes=ALL\nPartitionName=default State=UP\n";
+  EXPECT_TRUE(SlurmConf(config));
+}
+
 TEST(SlurmConf, EqualInputsGiveEqualBytes) { EXPECT_EQ(SlurmConf(Everything()), SlurmConf(Everything())); }
 
 struct Refusal {
@@ -79,6 +85,19 @@ INSTANTIATE_TEST_SUITE_P(
                       Refusal{"PartitionWithLineBreak",
                               [](Config& c) { c.node_sets = {{"gpu", true, "State=UP\nDefault=YES", "main-gpu"}}; },
                               "NodeSet main-gpu"},
+                      Refusal{"TwoPartitionsOfOneName",
+                              [](Config& c) {
+                                c.node_sets = {{"gpu", true, "", "main-gpu"}};
+                                c.extra_conf = "# more\nPartitionName=GPU Nodes=ALL\nPartitionName=gpu Nodes=ALL\n";
+                              },
+                              "partition gpu is defined twice, by NodeSet main-gpu and by line 3 of spec.extraConf"},
+                      Refusal{"TwoPartitionsOfOneNameInExtraConf",
+                              [](Config& c) { c.extra_conf = "PartitionName=x Nodes=ALL\npartitionname=x Nodes=n\n"; },
+                              "partition x is defined twice, by line 1 of spec.extraConf and by line 2"},
+                      Refusal{"NodeSetAll", [](Config& c) { c.node_sets = {{"All", false, "", "main-all"}}; },
+                              "NodeSet main-all has the name All in Slurm"},
+                      Refusal{"NodeSetDefault", [](Config& c) { c.node_sets = {{"default", true, "", "default"}}; },
+                              "NodeSet default"},
                       Refusal{"PartitionWord", [](Config& c) { c.node_sets = {{"gpu", true, "UP", "main-gpu"}}; },
                               "NodeSet main-gpu"}),
     [](const auto& info) { return info.param.what; });

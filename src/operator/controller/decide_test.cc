@@ -386,6 +386,26 @@ TEST_F(ControllerTest, AnOrphanIsKnownByTheLabelsOfItsComponent) {
                                                 std::pair(std::string(kLabelName), "slurmctld")));
 }
 
+// slurmctld did not start with the partitions of both.
+TEST_F(ControllerTest, OfTwoNodeSetsWithOneNameInSlurmTheElderIsWritten) {
+  HaveKeys();
+  for (const char* name : {"a", "b"}) {
+    api::NodeSet set;
+    set.metadata = {.name = name, .namespace_ = "slurm", .uid = name};
+    set.metadata.creation_timestamp = Time(name == std::string("a") ? 20s : 10s);
+    set.spec.controller_ref.name = "main";
+    set.spec.pod_template.spec.text = R"({"hostname":"gpu-"})";
+    set.spec.partition = api::NodeSetPartition{true, "Default=" + std::string(name == std::string("a") ? "NO" : "YES")};
+    world.Put(set);
+  }
+  const plan::Plan plan = Look();
+  EXPECT_THAT(SlurmConf(plan), HasSubstr("NodeSet=gpu Feature=gpu\nPartitionName=gpu Nodes=gpu Default=YES\n"));
+  EXPECT_THAT(SlurmConf(plan), Not(HasSubstr("Default=NO")));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True NameConflict: "));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              HasSubstr("NodeSet a is left out of slurm.conf: its name there, gpu, meets that of the older NodeSet b"));
+}
+
 TEST_F(ControllerTest, NodeSetsAreWrittenByName) {
   HaveKeys();
   for (const auto& [name, hostname] : {std::pair("b", "gpu-"), std::pair("a", "")}) {

@@ -79,9 +79,16 @@ class Collecting {
   // By name, also those that are being deleted: their workers run until the end.
   void NodeSets() {
     const std::string cluster = ClusterOf(controller_.metadata.namespace_, controller_.metadata.name);
-    for (const api::NodeSet& set : world_.By<api::NodeSet>("controller", cluster)) {
+    const auto sets = world_.By<api::NodeSet>("controller", cluster);
+    for (const api::NodeSet& set : sets) {
       const auto name = render::SlurmNameOf(set);
       if (!name) continue;  // its own conditions say why; it has no workers either
+      if (const api::NodeSet* elder = render::ElderNamesake(sets, set)) {
+        findings_.Problem("NameConflict", "NodeSet " + set.metadata.name +
+                                              " is left out of slurm.conf: its name there, " + *name +
+                                              ", meets that of the older NodeSet " + elder->metadata.name);
+        continue;
+      }
       const auto& partition = set.spec.partition;
       inputs_.config.node_sets.push_back({.name = *name,
                                           .partition = partition && partition->enabled.value_or(false),

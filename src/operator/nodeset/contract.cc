@@ -165,7 +165,8 @@ std::optional<std::string> Breach(const api::NodeSet& set, const Call& call, boo
 bool IsHeldByPerson(const slurm::Node& node) {
   if (node.state.Has(slurm::NodeFlag::kFail)) return true;
   const bool out = node.state.IsDraining() || node.state.IsDown();
-  return out && !node.reason.empty() && !node.reason.starts_with(kOurs) && node.reason != "Not responding";
+  return out && !node.reason.empty() && !node.reason.starts_with(kOurs) && node.reason != "Not responding" &&
+         !node.reason.starts_with("Node unexpectedly rebooted");
 }
 
 std::optional<std::string> Breach(const SlurmCall& call, const std::optional<slurm::Node>& before) {

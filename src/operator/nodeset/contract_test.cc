@@ -172,6 +172,11 @@ INSTANTIATE_TEST_SUITE_P(
         SlurmCase{"LiftsOurs", {"update", "w-0", "UNDRAIN", ""}, {NodeFlag::kIdle, NodeFlag::kDrain}, kOurs, true},
         SlurmCase{
             "LiftsAPersons", {"update", "w-0", "UNDRAIN", ""}, {NodeFlag::kIdle, NodeFlag::kDrain}, kPersons, false},
+        SlurmCase{"ResumesWhatWasBooted",
+                  {"update", "w-0", "RESUME", ""},
+                  {NodeFlag::kDown},
+                  "Node unexpectedly rebooted",
+                  true},
         SlurmCase{"ResumesAPersonsDown", {"update", "w-0", "RESUME", ""}, {NodeFlag::kDown}, kPersons, false},
         SlurmCase{"ReplacesAPersonsReason",
                   {"update", "w-0", "DRAIN", "slurm-operator: x"},

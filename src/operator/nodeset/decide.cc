@@ -13,6 +13,7 @@
 #include "operator/nodeset/status.h"
 #include "operator/nodeset/takeover.h"
 #include "operator/nodeset/workers.h"
+#include "operator/render/cluster.h"
 #include "operator/render/conditions.h"
 #include "operator/render/revision.h"
 #include "operator/render/settings.h"
@@ -31,7 +32,9 @@ constexpr Duration kJobsTimeout = 15s;      // some polls of a busy slurmrestd
 constexpr Duration kJobsPollInterval = 1s;  // jobs that are read anew and found unchanged wake nobody
 constexpr Duration kChoiceTimeout = 2min;   // for a choice as a whole: to hear of jobs, and to tell those who go
 constexpr Duration kAnnounceTime = 10s;
-constexpr Duration kRegistrationTimeout = 2min;        // longer than slurmd takes from its start to its registration
+constexpr Duration kRegistrationTimeout = 2min;  // from the start of a worker, and from its readiness
+constexpr Duration kOldRecordTimeout = 1min;     // until a worker is made in spite of its predecessor's record
+constexpr Duration kLostRecordTimeout = kDeletionTimeout;  // of a worker that is ready
 constexpr int kMostNewWorkers = 128;                   // in one Plan, besides those whose creation has failed before
 constexpr size_t kMostCreatedBytes = size_t{8} << 20;  // of the workers in one Plan
 
@@ -48,9 +51,14 @@ class Deciding {
         controller_(world.Find<api::Controller>({set.metadata.namespace_, set.spec.controller_ref.name})),
         workers_(Workers(world, set, slurm_)),
         deletion_(DeletionOf(world, set, slurm_, workers_)) {
-    if (set.metadata.deleting()) spec_.replicas = 0;
+    if (set.metadata.deleting())
+      spec_.replicas = 0;
+    else if (spec_.scaling_mode == api::kScalingDaemonSet)
+      spec_.replicas = int(workers_.size());
+    else
+      elder_ = render::ElderNamesake(world.By<api::NodeSet>("controller", cluster_), set);
     spec_.replicas = std::clamp(*spec_.replicas, 0, api::kMostWorkers);
-    scale_ = ScaleTo(*spec_.replicas, workers_, slurm_);
+    scale_ = ScaleTo(IsManaged() ? *spec_.replicas : int(workers_.size()), workers_, slurm_);
     plan_.slurm_cluster = cluster_;
     if (auto revision = render::Revision(set)) {
       revision_ = *std::move(revision);
@@ -66,8 +74,12 @@ class Deciding {
       plan_.Add(Hold(set_));
     else if (HasFinalizer(set_, kFormerFinalizerDrain))
       plan_.Add(Release(set_, {}, "the finalizer has another name now"));
-    else if (HasReservation(set_))
+    else if (IsManaged() && HasReservation(set_))
       ReleaseReservation(set_, slurm_.heard(), plan_);
+    if (!IsManaged()) {
+      plan_.children_complete = false;
+      return Finished();
+    }
     TakeOverWorkers(workers_, former_revision_, revision_, plan_);
     RemoveAllEnded();
     const Choice choice = Choose();
@@ -112,9 +124,15 @@ class Deciding {
   }
 
  private:
+  // Until it is deleted, what runs stays as it is in a mode that is not there yet, where `replicas` means nothing; and
+  // while another NodeSet has the names.
+  bool IsManaged() const {
+    return set_.metadata.deleting() || (spec_.scaling_mode != api::kScalingDaemonSet && elder_ == nullptr);
+  }
+
   plan::Plan Finished() {
-    plan_.status = StatusOf({world_, set_, spec_, controller_, slurm_, workers_, scale_, revision_, former_revision_,
-                             render_error_, deletion_});
+    plan_.status = StatusOf({world_, set_, spec_, controller_, slurm_, workers_, scale_, elder_, revision_,
+                             former_revision_, render_error_, deletion_});
     return std::move(plan_);
   }
 
@@ -265,7 +283,7 @@ class Deciding {
       case Stage::kUnregistered:
         MarkGoing(worker);
         if (IsComing(worker)) plan_.slurm_expects.push_back(worker.host);
-        // Absence does not justify deleting a worker that is ready, nor one that is about to register.
+        // Absence alone justifies deleting neither a worker that is ready nor one that is about to register.
         if (slurm_.absence_counts() && (worker.pod->Ready() ? Forgotten(worker) : Stuck(worker)))
           RemoveProven(worker, true);
         return;
@@ -294,19 +312,19 @@ class Deciding {
   }
 
   // It will not register any more, as far as one can tell: the kubelet says why, or it has had its time.
-  bool Stuck(const Worker& worker) {
-    if (!render::PodTrouble(*worker.pod).empty()) return true;
-    if (world_.HeldFor("unregistered " + worker.pod->metadata.uid) >= kRegistrationTimeout) return true;
-    plan_.RequeueAfter(kRegistrationTimeout / 4);
-    return false;
-  }
+  bool Stuck(const Worker& worker) { return InTrouble(worker) || IsLate(worker); }
 
-  // For so long that a deletion does not wait any more.
-  bool Forgotten(const Worker& worker) {
-    if (!set_.metadata.deleting()) return false;
-    const Duration held = world_.HeldFor("unregistered " + worker.pod->metadata.uid);
-    if (held < kDeletionTimeout) plan_.RequeueAfter(kDeletionTimeout - held);
-    return held >= kDeletionTimeout;
+  static bool InTrouble(const Worker& worker) { return !render::PodTrouble(*worker.pod).empty(); }
+
+  bool IsLate(const Worker& worker) { return Lasts("unregistered " + worker.pod->metadata.uid, kRegistrationTimeout); }
+
+  // It was ready without a record for so long that its record is taken for lost.
+  bool Forgotten(const Worker& worker) { return Lasts("forgotten " + worker.pod->metadata.uid, kLostRecordTimeout); }
+
+  bool Lasts(const std::string& fact, Duration wanted) {
+    const Duration held = world_.HeldFor(fact);
+    if (held < wanted) plan_.RequeueAfter(wanted - held);
+    return held >= wanted;
   }
 
   std::vector<plan::ActionId> MarkGoing(const Worker& worker) {
@@ -318,7 +336,7 @@ class Deciding {
     const std::vector<plan::ActionId> cordoned = MarkGoing(worker);
     // A reason that a person gave for a DOWN stays; slurmctld's own may go.
     const std::string& present = worker.node->reason;
-    const bool keep = worker.stage == Stage::kDown && !present.empty() && present != slurm::kReasonNotResponding &&
+    const bool keep = worker.stage == Stage::kDown && !present.empty() && !slurm::IsReasonOfSlurmctld(present) &&
                       !present.starts_with(kReasonPrefix);
     slurm::NodeUpdate update{.action = NodeAction::kDrain, .reason = keep ? present : ScaleInReason(PodKey(worker))};
     Update("drain", worker, std::move(update), WhyItGoes());
@@ -351,13 +369,12 @@ class Deciding {
     // A deletion may be on its way still: a job that began now would die with the worker. See RemoveProven.
     if (marked || !IsProtected(worker)) return;
     const slurm::Node& node = *worker.node;
-    if (IsOurDown(node)) {
-      // Its own preStop hook set it DOWN, in an earlier life; only a worker that is back can be resumed.
-      if (worker.pod->Ready()) {
+    if (MayBeResumed(node, set_)) {
+      if (worker.back()) {
         Update("resume", worker, {.action = NodeAction::kResume}, "the worker is back");
         plan_.actions.back().guards = {NotHeld(worker)};
       }
-    } else if (IsOurDrain(node)) {
+    } else if (IsOurDrain(node, set_)) {
       Update("undrain", worker, {.action = NodeAction::kUndrain}, "the worker is wanted again");
       plan_.actions.back().guards = {NotHeld(worker)};
     }
@@ -367,9 +384,10 @@ class Deciding {
   // reason to poll Slurm closely.
   bool IsComing(const Worker& worker) {
     const bool registers = worker.stage == Stage::kUnregistered ||
-                           (worker.stage == Stage::kDown && IsOurDown(*worker.node) && worker.cordon.empty());
+                           (worker.stage == Stage::kDown && MayBeResumed(*worker.node, set_) && worker.cordon.empty());
     return registers && worker.pod->status.phase == "Running" &&
-           world_.HeldFor("coming " + worker.pod->metadata.uid) < kRegistrationTimeout;
+           world_.HeldFor((worker.pod->Ready() ? "back " : "coming ") + worker.pod->metadata.uid) <
+               kRegistrationTimeout;
   }
 
   // Its jobs end in peace, and no new ones begin, until the cordon is lifted. A node that is out of service for another
@@ -383,18 +401,15 @@ class Deciding {
     plan_.actions.back().event = {.reason = "NodeCordon", .action = "Cordon"};
   }
 
-  // slurmd registers when it starts and never again: a worker whose record was lost stays outside until it is replaced.
-  // No job can be on a node that slurmctld does not know.
+  // slurmd registers until its first success and never again: a worker whose record was lost stays outside until it is
+  // replaced. No job can be on a node that slurmctld does not know. One that is not ready may be starting still, however
+  // long that takes, unless the kubelet says what is wrong with it.
   void Replace(const Worker& worker) {
-    if (worker.pod->status.phase != "Running" || worker.pod->Ready() || !slurm_.absence_counts()) return;
-    if (world_.HeldFor("unregistered " + worker.pod->metadata.uid) < kRegistrationTimeout) {
-      plan_.RequeueAfter(kRegistrationTimeout / 4);
-      return;
-    }
+    if (worker.pod->status.phase != "Running" || !slurm_.absence_counts()) return;
+    if (worker.pod->Ready() ? !Forgotten(worker) : !(IsLate(worker) && InTrouble(worker))) return;
     RemoveUnchanged(worker, "Slurm has no record of the worker; a new one will register");
-    Action& remove = plan_.actions.back();
-    remove.guards = {plan::NodeIsDrained(cluster_, worker.host, true)};
-    remove.event = {.reason = "SlurmNodeNotRegistered", .action = "Delete", .warning = true};
+    plan_.actions.back().guards = {plan::NodeIsDrained(cluster_, worker.host, true)};
+    plan_.actions.back().event = {.reason = "SlurmNodeNotRegistered", .action = "Delete", .warning = true};
   }
 
   // In Slurm, who stands behind its record; of every worker that runs, going or not.
@@ -412,7 +427,7 @@ class Deciding {
     if (worker.stage == Stage::kLeaving || worker.stage == Stage::kEnded) return;
     const bool wanted = *spec_.workload_disruption_protection;
     const bool is = worker.pod->metadata.Label(std::string(kLabelPodProtect)) == "true";
-    const bool out = worker.stage == Stage::kDrained || (worker.stage == Stage::kDown && IsOurDown(*worker.node));
+    const bool out = worker.stage == Stage::kDrained || (worker.stage == Stage::kDown && IsOurDown(*worker.node, set_));
     if (wanted && out && (worker.marked() || !worker.cordon.empty())) {
       if (!is || worker.marked() || worker.may_be_lifted) return;
       SetProtected(worker, false, "it is out of service and runs no job");
@@ -441,7 +456,6 @@ class Deciding {
 
   void CreateMissing() {
     if (controller_ == nullptr || controller_->metadata.deleting() || !render_error_.empty()) return;
-    if (spec_.scaling_mode == api::kScalingDaemonSet) return;
     if (scale_.create.empty()) return;
     auto workers = render::WorkerTemplate::Of(set_, *controller_, settings_);
     if (!workers) {
@@ -471,18 +485,32 @@ class Deciding {
       any_failed |= failed.contains(action.effect->target());
       return plan_.Add(std::move(action));
     };
-    std::vector<plan::ActionId> claimed;
+    std::vector<plan::ActionId> after = RemoveOldRecord(worker.host);
     for (const render::Claim& claim : worker.claims) {
       const plan::ObjectRef ref{&kube::kPersistentVolumeClaims, {set_.metadata.namespace_, claim.name}};
-      claimed.push_back(create({.effect = plan::Create(ref, claim.body, ""), .reason = "volume of " + worker.name}));
+      after.push_back(create({.effect = plan::Create(ref, claim.body, ""), .reason = "volume of " + worker.name}));
     }
     const plan::ObjectRef ref{&kube::kPods, {set_.metadata.namespace_, worker.name}};
     create({.effect = plan::Create(ref, worker.body, set_.metadata.uid),
             .reason = "scale-out to " + Wanted(),
-            .after = std::move(claimed),
+            .after = std::move(after),
             .event = {{.reason = "SuccessfulCreate", .action = "Create"}}});
     created_hosts_.insert(worker.host);
     return any_failed;
+  }
+
+  // A registration changes hardly anything of a record that is there: the new worker would have the size, the features
+  // and the weight of the one before it. Not for ever: workers are made whatever Slurm does.
+  std::vector<plan::ActionId> RemoveOldRecord(const std::string& host) {
+    const slurm::Node* record = slurm_.heard() ? slurm_.Find(host) : nullptr;
+    if (record == nullptr || !IsRecordOf(*record, set_)) return {};
+    auto removal = RemovalOf(*record, set_, cluster_);
+    if (!removal) return {};
+    if (!hosts_) hosts_ = HostsWithPod(world_, set_, workers_);
+    if (hosts_->contains(host)) return {};
+    if (Lasts("old record of " + host, kOldRecordTimeout)) return {};
+    plan_.slurm_expects.push_back(host);
+    return {plan_.Add(*std::move(removal))};
   }
 
   std::string Wanted() const { return std::to_string(*spec_.replicas); }
@@ -497,10 +525,12 @@ class Deciding {
   std::string cluster_;
   plan::SlurmView slurm_;
   const api::Controller* controller_;
+  const api::NodeSet* elder_ = nullptr;
   std::vector<Worker> workers_;
   Deletion deletion_;
   Scale scale_;
   std::set<std::string, std::less<>> created_hosts_;
+  std::optional<std::set<std::string, std::less<>>> hosts_;  // behind which there is a pod, once that was needed
   std::string revision_;
   std::string former_revision_;  // ""; or workers that bear it are of this revision as well
   std::string render_error_;

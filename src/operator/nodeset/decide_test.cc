@@ -210,6 +210,19 @@ TEST_F(NodeSetTest, APersonsDrainIsNeverLifted) {
   EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("bad disk"));
 }
 
+// Two NodeSets that had one name in Slurm lifted each other's drains, and removed each other's records.
+TEST_F(NodeSetTest, ADrainThatNamesAnothersPodIsNotOurs) {
+  for (const char* pod : {"slurm/x-0", "other/w-0", "slurm/w-x-0", "slurm/w"}) {
+    nodes.clear();
+    Worker_(0, {NodeFlag::kIdle, NodeFlag::kDrain},
+            "slurm-operator: Pod (" + std::string(pod) + ") is pending termination for scale-in");
+    EXPECT_THAT(Acts(Look(1)), IsEmpty()) << pod;
+    nodes[0].reason = "slurm-operator: Pod (" + std::string(pod) + ") was cordoned";
+    EXPECT_THAT(Acts(Look(1)), IsEmpty()) << pod;
+    EXPECT_THAT(ConditionOf(Look(1), "Degraded").message, HasSubstr(pod));
+  }
+}
+
 // Found by the simulator: a drain set by a person since the last read was written over.
 TEST_F(NodeSetTest, NoReasonIsWrittenOverOrLiftedWithoutLookingAgain) {
   Worker_(0, {NodeFlag::kIdle});
@@ -273,6 +286,36 @@ TEST_F(NodeSetTest, ResumesAWorkerThatItsOwnHookSetDown) {
   EXPECT_THAT(Acts(Look(1)), ElementsAre("resume Slurm node slurm/main/w-0"));
 }
 
+// slurm.conf says nothing of ReturnToService: a node that was lost stayed DOWN though its worker was back.
+TEST_F(NodeSetTest, ResumesAWorkerThatIsBackAfterSlurmctldHadLostIt) {
+  for (const char* reason : {"Not responding", "Node unexpectedly rebooted"}) {
+    Put(MakePod(0, "Running", false));
+    nodes = {MakeNode(0, {NodeFlag::kDown}, reason)};
+    EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "not ready";
+    EXPECT_THAT(ConditionOf(Look(1), "Degraded").message, HasSubstr("look at its pod"));
+    Put(MakePod(0));
+    nodes = {MakeNode(0, {NodeFlag::kDown, NodeFlag::kNotResponding}, reason)};
+    EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "does not respond";
+    nodes = {MakeNode(0, {NodeFlag::kDown}, reason)};
+    const plan::Plan plan = Look(1);
+    ASSERT_THAT(Acts(plan), ElementsAre("resume Slurm node slurm/main/w-0"));
+    EXPECT_EQ(plan.actions[0].guards.size(), 1u);
+    EXPECT_EQ(ConditionOf(plan, "Degraded").status, "False");
+    EXPECT_THAT(ConditionOf(plan, "Progressing").message, HasSubstr("w-0 is coming back"));
+  }
+}
+
+TEST_F(NodeSetTest, OnlySlurmctldsOwnWordsAreTakenForSlurmctlds) {
+  Put(MakePod(0));
+  for (const char* reason : {"Not responding, says alice", "not responding", "Low RealMemory", ""}) {
+    nodes = {MakeNode(0, {NodeFlag::kDown}, reason)};
+    EXPECT_THAT(Acts(Look(1)), IsEmpty()) << reason;
+    EXPECT_THAT(ConditionOf(Look(1), "Degraded").message, HasSubstr("then resume it in Slurm")) << reason;
+  }
+  nodes = {MakeNode(0, {NodeFlag::kDown, NodeFlag::kDrain}, "Not responding")};
+  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "somebody has drained it since";
+}
+
 TEST_F(NodeSetTest, LeavesAPersonsDownAlone) {
   Worker_(0, {NodeFlag::kDown}, "burnt");
   const plan::Plan plan = Look(1);
@@ -287,9 +330,52 @@ TEST_F(NodeSetTest, RemovesTheRecordOfAWorkerThatIsGone) {
   EXPECT_EQ(plan.actions[0].guards.size(), 1u);
 }
 
-TEST_F(NodeSetTest, ARecordIsNotRemovedWhileItsWorkerIsAboutToComeBack) {
-  nodes.push_back(MakeNode(0, {NodeFlag::kDown, NodeFlag::kDrain}, kOurDrain));
+// With its predecessor's record, a worker of fewer CPUs was INVALID_REG for ever, and a changed weight never took effect.
+TEST_F(NodeSetTest, TheRecordOfItsPredecessorGoesBeforeAWorkerIsMade) {
+  for (const auto& [flags, reason] :
+       {std::pair(std::vector{NodeFlag::kDown, NodeFlag::kDrain}, std::string_view(kOurDrain)),
+        std::pair(std::vector{NodeFlag::kDown}, kReasonTerminating),
+        std::pair(std::vector{NodeFlag::kDown, NodeFlag::kNotResponding}, slurm::kReasonNotResponding)}) {
+    nodes = {MakeNode(0, flags, std::string(reason))};
+    const plan::Plan plan = Look(1);
+    ASSERT_THAT(Acts(plan), ElementsAre("remove record Slurm node slurm/main/w-0", "create Pod slurm/w-0")) << reason;
+    EXPECT_EQ(plan.actions[0].guards.size(), 1u);
+    EXPECT_THAT(plan.actions[1].after, ElementsAre(plan.actions[0].id()));
+    EXPECT_THAT(plan.slurm_expects, ElementsAre("w-0"));
+  }
+  held["old record of w-0"] = Tick() - 1min;
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("create Pod slurm/w-0")) << "Slurm holds no worker up for ever";
+  held.clear();
+  slurm.state = plan::SlurmLook::State::kUnreachable;
   EXPECT_THAT(Acts(Look(1)), ElementsAre("create Pod slurm/w-0"));
+}
+
+TEST_F(NodeSetTest, ARecordThatSomebodyHoldsOrThatIsNotOursStaysWhenItsWorkerIsMadeAnew) {
+  nodes = {MakeNode(0, {NodeFlag::kDown, NodeFlag::kDrain}, "bad disk")};
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("create Pod slurm/w-0"));
+  nodes = {MakeNode(0, {NodeFlag::kIdle})};
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("create Pod slurm/w-0")) << "its slurmd may run still";
+  nodes = {MakeNode(0, {NodeFlag::kAllocated, NodeFlag::kDrain}, kOurDrain)};
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("create Pod slurm/w-0"));
+  nodes = {MakeNode(0, {NodeFlag::kIdle, NodeFlag::kDrain}, kOurDrain)};
+  Pod orphan = MakePod(3);
+  orphan.metadata.owner_references.clear();
+  orphan.metadata.labels[std::string(kLabelPodHostname)] = "w-0";
+  Put(orphan);
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("create Pod slurm/w-0")) << "another pod stands behind it";
+}
+
+TEST_F(NodeSetTest, ARecordThatSomebodyHeldBeforeItsWorkerWasMadeIsSaidToBeTheOldOne) {
+  Pod pod = MakePod(0);
+  pod.metadata.creation_timestamp = kNow - 10s;
+  Put(pod);
+  for (const auto flag : {NodeFlag::kDrain, NodeFlag::kDown}) {
+    nodes = {MakeNode(0, {NodeFlag::kIdle, flag}, "bad disk")};
+    nodes[0].reason_changed_at = kNow - 5s;
+    EXPECT_THAT(ConditionOf(Look(1), "Degraded").message, Not(HasSubstr("of the worker before it")));
+    nodes[0].reason_changed_at = kNow - 1h;
+    EXPECT_THAT(ConditionOf(Look(1), "Degraded").message, HasSubstr("its record is that of the worker before it"));
+  }
 }
 
 TEST_F(NodeSetTest, RemovesTheRecordOfAWorkerThatWentBeforeItWasNoted) {
@@ -303,6 +389,8 @@ TEST_F(NodeSetTest, RemovesTheRecordOfAWorkerThatWentBeforeItWasNoted) {
 // Found by the simulator: a worker that went while slurmctld was away, so that its hook could tell nobody.
 TEST_F(NodeSetTest, RemovesTheRecordOfAWorkerThatWentWithoutAWord) {
   nodes.push_back(MakeNode(0, {NodeFlag::kDown, NodeFlag::kNotResponding}, "Not responding"));
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("remove record Slurm node slurm/main/w-0"));
+  nodes[0].reason = "Node unexpectedly rebooted";
   EXPECT_THAT(Acts(Look(0)), ElementsAre("remove record Slurm node slurm/main/w-0"));
   nodes[0].reason = "burnt";
   EXPECT_THAT(Acts(Look(0)), IsEmpty()) << "a person has said what is wrong with it";
@@ -416,20 +504,69 @@ TEST_F(NodeSetTest, AWorkerIsNotCreatedWhileItsOldRecordIsBeingRemoved) {
   EXPECT_THAT(Acts(Look(1)), ElementsAre("create Pod slurm/w-0"));
 }
 
-TEST_F(NodeSetTest, AWorkerThatSlurmForgotIsReplacedOnceThatIsCertain) {
-  Put(MakePod(0, "Running", false));
+// slurmd registers until its first success only: its pod stayed ready, outside of Slurm, for ever.
+TEST_F(NodeSetTest, AReadyWorkerWhoseRecordIsLostIsReplacedOnceThatIsCertain) {
+  Put(MakePod(0));
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
-  held["unregistered pod-0"] = Tick() - 2min;
+  held["forgotten pod-0"] = Tick() - 10min + 1s;
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  EXPECT_LE(Look(1).requeue_after, 1s);
+  held["forgotten pod-0"] = Tick() - 10min;
   slurm.absence_counts = false;
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  EXPECT_THAT(facts, Not(Contains(testing::Key("forgotten pod-0")))) << "it counts from when absence does";
   slurm.absence_counts = true;
   const plan::Plan plan = Look(1);
   ASSERT_THAT(Acts(plan), ElementsAre("delete Pod slurm/w-0"));
-  EXPECT_EQ(plan.actions[0].guards.size(), 1u);
-  // It was deleted by uid alone: one that registered between proof and deletion was taken with its first job.
+  EXPECT_THAT(Proofs(plan.actions[0]), ElementsAre("Slurm node w-0 is drained and runs no job"));
   const json::ObjectMeta& seen = stores.Of<Pod>().Find({"slurm", "w-0"})->metadata;
   const auto unchanged = plan::DeleteUnchanged({&kube::kPods, {"slurm", "w-0"}}, seen.uid, seen.resource_version, "");
   EXPECT_EQ(plan.actions[0].effect->content(), unchanged.effect->content());
+  EXPECT_EQ(plan.actions[0].event->reason, "SlurmNodeNotRegistered");
+  EXPECT_TRUE(plan.actions[0].event->warning);
+}
+
+// It was waited for in Slurm for ever.
+TEST_F(NodeSetTest, AScaleInOfAWorkerWhoseRecordIsLostEnds) {
+  PutMarked(MakePod(0));
+  EXPECT_THAT(Acts(Look(0)), IsEmpty());
+  held["forgotten pod-0"] = Tick() - 10min;
+  const plan::Plan plan = Look(0);
+  ASSERT_THAT(Acts(plan), ElementsAre("delete Pod slurm/w-0"));
+  EXPECT_EQ(plan.actions[0].guards.size(), 2u);
+}
+
+// A worker that needed more than two minutes before it began slurmd (drivers, large images) was deleted again and again.
+TEST_F(NodeSetTest, AWorkerThatStartsIsWaitedForUnlessTheKubeletSaysWhatIsWrong) {
+  Pod pod = MakePod(0, "Running", false);
+  Put(pod);
+  held["unregistered pod-0"] = Tick() - 1h;
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  EXPECT_THAT(ConditionOf(Look(1), "Progressing").message, HasSubstr("w-0 has not registered"));
+  pod.status.container_statuses = {{.name = "slurmd", .state = {.waiting = {{.reason = "CrashLoopBackOff"}}}}};
+  Put(pod);
+  held["unregistered pod-0"] = Tick() - 119s;
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  held["unregistered pod-0"] = Tick() - 2min;
+  ASSERT_THAT(Acts(Look(1)), ElementsAre("delete Pod slurm/w-0"));
+  EXPECT_EQ(Look(1).actions[0].guards.size(), 1u);
+}
+
+// The chart's DaemonSet mode drained the workers down to `replicas`, which is 1 unless somebody sets it.
+TEST_F(NodeSetTest, InDaemonSetModeNothingIsChangedUntilThatModeIsThere) {
+  set.spec.scaling_mode = std::string(api::kScalingDaemonSet);
+  Worker_(0, {NodeFlag::kIdle});
+  Worker_(1, {NodeFlag::kIdle, NodeFlag::kDrain}, kOurDrain);
+  Put(MakePod(2, "Failed", false));
+  nodes.push_back(MakeNode(7, {NodeFlag::kDown}, std::string(kReasonTerminating)));
+  for (const int replicas : {1, 5}) {
+    const plan::Plan plan = Look(replicas);
+    EXPECT_THAT(Acts(plan), IsEmpty());
+    EXPECT_THAT(plan.children, IsEmpty());
+    EXPECT_EQ(ConditionOf(plan, "Ready").status, "False");
+    EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("scalingMode DaemonSet is not managed"));
+    EXPECT_EQ(ConditionOf(plan, "Progressing").status, "False");
+  }
 }
 
 // Seen on a real cluster: all were idle, and the NodeSet said so up to fifteen seconds later.
@@ -454,6 +591,44 @@ TEST_F(NodeSetTest, WorkersWithSshGetTheirConfig) {
   const plan::Plan plan = Look(0);
   ASSERT_EQ(plan.children.size(), 1u);
   EXPECT_EQ(plan.children[0].key.name, "w-ssh-config");
+}
+
+// Each lifted the other's drains, and the workers of one were taken for the other's.
+TEST_F(NodeSetTest, OfTwoNodeSetsWithOneNameInSlurmTheYoungerTouchesNothing) {
+  Worker_(0, {NodeFlag::kIdle, NodeFlag::kDrain}, std::string(kReasonTerminating));
+  nodes.push_back(MakeNode(3, {NodeFlag::kDown}, std::string(kReasonTerminating)));
+  set.metadata.creation_timestamp = kNow - 1h;
+  api::NodeSet other = set;
+  other.metadata.name = "elder";
+  other.metadata.uid = "elder-uid";
+  other.metadata.creation_timestamp = kNow - 2h;
+  for (const char* hostname : {"w-", "w", "w-1"}) {
+    other.spec.pod_template.spec.text = R"({"hostname":")" + std::string(hostname) + R"("})";
+    Put(other);
+    for (const int replicas : {0, 2}) {
+      const plan::Plan plan = Look(replicas);
+      EXPECT_THAT(Acts(plan), IsEmpty()) << hostname;
+      EXPECT_EQ(ConditionOf(plan, "Degraded").reason, "NameConflict");
+      EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("NodeSet elder"));
+      EXPECT_EQ(ConditionOf(plan, "Ready").status, "False");
+    }
+  }
+  other.metadata.creation_timestamp = kNow - 1h;
+  Put(other);
+  EXPECT_EQ(ConditionOf(Look(1), "Degraded").reason, "NameConflict") << "by name, of equal age";
+  other.metadata.creation_timestamp = kNow - 59min;
+  Put(other);
+  EXPECT_NE(ConditionOf(Look(1), "Degraded").reason, "NameConflict") << "the elder goes on";
+  other.metadata.creation_timestamp = kNow - 2h;
+  for (const char* hostname : {"w-x", "x-", "w-1-"}) {
+    other.spec.pod_template.spec.text = R"({"hostname":")" + std::string(hostname) + R"("})";
+    Put(other);
+    EXPECT_NE(ConditionOf(Look(1), "Degraded").reason, "NameConflict") << hostname;
+  }
+  other.spec.pod_template.spec.text = R"({"hostname":"w-"})";
+  other.spec.controller_ref.name = "another";
+  Put(other);
+  EXPECT_NE(ConditionOf(Look(1), "Degraded").reason, "NameConflict") << "of another cluster";
 }
 
 TEST(OrdinalOf, ReadsPaddedAndPlainOrdinalsOfThisSetOnly) {

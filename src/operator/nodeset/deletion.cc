@@ -85,7 +85,7 @@ class Looking {
     if (!slurm_.heard()) return left;
     const auto hosts = HostsWithPod(world_, set_, workers_);
     for (const slurm::Node& node : slurm_.All()) {
-      if (!hosts.contains(node.name) && IsRecordOf(node, set_) && !IsHeld(node)) left.push_back(node.name);
+      if (!hosts.contains(node.name) && IsRecordOf(node, set_) && !IsHeld(node, set_)) left.push_back(node.name);
     }
     return left;
   }

@@ -193,10 +193,22 @@ TEST_F(Deleted, AReadyWorkerThatSlurmForgotGoesAfterTenMinutes) {
   Put(MakePod(0));
   EXPECT_THAT(Acts(Look(1)), ElementsAre("cordon Pod slurm/w-0"));
   PutMarked(MakePod(0));
-  held["unregistered pod-0"] = Tick() - 9min;
+  held["forgotten pod-0"] = Tick() - 9min;
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
-  held["unregistered pod-0"] = Tick() - 10min;
+  held["forgotten pod-0"] = Tick() - 10min;
   EXPECT_THAT(Acts(Look(1)), ElementsAre("delete Pod slurm/w-0"));
+}
+
+// The Slinky projects' operator gives such workers names without an ordinal. The NodeSet was held for ever by workers
+// that nobody saw.
+TEST_F(Deleted, ADaemonSetsWorkersAreDrainedToo) {
+  set.spec.scaling_mode = std::string(api::kScalingDaemonSet);
+  Pod pod = MakePod(0);
+  pod.metadata.name = "w-x7k2p";
+  pod.metadata.labels[std::string(kLabelPodHostname)] = "w-0";
+  Put(pod);
+  nodes = {MakeNode(0, {NodeFlag::kIdle})};
+  EXPECT_THAT(Acts(Look(1)), testing::IsSupersetOf({"cordon Pod slurm/w-x7k2p", "drain Slurm node slurm/main/w-0"}));
 }
 
 TEST_F(Deleted, WithoutOurFinalizerItIsTheGarbageCollectors) {

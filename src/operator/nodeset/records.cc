@@ -6,22 +6,19 @@
 #include "plan/slurm_effects.h"
 
 namespace capstan::op::nodeset {
-namespace {
 
-void Remove(const slurm::Node& node, plan::Plan& plan) {
+std::optional<plan::Action> RemovalOf(const slurm::Node& node, const api::NodeSet& set, const std::string& cluster) {
+  if (node.state.IsBusy()) return std::nullopt;
   // Its slurmd went without a word, and slurmctld itself has given it up.
-  const bool lost = node.state.IsDown() && node.state.IsNotResponding() && node.reason == slurm::kReasonNotResponding;
-  if (!lost && !IsOurDrain(node) && !IsOurDown(node)) return;
-  const std::string_view prefix = lost ? slurm::kReasonNotResponding : kReasonPrefix;
-  plan.slurm_expects.push_back(node.name);
-  plan.Add({.effect = plan::DeleteNode(plan.slurm_cluster, node.name),
-            .reason = "its worker is gone",
-            .guards = {plan::NodeIsOurs(plan.slurm_cluster, node.name, std::string(prefix))},
-            .after = {},
-            .event = {{.reason = "SlurmNodeRemoved", .action = "Delete"}}});
+  const bool lost = node.state.IsDown() && node.state.IsNotResponding() && slurm::IsReasonOfSlurmctld(node.reason);
+  if (!lost && !IsOurDrain(node, set) && !IsOurDown(node, set)) return std::nullopt;
+  const std::string_view prefix = lost ? std::string_view(node.reason) : kReasonPrefix;
+  return plan::Action{.effect = plan::DeleteNode(cluster, node.name),
+                      .reason = "its worker is gone",
+                      .guards = {plan::NodeIsOurs(cluster, node.name, std::string(prefix))},
+                      .after = {},
+                      .event = {{.reason = "SlurmNodeRemoved", .action = "Delete"}}};
 }
-
-}  // namespace
 
 void RemoveRecords(const plan::World& world, const api::NodeSet& set, const plan::SlurmView& slurm,
                    const std::vector<Worker>& workers, const std::set<std::string, std::less<>>& coming,
@@ -33,12 +30,16 @@ void RemoveRecords(const plan::World& world, const api::NodeSet& set, const plan
   for (const Worker& worker : workers) taken.insert(worker.host);
   std::vector<const slurm::Node*> stray;
   for (const slurm::Node& node : slurm.All()) {
-    if (!taken.contains(node.name) && IsRecordOf(node, set) && !node.state.IsBusy()) stray.push_back(&node);
+    if (!taken.contains(node.name) && IsRecordOf(node, set)) stray.push_back(&node);
   }
   if (stray.empty()) return;
   const auto hosts = HostsWithPod(world, set, workers);
   for (const slurm::Node* node : stray) {
-    if (!hosts.contains(node->name)) Remove(*node, plan);
+    if (hosts.contains(node->name)) continue;
+    auto removal = RemovalOf(*node, set, plan.slurm_cluster);
+    if (!removal) continue;
+    plan.slurm_expects.push_back(node->name);
+    plan.Add(*std::move(removal));
   }
 }
 

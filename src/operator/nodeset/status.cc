@@ -59,26 +59,41 @@ void CountNodes(const Seen& seen, api::NodeSetStatus& status) {
 // --- Words -----------------------------------------------------------------------------------------------------------
 
 // Out of service because a person has cordoned it; of a worker that is to stay.
-std::string CordonTrouble(const Worker& worker) {
+std::string CordonTrouble(const Worker& worker, const api::NodeSet& set) {
   const bool out = worker.stage == Stage::kServing || worker.stage == Stage::kDraining ||
-                   worker.stage == Stage::kDrained || (worker.stage == Stage::kDown && IsOurDown(*worker.node));
+                   worker.stage == Stage::kDrained || (worker.stage == Stage::kDown && IsOurDown(*worker.node, set));
   if (worker.cordon.empty() || !out) return "";
   return "takes no new jobs, as a person wants it (" + worker.cordon.substr(kReasonPrefix.size()) +
          "); uncordon it to have it back";
 }
 
+// The record has been out of service since before the worker was made, and registering has changed hardly anything of it.
+std::string OldRecord(const Worker& worker) {
+  const auto& made = worker.pod->metadata.creation_timestamp;
+  const auto& since = worker.node->reason_changed_at;
+  if (!made || !since || *since >= *made) return "";
+  return "; its record is that of the worker before it: what has changed of extraConf, features or size takes effect "
+         "once that record is deleted in Slurm, and then the pod";
+}
+
 // Why a worker is not in service although its pod runs, for a person; empty when it is, or will be by itself.
-std::string NodeTrouble(const Worker& worker, bool stays) {
-  if (std::string cordoned = CordonTrouble(worker); stays && !cordoned.empty()) return cordoned;
+std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stays) {
+  if (std::string cordoned = CordonTrouble(worker, set); stays && !cordoned.empty()) return cordoned;
   switch (worker.stage) {
     case Stage::kEnded:
       return "has ended (" + worker.pod->status.phase + ") and is being replaced";
     case Stage::kHeld:
       return std::string(worker.node->state.IsFailing() ? "was set to FAIL" : "was drained") +
-             " in Slurm by somebody else (\"" + worker.node->reason + "\"); resume it there";
+             " in Slurm by somebody else (\"" + worker.node->reason + "\"); resume it there" + OldRecord(worker);
     case Stage::kDown:
-      if (IsOurDown(*worker.node)) return "";
-      return "is DOWN in Slurm (\"" + worker.node->reason + "\"); look at its pod, then resume it in Slurm";
+      if (IsOurDown(*worker.node, set)) return "";
+      if (MayBeResumed(*worker.node, set)) {
+        return worker.back() ? ""
+                             : "is DOWN in Slurm (\"" + worker.node->reason +
+                                   "\"); look at its pod: it is resumed once it is ready and answers";
+      }
+      return "is DOWN in Slurm (\"" + worker.node->reason + "\"); look at its pod, then resume it in Slurm" +
+             OldRecord(worker);
     case Stage::kUnknown:
       if (!worker.pod->spec.host_network) return "";
       return "has its Kubernetes node's network (hostNetwork), so that its Slurm node is not known; it is left alone";
@@ -99,7 +114,8 @@ std::string Several(const std::vector<std::string>& texts) {
 std::vector<std::string> NotSupported(const api::NodeSetSpec& spec) {
   std::vector<std::string> wishes;
   if (spec.scaling_mode == api::kScalingDaemonSet)
-    wishes.emplace_back("scalingMode DaemonSet is not managed by this version; use StatefulSet");
+    wishes.emplace_back(
+        "scalingMode DaemonSet is not managed by this version, which leaves its workers as they are; use StatefulSet");
   if (spec.pin_to_node.value_or(false)) wishes.emplace_back("pinToNode is not heeded by this version");
   if (spec.update_strategy && spec.update_strategy->type == api::kUpdateScheduled)
     wishes.emplace_back("updateStrategy ScheduledUpdate is not heeded by this version: workers are not updated");
@@ -140,12 +156,18 @@ void FindProblems(const Seen& seen, render::Findings& findings) {
                                                " in this namespace; create it or correct controllerRef");
   }
   if (!seen.render_error.empty()) findings.Problem("InvalidSpec", seen.render_error);
+  if (seen.elder != nullptr) {
+    findings.Problem("NameConflict", "its workers would have one name in Slurm with those of NodeSet " +
+                                         seen.elder->metadata.name +
+                                         ", which is older; nothing is made and nothing in Slurm is touched until this "
+                                         "one has another spec.template.spec.hostname, or either is deleted");
+  }
   findings.AddFailures(seen.world);
   std::vector<std::string> troubles;
   for (const Worker& worker : seen.workers) {
     if (std::string trouble = render::PodTrouble(*worker.pod); !trouble.empty())
       troubles.push_back(std::move(trouble));
-    else if (trouble = NodeTrouble(worker, Stays(seen, worker)); !trouble.empty())
+    else if (trouble = NodeTrouble(worker, seen.set, Stays(seen, worker)); !trouble.empty())
       troubles.push_back(worker.pod->metadata.name + " " + trouble);
   }
   if (!troubles.empty()) findings.Problem("WorkersImpaired", Several(troubles));
@@ -177,7 +199,7 @@ std::string Going(const Worker& worker, const Seen& seen) {
   }
 }
 
-std::string Coming(const Worker& worker) {
+std::string Coming(const Worker& worker, const api::NodeSet& set) {
   const std::string& name = worker.pod->metadata.name;
   switch (worker.stage) {
     case Stage::kLeaving:
@@ -185,9 +207,10 @@ std::string Coming(const Worker& worker) {
     case Stage::kUnbound:
       return name + " is waiting for a node";
     case Stage::kUnregistered:
+      if (worker.pod->Ready()) return name + " is ready, and Slurm has no record of it; it is replaced if that lasts";
       return name + (worker.pod->status.phase == "Running" ? " has not registered with Slurm yet" : " is starting");
     case Stage::kDown:
-      return IsOurDown(*worker.node) && worker.cordon.empty() ? name + " is coming back" : "";
+      return MayBeResumed(*worker.node, set) && worker.cordon.empty() ? name + " is coming back" : "";
     default:
       return "";
   }
@@ -224,12 +247,13 @@ void FindWaits(const Seen& seen, render::Findings& findings) {
     findings.Wait("ScalingOut", "creating " + std::to_string(seen.scale.missing) + " workers");
   std::vector<std::string> coming;
   for (const Worker& worker : seen.workers) {
-    if (std::string text = Coming(worker); !text.empty()) coming.push_back(std::move(text));
+    if (std::string text = Coming(worker, seen.set); !text.empty()) coming.push_back(std::move(text));
   }
   if (!coming.empty()) findings.Wait("Starting", Several(coming));
 }
 
 void FindReady(const Seen& seen, const api::NodeSetStatus& status, render::Findings& findings) {
+  if (seen.spec.scaling_mode == api::kScalingDaemonSet || seen.elder != nullptr) return;
   const auto serving = std::ranges::count_if(seen.workers, [](const Worker& worker) {
     return worker.pod->Ready() && worker.cordon.empty() &&
            (worker.stage == Stage::kServing || worker.stage == Stage::kUnknown);

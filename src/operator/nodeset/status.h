@@ -22,6 +22,7 @@ struct Seen {
   const plan::SlurmView& slurm;
   const std::vector<Worker>& workers;
   const Scale& scale;
+  const api::NodeSet* elder;  // has this one's name in Slurm; nullptr: none
   const std::string& revision;
   const std::string& former_revision;  // ""; or workers that bear it are of this revision as well
   const std::string& render_error;     // why no worker pod can be made; empty when it can

@@ -38,7 +38,7 @@ struct Record {
 
 bool Ended(const Pod& pod) { return pod.status.phase == "Failed" || pod.status.phase == "Succeeded"; }
 
-Stage StageOf(const Worker& worker, const plan::SlurmView& slurm) {
+Stage StageOf(const Worker& worker, const api::NodeSet& set, const plan::SlurmView& slurm) {
   const Pod& pod = *worker.pod;
   if (pod.metadata.deleting()) return Stage::kLeaving;
   if (Ended(pod)) return Stage::kEnded;
@@ -48,7 +48,7 @@ Stage StageOf(const Worker& worker, const plan::SlurmView& slurm) {
   if (worker.node == nullptr) return Stage::kUnregistered;
   const slurm::Node& node = *worker.node;
   if (node.state.IsDraining()) {
-    if (!IsOurDrain(node)) return Stage::kHeld;
+    if (!IsOurDrain(node, set)) return Stage::kHeld;
     return node.state.IsDrained() ? Stage::kDrained : Stage::kDraining;
   }
   return node.state.IsDown() ? Stage::kDown : Stage::kServing;
@@ -115,18 +115,28 @@ std::string CordonOf(const plan::World& world, const Pod& pod) {
   return reason + PodText(pod) + std::string(kPodCordonedSuffix);
 }
 
-bool IsScaleInReason(std::string_view reason) {
-  return reason.starts_with(kReasonPrefix) && reason.ends_with(kScaleInSuffix);
+// `text` is "Pod (NAMESPACE/NAME" and then `suffix`, and the pod is one of the set's.
+bool NamesPodOf(const api::NodeSet& set, std::string_view text, std::string_view suffix) {
+  const std::string before = std::string(kPodNamed) + set.metadata.namespace_ + "/";
+  if (!text.starts_with(before) || !text.ends_with(suffix) || text.size() < before.size() + suffix.size()) return false;
+  const std::string_view pod = text.substr(before.size(), text.size() - before.size() - suffix.size());
+  if (set.spec.scaling_mode == api::kScalingDaemonSet) return pod.starts_with(set.metadata.name + "-");
+  return OrdinalOf(set.metadata.name, pod).has_value();
 }
 
-// The Slinky projects' operator drains for a cordoned Kubernetes node in the words of its annotation, or of conditions
-// of the node: anything may follow the prefix, but what names a pod is for that pod's own sake.
-bool IsCordonReason(std::string_view reason) {
+// A reason that names a pod is for that pod's own sake: two NodeSets with one name in Slurm would otherwise lift each
+// other's drains. Anything else may follow the prefix: the Slinky projects' operator drains for a cordoned Kubernetes node
+// in the words of its annotation, or of conditions of the node.
+bool IsOurReason(std::string_view reason, const api::NodeSet& set) {
   if (!reason.starts_with(kReasonPrefix)) return false;
-  return !reason.substr(kReasonPrefix.size()).starts_with(kPodNamed) || reason.ends_with(kPodCordonedSuffix);
+  const std::string_view text = reason.substr(kReasonPrefix.size());
+  if (!text.starts_with(kPodNamed)) return true;
+  return NamesPodOf(set, text, kScaleInSuffix) || NamesPodOf(set, text, kPodCordonedSuffix);
 }
 
 }  // namespace
+
+bool Worker::back() const { return pod->Ready() && !node->state.IsNotResponding(); }
 
 bool Worker::marked() const {
   return pod->metadata.Annotation(std::string(kAnnotationScaleIn)) == "true" ||
@@ -143,14 +153,15 @@ std::optional<int> OrdinalOf(std::string_view set, std::string_view pod) {
 
 std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, const plan::SlurmView& slurm) {
   std::vector<Worker> workers;
+  const bool numbered = set.spec.scaling_mode != api::kScalingDaemonSet;
   for (const Pod& pod : world.OwnedBy<Pod>(set.metadata.uid)) {
-    const auto ordinal = OrdinalOf(set.metadata.name, pod.metadata.name);
+    const auto ordinal = numbered ? OrdinalOf(set.metadata.name, pod.metadata.name) : int(workers.size());
     if (!ordinal) continue;
     Worker worker{.ordinal = *ordinal, .host = pod.metadata.Label(std::string(kLabelPodHostname)), .pod = &pod};
     if (worker.host.empty()) worker.host = NameInSlurm(pod);
     const slurm::Node* record = slurm.Find(worker.host);  // noted even when it is not heard
     worker.node = slurm.heard() && !pod.spec.host_network ? record : nullptr;
-    worker.stage = StageOf(worker, slurm);
+    worker.stage = StageOf(worker, set, slurm);
     worker.cordon = CordonOf(world, pod);
     worker.may_be_lifted = slurm.MayBeLifted(worker.host);
     workers.push_back(std::move(worker));
@@ -174,19 +185,22 @@ std::string ScaleInReason(const kube::Key& pod) {
   return std::string(kReasonPrefix) + "Pod (" + pod.ToString() + std::string(kScaleInSuffix);
 }
 
-bool IsOurDrain(const slurm::Node& node) {
-  return node.state.IsDraining() && !node.state.IsFailing() &&
-         (IsScaleInReason(node.reason) || IsCordonReason(node.reason));
+bool IsOurDrain(const slurm::Node& node, const api::NodeSet& set) {
+  return node.state.IsDraining() && !node.state.IsFailing() && IsOurReason(node.reason, set);
 }
 
-bool IsOurDown(const slurm::Node& node) {
-  return node.state.IsDown() && !node.state.IsFailing() &&
-         (IsScaleInReason(node.reason) || node.reason == kReasonTerminating);
+bool IsOurDown(const slurm::Node& node, const api::NodeSet& set) {
+  return node.state.IsDown() && !node.state.IsFailing() && IsOurReason(node.reason, set);
 }
 
-bool IsHeld(const slurm::Node& node) {
-  if (node.state.IsDraining()) return !IsOurDrain(node);
-  return node.state.IsDown() && !IsOurDown(node) && node.reason != slurm::kReasonNotResponding;
+bool MayBeResumed(const slurm::Node& node, const api::NodeSet& set) {
+  if (IsOurDown(node, set)) return true;
+  return node.state.IsDown() && !node.state.IsDraining() && slurm::IsReasonOfSlurmctld(node.reason);
+}
+
+bool IsHeld(const slurm::Node& node, const api::NodeSet& set) {
+  if (node.state.IsDraining()) return !IsOurDrain(node, set);
+  return node.state.IsDown() && !MayBeResumed(node, set);
 }
 
 std::string RecordComment(const Worker& worker, const api::NodeSet& set) {

@@ -30,7 +30,7 @@ enum class Stage : uint8_t {
 };
 
 struct Worker {
-  int ordinal = 0;
+  int ordinal = 0;   // in DaemonSet mode: its place by name
   std::string host;  // its name in Slurm
   const Pod* pod = nullptr;
   const slurm::Node* node = nullptr;  // nullptr: no record, or kUnknown
@@ -40,13 +40,14 @@ struct Worker {
   std::string cordon;
   bool may_be_lifted = false;  // its drain, by an undrain of ours that may still be on its way (SlurmView::MayBeLifted)
 
+  bool back() const;    // ready, and its Slurm node responds; REQUIRES: there is a record
   bool marked() const;  // marked by us as going: the scale-in annotation
 };
 
 // The ordinal in "<set>-<ordinal>", with or without padding; nullopt for any other name.
 std::optional<int> OrdinalOf(std::string_view set, std::string_view pod);
 
-// Every pod of the set that has an ordinal, once, by ordinal. Points into `world`.
+// Every pod of the set that has an ordinal, once, by ordinal; in DaemonSet mode every pod. Points into `world`.
 std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, const plan::SlurmView& slurm);
 
 // The Slurm nodes behind which there is a pod of this namespace, of the set or not (one that was orphaned).
@@ -56,15 +57,19 @@ std::set<std::string, std::less<>> HostsWithPod(const plan::World& world, const 
 // Our own reasons on Slurm nodes.
 std::string ScaleInReason(const kube::Key& pod);
 
-// The drain is one that we made, for a worker that was going or cordoned, so that lifting it is ours too.
-bool IsOurDrain(const slurm::Node& node);
+// The drain is one that we made, for a worker of the set that was going or cordoned, so that lifting it is ours too.
+bool IsOurDrain(const slurm::Node& node, const api::NodeSet& set);
 
-// Whether a DOWN node may be resumed: the DOWN was written by the preStop hook of a worker that has been replaced
-// since.
-bool IsOurDown(const slurm::Node& node);
+// DOWN under a reason of ours: the preStop hook of a worker that has been replaced since wrote it, or slurmctld kept the
+// reason of our drain when it lost the node.
+bool IsOurDown(const slurm::Node& node, const api::NodeSet& set);
+
+// DOWN, and to be resumed once its worker is ready and responds: the DOWN is ours, or slurmctld's own for want of an
+// answer. With ReturnToService=0 nobody else would.
+bool MayBeResumed(const slurm::Node& node, const api::NodeSet& set);
 
 // Somebody else, a person or Slurm itself, has taken the node out of service; not slurmctld for want of an answer.
-bool IsHeld(const slurm::Node& node);
+bool IsHeld(const slurm::Node& node, const api::NodeSet& set);
 
 // What the record's comment says about who stands behind a Slurm node, as JSON text in the Slinky projects' key order.
 std::string RecordComment(const Worker& worker, const api::NodeSet& set);

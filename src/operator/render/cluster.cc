@@ -1,5 +1,7 @@
 #include "operator/render/cluster.h"
 
+#include <tuple>
+
 #include "base/text.h"
 #include "operator/names.h"
 
@@ -30,6 +32,49 @@ Result<std::string> SlurmNameOf(const api::NodeSet& set) {
   while (name.starts_with('-')) name.remove_prefix(1);
   while (name.ends_with('-')) name.remove_suffix(1);
   return name.empty() ? set.metadata.name : std::string(name);
+}
+
+bool IsReservedInSlurm(std::string_view name) {
+  return EqualsIgnoreCase(name, "all") || EqualsIgnoreCase(name, "default");
+}
+
+namespace {
+
+// What a NodeSet and its workers are called in Slurm.
+struct Names {
+  std::string set;
+  std::string prefix;  // of its workers; their ordinals follow
+};
+
+// nullopt: its template cannot be read, so that it has no workers.
+std::optional<Names> NamesOf(const api::NodeSet& set) {
+  const Names plain{set.metadata.name, set.metadata.name + "-"};
+  if (set.spec.pod_template.spec.text.find("\"hostname\"") == std::string::npos) return plain;  // most; not parsed
+  const auto spec = json::ParseObject(set.spec.pod_template.spec, "");
+  const auto name = SlurmNameOf(set);
+  if (!spec || !name) return std::nullopt;
+  const std::string_view hostname = json::FindText(*spec, {"hostname"});
+  return Names{*name, hostname.empty() ? plain.prefix : std::string(hostname)};
+}
+
+// "w-" and "w-1": the workers w-10 of both are one.
+bool MayMeet(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  return b.starts_with(a) && b.substr(a.size()).find_first_not_of("0123456789") == b.npos;
+}
+
+}  // namespace
+
+const api::NodeSet* ElderNamesake(const kube::ObjectList<api::NodeSet>& sets, const api::NodeSet& set) {
+  const auto age = [](const api::NodeSet& one) { return std::tie(one.metadata.creation_timestamp, one.metadata.name); };
+  const auto own = NamesOf(set);
+  if (!own) return nullptr;
+  for (const api::NodeSet& other : sets) {
+    if (!(age(other) < age(set))) continue;
+    const auto names = NamesOf(other);
+    if (names && (names->set == own->set || MayMeet(names->prefix, own->prefix))) return &other;
+  }
+  return nullptr;
 }
 
 }  // namespace capstan::op::render

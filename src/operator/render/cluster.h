@@ -6,6 +6,7 @@
 #include "api/controller.h"
 #include "api/nodeset.h"
 #include "api/restapi.h"
+#include "kube/store.h"
 #include "operator/render/json.h"
 
 namespace capstan::op::render {
@@ -23,5 +24,12 @@ std::string RestApiUrl(const api::RestApi& rest_api);
 // The name that a NodeSet, its feature and its partition have in Slurm: the first word of template.spec.hostname
 // without dashes at its ends, or the NodeSet's own name. kInvalid when the template is not an object.
 Result<std::string> SlurmNameOf(const api::NodeSet& set);
+
+// To Slurm that name stands for something else in any spelling: "all" for every node, "default" for later lines.
+bool IsReservedInSlurm(std::string_view name);
+
+// Of the NodeSets of one Controller, an older one than `set` that has its name in Slurm, or whose workers may have one
+// name in Slurm with its own; nullptr: there is none. Who is younger gives way.
+const api::NodeSet* ElderNamesake(const kube::ObjectList<api::NodeSet>& sets, const api::NodeSet& set);
 
 }  // namespace capstan::op::render

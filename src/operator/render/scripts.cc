@@ -50,7 +50,7 @@ const std::string_view kWorkerStopScript = R"sh(node=$(hostname)
 shown=$(scontrol show node "$node") || exit 1
 reason=$(printf '%s\n' "$shown" | sed -n 's/^ *Reason=//p')
 case $reason in
-  '' | 'slurm-operator: '* | 'Not responding'*) ;;
+  '' | 'slurm-operator: '* | 'Not responding'* | 'Node unexpectedly rebooted'*) ;;
   *) exit 0 ;;
 esac
 scontrol update nodename="$node" state=down reason='slurm-operator: Pod is terminating'

@@ -159,6 +159,7 @@ TEST_P(Scripts, AStoppingWorkerKeepsWhatAPersonSaid) {
   EXPECT_EQ(StopWith(GetParam(), ""), down);
   EXPECT_EQ(StopWith(GetParam(), "slurm-operator: Pod (slurm/w-1) is pending termination for scale-in"), down);
   EXPECT_EQ(StopWith(GetParam(), "Not responding"), down);
+  EXPECT_EQ(StopWith(GetParam(), "Node unexpectedly rebooted"), down);
   EXPECT_EQ(StopWith(GetParam(), "bad disk"), "");
 }
 

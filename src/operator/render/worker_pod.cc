@@ -84,6 +84,17 @@ JsonArray Mounts(const api::NodeSet& set) {
   return mounts;
 }
 
+// Only as the template asks for them, and it may leave out all that is as usual. Else the kubelet would end the jobs with
+// a slurmd that is starved or stopped for a minute, where slurmctld waits for SlurmdTimeout, and one that starts slowly.
+Result<void> AddProbesOfTemplate(const api::NodeSet& set, JsonObject& slurmd) {
+  CAPSTAN_TRY(const Json given, json::ParseObject(set.spec.slurmd, "spec.slurmd"));
+  for (const std::string_view probe : {"startupProbe", "livenessProbe"}) {
+    const Json* wanted = json::Find(given, {probe});
+    if (wanted != nullptr && wanted->is_object()) slurmd[probe] = Patient(HttpProbe("/livez", kWorker.app));
+  }
+  return {};
+}
+
 Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& controller) {
   CAPSTAN_TRY(const std::string feature, SlurmNameOf(set));
   CAPSTAN_TRY(const std::string conf, slurm::NodeConf(set.spec.extra_conf, std::array{feature}, ""));
@@ -96,8 +107,7 @@ Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& contro
   JsonArray ports{ContainerPort(kWorker.app, kSlurmdPort)};
   if (HasSsh(set)) ports.push_back(ContainerPort("ssh", 22));
   slurmd["ports"] = std::move(ports);
-  slurmd["startupProbe"] = Patient(HttpProbe("/livez", kWorker.app));
-  slurmd["livenessProbe"] = Patient(HttpProbe("/livez", kWorker.app));
+  CAPSTAN_CHECK_OK(AddProbesOfTemplate(set, slurmd));
   slurmd["readinessProbe"] = HttpProbe("/readyz", kWorker.app);
   JsonObject capabilities;
   capabilities["add"] = JsonArray{"BPF", "NET_ADMIN", "SYS_ADMIN", "SYS_NICE"};
@@ -226,6 +236,12 @@ std::string WorkerPodName(const api::NodeSet& set, int ordinal) {
 // With hostNetwork slurmd registers under the name of the machine that the pod lands on: what Slurm says of a worker
 // could not be found, and no proof about it would be worth anything.
 Result<void> CheckTemplate(const api::NodeSet& set) {
+  CAPSTAN_TRY(const std::string name, SlurmNameOf(set));
+  if (IsReservedInSlurm(name)) {
+    return Fail(Code::kInvalid, "the NodeSet's name in Slurm, " + name +
+                                    ", stands for something else there; give it another name, or another "
+                                    "spec.template.spec.hostname");
+  }
   CAPSTAN_TRY(const Json spec, json::ParseObject(set.spec.pod_template.spec, "spec.template.spec"));
   const Json* host_network = json::Find(spec, {"hostNetwork"});
   if (host_network == nullptr || !host_network->is_bool() || !host_network->get_bool()) return {};

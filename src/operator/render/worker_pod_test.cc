@@ -104,6 +104,17 @@ TEST_F(WorkerPodTest, ExternalSlurmctldIsConnectedTo) {
   EXPECT_EQ(Container().at("args").at(2), "head.example.com:7000");
 }
 
+// A node that was starved for a minute, or a slurmd that was stopped for so long, lost its jobs to the kubelet.
+TEST_F(WorkerPodTest, TheKubeletEndsNoSlurmdUnlessTheTemplateAsksForThat) {
+  EXPECT_EQ(json::Find(Container(), {"livenessProbe"}), nullptr);
+  EXPECT_EQ(json::Find(Container(), {"startupProbe"}), nullptr);
+  EXPECT_NE(json::Find(Container(), {"readinessProbe"}), nullptr);
+  set.spec.slurmd.text = R"({"livenessProbe":{"failureThreshold":99},"startupProbe":null})";
+  EXPECT_EQ(Container().at("livenessProbe").at("failureThreshold"), 99);
+  EXPECT_EQ(Container().at("livenessProbe").at("httpGet").at("path"), "/livez");
+  EXPECT_EQ(json::Find(Container(), {"startupProbe"}), nullptr);
+}
+
 TEST_F(WorkerPodTest, ServicePortIsHonoured) {
   controller.spec.service.port = 7000;
   EXPECT_EQ(Container().at("args").at(2), "main-controller.slurm:7000");
@@ -133,6 +144,17 @@ TEST_F(WorkerPodTest, HostNetworkIsRefused) {
   set.spec.pod_template.spec.text = R"({"hostNetwork":false})";
   EXPECT_TRUE(CheckTemplate(set).has_value());
   EXPECT_TRUE(WorkerPod(0).has_value());
+}
+
+// A NodeSet that was called "all" had every node of the cluster in its partition.
+TEST_F(WorkerPodTest, NamesThatStandForSomethingElseInSlurmAreRefused) {
+  for (const char* name : {"all", "default"}) {
+    set.metadata.name = name;
+    EXPECT_THAT(WorkerPod(set, controller, 0).error().message(),
+                HasSubstr("the NodeSet's name in Slurm, " + set.metadata.name));
+  }
+  set.spec.pod_template.spec.text = R"({"hostname":"gpu-"})";
+  EXPECT_TRUE(WorkerPod(set, controller, 0));
 }
 
 TEST_F(WorkerPodTest, BadInputSaysWhere) {

@@ -45,11 +45,13 @@ void FakeSlurm::StartSlurmd(SlurmdSpec spec) {
   const std::string name = spec.name;
   slurmds_[name] = std::move(spec);
   slurmd_started_[name] = loop_.WallNow();
+  unregistered_.insert(name);
   if (controller_up_) Register(name);
 }
 
 void FakeSlurm::StopSlurmd(const std::string& name) {
   slurmds_.erase(name);
+  unregistered_.erase(name);
   KillJobsOn(name);
   if (!controller_up_ || !records_.contains(name)) return;
   Later(options_.ping_interval, [this, name] {
@@ -76,6 +78,7 @@ void FakeSlurm::WentSilent(const std::string& name) {
 
 void FakeSlurm::Register(const std::string& name) {
   const SlurmdSpec& spec = slurmds_.at(name);
+  unregistered_.erase(name);
   const auto [found, created] = records_.try_emplace(name);
   Record& record = found->second;
   Node& node = record.node;
@@ -95,7 +98,19 @@ void FakeSlurm::Register(const std::string& name) {
   node.cpus = spec.cpus;
   node.memory_mib = 1024;
   node.slurmd_start_time = WholeSeconds(slurmd_started_.at(name));
-  Heard(record);
+  if (record.heard && spec.boot_time > *record.heard && options_.return_to_service != 2)
+    WasRebooted(record);
+  else
+    Heard(record);
+}
+
+void FakeSlurm::WasRebooted(Record& record) {
+  Node& node = record.node;
+  KillJobsOn(node.name);
+  if (node.reason.empty() || node.reason == kReasonNotResponding) node.reason = kReasonRebooted;
+  node.state.Remove(NodeFlag::kIdle);
+  node.state.Add(NodeFlag::kDown);
+  SignOfLife(record);
 }
 
 // Any sign of life counts, not only a registration.
@@ -109,8 +124,13 @@ void FakeSlurm::Heard(Record& record) {
     node.state.Add(NodeFlag::kIdle);
     SettleReason(record);
   }
+  SignOfLife(record);
+}
+
+void FakeSlurm::SignOfLife(Record& record) {
+  record.heard = loop_.WallNow();
   record.node.state.Remove(NodeFlag::kNotResponding);
-  record.node.boot_time = Time(std::chrono::seconds(1'600'000'000));
+  record.node.boot_time = slurmds_.at(record.node.name).boot_time;
   NodesChanged();
 }
 
@@ -267,12 +287,11 @@ void FakeSlurm::StartController(Lose lose) {
     else
       WentSilent(name);
   }
-  // slurmds that slurmctld does not know find out one after the other.
+  // Each slurmd that has never registered tries again and again; who has does so no more.
   Duration wait = options_.contact;
-  for (const auto& [name, spec] : slurmds_) {
-    if (records_.contains(name)) continue;
-    Later(wait, [this, name = name] {
-      if (SlurmdRuns(name)) Register(name);
+  for (const std::string& name : unregistered_) {
+    Later(wait, [this, name] {
+      if (unregistered_.contains(name)) Register(name);
     });
     wait += options_.contact;
   }

@@ -3,8 +3,9 @@
 // It knows what has surprised people: records outlive slurmd; IDLE wipes a drain with its reason; UNDRAIN and
 // RESUME make a node NOT_RESPONDING until it is heard from; DRAIN and FAIL take each other's place, and UNDRAIN lifts both; a slurmd that registers again changes neither
 // features nor weight of its record; active features must be among the features, or an update changes
-// nothing; DOWN kills jobs; jobs vanish MinJobAge after their end; a restarted slurmctld may have lost its
-// nodes. It schedules nothing: a test says which job runs where. test/slurm compares it with the real thing.
+// nothing; a machine booted since the node was heard last makes it DOWN unless ReturnToService is 2; DOWN kills jobs; jobs vanish MinJobAge after their end; a restarted slurmctld may have lost its
+// nodes, and a slurmd that runs does not bring its record back. It schedules nothing: a test says which job
+// runs where. test/slurm compares it with the real thing.
 //
 // FakeSlurmrestd (fake_slurmrestd.h) puts slurmrestd's HTTP in front of it.
 #pragma once
@@ -40,6 +41,7 @@ struct SlurmdSpec {
   std::string topology;
   int64_t weight = 1;
   int64_t cpus = 2;
+  Time boot_time = Time(std::chrono::seconds(1'600'000'000));  // of its machine
 };
 
 class FakeSlurm {
@@ -87,7 +89,9 @@ class FakeSlurm {
   const std::vector<int64_t>& killed() const { return killed_; }
 
   // --- slurmctld
-  enum class Lose : uint8_t { kNothing, kNodes };  // kNodes: the saved state is gone; slurmds register again one by one
+  // kNodes: the saved state is gone. A slurmd registers until its first success only, so that those which run stay
+  // unknown.
+  enum class Lose : uint8_t { kNothing, kNodes };
   void StopController();
   void StartController(Lose lose = Lose::kNothing);  // a new life begins
   void RestartController(Lose lose = Lose::kNothing) {
@@ -128,7 +132,7 @@ class FakeSlurm {
     std::set<int64_t> jobs;  // running
     std::set<int64_t> suspended;
     std::set<int64_t> completing;
-    std::optional<Tick> silent_since;
+    std::optional<Time> heard;  // last; not before it has registered
   };
 
   NodeState StateOf(const Record& record) const;
@@ -139,6 +143,8 @@ class FakeSlurm {
   void Register(const std::string& name);
   void AwaitContact(const std::string& name);
   void Heard(Record& record);
+  void WasRebooted(Record& record);
+  void SignOfLife(Record& record);
   void WentSilent(const std::string& name);
   bool HasRoom(const Record& record, bool whole) const;
   void RunFor(int64_t id, Duration left);
@@ -155,6 +161,7 @@ class FakeSlurm {
   std::set<std::string> reservations_;
   std::map<std::string, SlurmdSpec> slurmds_;  // those that run
   std::map<std::string, Time> slurmd_started_;
+  std::set<std::string> unregistered_;  // of slurmds_, those that have never registered
   std::map<int64_t, Job> jobs_;
   std::map<int64_t, JobSpec> job_specs_;
   std::map<int64_t, Tick> job_ends_;      // of running ones that end by themselves
