@@ -3,43 +3,14 @@
 import itertools
 import json
 import pathlib
-import time
 
 import pytest
 import yaml
+from definitions import API, CRDS, DEFINITIONS
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
-DEFINITIONS = sorted((REPOSITORY / "charts" / "slurm-operator-crds" / "templates").glob("slinky.slurm.net_*.yaml"))
 OBJECTS = [each for each in yaml.safe_load_all((pathlib.Path(__file__).parent / "objects.yaml").read_text()) if each]
-API = "/apis/slinky.slurm.net/v1beta1/namespaces/default"
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NOTHING = "~"
 numbers = itertools.count()
-
-
-def established(server, name):
-    status = server.request("GET", f"{CRDS}/{name}")[1].get("status", {})
-    conditions = {each["type"]: each for each in status.get("conditions") or []}
-    return conditions.get("Established", {}).get("status") == "True"
-
-
-@pytest.fixture(scope="session")
-def server(apiserver):
-    """With the definitions in force."""
-    assert len(DEFINITIONS) == 6
-    for path in DEFINITIONS:
-        definition = yaml.safe_load(path.read_text())
-        status, answer = apiserver.request("POST", CRDS, definition)
-        assert status == 201, f"{path.name}: {answer.get('message')}"
-        deadline = time.monotonic() + 20
-        while not established(apiserver, definition["metadata"]["name"]):
-            assert time.monotonic() < deadline, f"{path.name} is not established"
-            time.sleep(0.05)
-        # The server takes objects a moment after it has said so.
-        while apiserver.request("GET", f"{API}/{definition['spec']['names']['plural']}")[0] != 200:
-            assert time.monotonic() < deadline, f"{path.name} is not served"
-            time.sleep(0.05)
-    return apiserver
 
 
 def whole(case, spec):

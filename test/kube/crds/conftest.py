@@ -1,0 +1,32 @@
+"""The API server with the custom resource definitions in force."""
+
+import time
+
+import pytest
+import yaml
+from definitions import API, CRDS, DEFINITIONS
+
+
+def established(server, name):
+    status = server.request("GET", f"{CRDS}/{name}")[1].get("status", {})
+    conditions = {each["type"]: each for each in status.get("conditions") or []}
+    return conditions.get("Established", {}).get("status") == "True"
+
+
+@pytest.fixture(scope="session")
+def server(apiserver):
+    """With the definitions in force."""
+    assert len(DEFINITIONS) == 6
+    for path in DEFINITIONS:
+        definition = yaml.safe_load(path.read_text())
+        status, answer = apiserver.request("POST", CRDS, definition)
+        assert status == 201, f"{path.name}: {answer.get('message')}"
+        deadline = time.monotonic() + 20
+        while not established(apiserver, definition["metadata"]["name"]):
+            assert time.monotonic() < deadline, f"{path.name} is not established"
+            time.sleep(0.05)
+        # The server takes objects a moment after it has said so.
+        while apiserver.request("GET", f"{API}/{definition['spec']['names']['plural']}")[0] != 200:
+            assert time.monotonic() < deadline, f"{path.name} is not served"
+            time.sleep(0.05)
+    return apiserver
