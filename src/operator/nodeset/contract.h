@@ -2,9 +2,9 @@
 // means for the user. Written against the API alone; it shares no code with Decide, which the simulator holds to it.
 //
 // Safety:
-// - Of Kubernetes: pods called <set>-<ordinal>, their volume claims, and the NodeSet's own status and finalizer. Pods
-//   are created with the NodeSet as their controller, patched in a label and an annotation, deleted by uid; never
-//   forced. Nobody else's finalizer is touched, and none added to a NodeSet that is being deleted.
+// - Of Kubernetes: pods called <set>-<ordinal>, their volume claims, the ConfigMap <set>-ssh-config, and the NodeSet's
+//   own status and finalizer. Pods are created with the NodeSet as their controller, patched in a label and an
+//   annotation, deleted by uid; never forced. Nobody else's finalizer is touched, and none added to a NodeSet that is being deleted.
 // - No pod is deleted, and no NodeSet let go, while a job runs on its Slurm node.
 // - At no moment two workers have one ordinal or one name in Slurm.
 // - Of Slurm: nodes of this set only. IDLE and DOWN are never asked for. A drain carries our reason. What a person has
