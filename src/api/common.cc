@@ -88,7 +88,8 @@ const json::Schema& ServiceSpec::Schema() {
 const json::Schema& ExternalConfig::Schema() {
   static const json::Schema schema = json::Object<ExternalConfig>({
       Field<&ExternalConfig::host>("host").Required().Doc("Host name or address, as pods here resolve it."),
-      Field<&ExternalConfig::port>("port").Required().Minimum(0).Maximum(65535).Doc("Port it listens on."),
+      Field<&ExternalConfig::port>("port").Required().Minimum(0).Maximum(65535).Doc(
+          "Port it listens on; 0: the daemon's own."),
   });
   return schema;
 }

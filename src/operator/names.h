@@ -49,6 +49,8 @@ inline constexpr std::string_view kAnnotationNodeCordonReason =  // of a Kuberne
     "nodeset.slinky.slurm.net/node-cordon-reason";
 inline constexpr std::string_view kAnnotationDeletionCost = "nodeset.slinky.slurm.net/pod-deletion-cost";
 inline constexpr std::string_view kAnnotationTopology = "topology.slinky.slurm.net/spec";
+inline constexpr std::string_view kAnnotationNodeFeatures =  // of a Kubernetes node, a person's
+    "features.slinky.slurm.net/spec";
 // Ours, on a Deployment that a former operator made and that is left as it is: a digest of what was wanted of it then.
 inline constexpr std::string_view kAnnotationTakenOver = "capstan.dev/taken-over";
 inline constexpr std::string_view kAnnotationDefaultContainer = "kubectl.kubernetes.io/default-container";
@@ -73,6 +75,7 @@ inline constexpr std::string_view kReasonDrainSkipped = "DrainSkipped";
 
 inline constexpr int kSlurmctldPort = 6817;
 inline constexpr int kSlurmdPort = 6818;
+inline constexpr int kSlurmdbdPort = 6819;
 inline constexpr int kSlurmrestdPort = 6820;
 
 // --- Components: app name and component label ------------------------------------------------------------------------

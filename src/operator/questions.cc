@@ -1,8 +1,10 @@
 #include "operator/questions.h"
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "json/codec.h"
 #include "json/schema.h"
+#include "json/value.h"
 #include "kube/client.h"
 #include "plan/services.h"
 
@@ -22,14 +24,29 @@ struct Data {
   }
 };
 
-template <class Value>
-plan::Question::Fetched Digest(const Data& object, bool base64) {
-  auto value = std::make_shared<Value>();
+using Fetched = plan::Question::Fetched;
+
+// What every digest of a Secret's value says under that value.
+constexpr std::string_view kDigestText = "capstan: digest of a key";
+
+Fetched DigestOf(const Data& secret, const SecretDigest&) {
+  auto value = std::make_shared<SecretDigest::Value>();
+  uint64_t digest = Fnv64("");
+  for (const auto& [key, text] : secret.data) {
+    std::string hmac = Hex(HmacSha256(FromBase64(text).value_or(text), kDigestText));
+    digest = Fnv64(key + " " + hmac + "\n", digest);
+    value->digests.emplace(key, std::move(hmac));
+  }
+  return {std::move(value), digest};
+}
+
+Fetched DigestOf(const Data& config_map, const ConfigMapDigest&) {
+  auto value = std::make_shared<ConfigMapDigest::Value>();
   std::string all;
-  for (const auto* part : {&object.data, &object.binary_data}) {
+  for (const auto* part : {&config_map.data, &config_map.binary_data}) {
     for (const auto& [key, text] : *part) {
       value->keys.push_back(key);
-      all += base64 || part == &object.binary_data ? FromBase64(text).value_or(text) : text;
+      all += part == &config_map.binary_data ? FromBase64(text).value_or(text) : text;
     }
   }
   value->sha256 = Sha256Hex(all);
@@ -38,26 +55,109 @@ plan::Question::Fetched Digest(const Data& object, bool base64) {
   return {std::move(value), digest};
 }
 
-template <class Value>
-async::Task<Result<std::optional<plan::Question::Fetched>>> FetchDigest(plan::Services& services,
-                                                                        kube::Resource resource, kube::Key key,
-                                                                        bool base64, async::Deadline deadline) {
-  const auto object = co_await services.client.Get<Data>(resource, std::move(key), {}, deadline);
-  if (object) co_return std::optional(Digest<Value>(*object, base64));
-  if (object.error().code() == Code::kNotFound) co_return std::optional<plan::Question::Fetched>();
+template <class Question>
+async::Task<Result<std::optional<Fetched>>> FetchDigest(plan::Services& services, kube::Resource resource,
+                                                        Question question, async::Deadline deadline) {
+  const auto object = co_await services.client.Get<Data>(resource, question.key, {}, deadline);
+  if (object) co_return std::optional(DigestOf(*object, question));
+  if (object.error().code() == Code::kNotFound) co_return std::optional<Fetched>();
   co_return Fail(object.error());
 }
+
+json::Value ParsedOr(const UserPart& part, json::Value otherwise) {
+  if (part.text.empty()) return otherwise;
+  auto value = json::Parse(part.text);
+  return value ? *std::move(value) : otherwise;
+}
+
+// The server has looked at the object and refused it for whatever reason, which says enough: fields that it does not know
+// come before all others.
+bool IsVerdict(Code code) {
+  return code == Code::kInvalid || code == Code::kForbidden || code == Code::kAlreadyExists ||
+         code == Code::kConflict || code == Code::kNotFound;
+}
+
+// A directive of a merge ("$patch"), which never reaches the server.
+bool IsDirective(std::string_view path) { return path.substr(path.rfind('.') + 1).starts_with('$'); }
 
 }  // namespace
 
 async::Task<Result<std::optional<plan::Question::Fetched>>> SecretDigest::Fetch(plan::Services& services,
                                                                                 async::Deadline deadline) const {
-  return FetchDigest<Value>(services, kube::kSecrets, key, true, deadline);
+  return FetchDigest(services, kube::kSecrets, *this, deadline);
 }
 
 async::Task<Result<std::optional<plan::Question::Fetched>>> ConfigMapDigest::Fetch(plan::Services& services,
                                                                                    async::Deadline deadline) const {
-  return FetchDigest<Value>(services, kube::kConfigMaps, key, false, deadline);
+  return FetchDigest(services, kube::kConfigMaps, *this, deadline);
+}
+
+// --- UnknownFields ---------------------------------------------------------------------------------------------------
+
+UnknownFields::UnknownFields(kube::Key owner, UserPart pod_spec, std::vector<UserPart> containers)
+    : resource(&kube::kPods), owner(std::move(owner)), spec(std::move(pod_spec)), containers(std::move(containers)) {}
+
+UnknownFields::UnknownFields(kube::Key owner, UserPart service_spec)
+    : resource(&kube::kServices), owner(std::move(owner)), spec(std::move(service_spec)) {}
+
+std::string UnknownFields::id() const {
+  uint64_t digest = Fnv64(spec.text);
+  for (const UserPart& part : containers) digest = Fnv64(part.field + "\n" + part.text, digest);
+  return "unknown fields of " + std::string(resource->kind) + " " + owner.ToString() + " " + std::to_string(digest);
+}
+
+std::string UnknownFields::Body() const {
+  json::Value tried = ParsedOr(spec, boost::json::object());
+  if (resource == &kube::kPods && tried.is_object()) {
+    json::Value& list = tried.get_object()["containers"];
+    if (!list.is_array()) list.emplace_array();
+    for (const UserPart& part : containers) list.get_array().push_back(ParsedOr(part, boost::json::object()));
+  }
+  const boost::json::object metadata{{"name", owner.name}, {"namespace", owner.ns}};
+  return json::SerializeCanonical(boost::json::object{{"apiVersion", resource->ApiVersion()},
+                                                      {"kind", resource->kind},
+                                                      {"metadata", metadata},
+                                                      {"spec", std::move(tried)}});
+}
+
+size_t UnknownFields::OwnContainers() const {
+  const json::Value value = ParsedOr(spec, boost::json::object());
+  const json::Value* list = json::Find(value, {"containers"});
+  return list != nullptr && list->is_array() ? list->get_array().size() : 0;
+}
+
+UnknownFields::Value UnknownFields::Named(std::string_view refusal) const {
+  constexpr std::string_view kBefore = "unknown field \"spec.";
+  constexpr std::string_view kContainers = "containers[";
+  Value fields;
+  for (size_t at = refusal.find(kBefore); at != std::string_view::npos; at = refusal.find(kBefore, at)) {
+    at += kBefore.size();
+    std::string_view path = refusal.substr(at, refusal.find('"', at) - at);
+    if (IsDirective(path)) continue;
+    const UserPart* part = &spec;
+    if (resource == &kube::kPods && path.starts_with(kContainers)) {
+      const size_t end = path.find("].");
+      const auto index = ParseInt(path.substr(kContainers.size(), end - kContainers.size()));
+      const size_t own = OwnContainers();
+      if (index && end != std::string_view::npos && size_t(*index) >= own && size_t(*index) < own + containers.size()) {
+        part = &containers[size_t(*index) - own];
+        path.remove_prefix(end + 2);
+      }
+    }
+    fields.push_back(part->field + "." + std::string(path));
+  }
+  return fields;
+}
+
+async::Task<Result<std::optional<Fetched>>> UnknownFields::Fetch(plan::Services& services,
+                                                                 async::Deadline deadline) const {
+  kube::WriteOptions options{.dry_run = true, .strict = true};
+  const auto tried = co_await services.client.Create(*resource, owner, Body(), std::move(options), deadline);
+  if (!tried && !IsVerdict(tried.error().code())) co_return Fail(tried.error());
+  auto fields = std::make_shared<Value>();
+  if (!tried) *fields = Named(tried.error().message());
+  const uint64_t digest = Fnv64(Join(*fields, "\n"));
+  co_return Fetched{std::move(fields), digest};
 }
 
 }  // namespace capstan::op

@@ -13,11 +13,12 @@ namespace capstan::op {
 // How old an answer about a user's Secret or ConfigMap may be.
 inline constexpr Duration kReferenceAge = 60s;
 
-// What a pod that mounts a Secret depends on: the SHA-256 of its values in the order of their keys. Never the values.
+// What a pod that mounts a key of a Secret depends on. Never the values: of each key an HMAC-SHA-256 (hex) of a fixed text
+// under its value. That is the same in every process, tells nothing of the other keys, and nothing of a value that cannot
+// be guessed, as no key of Slurm can.
 struct SecretDigest final : plan::Question {
   struct Value {
-    std::string sha256;             // hex
-    std::vector<std::string> keys;  // sorted
+    std::map<std::string, std::string, std::less<>> digests;  // by key of the Secret
   };
   explicit SecretDigest(kube::Key key) : key(std::move(key)) {}
   std::string id() const override { return "secret " + key.ToString(); }
@@ -26,17 +27,49 @@ struct SecretDigest final : plan::Question {
   kube::Key key;
 };
 
-// The same of a ConfigMap of the user's.
+// The SHA-256 (hex) of a user's ConfigMap, over its values in the order of their keys.
 struct ConfigMapDigest final : plan::Question {
   struct Value {
     std::string sha256;
-    std::vector<std::string> keys;
+    std::vector<std::string> keys;  // sorted
   };
   explicit ConfigMapDigest(kube::Key key) : key(std::move(key)) {}
   std::string id() const override { return "configmap " + key.ToString(); }
   async::Task<Result<std::optional<Fetched>>> Fetch(plan::Services& services, async::Deadline deadline) const override;
 
   kube::Key key;
+};
+
+// A part of a Pod or Service as a user wrote it in a custom resource.
+struct UserPart {
+  std::string field;  // where: "spec.slurmd"
+  std::string text;   // JSON; empty: nothing was written
+};
+
+// Which fields of what a user wrote are none that this API server knows, in the user's words: "spec.slurmd.livenesProbe". A
+// dry run of a creation tells: a table of ours would be older or newer than the server.
+struct UnknownFields final : plan::Question {
+  using Value = std::vector<std::string>;
+
+  // A pod's spec, and parts of its containers.
+  UnknownFields(kube::Key owner, UserPart pod_spec, std::vector<UserPart> containers);
+  // A Service's spec.
+  UnknownFields(kube::Key owner, UserPart service_spec);
+
+  std::string id() const override;
+  async::Task<Result<std::optional<Fetched>>> Fetch(plan::Services& services, async::Deadline deadline) const override;
+
+  // The object that is tried, and the unknown fields that the server's refusal of it names.
+  std::string Body() const;
+  Value Named(std::string_view refusal) const;
+
+ private:
+  size_t OwnContainers() const;
+
+  const kube::Resource* resource;
+  kube::Key owner;
+  UserPart spec;
+  std::vector<UserPart> containers;
 };
 
 }  // namespace capstan::op

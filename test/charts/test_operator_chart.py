@@ -220,3 +220,17 @@ def test_notes_name_the_lease_that_remains():
 
 def test_notes_say_that_secure_metrics_are_off():
     assert "metrics are off" in notes("slurm-operator", {"operator": {"metricsSecure": True}})
+
+
+def test_template_policy_is_made_when_asked_for():
+    kinds = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+    assert [pick_all(operator(), kind) for kind in kinds] == [[], []]
+    documents = render("slurm-operator", {"templatePolicy": {"enabled": True}})
+    policy, binding = (pick(documents, kind) for kind in kinds)
+    assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
+
+
+def test_nothing_is_aggregated_to_the_roles_of_users():
+    """Who may create these resources may run any pod."""
+    for chart in ("slurm-operator", "slurm-operator-crds"):
+        assert "rbac.authorization.k8s.io/aggregate-to" not in str(render(chart))

@@ -30,7 +30,6 @@ import time
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = pathlib.Path(os.environ.get("CAPSTAN_TOOLS", REPOSITORY / "build" / "tools"))
-DEFINITIONS = sorted((REPOSITORY / "charts" / "slurm-operator-crds" / "templates").glob("slinky.slurm.net_*.yaml"))
 START_SECONDS = 30  # at most; about 5 on an idle machine
 PR_SET_PDEATHSIG = 1
 

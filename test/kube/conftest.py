@@ -7,10 +7,8 @@ import yaml
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from apiserver import DEFINITIONS, ApiServer  # noqa: E402
-
-API = "/apis/slinky.slurm.net/v1beta1/namespaces/default"
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+from apiserver import ApiServer  # noqa: E402
+from definitions import API, CRDS, DEFINITIONS  # noqa: E402
 
 
 @pytest.fixture(scope="session")

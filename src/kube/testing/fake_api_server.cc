@@ -314,6 +314,7 @@ std::unique_ptr<net::BodyStream> FakeApiServer::Watch(const FakeTarget& target, 
 // --- Writes ----------------------------------------------------------------------------------------------------------
 
 net::Response FakeApiServer::Write(const FakeTarget& target, const net::Request& request) {
+  if (target.Parameter("dryRun") == "All") return DryRun(target, request);
   const uint64_t before = objects_.version();
   const Answered<Stored> answer = Change(target, request);
   const bool created = request.method == "POST" || (answer && before != objects_.version() &&
@@ -330,8 +331,16 @@ net::Response FakeApiServer::Write(const FakeTarget& target, const net::Request&
   return response;
 }
 
+// Of a creation only: it is taken as it is, and nothing comes of it.
+net::Response FakeApiServer::DryRun(const FakeTarget& target, const net::Request& request) {
+  const auto body = json::Parse(request.body);
+  if (request.method != "POST" || !target.subresource.empty())
+    return RefusalResponse({501, "NotImplemented", "a dry run of this is not modelled"});
+  if (!body) return RefusalResponse({400, "BadRequest", body.error().message()});
+  return JsonResponse(201, *body);
+}
+
 Answered<Stored> FakeApiServer::Change(const FakeTarget& target, const net::Request& request) {
-  if (target.Parameter("dryRun") == "All") return Refuse(501, "NotImplemented", "dry run is not modelled");
   if (target.subresource == "status" && !target.table->has_status) {
     return Refuse(404, "NotFound", "the server could not find the requested resource");
   }

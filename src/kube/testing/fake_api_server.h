@@ -126,6 +126,7 @@ class FakeApiServer final : public net::Transport {
   net::Response Read(const FakeTarget& target, const net::Request& request);
   net::Response List(const FakeTarget& target, const net::Request& request);
   net::Response Write(const FakeTarget& target, const net::Request& request);
+  net::Response DryRun(const FakeTarget& target, const net::Request& request);
   Answered<Stored> Change(const FakeTarget& target, const net::Request& request);
   Answered<Stored> Post(const FakeTarget& target, const net::Request& request);
   Answered<Stored> Patch(const FakeTarget& target, const net::Request& request);

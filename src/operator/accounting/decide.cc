@@ -2,6 +2,7 @@
 
 #include "api/accounting.h"
 #include "json/codec.h"
+#include "operator/names.h"
 #include "operator/render/conditions.h"
 
 namespace capstan::op::accounting {
@@ -11,9 +12,10 @@ plan::Plan Decide(const plan::World& world, const kube::Key& key) {
   if (accounting == nullptr || accounting->metadata.deleting()) return {};
   api::AccountingStatus status = accounting->status;
   if (accounting->spec.external.value_or(false) && accounting->spec.external_config) {
+    const int port = accounting->spec.external_config->port;
     render::Findings findings;
     findings.Ready("slurmdbd runs outside of Kubernetes, at " + accounting->spec.external_config->host + ":" +
-                   std::to_string(accounting->spec.external_config->port));
+                   std::to_string(port == 0 ? kSlurmdbdPort : port));
     status.conditions = render::ConditionsOf(status.conditions, findings, accounting->metadata.generation, world.now());
   } else {
     status.conditions = render::NotManagedYet(

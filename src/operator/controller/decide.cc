@@ -14,6 +14,8 @@
 #include "operator/questions.h"
 #include "operator/render/cluster.h"
 #include "operator/render/json.h"
+#include "operator/render/unheeded.h"
+#include "operator/render/unknown_fields.h"
 #include "plan/kube_effects.h"
 
 namespace capstan::op::controller {
@@ -37,12 +39,14 @@ class Deciding {
   }
 
   plan::Plan Run() {
+    DropUnknown();
     ConnectSlurm();
     plan_.children.push_back(OfItsNodeSetsBefore(WorkerService(controller_)));
     plan_.children.push_back(OfItsNodeSetsBefore(WorkerBudget(controller_)));
     const ConfigInputs inputs = Collect(world_, controller_, OwnSet(), findings_);
     const std::optional<PublishedConfig> config = Publish(inputs);
     if (External()) {
+      CheckKeysOfExternal();
       SettleExternal(config.has_value());
     } else {
       Services(LabelActive());
@@ -51,13 +55,7 @@ class Deciding {
       Settle();
     }
     findings_.AddFailures(world_);
-    if (const auto& metrics = controller_.spec.metrics;
-        metrics && metrics->service_monitor && metrics->service_monitor->enabled.value_or(false)) {
-      findings_.Problem("NotSupported",
-                        "spec.metrics.serviceMonitor is not made by this version; make a ServiceMonitor for the "
-                        "Service " +
-                            ControllerName(name_) + " yourself");
-    }
+    render::AddUnheeded(controller_.spec, findings_);
     api::ControllerStatus status;
     status.conditions =
         render::ConditionsOf(controller_.status.conditions, findings_, controller_.metadata.generation, world_.now());
@@ -68,6 +66,16 @@ class Deciding {
  private:
   bool External() const { return controller_.spec.external.value_or(false); }
   bool Ha() const { return controller_.spec.ha && controller_.spec.ha->enabled.value_or(false); }
+
+  void DropUnknown() {
+    if (External()) return;
+    api::ControllerSpec& spec = controller_.spec;
+    render::DropUnknownPodFields(
+        world_, {ns_, name_}, {"spec.template.spec", &spec.pod_template.spec},
+        {{"spec.slurmctld", &spec.slurmctld}, {"spec.reconfigure", &spec.reconfigure}, {"spec.logfile", &spec.logfile}},
+        findings_);
+    render::DropUnknownServiceFields(world_, {ns_, name_}, {"spec.service.spec", &spec.service.spec}, findings_);
+  }
 
   // Something wanted cannot be told now; what is there stays as it is.
   void KeepWhatIsThere() { plan_.children_complete = false; }
@@ -192,9 +200,27 @@ class Deciding {
       case Key::State::kAbsent:
         break;
     }
+    if (!MayGenerate(controller_, which)) {
+      return findings_.Problem("KeyMissing", key.message + ", or set the annotation " +
+                                                 std::string(kAnnotationGenerateKeys) +
+                                                 "=true on the Controller to have it made");
+    }
     // A slurmctld that runs has a key that it got somewhere; another one would cut it off from its nodes.
-    if (!MayGenerate(controller_, which) || Set() != nullptr) return findings_.Problem("KeyMissing", key.message);
+    if (Set() != nullptr) return findings_.Problem("KeyMissing", key.message);
     MakeKey(*ref);
+  }
+
+  // They are the other cluster's, and never made: slurmrestd and the operator speak to it with them.
+  void CheckKeysOfExternal() {
+    const api::ControllerSpec& spec = controller_.spec;
+    for (const auto& [ref, field] : {std::pair(spec.slurm_key_ref ? &*spec.slurm_key_ref : nullptr, "spec.slurmKeyRef"),
+                                     std::pair(api::JwtKey(spec), "spec.jwtKeyRef")}) {
+      if (ref == nullptr) continue;
+      const Key key = FindKey(world_, ns_, ref, field);
+      if (key.state == Key::State::kUnknown) findings_.Wait("ReadingKeys", key.message);
+      if (key.state == Key::State::kAbsent || key.state == Key::State::kWrong)
+        findings_.Problem("KeyMissing", key.message);
+    }
   }
 
   void MakeKey(const api::SecretKeySelector& ref) {
@@ -339,7 +365,7 @@ class Deciding {
   }
 
   const plan::World& world_;
-  const api::Controller controller_;  // with its defaults
+  api::Controller controller_;  // with its defaults, and without the fields that the API server does not know
   const std::string ns_;
   const std::string name_;
   render::Findings findings_;

@@ -37,6 +37,11 @@ class ControllerTest : public ::testing::Test {
     world.Secret("main-auth-jwt", {"jwt.key"}, "jwt");
   }
 
+  // The JWKS file, and what is wrong with it.
+  void HaveJwks(const std::string& wrong) {
+    world.Answer("jwks slurm/jwks keys.json", std::make_shared<const JwksFile::Value>(wrong));
+  }
+
   plan::Plan Look() {
     world.Put(controller);
     plan::Plan plan = world.Decide(&Decide, "main");
@@ -140,6 +145,7 @@ TEST_F(ControllerTest, EverythingIsPinned) {
   controller.spec.persistence->storage_class_name = "fast";
   world.Files("files", {"cgroup.conf", "gres.conf"});
   world.Files("prologs", {"10-a.sh"});
+  HaveJwks("");
   const plan::Plan plan = Look();
   for (const auto& [kind, name] : {std::pair("ConfigMap", "main-config"), std::pair("Service", "main-controller"),
                                    std::pair("StatefulSet", "main-controller")}) {
@@ -759,6 +765,99 @@ TEST_F(ControllerTest, PortsOfTheServiceMayNotCollide) {
   const plan::Plan plan = Look();
   EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("spec.service.spec.ports: the name \"slurmctld\" is taken"));
   EXPECT_FALSE(plan.children_complete);
+}
+
+// slurmctld was started with a JWKS file that is not there, or that it cannot read, and ended.
+TEST_F(ControllerTest, AJwksFileThatIsMissingOrBrokenStartsNothingAndIsNamed) {
+  HaveKeys();
+  controller.spec.jwks_key_ref = {.name = "jwks", .key = "keys.json"};
+  EXPECT_EQ(BodyOf(Look(), "StatefulSet", "main-controller"), "") << "not looked at yet";
+  world.Absent("jwks slurm/jwks keys.json");
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"),
+              HasSubstr("ConfigMap slurm/jwks, named in spec.jwksKeyRef, does not exist; create it"));
+  HaveJwks("has no list \"keys\" in \"keys.json\", as a JWKS file has");
+  plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              StartsWith("True ReferenceInvalid: ConfigMap slurm/jwks, named in spec.jwksKeyRef, has no list"));
+  EXPECT_EQ(BodyOf(plan, "StatefulSet", "main-controller"), "");
+  HaveJwks("");
+  plan = Look();
+  EXPECT_THAT(SlurmConf(plan), HasSubstr("jwks=/etc/slurm/jwks.json"));
+  EXPECT_NE(BodyOf(plan, "StatefulSet", "main-controller"), "");
+}
+
+// The schema sees a clusterName that is given, and not the namespace of one that is derived.
+TEST_F(ControllerTest, AClusterNameOfMoreThan40BytesIsRefusedUnlessItRuns) {
+  HaveKeys();
+  controller.spec.cluster_name = std::string(40, 'x');
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False"));
+  controller.spec.cluster_name = std::string(41, 'x');
+  plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True ClusterNameRefused: the ClusterName xxx"));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("is 41 bytes long"));
+  EXPECT_EQ(BodyOf(plan, "ConfigMap", "main-config"), "");
+  EXPECT_EQ(BodyOf(plan, "StatefulSet", "main-controller"), "");
+  world.Put(StatefulSet{.metadata = {.name = "main-controller"}});
+  plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True ClusterNameTooLong: "));
+  EXPECT_THAT(SlurmConf(plan), HasSubstr("ClusterName=" + controller.spec.cluster_name));
+}
+
+// Its RestApi waited for a key, and nobody said for which.
+TEST_F(ControllerTest, KeysOfAnExternalClusterAreMissedAndNeverMade) {
+  controller.spec.external = true;
+  controller.spec.external_config = {"head.example.com", 7000};
+  controller.metadata.annotations = {{"slinky.slurm.net/generate-keys", "true"}};
+  world.Absent("secret slurm/main-auth-slurm");
+  world.Secret("main-auth-jwt", {"other"});
+  plan::Plan plan = Look();
+  EXPECT_THAT(plan.actions, IsEmpty());
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True KeyMissing: Secret slurm/main-auth-slurm, named in "));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("spec.jwtKeyRef, has no key \"jwt.key\"; it has: other"));
+  HaveKeys();
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False"));
+}
+
+TEST_F(ControllerTest, WhatAnExternalSlurmctldIsNotToldIsSaid) {
+  HaveKeys();
+  controller.spec.external = true;
+  controller.spec.external_config = {"head.example.com", 7000};
+  controller.spec.extra_conf = "ReturnToService=2";
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"),
+              StartsWith("True NotSupported: spec.extraConf has no effect while spec.external is true"));
+}
+
+// The reference says so; the Service had port 0, which the API server refuses.
+TEST_F(ControllerTest, PortZeroIsTheDaemonsOwn) {
+  HaveKeys();
+  controller.spec.service.port = 0;
+  EXPECT_THAT(BodyOf(Look(), "Service", "main-controller"), HasSubstr(R"("port":6817)"));
+  controller.spec.external = true;
+  controller.spec.external_config = {"head.example.com", 0};
+  EXPECT_THAT(SlurmConf(Look()), HasSubstr("SlurmctldPort=6817\n"));
+}
+
+// The API server answered the StatefulSet with a 500 for as long as the field stood there.
+TEST_F(ControllerTest, AFieldThatTheApiServerDoesNotKnowIsLeftOutAndNamed) {
+  HaveKeys();
+  controller.spec.slurmctld.text = R"({"image":"mine","livenesProbe":{}})";
+  controller.spec.service.spec.text = R"({"sessionAfinity":"ClientIP"})";
+  EXPECT_NE(BodyOf(Look(), "StatefulSet", "main-controller"), "") << "nothing waits for the answer";
+  const UnknownFields pod(
+      {"slurm", "main"}, {"spec.template.spec", ""},
+      {{"spec.slurmctld", controller.spec.slurmctld.text}, {"spec.reconfigure", ""}, {"spec.logfile", ""}});
+  const UnknownFields service({"slurm", "main"}, {"spec.service.spec", controller.spec.service.spec.text});
+  const auto unknown = [](std::string field) {
+    return std::make_shared<const UnknownFields::Value>(UnknownFields::Value{std::move(field)});
+  };
+  world.Answer(pod.id(), unknown("spec.slurmctld.livenesProbe"));
+  world.Answer(service.id(), unknown("spec.service.spec.sessionAfinity"));
+  const plan::Plan plan = Look();
+  EXPECT_THAT(BodyOf(plan, "StatefulSet", "main-controller"), HasSubstr(R"("image":"mine")"));
+  EXPECT_THAT(BodyOf(plan, "StatefulSet", "main-controller"), Not(HasSubstr("livenesProbe")));
+  EXPECT_THAT(BodyOf(plan, "Service", "main-controller"), Not(HasSubstr("sessionAfinity")));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              StartsWith("True UnknownFields: spec.slurmctld.livenesProbe is no field that the API server knows"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "operator/controller/children.h"
 #include "operator/controller/immutable.h"
+#include "operator/controller/questions.h"
 #include "operator/names.h"
 #include "operator/questions.h"
 #include "operator/render/cluster.h"
@@ -14,6 +15,8 @@
 
 namespace capstan::op::controller {
 namespace {
+
+constexpr size_t kLongestClusterName = 40;  // bytes
 
 class Collecting {
  public:
@@ -33,9 +36,11 @@ class Collecting {
     Accounting();
     // slurmrestd beside an external slurmctld needs no more than to find it.
     if (controller_.spec.external.value_or(false)) return std::move(inputs_);
+    ClusterName();
     GoverningService();
     NodeSets();
     Files();
+    Jwks();
     return std::move(inputs_);
   }
 
@@ -53,6 +58,18 @@ class Collecting {
     Refuse("StatefulSetOutdated", "spec.ha needs pods that have names, and StatefulSet " + service +
                                       " was made by an older release without; to have it made anew, while slurmctld " +
                                       "runs on: " + MadeAnew(controller_));
+  }
+
+  // slurmdbd makes names of tables of it. A cluster that runs already could not change it, and is only told.
+  void ClusterName() {
+    const std::string& name = inputs_.config.cluster_name;
+    if (name.size() <= kLongestClusterName) return;
+    const std::string message = "the ClusterName " + name + " is " + std::to_string(name.size()) +
+                                " bytes long, and Slurm's accounting takes 40; set a shorter spec.clusterName";
+    if (set_ == nullptr)
+      Refuse("ClusterNameRefused", message);
+    else
+      findings_.Problem("ClusterNameTooLong", message + " when it is made anew, since a running one cannot change it");
   }
 
   // Without accounting where accounting was asked for, Slurm would run jobs that nobody ever bills or limits.
@@ -73,7 +90,8 @@ class Collecting {
                         "yourself and set spec.external and spec.externalConfig of the Accounting, or remove the "
                         "reference");
     }
-    inputs_.config.accounting = {accounting->spec.external_config->host, accounting->spec.external_config->port};
+    const api::ExternalConfig& dbd = *accounting->spec.external_config;
+    inputs_.config.accounting = {dbd.host, dbd.port == 0 ? kSlurmdbdPort : dbd.port};
   }
 
   // By name, also those that are being deleted: their workers run until the end.
@@ -149,6 +167,22 @@ class Collecting {
     }
   }
 
+  // slurmctld does not start with a file that is missing, or that auth/jwt cannot read.
+  void Jwks() {
+    const auto& ref = controller_.spec.jwks_key_ref;
+    if (!ref) return;
+    const kube::Key key{controller_.metadata.namespace_, ref->name};
+    const std::string named = "ConfigMap " + key.ToString() + ", named in spec.jwksKeyRef, ";
+    const auto answer = world_.Ask(JwksFile(key, ref->key), kReferenceAge);
+    if (answer.absent()) return Missing(named + "does not exist; create it with the key \"" + ref->key + "\"");
+    if (answer.value == nullptr) {
+      inputs_.complete = false;
+      return findings_.Wait("ReadingReferences",
+                            named + (answer.error.empty() ? "is being looked for" : "cannot be read: " + answer.error));
+    }
+    if (!answer.value->empty()) Refuse("ReferenceInvalid", named + *answer.value);
+  }
+
   const plan::World& world_;
   const api::Controller& controller_;
   const StatefulSet* set_;
@@ -171,7 +205,8 @@ Result<PublishedConfig> MakeConfig(const api::Controller& controller, const Conf
       return Fail(Code::kInvalid, "spec.externalConfig must say where slurmctld is when spec.external is true");
     }
     const api::ExternalConfig& external = *controller.spec.external_config;
-    CAPSTAN_TRY(published.slurm_conf, ExternalSlurmConf(inputs.config, external.host, external.port));
+    CAPSTAN_TRY(published.slurm_conf,
+                ExternalSlurmConf(inputs.config, external.host, render::ControllerPort(controller)));
   } else {
     CAPSTAN_TRY(published.slurm_conf, SlurmConf(inputs.config));
   }

@@ -1,7 +1,5 @@
 #include "operator/controller/keys.h"
 
-#include <algorithm>
-
 #include "base/text.h"
 #include "operator/names.h"
 #include "operator/questions.h"
@@ -17,20 +15,22 @@ Key FindKey(const plan::World& world, std::string_view ns, const api::SecretKeyS
   const auto answer = world.Ask(SecretDigest(key), kReferenceAge);
   if (answer.absent()) {
     return {Key::State::kAbsent, "",
-            secret + ", named in " + std::string(field) + ", is missing; create it with the key \"" + ref->key +
-                "\", or set the annotation " + std::string(kAnnotationGenerateKeys) +
-                "=true on the Controller to have it made"};
+            secret + ", named in " + std::string(field) + ", is missing; create it with the key \"" + ref->key + "\""};
   }
   if (answer.value == nullptr) {
     return {Key::State::kUnknown, "",
             answer.error.empty() ? secret + " is being looked for" : secret + " cannot be read: " + answer.error};
   }
-  if (std::ranges::find(answer.value->keys, ref->key) == answer.value->keys.end()) {
+  const auto& digests = answer.value->digests;
+  const auto found = digests.find(ref->key);
+  if (found == digests.end()) {
+    std::vector<std::string> keys;
+    for (const auto& [name, digest] : digests) keys.push_back(name);
     return {Key::State::kWrong, "",
             secret + ", named in " + std::string(field) + ", has no key \"" + ref->key +
-                "\"; it has: " + (answer.value->keys.empty() ? "none" : Join(answer.value->keys, ", "))};
+                "\"; it has: " + (keys.empty() ? "none" : Join(keys, ", "))};
   }
-  return {Key::State::kKnown, answer.value->sha256, ""};
+  return {Key::State::kKnown, found->second, ""};
 }
 
 bool MayGenerate(const api::Controller& controller, std::string_view which) {

@@ -19,7 +19,7 @@ struct Key {
     kWrong,    // the Secret is there, and the key is not in it, or no Secret is named
   };
   State state = State::kUnknown;
-  std::string digest;   // SHA-256 over the whole Secret
+  std::string digest;   // SecretDigest's, of this key alone
   std::string message;  // a sentence, unless known
 
   bool known() const { return state == State::kKnown; }

@@ -129,6 +129,16 @@ std::optional<std::string> StatusBreach(const Call& call) {
   return "a patch of the status of pod " + call.key.name + " does more than remove a former operator's conditions";
 }
 
+// sshd's configuration is all that a NodeSet applies, and removes when ssh is not wanted any more.
+std::optional<std::string> SshConfigBreach(const api::NodeSet& set, const Call& call) {
+  if (call.verb == "delete") return std::nullopt;
+  if (call.verb != "apply") return "a NodeSet never sends " + call.verb + " ConfigMap " + call.key.name;
+  const auto body = json::Parse(call.body);
+  if (!body || !IsControlledBy(*body, set.metadata.uid))
+    return "ConfigMap " + call.key.name + " would outlive its NodeSet";
+  return std::nullopt;
+}
+
 std::optional<std::string> DeleteBreach(const Call& call, bool busy) {
   const auto options = json::Parse(call.body);
   if (!options || FindText(*options, {"preconditions", "uid"}).empty()) {
@@ -152,6 +162,7 @@ std::optional<std::string> Breach(const api::NodeSet& set, const Call& call, boo
       call.key.name == set.metadata.name) {
     return FinalizerBreach(set, call, busy);
   }
+  if (call.kind == "ConfigMap" && call.key.name == set.metadata.name + "-ssh-config") return SshConfigBreach(set, call);
   if (call.verb == "create") return CreateBreach(set, call);
   const bool worker = call.kind == "Pod" && call.subresource.empty() && IsWorkerName(set.metadata.name, call.key.name);
   if (worker && call.verb == "patch") return PatchBreach(set, call, busy);

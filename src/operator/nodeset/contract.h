@@ -2,9 +2,10 @@
 // means for the user. Written against the API alone; it shares no code with Decide, which the simulator holds to it.
 //
 // Safety:
-// - Of Kubernetes: pods called <set>-<ordinal>, their volume claims, and the NodeSet's own status and finalizer. Pods
-//   are created with the NodeSet as their controller, patched in a label and an annotation, deleted by uid; never
-//   forced. Nobody else's finalizer is touched, and none added to a NodeSet that is being deleted.
+// - Of Kubernetes: pods called <set>-<ordinal>, their volume claims, the ConfigMap <set>-ssh-config, and the NodeSet's
+//   own status and finalizer. Pods are created with the NodeSet as their controller, patched in a label and an
+//   annotation, deleted by uid; never forced. Nobody else's finalizer is touched, and none added to a NodeSet that is
+//   being deleted.
 // - No pod is deleted, or may be evicted, and no NodeSet is let go, while a job holds its Slurm node, suspended or not.
 // - At no moment two workers have one ordinal or one name in Slurm.
 // - Of Slurm: nodes of this set only. IDLE and DOWN are never asked for. A drain carries our reason. What a person has

@@ -39,6 +39,10 @@ INSTANTIATE_TEST_SUITE_P(
     All, NodeSetContract,
     ::testing::Values(
         KubeCase{"OwnStatus", {"apply", "NodeSet", {"slurm", "w"}, "status", "{}"}, false, true},
+        KubeCase{"SshConfig", {"apply", "ConfigMap", {"slurm", "w-ssh-config"}, "", kOwned}, false, true},
+        KubeCase{"SshConfigGoes", {"delete", "ConfigMap", {"slurm", "w-ssh-config"}, "", kByUid}, true, true},
+        KubeCase{"SshConfigWithoutOwner", {"apply", "ConfigMap", {"slurm", "w-ssh-config"}, "", "{}"}, false, false},
+        KubeCase{"SomeConfigMap", {"apply", "ConfigMap", {"slurm", "other"}, "", kOwned}, false, false},
         KubeCase{"OwnSpec", {"apply", "NodeSet", {"slurm", "w"}, "", "{}"}, false, false},
         KubeCase{"OwnWorker", {"create", "Pod", {"slurm", "w-3"}, "", kOwned}, false, true},
         KubeCase{"WorkerWithoutOwner", {"create", "Pod", {"slurm", "w-3"}, "", "{}"}, false, false},

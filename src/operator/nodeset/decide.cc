@@ -131,8 +131,10 @@ class Deciding {
   }
 
   plan::Plan Finished() {
-    plan_.status = StatusOf({world_, set_, spec_, controller_, slurm_, workers_, scale_, elder_, revision_,
-                             former_revision_, render_error_, deletion_});
+    const Seen seen{world_, set_,   spec_,     controller_,      slurm_,        workers_,
+                    scale_, elder_, revision_, former_revision_, render_error_, deletion_};
+    plan_.status = StatusOf(seen);
+    plan_.RequeueAfter(NextAvailable(seen));
     return std::move(plan_);
   }
 

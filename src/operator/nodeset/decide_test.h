@@ -106,6 +106,7 @@ class NodeSetTest : public testing::Test {
     parts.failures = failures;
     parts.held_since = held;
     parts.in_flight = in_flight;
+    parts.answers = &answers;
     parts.slurm = [this, snapshot](const std::string&) {
       plan::SlurmLook look = slurm;
       look.snapshot = snapshot;
@@ -138,6 +139,7 @@ class NodeSetTest : public testing::Test {
   std::map<std::string, Tick> held;
   std::map<std::string, Tick> facts;  // what the last Look asked for how long it has held
   std::set<std::string> in_flight;
+  plan::Answers answers;
   plan::SlurmLook slurm{.state = plan::SlurmLook::State::kHeard, .absence_counts = true};
   uint64_t version = 0;
 };

@@ -2,20 +2,28 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "json/codec.h"
+#include "operator/controller/keys.h"
 #include "operator/names.h"
+#include "operator/nodeset/questions.h"
 #include "operator/render/conditions.h"
+#include "operator/render/unheeded.h"
+#include "operator/render/unknown_fields.h"
 
 namespace capstan::op::nodeset {
 namespace {
 
+constexpr Duration kNodeAnnotationsAge = 10min;
 constexpr size_t kNamed = 3;  // so many workers are named in a message, the rest counted
 
-bool Available(const Pod& pod, int32_t min_ready_seconds, Time now) {
+// How long until a pod has been ready for minReadySeconds, if it stays so; max: it is not ready.
+Duration UntilAvailable(const Pod& pod, int32_t min_ready_seconds, Time now) {
   const PodCondition* ready = pod.Condition("Ready");
-  if (ready == nullptr || ready->status != "True") return false;
-  if (min_ready_seconds == 0) return true;
-  return ready->last_transition_time && *ready->last_transition_time + std::chrono::seconds(min_ready_seconds) <= now;
+  if (ready == nullptr || ready->status != "True") return Duration::max();
+  if (min_ready_seconds == 0) return Duration::zero();
+  if (!ready->last_transition_time) return Duration::max();
+  return std::max(Duration::zero(), *ready->last_transition_time + std::chrono::seconds(min_ready_seconds) - now);
 }
 
 // The worker is of the template as it is.
@@ -38,7 +46,7 @@ void CountPods(const Seen& seen, api::NodeSetStatus& status) {
     if (pod.status.phase.empty()) continue;
     ++status.replicas;
     status.ready_replicas += pod.status.phase == "Running" && pod.Ready();
-    status.available_replicas += Available(pod, seen.spec.min_ready_seconds, seen.world.now());
+    status.available_replicas += UntilAvailable(pod, seen.spec.min_ready_seconds, seen.world.now()) == Duration::zero();
     status.updated_replicas += worker.stage != Stage::kLeaving && IsCurrent(seen, pod);
   }
   status.desired = *seen.spec.replicas;
@@ -110,23 +118,6 @@ std::string Several(const std::vector<std::string>& texts) {
   return text;
 }
 
-// What the spec asks for and this version does not do.
-std::vector<std::string> NotSupported(const api::NodeSetSpec& spec) {
-  std::vector<std::string> wishes;
-  if (spec.scaling_mode == api::kScalingDaemonSet)
-    wishes.emplace_back(
-        "scalingMode DaemonSet is not managed by this version, which leaves its workers as they are; use StatefulSet");
-  if (spec.pin_to_node.value_or(false)) wishes.emplace_back("pinToNode is not heeded by this version");
-  if (spec.update_strategy && spec.update_strategy->type == api::kUpdateScheduled)
-    wishes.emplace_back("updateStrategy ScheduledUpdate is not heeded by this version: workers are not updated");
-  if (spec.ssh && spec.ssh->enabled.value_or(false))
-    wishes.emplace_back("ssh is not heeded by this version: no sshd runs in the workers; use kubectl exec");
-  const auto& retention = spec.claim_retention;
-  if (retention && (retention->when_deleted == api::kDelete || retention->when_scaled == api::kDelete))
-    wishes.emplace_back("persistentVolumeClaimRetentionPolicy Delete is not heeded by this version: claims are kept");
-  return wishes;
-}
-
 bool Stays(const Seen& seen, const Worker& worker) {
   return std::ranges::find(seen.scale.kept, &worker) != seen.scale.kept.end();
 }
@@ -145,6 +136,37 @@ std::string OldTemplate(const Seen& seen) {
          " workers still run an older template, and this version does no rolling updates; to renew a worker, annotate "
          "its pod " +
          std::string(kAnnotationPodCordon) + "=true, wait until its jobs have ended, and delete the pod";
+}
+
+// The kubelet would wait for it without a word that reaches the NodeSet.
+void FindMissingSecret(const Seen& seen, render::Findings& findings) {
+  if (!seen.spec.ssh || !seen.spec.ssh->enabled.value_or(false)) return;
+  using State = controller::Key::State;
+  const controller::Key conf = controller::FindKey(seen.world, seen.set.metadata.namespace_,
+                                                   &seen.spec.ssh->sssd_conf_ref, "spec.ssh.sssdConfRef");
+  if (conf.state == State::kAbsent || conf.state == State::kWrong) findings.Problem("ReferenceMissing", conf.message);
+}
+
+// The server leaves them out of a worker by itself.
+void FindUnknownFields(const Seen& seen, render::Findings& findings) {
+  json::Raw pod_spec = seen.spec.pod_template.spec, slurmd = seen.spec.slurmd, logfile = seen.spec.logfile;
+  render::DropUnknownPodFields(seen.world, {seen.set.metadata.namespace_, seen.set.metadata.name},
+                               {"spec.template.spec", &pod_spec},
+                               {{"spec.slurmd", &slurmd}, {"spec.logfile", &logfile}}, findings);
+}
+
+// A former operator told Slurm the topology and features that stand on a worker's Kubernetes node. One node is asked for all:
+// who annotates them annotates all.
+void FindUnheededAnnotations(const Seen& seen, render::Findings& findings) {
+  const auto placed =
+      std::ranges::find_if(seen.workers, [](const Worker& worker) { return !worker.pod->spec.node_name.empty(); });
+  if (placed == seen.workers.end()) return;
+  const std::string& node = placed->pod->spec.node_name;
+  const auto answer = seen.world.Ask(NodeAnnotations(node), kNodeAnnotationsAge);
+  if (answer.value == nullptr || answer.value->empty()) return;
+  findings.Problem("NotSupported",
+                   "Kubernetes node " + node + " has the annotation " + Join(*answer.value, " and ") +
+                       ", which this version does not pass on to Slurm; say Topology= or Features= in spec.extraConf");
 }
 
 void FindProblems(const Seen& seen, render::Findings& findings) {
@@ -175,8 +197,11 @@ void FindProblems(const Seen& seen, render::Findings& findings) {
     findings.Problem("SlurmUnreachable", "Slurm does not answer: " + seen.slurm.error() +
                                              (deleting ? "" : "; pods are kept in repair, no worker is taken away"));
   }
+  FindMissingSecret(seen, findings);
   // Last, since the first of all gives the condition its reason.
-  for (const std::string& wish : NotSupported(seen.spec)) findings.Problem("NotSupported", wish);
+  FindUnknownFields(seen, findings);
+  render::AddUnheeded(seen.spec, findings);
+  FindUnheededAnnotations(seen, findings);
   if (std::string old = OldTemplate(seen); !old.empty()) findings.Problem("NotSupported", std::move(old));
 }
 
@@ -263,6 +288,15 @@ void FindReady(const Seen& seen, const api::NodeSetStatus& status, render::Findi
 }
 
 }  // namespace
+
+Duration NextAvailable(const Seen& seen) {
+  Duration next = Duration::max();
+  for (const Worker& worker : seen.workers) {
+    const Duration left = UntilAvailable(*worker.pod, seen.spec.min_ready_seconds, seen.world.now());
+    if (left > Duration::zero()) next = std::min(next, left);
+  }
+  return next;
+}
 
 std::string StatusOf(const Seen& seen) {
   api::NodeSetStatus status;

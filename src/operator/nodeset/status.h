@@ -32,4 +32,8 @@ struct Seen {
 // The whole status, as JSON. Tells what was seen, never what was asked for; holds no age.
 std::string StatusOf(const Seen& seen);
 
+// When a worker that is ready will have been so for minReadySeconds: availableReplicas changes then, and nothing is heard of
+// it. max: nobody's time runs.
+Duration NextAvailable(const Seen& seen);
+
 }  // namespace capstan::op::nodeset

@@ -7,18 +7,31 @@
 
 namespace capstan::op::render {
 
-int ControllerPort(const api::Controller& controller) { return controller.spec.service.port.value_or(kSlurmctldPort); }
+namespace {
+
+// Absent and 0 ask for the daemon's own.
+int PortOr(int port, int own) { return port == 0 ? own : port; }
+
+}  // namespace
+
+int ControllerPort(const api::Controller& controller) {
+  const api::ControllerSpec& spec = controller.spec;
+  const bool external = spec.external.value_or(false) && spec.external_config;
+  return PortOr(external ? spec.external_config->port : spec.service.port.value_or(0), kSlurmctldPort);
+}
 
 std::string ConfServer(const api::Controller& controller) {
   const api::ControllerSpec& spec = controller.spec;
   if (spec.external.value_or(false) && spec.external_config) {
-    return spec.external_config->host + ":" + std::to_string(spec.external_config->port);
+    return spec.external_config->host + ":" + std::to_string(ControllerPort(controller));
   }
   return ControllerName(controller.metadata.name) + "." + controller.metadata.namespace_ + ":" +
          std::to_string(ControllerPort(controller));
 }
 
-int RestApiPort(const api::RestApi& rest_api) { return rest_api.spec.service.port.value_or(kSlurmrestdPort); }
+int RestApiPort(const api::RestApi& rest_api) {
+  return PortOr(rest_api.spec.service.port.value_or(0), kSlurmrestdPort);
+}
 
 std::string RestApiUrl(const api::RestApi& rest_api) {
   return "http://" + RestApiName(rest_api.metadata.name) + "." + rest_api.metadata.namespace_ + ":" +

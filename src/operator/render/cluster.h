@@ -11,7 +11,7 @@
 
 namespace capstan::op::render {
 
-// The port of its Service that clients use: spec.service.port, or Slurm's own.
+// The port that clients use, of its Service or of the external slurmctld: the one given, or Slurm's own.
 int ControllerPort(const api::Controller& controller);
 
 // "main-controller.slurm:6817", or where the external slurmctld is: the value of --conf-server.

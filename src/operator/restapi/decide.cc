@@ -10,6 +10,7 @@
 #include "operator/names.h"
 #include "operator/objects.h"
 #include "operator/render/conditions.h"
+#include "operator/render/unknown_fields.h"
 #include "operator/restapi/children.h"
 #include "plan/kube_effects.h"
 #include "slurm/conf.h"
@@ -157,6 +158,9 @@ plan::Plan Decide(const plan::World& world, const kube::Key& key) {
 
   plan::Plan plan;
   render::Findings findings;
+  render::DropUnknownPodFields(world, key, {"spec.template.spec", &rest_api.spec.pod_template.spec},
+                               {{"spec.slurmrestd", &rest_api.spec.slurmrestd}}, findings);
+  render::DropUnknownServiceFields(world, key, {"spec.service.spec", &rest_api.spec.service.spec}, findings);
   DecideChildren(world, rest_api, findings, plan);
   Settle(world, rest_api, findings);
   findings.AddFailures(world);

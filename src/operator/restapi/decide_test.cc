@@ -62,6 +62,13 @@ TEST_F(RestApiTest, DefaultObjectsArePinned) {
   }
 }
 
+// The Service had port 0, which the API server refuses.
+TEST_F(RestApiTest, PortZeroIsTheDaemonsOwn) {
+  HaveCluster();
+  rest_api.spec.service.port = 0;
+  EXPECT_THAT(BodyOf(Look(), "Service", "main-restapi"), HasSubstr(R"("port":6820)"));
+}
+
 TEST_F(RestApiTest, EverythingIsPinned) {
   HaveCluster();
   api::Controller controller;

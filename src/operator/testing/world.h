@@ -30,7 +30,9 @@ class TestWorld : public plan::testing::TestWorld {
 
   // The Secret or ConfigMap has these keys; each text of `content` stands for other bytes.
   void Secret(const std::string& name, std::vector<std::string> keys, const std::string& content = "x") {
-    Answer("secret slurm/" + name, std::make_shared<const SecretDigest::Value>(Sha256Hex(content), std::move(keys)));
+    SecretDigest::Value value;
+    for (std::string& key : keys) value.digests.emplace(std::move(key), Sha256Hex(content));
+    Answer("secret slurm/" + name, std::make_shared<const SecretDigest::Value>(std::move(value)));
   }
   void Files(const std::string& name, std::vector<std::string> keys, const std::string& content = "x") {
     Answer("configmap slurm/" + name,

@@ -96,6 +96,12 @@ class TestWorld {
     answers_.entries()[question].error = error;
   }
 
+  // What a part of a Decide makes of the World.
+  template <class Part>
+  void Look(Part part) const {
+    part(At({}));
+  }
+
   // Decides, and once more after `settle` in which nothing has changed (World::HeldFor).
   Plan Decide(plan::Decide decide, const std::string& name, Duration settle = 1s) {
     const World first = At({});

@@ -6,12 +6,9 @@ import pathlib
 
 import pytest
 import yaml
-
-from apiserver import DEFINITIONS
+from definitions import API, CRDS, DEFINITIONS
 
 OBJECTS = [each for each in yaml.safe_load_all((pathlib.Path(__file__).parent / "objects.yaml").read_text()) if each]
-API = "/apis/slinky.slurm.net/v1beta1/namespaces/default"
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NOTHING = "~"
 numbers = itertools.count()
 

@@ -1,0 +1,284 @@
+// No field is accepted in silence: what a user may write in a spec changes what is wanted, or what is said.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "json/codec.h"
+#include "json/merge.h"
+#include "json/value.h"
+#include "operator/controller/decide.h"
+#include "operator/controller/questions.h"
+#include "operator/names.h"
+#include "operator/nodeset/decide.h"
+#include "operator/render/revision.h"
+#include "operator/render/unheeded.h"
+#include "operator/restapi/decide.h"
+#include "operator/testing/world.h"
+
+namespace capstan::op {
+namespace {
+
+// One field of a spec, a value of it that is not the default, and what else must be so for it to matter.
+struct Sample {
+  std::string value;
+  std::string with = "{}";
+};
+using Samples = std::map<std::string, Sample, std::less<>>;
+
+const std::string kMetadata = R"({"a":"b"})";
+const std::string kContainer = R"({"workingDir":"/x"})";
+const std::string kFile = R"([{"name":"files"}])";
+const std::string kPersistent = R"({"persistence":{"enabled":true}})";
+const std::string kMonitor = R"({"metrics":{"serviceMonitor":{"enabled":true}}})";
+const std::string kExternal = R"({"external":true,"externalConfig":{"host":"h","port":7000}})";
+const std::string kScheduled =
+    R"({"updateStrategy":{"type":"ScheduledUpdate","scheduledUpdate":{"startTime":"2030-01-01T00:00:00Z","duration":"1h"}}})";
+const std::string kSsh = R"({"ssh":{"enabled":true,"sssdConfRef":{"name":"keys","key":"a"}}})";
+const std::string kHa = R"({"ha":{"enabled":true},"persistence":{"enabled":true,"existingClaim":"c"}})";
+
+const Samples kService = {
+    {"service.metadata.annotations", {kMetadata}},
+    {"service.metadata.labels", {kMetadata}},
+    {"service.nodePort", {"30000"}},
+    {"service.port", {"7000"}},
+    {"service.spec", {R"({"type":"NodePort"})"}},
+};
+const Samples kTemplate = {
+    {"template.metadata.annotations", {kMetadata}},
+    {"template.metadata.labels", {kMetadata}},
+    {"template.spec", {R"({"nodeSelector":{"a":"b"}})"}},
+};
+
+const Samples kController = {
+    {"accountingRef.name", {"\"db\""}},
+    {"clusterName", {"\"other\""}},
+    {"configFileRefs", {kFile}},
+    {"epilogScriptRefs", {kFile}},
+    {"epilogSlurmctldScriptRefs", {kFile}},
+    {"external", {"true", R"({"externalConfig":{"host":"h","port":7000}})"}},
+    {"externalConfig.host", {"\"other\"", kExternal}},
+    {"externalConfig.port", {"7001", kExternal}},
+    {"extraConf", {"\"ReturnToService=2\""}},
+    {"ha.backups", {"2", kHa}},
+    {"ha.enabled", {"true", kPersistent}},
+    {"inplaceReconfigure", {"true"}},
+    {"jwksKeyRef.key", {"\"b\"", R"({"jwksKeyRef":{"name":"jwks","key":"a"}})"}},
+    {"jwksKeyRef.name", {"\"other\"", R"({"jwksKeyRef":{"name":"jwks","key":"a"}})"}},
+    {"jwtHs256KeyRef.key", {"\"b\"", R"({"jwtKeyRef":null,"jwtHs256KeyRef":{"name":"keys","key":"a"}})"}},
+    {"jwtHs256KeyRef.name", {"\"other\"", R"({"jwtKeyRef":null,"jwtHs256KeyRef":{"name":"keys","key":"a"}})"}},
+    {"jwtKeyRef.key", {"\"b\""}},
+    {"jwtKeyRef.name", {"\"other\""}},
+    {"logfile", {kContainer}},
+    {"metrics.enabled", {"true"}},
+    {"metrics.serviceMonitor.annotations", {kMetadata, kMonitor}},
+    {"metrics.serviceMonitor.enabled", {"true"}},
+    {"metrics.serviceMonitor.endpoints", {R"([{"path":"/x"}])", kMonitor}},
+    {"metrics.serviceMonitor.interval", {"\"5s\"", kMonitor}},
+    {"metrics.serviceMonitor.labels", {kMetadata, kMonitor}},
+    {"metrics.serviceMonitor.scrapeTimeout", {"\"5s\"", kMonitor}},
+    {"persistence.accessModes", {R"(["ReadWriteMany"])", kPersistent}},
+    {"persistence.dataSource", {R"({"kind":"k","name":"n"})", kPersistent}},
+    {"persistence.dataSourceRef", {R"({"kind":"k","name":"n"})", kPersistent}},
+    {"persistence.enabled", {"false"}},
+    {"persistence.existingClaim", {"\"c\"", kPersistent}},
+    {"persistence.resources", {R"({"requests":{"storage":"9Gi"}})", kPersistent}},
+    {"persistence.selector", {R"({"matchLabels":{"a":"b"}})", kPersistent}},
+    {"persistence.storageClassName", {"\"fast\"", kPersistent}},
+    {"persistence.volumeAttributesClassName", {"\"fast\"", kPersistent}},
+    {"persistence.volumeMode", {"\"Filesystem\"", kPersistent}},
+    {"persistence.volumeName", {"\"v\"", kPersistent}},
+    {"prologScriptRefs", {kFile}},
+    {"prologSlurmctldScriptRefs", {kFile}},
+    {"reconfigure", {kContainer, R"({"inplaceReconfigure":true})"}},
+    {"slurmKeyRef.key", {"\"b\""}},
+    {"slurmKeyRef.name", {"\"other\""}},
+    {"slurmctld", {kContainer}},
+};
+
+const Samples kNodeSet = {
+    {"controllerRef.name", {"\"other\""}},
+    {"extraConf", {"\"Weight=7\""}},
+    {"logfile", {kContainer}},
+    {"minReadySeconds", {"60"}},
+    {"ordinalPadding", {"3"}},
+    {"oversubscribeNode", {"true"}},
+    {"partition.config", {"\"State=UP\"", R"({"partition":{"enabled":true}})"}},
+    {"partition.enabled", {"true"}},
+    {"persistentVolumeClaimRetentionPolicy.whenDeleted", {"\"Delete\""}},
+    {"persistentVolumeClaimRetentionPolicy.whenScaled", {"\"Delete\""}},
+    {"pinToNode", {"true"}},
+    {"pruneSlurmNodeRecords", {"\"NodeNotFound\""}},
+    {"replicas", {"5"}},
+    {"revisionHistoryLimit", {"3"}},
+    {"scalingMode", {"\"DaemonSet\""}},
+    {"slurmd", {kContainer}},
+    {"ssh.enabled", {"true", R"({"ssh":{"sssdConfRef":{"name":"keys","key":"a"}}})"}},
+    {"ssh.extraSshdConfig", {"\"X yes\"", kSsh}},
+    {"ssh.sssdConfRef.key", {"\"b\"", kSsh}},
+    {"ssh.sssdConfRef.name", {"\"other\"", kSsh}},
+    {"updateStrategy.rollingUpdate.maxUnavailable", {"1"}},
+    {"updateStrategy.scheduledUpdate.duration", {"\"2h\"", kScheduled}},
+    {"updateStrategy.scheduledUpdate.flags", {R"(["MAINT"])", kScheduled}},
+    {"updateStrategy.scheduledUpdate.startTime", {"\"2031-01-01T00:00:00Z\"", kScheduled}},
+    {"updateStrategy.type", {"\"OnDelete\""}},
+    {"volumeClaimTemplates", {R"([{"metadata":{"name":"v"},"spec":{"accessModes":["ReadWriteOnce"]}}])"}},
+    {"workloadDisruptionProtection", {"false"}},
+};
+
+const Samples kRestApi = {
+    {"controllerRef.name", {"\"other\""}},
+    {"replicas", {"3"}},
+    {"slurmrestd", {kContainer}},
+};
+
+// Selectors of keys have had it in the peer, too, and their page says that it does nothing.
+constexpr std::string_view kNeverHadAnEffect = ".optional";
+
+void AddLeaves(const json::Type& type, const std::string& path, std::vector<std::string>& leaves) {
+  if (type.kind == json::Kind::kOptional) return AddLeaves(*type.element, path, leaves);
+  if (type.kind != json::Kind::kObject) return leaves.push_back(path);
+  for (const json::Member& member : type.schema().members())
+    AddLeaves(member.type(), path + (path.empty() ? "" : ".") + member.name(), leaves);
+}
+
+class FieldsTest : public ::testing::Test {
+ protected:
+  FieldsTest() {
+    world.Add<CordonedNode>();
+    world.Secret("keys", {"a", "b"}, "keys");
+    world.Secret("other", {"a", "b"}, "other");
+    world.Files("files", {"10-a.sh"});
+    for (const char* jwks : {"jwks a", "jwks b", "other a"})
+      world.Answer("jwks slurm/" + std::string(jwks), std::make_shared<const std::string>());
+    world.Answer("claim modes slurm/c",
+                 std::make_shared<const controller::ClaimModes::Value>(std::vector<std::string>{"ReadWriteMany"}));
+    api::Accounting accounting{.metadata = {.name = "db"}};
+    accounting.spec.external = true;
+    accounting.spec.external_config = {"db.example.com", 7819};
+    world.Put(accounting);
+    spec["Controller"] = R"({"slurmKeyRef":{"name":"keys","key":"a"},"jwtKeyRef":{"name":"keys","key":"a"}})";
+    spec["NodeSet"] = R"({"controllerRef":{"name":"main"},"replicas":2})";
+    spec["RestApi"] = R"({"controllerRef":{"name":"main"}})";
+  }
+
+  template <class T>
+  T Made(const std::string& name) {
+    T object;
+    object.metadata = {.name = name, .namespace_ = "slurm", .generation = 1};
+    const auto decoded = json::Decode<decltype(object.spec)>(spec.at(std::string(T::kKind)));
+    EXPECT_TRUE(decoded) << spec.at(std::string(T::kKind)) << decoded.error().message();
+    if (decoded) object.spec = *decoded;
+    return object;
+  }
+
+  // Everything that is wanted and said for the specs as they are.
+  std::string Everything() {
+    auto set = Made<api::NodeSet>("w");
+    world.Put(Made<api::Controller>("main"));
+    world.Put(Made<api::RestApi>("main"));
+    world.Put(set);
+    Pod pod;
+    pod.metadata = {.name = "w-0",
+                    .owner_references = {{.kind = "NodeSet", .name = "w", .uid = "uid-w", .controller = true}}};
+    pod.metadata.labels = {{std::string(kLabelPodHostname), "w-0"}, {std::string(kLabelRevision), "older"}};
+    pod.spec.node_name = "k0";
+    pod.status.phase = "Running";
+    pod.status.conditions = {{.type = "Ready", .status = "True", .last_transition_time = world.now - 1s}};
+    world.Put(pod);
+    slurm::Node node{.name = "w-0"};
+    node.state.Add(slurm::NodeFlag::kAllocated);
+    world.Nodes("slurm/main", {node});
+    ConfigMap published{.metadata = {.name = "main-config"}};
+    published.data.slurm_conf = "ClusterName=x\n";
+    world.Put(published);
+    std::string all;
+    for (const auto& [decide, name] : {std::pair(&controller::Decide, "main"), std::pair(&restapi::Decide, "main"),
+                                       std::pair(&nodeset::Decide, "w")}) {
+      const plan::Plan plan = world.Decide(decide, name);
+      for (const plan::Child& child : plan.children) all += child.body + "\n";
+      for (const plan::Action& action : plan.actions) {
+        all += std::string(action.effect->verb()) + " " + action.effect->target() + " " +
+               std::to_string(action.effect->content()) + "\n";
+      }
+      all += plan.status.value_or("no status") +
+             (plan.slurm ? plan.slurm->server + plan.slurm->token_secret.name + plan.slurm->token_key : "") + "\n";
+    }
+    return all;
+  }
+
+  template <class T>
+  void EachFieldMatters(Samples samples, const std::vector<const Samples*>& more) {
+    for (const Samples* others : more) samples.insert(others->begin(), others->end());
+    std::vector<std::string> leaves;
+    AddLeaves(json::kType<decltype(T::spec)>, "", leaves);
+    EXPECT_GT(leaves.size(), 8u);
+    for (const std::string& field : leaves) {
+      if (field.ends_with(kNeverHadAnEffect)) continue;
+      const auto sample = samples.find(field);
+      if (sample == samples.end()) {
+        ADD_FAILURE() << T::kKind << " spec." << field << " has no sample here: does it do anything?";
+        continue;
+      }
+      EXPECT_TRUE(Matters<T>(field, sample->second))
+          << T::kKind << " spec." << field
+          << " changes nothing and nothing says so: let it, or give it a sentence in render/unheeded.cc";
+    }
+  }
+
+  template <class T>
+  bool Matters(const std::string& field, const Sample& sample) {
+    std::string& text = spec.at(std::string(T::kKind));
+    const std::string plain = text;
+    json::Value value = *json::Parse(plain);
+    json::ApplyMergePatch(value, *json::Parse(sample.with));
+    text = json::Serialize(value);
+    const std::string before = Everything();
+    std::string nested = sample.value;
+    std::vector<std::string> steps;
+    for (size_t at = 0; at != std::string::npos;) {
+      const size_t dot = field.find('.', at);
+      steps.push_back(field.substr(at, dot - at));
+      at = dot == std::string::npos ? dot : dot + 1;
+    }
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step) nested = "{\"" + *step + "\":" + nested + "}";
+    json::ApplyMergePatch(value, *json::Parse(nested));
+    text = json::Serialize(value);
+    const bool said = IsSaid(field, api::WithDefaults(Made<T>("x").spec));
+    const bool matters = said || Everything() != before;
+    text = plain;
+    return matters;
+  }
+
+  template <class Spec>
+  static bool IsSaid(const std::string& field, const Spec& spec) {
+    return std::ranges::any_of(render::UnheededOf(spec), [&](const auto& row) {
+      const bool below = field == row.field || field.starts_with(std::string(row.field) + ".");
+      return below && row.asked(spec);
+    });
+  }
+  static bool IsSaid(const std::string&, const api::RestApiSpec&) { return false; }
+
+  test::TestWorld world;
+  std::map<std::string, std::string> spec;  // by kind
+};
+
+// pruneSlurmNodeRecords, rollingUpdate.maxUnavailable and others were taken without a word, and did nothing.
+TEST_F(FieldsTest, EachOfAControllerMattersOrIsAnswered) {
+  EachFieldMatters<api::Controller>(kController, {&kService, &kTemplate});
+}
+TEST_F(FieldsTest, EachOfANodeSetMattersOrIsAnswered) { EachFieldMatters<api::NodeSet>(kNodeSet, {&kTemplate}); }
+TEST_F(FieldsTest, EachOfARestApiMattersOrIsAnswered) {
+  EachFieldMatters<api::RestApi>(kRestApi, {&kService, &kTemplate});
+}
+
+// What an external slurmctld cannot be told from here was taken all the same.
+TEST_F(FieldsTest, EachOfAnExternalControllerMattersOrIsAnswered) {
+  spec["Controller"] = R"({"external":true,"externalConfig":{"host":"h","port":7000},
+      "slurmKeyRef":{"name":"keys","key":"a"},"jwtKeyRef":{"name":"keys","key":"a"}})";
+  Samples samples = kController;
+  samples["external"] = {"false"};
+  EachFieldMatters<api::Controller>(samples, {&kService, &kTemplate});
+}
+
+}  // namespace
+}  // namespace capstan::op

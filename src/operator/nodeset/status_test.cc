@@ -1,0 +1,103 @@
+#include "operator/nodeset/status.h"
+
+#include "operator/nodeset/decide_test.h"
+#include "operator/nodeset/questions.h"
+#include "operator/questions.h"
+
+namespace capstan::op::nodeset {
+namespace {
+
+using slurm::NodeFlag;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class StatusTest : public NodeSetTest {
+ protected:
+  static api::NodeSetStatus Status(const plan::Plan& plan) {
+    return json::Decode<api::NodeSetStatus>(*plan.status).value();
+  }
+  // A worker that has been ready for so long.
+  Pod Ready(int ordinal, Duration since) {
+    Pod pod = MakePod(ordinal);
+    pod.status.conditions[0].last_transition_time = kNow - since;
+    return pod;
+  }
+  template <class Value>
+  void Answered(const std::string& question, Value value) {
+    answers.entries()[question] = {.state = plan::AnswerState::kKnown,
+                                   .value = std::make_shared<const Value>(std::move(value))};
+  }
+};
+
+TEST_F(StatusTest, EachCounterCountsItsOwn) {
+  set.spec.min_ready_seconds = 60;
+  Put(Ready(0, 100s));
+  nodes.push_back(MakeNode(0, {NodeFlag::kIdle}));
+  Put(Ready(1, 10s));
+  nodes.push_back(MakeNode(1, {NodeFlag::kAllocated}));
+  Put(MakePod(2, "Running", false));
+  nodes.push_back(MakeNode(2, {NodeFlag::kDown}, "Not responding"));
+  Pod old = Ready(3, 100s);
+  old.metadata.labels[std::string(kLabelRevision)] = "older";
+  Put(old);
+  nodes.push_back(MakeNode(3, {NodeFlag::kMixed, NodeFlag::kDrain}, "a person's"));
+  Put(MakePod(4, "", false));
+  const api::NodeSetStatus status = Status(Look(6));
+  EXPECT_EQ(status.desired, 6);
+  EXPECT_EQ(status.replicas, 4) << "what the kubelet has spoken of";
+  EXPECT_EQ(status.ready_replicas, 3);
+  EXPECT_EQ(status.available_replicas, 2) << "ready for minReadySeconds";
+  EXPECT_EQ(status.unavailable_replicas, 4);
+  EXPECT_EQ(status.updated_replicas, 3);
+  EXPECT_EQ(status.slurm_idle, 1);
+  EXPECT_EQ(status.slurm_allocated, 2);
+  EXPECT_EQ(status.slurm_down, 1);
+  EXPECT_EQ(status.slurm_drain, 1);
+}
+
+// Nothing is heard when the time is over: availableReplicas stayed at what it had been for up to five minutes.
+TEST_F(StatusTest, AvailableReplicasAreCountedAgainWhenMinReadySecondsHavePassed) {
+  set.spec.min_ready_seconds = 60;
+  nodes.push_back(MakeNode(0, {NodeFlag::kIdle}));
+  Put(Ready(0, 10s));
+  plan::Plan plan = Look(1);
+  EXPECT_EQ(Status(plan).available_replicas, 0);
+  EXPECT_EQ(plan.requeue_after, 50s);
+  Put(Ready(0, 60s));
+  plan = Look(1);
+  EXPECT_EQ(Status(plan).available_replicas, 1);
+  EXPECT_EQ(plan.requeue_after, Duration::max());
+}
+
+// The pods waited for the Secret with an Event of the kubelet, and the NodeSet said that they are starting.
+TEST_F(StatusTest, AMissingSecretOfSshIsNamed) {
+  set.spec.ssh = api::NodeSetSsh{.enabled = true, .sssd_conf_ref = {.name = "sssd", .key = "sssd.conf"}};
+  answers.entries()["secret slurm/sssd"] = {.state = plan::AnswerState::kAbsent};
+  EXPECT_THAT(ConditionOf(Look(0), "Degraded").message,
+              HasSubstr("Secret slurm/sssd, named in spec.ssh.sssdConfRef, is missing; create it"));
+  Answered("secret slurm/sssd", SecretDigest::Value{{{"other", "x"}}});
+  EXPECT_THAT(ConditionOf(Look(0), "Degraded").message, HasSubstr("has no key \"sssd.conf\"; it has: other"));
+  Answered("secret slurm/sssd", SecretDigest::Value{{{"sssd.conf", "x"}}});
+  EXPECT_THAT(ConditionOf(Look(0), "Degraded").message, Not(HasSubstr("sssdConfRef")));
+}
+
+// A former operator passed them on to Slurm.
+TEST_F(StatusTest, AnnotationsOfNodesThatNobodyPassesOnAreNamed) {
+  Worker_(0, {NodeFlag::kIdle});
+  EXPECT_EQ(ConditionOf(Look(1), "Degraded").status, "False");
+  Answered("annotations of node k0", NodeAnnotations::Value{"topology.slinky.slurm.net/spec"});
+  EXPECT_THAT(
+      ConditionOf(Look(1), "Degraded").message,
+      HasSubstr("Kubernetes node k0 has the annotation topology.slinky.slurm.net/spec, which this version does"));
+}
+
+TEST_F(StatusTest, UnknownFieldsOfATemplateAreNamed) {
+  set.spec.slurmd.text = R"({"livenesProbe":{}})";
+  const UnknownFields question({"slurm", "w"}, {"spec.template.spec", ""},
+                               {{"spec.slurmd", set.spec.slurmd.text}, {"spec.logfile", ""}});
+  Answered(question.id(), UnknownFields::Value{"spec.slurmd.livenesProbe"});
+  EXPECT_THAT(ConditionOf(Look(0), "Degraded").message, HasSubstr("spec.slurmd.livenesProbe is no field"));
+}
+
+}  // namespace
+}  // namespace capstan::op::nodeset

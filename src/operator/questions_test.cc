@@ -1,0 +1,153 @@
+#include "operator/questions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "json/value.h"
+#include "kube/testing/fake_api_server.h"
+#include "kube/testing/run_virtual.h"
+#include "operator/controller/questions.h"
+#include "operator/nodeset/questions.h"
+#include "operator/render/unknown_fields.h"
+#include "operator/testing/world.h"
+#include "plan/services.h"
+
+namespace capstan::op {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class QuestionsTest : public ::testing::Test {
+ protected:
+  // What `question` is answered; nullptr: it is not there.
+  template <class Question>
+  std::shared_ptr<const typename Question::Value> Ask(const Question& question) {
+    auto fetched = kube::testing::RunVirtual(loop, question.Fetch(services, loop.After(5s)));
+    EXPECT_TRUE(fetched) << fetched.error().message();
+    if (!fetched || !*fetched) return nullptr;
+    return std::static_pointer_cast<const typename Question::Value>((*fetched)->value);
+  }
+  void PutSecret(const std::string& data) {
+    server.Put(
+        kube::kSecrets,
+        R"({"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"slurm","name":"keys"},"data":)" + data + "}");
+  }
+  std::string DigestOf(const std::string& key) {
+    const auto value = Ask(SecretDigest({"slurm", "keys"}));
+    return value && value->digests.contains(key) ? value->digests.at(key) : "";
+  }
+
+  const UnknownFields pod{{"slurm", "main"},
+                          {"spec.template.spec", R"({"containers":[{"name":"side","imagee":"x"}],"hostnam":"a"})"},
+                          {{"spec.slurmctld", R"({"image":"x","livenesProbe":{}})"}, {"spec.logfile", ""}}};
+  async::VirtualLoop loop;
+  kube::testing::FakeApiServer server{loop, 1};
+  kube::Client client{loop, server, {.field_manager = "capstan"}};
+  plan::Stores stores;
+  plan::AppliedMemo memo;
+  plan::SlurmClusters clusters{loop, client, nullptr, [](const std::string&, const std::vector<std::string>&) {}, 1};
+  plan::Services services{loop, client, stores, memo, clusters, "capstan", nullptr, {}};
+};
+
+// The annotation of every pod carried the SHA-256 of the whole Secret: whoever reads pods could try passwords that lie beside
+// the key, and a change beside the key restarted the cluster.
+TEST_F(QuestionsTest, DigestOfASecretIsOfOneKeyAndKeyedByIt) {
+  PutSecret(R"({"slurm.key":"a2V5","password":"MTIzNA=="})");
+  const std::string digest = DigestOf("slurm.key");
+  EXPECT_EQ(digest.size(), 64u);
+  EXPECT_EQ(digest, Hex(HmacSha256("key", "capstan: digest of a key"))) << "another one restarts every pod";
+  EXPECT_NE(digest, Sha256Hex("key"));
+  PutSecret(R"({"slurm.key":"a2V5","password":"NTY3OA=="})");
+  EXPECT_EQ(DigestOf("slurm.key"), digest);
+  PutSecret(R"({"slurm.key":"b3RoZXI="})");
+  EXPECT_NE(DigestOf("slurm.key"), digest);
+  EXPECT_EQ(DigestOf("password"), "");
+}
+
+TEST_F(QuestionsTest, JwksFileSaysWhatIsWrongWithIt) {
+  const controller::JwksFile question({"slurm", "jwks"}, "jwks.json");
+  EXPECT_EQ(Ask(question), nullptr);
+  const auto with = [&](const boost::json::object& data) {
+    server.Put(kube::kConfigMaps, json::Serialize(boost::json::object{
+                                      {"apiVersion", "v1"},
+                                      {"kind", "ConfigMap"},
+                                      {"metadata", boost::json::object{{"namespace", "slurm"}, {"name", "jwks"}}},
+                                      {"data", data}}));
+    return *Ask(question);
+  };
+  EXPECT_EQ(with({{"other", "x"}}), "has no key \"jwks.json\"");
+  EXPECT_THAT(with({{"jwks.json", "-----BEGIN"}}), HasSubstr("is no JSON in \"jwks.json\": "));
+  EXPECT_THAT(with({{"jwks.json", R"({"kty":"RSA"})"}}), HasSubstr("has no list \"keys\""));
+  EXPECT_EQ(with({{"jwks.json", R"({"keys":[{"kty":"RSA"}]})"}}), "");
+}
+
+TEST_F(QuestionsTest, NodeAnnotationsAreThoseThatNobodyTellsSlurm) {
+  EXPECT_EQ(Ask(nodeset::NodeAnnotations("k1")), nullptr);
+  server.Put(kube::kNodes, R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"k1","annotations":{"mine":"x",)"
+                           R"("features.slinky.slurm.net/spec":"gpu","topology.slinky.slurm.net/spec":"t:b1"}}})");
+  EXPECT_THAT(*Ask(nodeset::NodeAnnotations("k1")),
+              ElementsAre("topology.slinky.slurm.net/spec", "features.slinky.slurm.net/spec"));
+}
+
+// --- Unknown fields --------------------------------------------------------------------------------------------------
+
+TEST_F(QuestionsTest, UnknownFieldsAreNamedInTheUsersWords) {
+  EXPECT_THAT(pod.Named(R"(Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field )"
+                        R"("spec.containers[0].imagee", unknown field "spec.containers[1].livenesProbe", unknown )"
+                        R"(field "spec.containers[1].$patch", unknown field "spec.hostnam")"),
+              ElementsAre("spec.template.spec.containers[0].imagee", "spec.slurmctld.livenesProbe",
+                          "spec.template.spec.hostnam"));
+  EXPECT_THAT(pod.Named("pods \"main\" is forbidden: exceeded quota"), IsEmpty());
+}
+
+TEST_F(QuestionsTest, UnknownFieldsAreAskedForByADryRunOnly) {
+  EXPECT_THAT(*Ask(pod), IsEmpty());
+  EXPECT_EQ(server.Find(kube::kPods, {"slurm", "main"}), nullptr);
+  EXPECT_THAT(server.writes(), IsEmpty());
+  server.deny = [](std::string_view, const kube::Resource&, const kube::Key&) {
+    return std::optional<kube::testing::Refusal>({400, "BadRequest", R"(unknown field "spec.hostnam")"});
+  };
+  EXPECT_THAT(*Ask(pod), ElementsAre("spec.template.spec.hostnam"));
+}
+
+class UnknownFieldsTest : public ::testing::Test {
+ protected:
+  void Known(const UnknownFields& question, UnknownFields::Value unknown) {
+    world.Answer(question.id(), std::make_shared<const UnknownFields::Value>(std::move(unknown)));
+  }
+  test::TestWorld world;
+};
+
+TEST_F(UnknownFieldsTest, AreDroppedAndNamed) {
+  json::Raw spec{R"({"a.b":1,"containers":[{"name":"side","imagee":"x"}],"hostname":"a"})"};
+  json::Raw slurmctld{R"({"image":"x","livenesProbe":{"x":1}})"};
+  Known({{"slurm", "main"}, {"spec.template.spec", spec.text}, {{"spec.slurmctld", slurmctld.text}}},
+        {"spec.template.spec.a.b", "spec.template.spec.containers[0].imagee", "spec.slurmctld.livenesProbe"});
+  render::Findings findings;
+  world.Look([&](const plan::World& seen) {
+    render::DropUnknownPodFields(seen, {"slurm", "main"}, {"spec.template.spec", &spec},
+                                 {{"spec.slurmctld", &slurmctld}}, findings);
+  });
+  EXPECT_EQ(spec.text, R"({"containers":[{"name":"side"}],"hostname":"a"})");
+  EXPECT_EQ(slurmctld.text, R"({"image":"x"})");
+  ASSERT_EQ(findings.problems.size(), 1u);
+  EXPECT_EQ(
+      findings.problems[0].message,
+      "spec.template.spec.a.b, spec.template.spec.containers[0].imagee, spec.slurmctld.livenesProbe are no fields "
+      "that the API server knows, and left out; correct or remove them");
+}
+
+TEST_F(UnknownFieldsTest, NobodyIsAskedForATemplateThatSaysNothing) {
+  json::Raw nothing;
+  render::Findings findings;
+  world.Look([&](const plan::World& seen) {
+    render::DropUnknownServiceFields(seen, {"slurm", "main"}, {"spec.service.spec", &nothing}, findings);
+    EXPECT_THAT(seen.asked(), IsEmpty());
+  });
+  EXPECT_THAT(findings.problems, IsEmpty());
+}
+
+}  // namespace
+}  // namespace capstan::op

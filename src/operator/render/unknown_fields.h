@@ -1,0 +1,31 @@
+// Fields in a user's templates that the API server does not know. Applied, they make it refuse the whole object; created,
+// it drops them without a word. Here they are dropped and named.
+//
+// Until the server has been asked, everything is taken for known: nothing waits for it.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "json/types.h"
+#include "kube/resource.h"
+#include "operator/render/conditions.h"
+#include "plan/world.h"
+
+namespace capstan::op::render {
+
+// What a user wrote, and in which field of the resource: "spec.slurmctld".
+struct UserField {
+  std::string_view field;
+  json::Raw* raw;
+};
+
+// Of a pod's spec and of parts of its containers. Takes the unknown fields out and names each in `findings`.
+void DropUnknownPodFields(const plan::World& world, const kube::Key& owner, UserField pod_spec,
+                          const std::vector<UserField>& containers, Findings& findings);
+
+// The same of a Service's spec.
+void DropUnknownServiceFields(const plan::World& world, const kube::Key& owner, UserField service_spec,
+                              Findings& findings);
+
+}  // namespace capstan::op::render
