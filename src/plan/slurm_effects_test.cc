@@ -18,7 +18,7 @@ namespace {
 constexpr auto kCluster = "ns/main";
 constexpr auto kOurs = "slurm-operator: ";
 
-class SlurmGuards : public testing::Test {
+class SlurmGuards : public ::testing::Test {
  protected:
   SlurmGuards() {
     server.Put(kube::kSecrets, R"({"metadata":{"namespace":"ns","name":"key"},"data":{"jwt.key":")" +
