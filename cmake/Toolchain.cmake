@@ -23,12 +23,38 @@ set(CAPSTAN_ASIO_DEFINITIONS BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARAT
                              BOOST_ASIO_DISABLE_BOOST_COROUTINE)
 add_compile_definitions(${CAPSTAN_ASIO_DEFINITIONS})
 
-set(CAPSTAN_SANITIZE "" CACHE STRING "address, thread or fuzzer; empty for none")
+# Several sources are compiled as one, for most of a file's time is what it includes: tests always, product code only for
+# the sanitizers, so that a change of it compiles one file where people work.
+#
+# A batch is six files of one folder: in a folder no two files may give one name, in anonymous namespaces, to two things.
+# Files that do are compiled by themselves (SKIP_UNITY_BUILD_INCLUSION).
+set(CAPSTAN_UNITY tests CACHE STRING "what is compiled in batches: none, tests or all")
+function(capstan_batches target)
+  cmake_parse_arguments(arg "TEST" "" "" ${ARGN})
+  if(CAPSTAN_UNITY STREQUAL "none" OR (CAPSTAN_UNITY STREQUAL "tests" AND NOT arg_TEST))
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  list(SORT sources)
+  foreach(source IN LISTS sources)
+    file(REAL_PATH ${source} path)
+    file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${path}) # so that another clone's names are the same, for ccache
+    get_filename_component(folder ${path} DIRECTORY)
+    string(MAKE_C_IDENTIFIER "${folder}" group)
+    if(NOT DEFINED files_${group})
+      set(files_${group} 0)
+    endif()
+    math(EXPR batch "${files_${group}} / 6")
+    math(EXPR files_${group} "${files_${group}} + 1")
+    set_property(SOURCE ${source} PROPERTY UNITY_GROUP "${group}_${batch}")
+  endforeach()
+endfunction()
+
+set(CAPSTAN_SANITIZE "" CACHE STRING "address or thread; empty for none")
 if(CAPSTAN_SANITIZE STREQUAL "address")
   # vptr, null and alignment double the compile time of coroutine-heavy files and have found nothing that the rest did not.
   set(sanitize -fsanitize=address,undefined -fno-sanitize=vptr,null,alignment -fno-sanitize-recover=all -fno-omit-frame-pointer)
-elseif(CAPSTAN_SANITIZE STREQUAL "fuzzer")
-  set(sanitize -fsanitize=fuzzer-no-link,address -fno-omit-frame-pointer)
 elseif(CAPSTAN_SANITIZE STREQUAL "thread")
   set(sanitize -fsanitize=thread)
 endif()

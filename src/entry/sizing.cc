@@ -9,13 +9,13 @@
 namespace capstan::entry {
 namespace {
 
-std::string_view Variable(const char* name) {
+std::string_view VariableView(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : Trim(value);
 }
 
 Result<std::optional<int64_t>> Limit(const char* name) {
-  const std::string_view text = Variable(name);
+  const std::string_view text = VariableView(name);
   if (text.empty()) return std::nullopt;
   const std::optional<int64_t> number = ParseInt(text);
   if (!number || *number < 0) {
@@ -60,8 +60,8 @@ Result<PodShare> ReadPodShare() {
   PodShare share;
   CAPSTAN_TRY(share.cpus, Limit("POD_CPUS"));
   CAPSTAN_TRY(share.memory_mib, Limit("POD_MEMORY"));
-  share.topology = Variable("POD_TOPOLOGY");
-  if (share.topology.empty()) share.topology = Variable("SLINKY_TOPOLOGY");
+  share.topology = VariableView("POD_TOPOLOGY");
+  if (share.topology.empty()) share.topology = VariableView("SLINKY_TOPOLOGY");
   return share;
 }
 

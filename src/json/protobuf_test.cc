@@ -12,20 +12,20 @@ namespace {
 
 using testing::Message;
 
-struct Leaf {
+struct WireLeaf {
   std::string name;
   int32_t count = 0;
-  bool operator==(const Leaf&) const = default;
+  bool operator==(const WireLeaf&) const = default;
   static const json::Schema& Schema() {
-    static const json::Schema schema = Object<Leaf>({
-        Field<&Leaf::name>("name").Number(1),
-        Field<&Leaf::count>("count").Number(2),
+    static const json::Schema schema = Object<WireLeaf>({
+        Field<&WireLeaf::name>("name").Number(1),
+        Field<&WireLeaf::count>("count").Number(2),
     });
     return schema;
   }
 };
 
-struct Tree {
+struct WireTree {
   bool flag = false;
   std::optional<bool> choice;
   uint8_t tiny = 0;
@@ -37,34 +37,34 @@ struct Tree {
   Digest data;
   Digest written;
   std::optional<IntOrString> either;
-  Leaf leaf;
-  std::optional<Leaf> maybe_leaf;
-  std::vector<Leaf> leaves;
+  WireLeaf leaf;
+  std::optional<WireLeaf> maybe_leaf;
+  std::vector<WireLeaf> leaves;
   std::vector<int32_t> numbers;
   std::map<std::string, std::string> labels;
-  std::map<std::string, Leaf> by_name;
+  std::map<std::string, WireLeaf> by_name;
   std::string quantity;
-  bool operator==(const Tree&) const = default;
+  bool operator==(const WireTree&) const = default;
   static const json::Schema& Schema() {
-    static const json::Schema schema = Object<Tree>({
-        Field<&Tree::flag>("flag").Number(1),
-        Field<&Tree::choice>("choice").Number(2),
-        Field<&Tree::tiny>("tiny").Number(3),
-        Field<&Tree::large>("large").Number(4),
-        Field<&Tree::version>("version").AsText().Number(5),
-        Field<&Tree::share>("share").Number(6),
-        Field<&Tree::text>("text").Number(7),
-        Field<&Tree::when>("when").Number(8),
-        Field<&Tree::data>("data").Number(9),
-        Field<&Tree::written>("written").Number(10).Wrapped(),
-        Field<&Tree::either>("either").Number(11),
-        Field<&Tree::leaf>("leaf").Number(12),
-        Field<&Tree::maybe_leaf>("maybeLeaf").Number(13),
-        Field<&Tree::leaves>("leaves").Number(14),
-        Field<&Tree::numbers>("numbers").Number(15),
-        Field<&Tree::labels>("labels").Number(16),
-        Field<&Tree::by_name>("byName").Number(17),
-        Field<&Tree::quantity>("quantity").Number(18).Wrapped(),
+    static const json::Schema schema = Object<WireTree>({
+        Field<&WireTree::flag>("flag").Number(1),
+        Field<&WireTree::choice>("choice").Number(2),
+        Field<&WireTree::tiny>("tiny").Number(3),
+        Field<&WireTree::large>("large").Number(4),
+        Field<&WireTree::version>("version").AsText().Number(5),
+        Field<&WireTree::share>("share").Number(6),
+        Field<&WireTree::text>("text").Number(7),
+        Field<&WireTree::when>("when").Number(8),
+        Field<&WireTree::data>("data").Number(9),
+        Field<&WireTree::written>("written").Number(10).Wrapped(),
+        Field<&WireTree::either>("either").Number(11),
+        Field<&WireTree::leaf>("leaf").Number(12),
+        Field<&WireTree::maybe_leaf>("maybeLeaf").Number(13),
+        Field<&WireTree::leaves>("leaves").Number(14),
+        Field<&WireTree::numbers>("numbers").Number(15),
+        Field<&WireTree::labels>("labels").Number(16),
+        Field<&WireTree::by_name>("byName").Number(17),
+        Field<&WireTree::quantity>("quantity").Number(18).Wrapped(),
     });
     return schema;
   }
@@ -79,13 +79,13 @@ struct Loop {
   }
 };
 
-Tree Decoded(const Message& message) {
-  Result<Tree> tree = DecodeProtobuf<Tree>(message.bytes());
+WireTree Decoded(const Message& message) {
+  Result<WireTree> tree = DecodeProtobuf<WireTree>(message.bytes());
   EXPECT_TRUE(tree) << tree.error().message();
-  return tree ? *std::move(tree) : Tree();
+  return tree ? *std::move(tree) : WireTree();
 }
 std::string ErrorOf(const Message& message) {
-  const Result<Tree> tree = DecodeProtobuf<Tree>(message.bytes());
+  const Result<WireTree> tree = DecodeProtobuf<WireTree>(message.bytes());
   return tree ? "none" : tree.error().message();
 }
 
@@ -111,7 +111,8 @@ TEST(Protobuf, GivesWhatTheSameJsonGives) {
                               .Entry(16, "", "")
                               .Inside(17, Message().Text(1, "k").Inside(2, Message().Text(1, "d")))
                               .Inside(18, Message().Text(1, "16Gi"));
-  const auto json = Decode<Tree>(R"({"flag":true,"choice":false,"tiny":200,"large":-5,"version":"18446744073709551615",
+  const auto json =
+      Decode<WireTree>(R"({"flag":true,"choice":false,"tiny":200,"large":-5,"version":"18446744073709551615",
       "share":0.5,"text":"t","when":"2023-11-14T22:13:20.5Z","written":{"f:a":{}},"either":"25%",
       "leaf":{"name":"a","count":1},"maybeLeaf":{"name":"b","count":2},"leaves":[{"name":"c"},{"count":-3}],
       "numbers":[1,-2],"labels":{"k":"v","":""},"byName":{"k":{"name":"d"}},"quantity":"16Gi"})");
@@ -119,7 +120,7 @@ TEST(Protobuf, GivesWhatTheSameJsonGives) {
   EXPECT_EQ(Decoded(message), *json);
 }
 
-TEST(Protobuf, WhatIsNotThereIsUnset) { EXPECT_EQ(Decoded(Message()), Tree()); }
+TEST(Protobuf, WhatIsNotThereIsUnset) { EXPECT_EQ(Decoded(Message()), WireTree()); }
 
 TEST(Protobuf, SkipsWhatTheTableDoesNotName) {
   const Message message = Message()
@@ -139,7 +140,7 @@ TEST(Protobuf, AZeroTimeIsAbsent) {
 
 TEST(Protobuf, TimesBeyondOursGiveTheirNearest) {
   for (const int64_t seconds : {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
-    const Tree tree = Decoded(Message().Inside(8, Message().Number(1, seconds).Number(2, seconds)));
+    const WireTree tree = Decoded(Message().Inside(8, Message().Number(1, seconds).Number(2, seconds)));
     ASSERT_TRUE(tree.when);
     EXPECT_EQ(*tree.when > Time(), seconds > 0);
   }
@@ -154,7 +155,7 @@ TEST(Protobuf, TheLastOfASingleFieldCountsAndMessagesAreMerged) {
   const Message twice =
       Message().Number(4, 1).Number(4, 2).Inside(12, Message().Text(1, "a")).Inside(12, Message().Number(2, 9));
   EXPECT_EQ(Decoded(twice).large, 2);
-  EXPECT_EQ(Decoded(twice).leaf, (Leaf{"a", 9}));
+  EXPECT_EQ(Decoded(twice).leaf, (WireLeaf{"a", 9}));
 }
 
 TEST(Protobuf, ADigestIsOfAllElements) {
@@ -202,7 +203,7 @@ TEST(Protobuf, RefusesWhatIsNoMessage) {
            std::string_view("\x31\x00\x00", 3),                               // half a double
            std::string_view("\x3A\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01"),  // as long as can be
        }) {
-    const Result<Tree> tree = DecodeProtobuf<Tree>(bytes);
+    const Result<WireTree> tree = DecodeProtobuf<WireTree>(bytes);
     ASSERT_FALSE(tree) << Hex(bytes);
     EXPECT_EQ(tree.error().message(), kWhole) << Hex(bytes);
     EXPECT_EQ(tree.error().code(), Code::kInvalid);
@@ -215,7 +216,7 @@ TEST(Protobuf, EveryCutIsAnErrorOrAWholeField) {
   for (size_t size = 0; size < bytes.size(); ++size) {
     // An exact copy, so that AddressSanitizer sees any byte read behind it.
     const std::vector<char> cut(bytes.begin(), bytes.begin() + ptrdiff_t(size));
-    const Result<Tree> tree = DecodeProtobuf<Tree>(std::string_view(cut.data(), cut.size()));
+    const Result<WireTree> tree = DecodeProtobuf<WireTree>(std::string_view(cut.data(), cut.size()));
     if (tree) EXPECT_EQ(tree->labels.size(), 0u) << size;
   }
 }
@@ -252,7 +253,7 @@ TEST(Protobuf, OnlyWholeTablesAreRead) {
       return schema;
     }
   };
-  EXPECT_TRUE(ReadsProtobuf(kType<Tree>));
+  EXPECT_TRUE(ReadsProtobuf(kType<WireTree>));
   EXPECT_TRUE(ReadsProtobuf(kType<Loop>));
   EXPECT_TRUE(ReadsProtobuf(kType<ObjectMeta>));
   EXPECT_FALSE(ReadsProtobuf(kType<Unnumbered>));

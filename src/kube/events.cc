@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kNoteBytes = 1024;
 constexpr size_t kWordBytes = 128;  // of reason, action and instance
 constexpr size_t kNameBytes = 230;
-constexpr Duration kRequestTimeout = 10s;
+constexpr Duration kEventTimeout = 10s;
 constexpr int kTries = 4;
 constexpr async::Backoff::Limits kWaits{.first = 1s, .cap = 30s, .jitter = 0.0};
 constexpr Duration kFirstStep = 10s;
@@ -173,7 +173,7 @@ async::Task<void> Recorder::Send(Place place) {
 
 async::Task<Result<void>> Recorder::SendOnce(EventRecord event, Series series) {
   const Key key{HomeOf(event.regarding), series.name};
-  const auto deadline = loop_.After(kRequestTimeout);
+  const auto deadline = loop_.After(kEventTimeout);
   if (series.sent_count > 0) {
     std::string patch = R"({"series":)" + SeriesJson(series.count, series.last) + "}";
     const auto patched = co_await client_.Patch(kEvents, key, PatchType::kMerge, std::move(patch), {}, deadline);

@@ -9,7 +9,7 @@
 namespace capstan::kube {
 namespace {
 
-constexpr Duration kRequestTimeout = 5s;
+constexpr Duration kLeaseRequestTimeout = 5s;
 
 std::string Quoted(const std::string& name, const std::string& value) {
   return JsonQuoted(name) + ":" + JsonQuoted(value);
@@ -87,7 +87,7 @@ async::Task<void> Lease::Run(std::function<void()> acquired, std::function<void(
 }
 
 async::Task<bool> Lease::TryAcquire() {
-  const auto patience = loop_.After(kRequestTimeout);
+  const auto patience = loop_.After(kLeaseRequestTimeout);
   const Result<LeaseRecord> record = co_await Read(patience);
   const bool absent = !record && record.error().code() == Code::kNotFound;
   Note(record || absent ? nullptr : &record.error());

@@ -11,7 +11,7 @@ json::Value J(std::string_view text) {
   return value.value_or(json::Value());
 }
 
-struct Case {
+struct MergeCase {
   const json::MergeShape& shape;
   const char* base;
   const char* overlay;
@@ -19,7 +19,7 @@ struct Case {
 };
 
 TEST(MergeKeys, EveryListOfTheCoreKindsMergesByItsRule) {
-  const Case cases[] = {
+  const MergeCase cases[] = {
       {kPodSpecShape, R"({"containers":[{"name":"slurmd","image":"a","env":[{"name":"A","value":"1"}]}]})",
        R"({"containers":[{"name":"side"},{"name":"slurmd","env":[{"name":"B","value":""}]}]})",
        R"({"containers":[{"name":"slurmd","image":"a","env":[{"name":"B","value":""},{"name":"A","value":"1"}]},{"name":"side"}]})"},
@@ -75,7 +75,7 @@ TEST(MergeKeys, EveryListOfTheCoreKindsMergesByItsRule) {
       {kPersistentVolumeClaimSpecShape, R"({"accessModes":["ReadWriteOnce"]})", R"({"accessModes":["ReadWriteMany"]})",
        R"({"accessModes":["ReadWriteMany"]})"},
   };
-  for (const Case& c : cases) {
+  for (const MergeCase& c : cases) {
     json::Value value = J(c.base);
     const Result<void> done = json::StrategicMerge(value, J(c.overlay), c.shape);
     ASSERT_TRUE(done) << c.overlay << ": " << done.error().message();

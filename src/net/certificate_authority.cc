@@ -18,16 +18,12 @@ struct ErrorScope {
   ~ErrorScope() { ERR_clear_error(); }
 };
 
-Owned<BIO> Reader(std::string_view pem) { return Owned<BIO>(BIO_new_mem_buf(pem.data(), int(pem.size()))); }
-
 Owned<X509> ReadOne(std::string_view pem) {
-  return Owned<X509>(PEM_read_bio_X509(Reader(pem).get(), nullptr, nullptr, nullptr));
+  return Owned<X509>(PEM_read_bio_X509(PemReader(pem).get(), nullptr, nullptr, nullptr));
 }
 
-int NoPassword(char*, int, int, void*) { return -1; }
-
 Owned<EVP_PKEY> ReadKey(const Secret& pem) {
-  return Owned<EVP_PKEY>(PEM_read_bio_PrivateKey(Reader(pem.Reveal()).get(), nullptr, NoPassword, nullptr));
+  return Owned<EVP_PKEY>(PEM_read_bio_PrivateKey(PemReader(pem.Reveal()).get(), nullptr, NoPassword, nullptr));
 }
 
 std::string Written(BIO* bio) {
@@ -91,7 +87,7 @@ bool AddExtension(X509* certificate, X509* issuer, int nid, const char* value) {
   return extension && X509_add_ext(certificate, extension.get(), -1) == 1;
 }
 
-std::optional<std::string> AddressBytes(const std::string& text) {
+std::optional<std::string> IpBytes(const std::string& text) {
   char bytes[16];
   if (inet_pton(AF_INET, text.c_str(), bytes) == 1) return std::string(bytes, 4);
   if (inet_pton(AF_INET6, text.c_str(), bytes) == 1) return std::string(bytes, 16);
@@ -114,7 +110,7 @@ bool IsDnsName(std::string_view text) {
 Result<void> AddNames(X509* certificate, const std::vector<std::string>& names) {
   const Owned<GENERAL_NAMES> list(GENERAL_NAMES_new());
   for (const std::string& name : names) {
-    const auto address = AddressBytes(name);
+    const auto address = IpBytes(name);
     if (!address && !IsDnsName(name))
       return Fail(Code::kInvalid, "\"" + name + "\" is neither a DNS name nor an address");
     const std::string& bytes = address ? *address : name;
@@ -193,7 +189,7 @@ Result<CertifiedKey> IssueServing(const CertifiedKey& authority, const std::vect
 
 Result<std::vector<CertificateFacts>> ReadCertificates(std::string_view pem) {
   const ErrorScope scope;
-  const Owned<BIO> reader = Reader(pem);
+  const Owned<BIO> reader = PemReader(pem);
   std::vector<CertificateFacts> all;
   while (const Owned<X509> certificate{PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr)}) {
     all.push_back(

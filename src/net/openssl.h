@@ -1,4 +1,4 @@
-// Owners of OpenSSL's objects. Internal to net/.
+// Owners of OpenSSL's objects, and how PEM is read. Internal to net/.
 #pragma once
 
 #include <openssl/bio.h>
@@ -8,6 +8,7 @@
 #include <openssl/x509v3.h>
 
 #include <memory>
+#include <string_view>
 
 namespace capstan::net {
 
@@ -21,5 +22,11 @@ struct FreeOpenSsl {
 };
 template <class T>
 using Owned = std::unique_ptr<T, FreeOpenSsl>;
+
+// Reads `pem` where it lies, which must outlive it.
+inline Owned<BIO> PemReader(std::string_view pem) { return Owned<BIO>(BIO_new_mem_buf(pem.data(), int(pem.size()))); }
+
+// An encrypted key would otherwise make OpenSSL ask on the terminal.
+inline int NoPassword(char*, int, int, void*) { return -1; }
 
 }  // namespace capstan::net

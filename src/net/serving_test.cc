@@ -20,8 +20,8 @@ using testing::Authority;
 using ::testing::HasSubstr;
 using testing::RunTask;
 
-struct Trusting final : Credentials {
-  explicit Trusting(const std::string& ca_pem, const testing::KeyPair& own = {}) {
+struct TrustingOne final : Credentials {
+  explicit TrustingOne(const std::string& ca_pem, const testing::KeyPair& own = {}) {
     TlsMaterial material;
     material.ca_pem = ca_pem;
     material.certificate_pem = own.certificate_pem;
@@ -48,7 +48,7 @@ class ServingTest : public ::testing::Test {
 
   HttpClient ClientOf(const std::string& ca_pem, const testing::KeyPair& own = {}) {
     return HttpClient(loop_, {.server = {Endpoint::Scheme::kHttps, "127.0.0.1", server_->port(), ""},
-                              .credentials = std::make_shared<Trusting>(ca_pem, own)});
+                              .credentials = std::make_shared<TrustingOne>(ca_pem, own)});
   }
   Result<Response> Get(HttpClient& client) { return RunTask(loop_, client.Send({"GET", "/"}, loop_.After(10s))); }
   void ExpectOk(HttpClient& client) {

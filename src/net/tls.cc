@@ -60,17 +60,12 @@ BIO* NewSocketBio(int fd) {
 
 // --------------------------------------------------------------------------------------------------------
 
-Owned<BIO> Reader(std::string_view pem) { return Owned<BIO>(BIO_new_mem_buf(pem.data(), int(pem.size()))); }
-
-// An encrypted key would otherwise make OpenSSL ask on the terminal.
-int NoPassword(char*, int, int, void*) { return -1; }
-
 Result<void> Trust(SSL_CTX* context, const std::string& ca_pem) {
   if (ca_pem.empty()) {
     if (SSL_CTX_set_default_verify_paths(context) != 1) return Fail(Code::kInvalid, "the machine has no trust store");
     return {};
   }
-  const Owned<BIO> reader = Reader(ca_pem);
+  const Owned<BIO> reader = PemReader(ca_pem);
   int count = 0;
   while (const Owned<X509> certificate{PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr)}) {
     X509_STORE_add_cert(SSL_CTX_get_cert_store(context), certificate.get());
@@ -83,7 +78,7 @@ Result<void> Trust(SSL_CTX* context, const std::string& ca_pem) {
 
 // `whose` is "client" or "server".
 Result<void> PresentCertificate(SSL_CTX* context, const std::string& whose, std::string_view certificate_pem) {
-  const Owned<BIO> reader = Reader(certificate_pem);
+  const Owned<BIO> reader = PemReader(certificate_pem);
   const Owned<X509> own(PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr));
   if (!own || SSL_CTX_use_certificate(context, own.get()) != 1) {
     ERR_clear_error();
@@ -98,7 +93,7 @@ Result<void> PresentCertificate(SSL_CTX* context, const std::string& whose, std:
 
 // The key of the certificate that is presented.
 Result<void> PresentKey(SSL_CTX* context, const std::string& whose, const Secret& key_pem) {
-  const Owned<BIO> key_reader = Reader(key_pem.Reveal());
+  const Owned<BIO> key_reader = PemReader(key_pem.Reveal());
   const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(key_reader.get(), nullptr, NoPassword, nullptr));
   ERR_clear_error();
   if (!key) return Fail(Code::kInvalid, "the " + whose + " key is not an unencrypted private key in PEM form");

@@ -23,7 +23,7 @@ class Numbered final : public Question {
   int& fetched_;
 };
 
-class AskerTest : public testing::Test {
+class AskerTest : public ::testing::Test {
  protected:
   ~AskerTest() override {
     async::TaskGroup group(loop);

@@ -21,7 +21,7 @@
 namespace capstan::plan {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 struct SeenPod {
   json::ObjectMeta metadata;
@@ -33,7 +33,7 @@ struct SeenPod {
   }
 };
 
-class EffectsTest : public testing::Test {
+class EffectsTest : public ::testing::Test {
  protected:
   Result<void> Run(std::shared_ptr<const Effect> effect) {
     Result<void> result;
@@ -197,10 +197,10 @@ TEST_F(EffectsTest, WhatWasRefusedIsSeenToHaveAnotherTargetWhenMoreThanItsStatus
     for (const auto& effect : effects) digests.push_back(effect->TargetDigest(services));
     return digests;
   };
-  EXPECT_THAT(seen(), testing::Each(0u)) << "nothing is known of it";
+  EXPECT_THAT(seen(), ::testing::Each(0u)) << "nothing is known of it";
   Show();
   const auto before = seen();
-  EXPECT_THAT(before, testing::Each(testing::Ne(0u)));
+  EXPECT_THAT(before, ::testing::Each(::testing::Ne(0u)));
   const auto edit = [this](std::string_view part, std::string_view subresource) {
     server.Edit(
         kube::kPods, key, subresource, [&](json::Value& object) { json::MakeObject(object, {part})["word"] = "new"; },
@@ -210,7 +210,7 @@ TEST_F(EffectsTest, WhatWasRefusedIsSeenToHaveAnotherTargetWhenMoreThanItsStatus
   edit("status", "status");
   EXPECT_EQ(seen(), before);
   edit("spec", "");
-  EXPECT_THAT(seen(), testing::Pointwise(testing::Ne(), before));
+  EXPECT_THAT(seen(), testing::Pointwise(::testing::Ne(), before));
 }
 
 // --- Lists of several writers ----------------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ namespace {
 
 using async::Deadline;
 using async::Task;
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::UnorderedElementsAre;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 const Key kKey{"nodeset", "slurm", "main"};
 
@@ -75,7 +75,7 @@ class ScriptedGuard final : public Guard {
   std::string name_;
 };
 
-class ExecutorTest : public testing::Test {
+class ExecutorTest : public ::testing::Test {
  protected:
   explicit ExecutorTest(size_t wave_limit = Executor::kWaveLimit) : wave_limit(wave_limit) {}
   void TearDown() override {
@@ -186,7 +186,7 @@ TEST_F(ExecutorTest, AKeyWithManyActionsLeavesAnotherItsShareOfTheLane) {
   loop.Advance(1ms);
   EXPECT_THAT(script.ran, ElementsAre("a1", "a2")) << "the lane holds two";
   loop.Advance(1s);
-  EXPECT_THAT(roomy, testing::Contains(other)) << "nothing else would wake it";
+  EXPECT_THAT(roomy, ::testing::Contains(other)) << "nothing else would wake it";
   many();
   executor.Submit(other, {Do("b1")}, {});
   loop.Advance(1ms);
@@ -238,7 +238,7 @@ TEST_F(ExecutorTest, AStatusIsNotToldOfItsOwnFailure) {
   loop.Advance(2s);
   Submit({Do("a")}, Do("status"));
   loop.Advance(2s);
-  EXPECT_THAT(script.ran, testing::Contains("status"));
+  EXPECT_THAT(script.ran, ::testing::Contains("status"));
   ASSERT_EQ(executor.Failures(kKey).size(), 1u);
   EXPECT_EQ(executor.Failures(kKey)[0].target, "a");
   EXPECT_EQ(executor.ledger(kKey).Failures().size(), 2u) << "it backs off all the same";

@@ -14,7 +14,7 @@
 namespace capstan::plan {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const std::vector<std::string> kFormer{"manager"};
 const Successor kSuccessor{"capstan", kFormer};
@@ -40,7 +40,7 @@ struct IsOursCase {
   bool ours;
 };
 
-class OwnershipTest : public testing::TestWithParam<IsOursCase> {};
+class OwnershipTest : public ::testing::TestWithParam<IsOursCase> {};
 
 TEST_P(OwnershipTest, TellsOursFromStrangers) {
   EXPECT_EQ(IsOurs(GetParam().object, "me", GetParam().adoption), GetParam().ours);
@@ -54,7 +54,7 @@ json::ObjectMeta Labelled(std::map<std::string, std::string> labels, std::vector
 
 INSTANTIATE_TEST_SUITE_P(
     All, OwnershipTest,
-    testing::Values(
+    ::testing::Values(
         IsOursCase{"Controlled", OwnedBy({Owner("me", true)}), {}, true},
         IsOursCase{"ControlledByAnother", OwnedBy({Owner("other", true)}), {}, false},
         IsOursCase{
@@ -133,7 +133,7 @@ TEST(Fields, TheOneWhoWroteThatPartLastIsNamed) {
 
 // --- In an apply -----------------------------------------------------------------------------------------------------
 
-class TakeOverTest : public testing::Test {
+class TakeOverTest : public ::testing::Test {
  protected:
   Result<void> Apply(std::string_view data, Adoption adoption = {}) {
     const std::string body =

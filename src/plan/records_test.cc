@@ -9,8 +9,8 @@
 namespace capstan::plan {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 constexpr ActionId kAction{7};
 const Tick kStart = Tick() + 1h;
@@ -47,7 +47,7 @@ struct BackOffCase {
   Duration not_before, by;
 };
 
-class LedgerBackOff : public testing::TestWithParam<BackOffCase> {};
+class LedgerBackOff : public ::testing::TestWithParam<BackOffCase> {};
 
 TEST_P(LedgerBackOff, DependsOnWhatWentWrong) {
   Random random(3);
@@ -58,9 +58,9 @@ TEST_P(LedgerBackOff, DependsOnWhatWentWrong) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, LedgerBackOff,
-    testing::Values(BackOffCase{Code::kInvalid, 4min, 6min}, BackOffCase{Code::kForbidden, 4min, 6min},
-                    BackOffCase{Code::kUnauthenticated, 100ms, 300ms}, BackOffCase{Code::kConflict, 5ms, 50ms},
-                    BackOffCase{Code::kUnavailable, 100ms, 300ms}, BackOffCase{Code::kUnknownOutcome, 100ms, 300ms}));
+    ::testing::Values(BackOffCase{Code::kInvalid, 4min, 6min}, BackOffCase{Code::kForbidden, 4min, 6min},
+                      BackOffCase{Code::kUnauthenticated, 100ms, 300ms}, BackOffCase{Code::kConflict, 5ms, 50ms},
+                      BackOffCase{Code::kUnavailable, 100ms, 300ms}, BackOffCase{Code::kUnknownOutcome, 100ms, 300ms}));
 
 TEST(Ledger, WhatWasRefusedForGoodIsTriedAnewWhenItsTargetIsAnother) {
   Random random(3);

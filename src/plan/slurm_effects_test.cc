@@ -22,7 +22,7 @@ using async::Task;
 constexpr auto kCluster = "ns/main";
 constexpr auto kOurs = "slurm-operator: ";
 
-class SlurmGuards : public testing::Test {
+class SlurmGuards : public ::testing::Test {
  protected:
   SlurmGuards() {
     server.Put(kube::kSecrets, R"({"metadata":{"namespace":"ns","name":"key"},"data":{"jwt.key":")" +

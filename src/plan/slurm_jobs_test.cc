@@ -8,17 +8,17 @@
 namespace capstan::plan {
 namespace {
 
-constexpr auto kCluster = "ns/main";
+constexpr auto kJobsCluster = "ns/main";
 
 // A shelf keeps the connection; a shelf with a book called "jobs" wants jobs, and its status says how many it sees.
 Plan WantJobs(const World& world, const kube::Key& key) {
   Plan plan;
   const testing::Shelf* shelf = world.Find<testing::Shelf>(key);
   if (shelf == nullptr) return plan;
-  plan.slurm_cluster = kCluster;
+  plan.slurm_cluster = kJobsCluster;
   if (key.name == "main") plan.slurm = {.server = "http://rest", .token_secret = {"ns", "key"}, .token_key = "jwt.key"};
   plan.slurm_jobs = shelf->spec.books == std::vector<std::string>{"jobs"};
-  const auto* jobs = world.Slurm(kCluster).Jobs();
+  const auto* jobs = world.Slurm(kJobsCluster).Jobs();
   plan.status = R"({"note":")" + (jobs == nullptr ? "unknown" : std::to_string(jobs->size())) + "\"}";
   return plan;
 }

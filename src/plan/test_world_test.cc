@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::TestWorld;
 
-const std::string kCluster = "slurm/main";
+const std::string kWorldCluster = "slurm/main";
 
 struct Allowed final : Question {
   struct Value {};
@@ -27,12 +27,12 @@ struct Allowed final : Question {
 Plan DrainAll(const World& world, const kube::Key&) {
   Plan plan;
   const Duration kYoung = 30s;
-  const SlurmView slurm = world.Slurm(kCluster);
+  const SlurmView slurm = world.Slurm(kWorldCluster);
   const auto allowed = world.Ask(Allowed(), kYoung);
   if (!slurm.heard() || !slurm.absence_counts() || !allowed.known() || allowed.age > kYoung) return plan;
   for (const slurm::Node& node : slurm.All()) {
-    if (world.InFlight(NodeTarget(kCluster, node.name))) continue;
-    plan.Add({.effect = UpdateNode("drain", kCluster, {.names = {node.name}}),
+    if (world.InFlight(NodeTarget(kWorldCluster, node.name))) continue;
+    plan.Add({.effect = UpdateNode("drain", kWorldCluster, {.names = {node.name}}),
               .reason = "all of them",
               .guards = {},
               .after = {},
@@ -44,7 +44,7 @@ Plan DrainAll(const World& world, const kube::Key&) {
 class TestWorldTest : public ::testing::Test {
  protected:
   TestWorldTest() {
-    world.Nodes(kCluster, {{.name = "w-1"}, {.name = "w-0"}});
+    world.Nodes(kWorldCluster, {{.name = "w-1"}, {.name = "w-0"}});
     world.Answer("allowed", std::make_shared<const Allowed::Value>());
   }
   std::vector<std::string> Acts() { return ActionNames(world.Decide(&DrainAll, "main")); }
@@ -53,16 +53,17 @@ class TestWorldTest : public ::testing::Test {
 };
 
 TEST_F(TestWorldTest, ShowsSlurmAsItIsPutIn) {
-  EXPECT_THAT(Acts(), ElementsAre("drain " + NodeTarget(kCluster, "w-0"), "drain " + NodeTarget(kCluster, "w-1")));
-  world.slurm[kCluster].state = SlurmLook::State::kUnreachable;
+  EXPECT_THAT(Acts(),
+              ElementsAre("drain " + NodeTarget(kWorldCluster, "w-0"), "drain " + NodeTarget(kWorldCluster, "w-1")));
+  world.slurm[kWorldCluster].state = SlurmLook::State::kUnreachable;
   EXPECT_THAT(Acts(), IsEmpty());
   world.slurm.clear();
   EXPECT_THAT(Acts(), IsEmpty()) << "nobody has said how to reach it";
 }
 
 TEST_F(TestWorldTest, ShowsWhatIsInFlight) {
-  world.in_flight = {NodeTarget(kCluster, "w-0")};
-  EXPECT_THAT(Acts(), ElementsAre("drain " + NodeTarget(kCluster, "w-1")));
+  world.in_flight = {NodeTarget(kWorldCluster, "w-0")};
+  EXPECT_THAT(Acts(), ElementsAre("drain " + NodeTarget(kWorldCluster, "w-1")));
 }
 
 TEST_F(TestWorldTest, AnAnswerIsAsOldAsTheTestSays) {

@@ -14,11 +14,11 @@ struct Item {
 };
 using Items = std::map<std::string, Item>;  // by lower-case key
 
-std::unexpected<Error> Bad(std::string_view token, std::string_view why) {
+std::unexpected<Error> BadItem(std::string_view token, std::string_view why) {
   return Fail(Code::kInvalid, "extraConf item " + JsonQuoted(token) + " " + std::string(why));
 }
 
-bool IsKeyCharacter(char c) {
+bool IsNameCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
@@ -26,13 +26,13 @@ Result<Items> ParseItems(std::string_view extra_conf) {
   Items items;
   for (std::string_view token : Words(extra_conf)) {
     const size_t equals = token.find('=');
-    if (equals == token.npos) return Bad(token, "has no '='; items look like Weight=10");
+    if (equals == token.npos) return BadItem(token, "has no '='; items look like Weight=10");
     const std::string_view key = token.substr(0, equals), value = token.substr(equals + 1);
-    if (key.empty() || !std::ranges::all_of(key, IsKeyCharacter)) return Bad(token, "does not begin with a name");
-    if (value.empty()) return Bad(token, "has no value");
+    if (key.empty() || !std::ranges::all_of(key, IsNameCharacter)) return BadItem(token, "does not begin with a name");
+    if (value.empty()) return BadItem(token, "has no value");
     if (token.find_first_of("\"'\\") != token.npos)
-      return Bad(token, "holds a quote or backslash, which slurmd cannot read");
-    if (EqualsIgnoreCase(key, "NodeName")) return Bad(token, "is not allowed: the node is named after its pod");
+      return BadItem(token, "holds a quote or backslash, which slurmd cannot read");
+    if (EqualsIgnoreCase(key, "NodeName")) return BadItem(token, "is not allowed: the node is named after its pod");
     Item& item = items[ToLower(key)];
     if (item.key.empty()) item.key = key;
     item.values += (item.values.empty() ? "" : ",") + std::string(value);

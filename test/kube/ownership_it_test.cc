@@ -17,7 +17,7 @@ using kube::kDeployments;
 using kube::kServices;
 using kube::testing::Apiserver;
 using net::testing::RunTask;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr const char* kMe = "11111111-1111-1111-1111-111111111111";
 constexpr const char* kSet = "22222222-2222-2222-2222-222222222222";
@@ -37,7 +37,7 @@ std::string DeploymentText(const std::string& owner, const std::string& labels, 
          env + "}]}}}}";
 }
 
-class OwnershipOnServer : public testing::Test {
+class OwnershipOnServer : public ::testing::Test {
  protected:
   OwnershipOnServer() {
     static int count = 0;

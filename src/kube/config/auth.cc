@@ -17,7 +17,7 @@
 namespace capstan::kube {
 namespace {
 
-constexpr size_t kFileLimit = 1 << 20;
+constexpr size_t kCredentialFileLimit = 1 << 20;
 
 class SourceCredentials final : public net::Credentials {
  public:
@@ -106,10 +106,10 @@ Result<const Secret*> Source::Read() {
 }
 
 Result<void> Source::ReadFile(Stamp stamp) {
-  if (size_t(stamp.size) > kFileLimit) return Fail(Code::kInvalid, "the file is larger than 1 MiB");
+  if (size_t(stamp.size) > kCredentialFileLimit) return Fail(Code::kInvalid, "the file is larger than 1 MiB");
   std::ifstream file(path_, std::ios::binary);
   if (!file) return Fail(Code::kInvalid, std::strerror(errno));
-  std::string text(kFileLimit, '\0');
+  std::string text(kCredentialFileLimit, '\0');
   file.read(text.data(), std::streamsize(text.size()));
   if (file.bad()) return Fail(Code::kInvalid, "it cannot be read");
   Secret read(text.substr(0, size_t(file.gcount())));

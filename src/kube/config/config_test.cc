@@ -56,7 +56,7 @@ class ConfigTest : public ::testing::Test {
   const net::testing::Authority authority_{"the CA"}, next_authority_{"the next CA"};
 };
 
-std::string Kubeconfig(const std::string& cluster, const std::string& user) {
+std::string KubeconfigText(const std::string& cluster, const std::string& user) {
   return "apiVersion: v1\nkind: Config\ncurrent-context: here\n"
          "contexts: [{name: other, context: {cluster: x}}, {name: here, context: {cluster: c, user: u, "
          "namespace: slurm}}]\n"
@@ -67,7 +67,7 @@ std::string Kubeconfig(const std::string& cluster, const std::string& user) {
 TEST_F(ConfigTest, ReadsInlineMaterial) {
   const net::testing::Authority authority;
   const net::testing::KeyPair pair = authority.Issue({});
-  const Result<Config> config = Load(Kubeconfig(
+  const Result<Config> config = Load(KubeconfigText(
       "server: 'https://10.0.0.1:6443', tls-server-name: kubernetes, certificate-authority-data: " +
           Base64(authority.certificate_pem()),
       "client-certificate-data: " + Base64(pair.certificate_pem) + ", client-key-data: " + Base64(pair.key_pem)));
@@ -86,7 +86,7 @@ TEST_F(ConfigTest, ReadsInlineMaterial) {
 
 TEST_F(ConfigTest, AFileIsReadWholeButNotWithoutEnd) {
   const std::string comment = "# " + std::string(100'000, 'x') + "\n";
-  const Result<Config> whole = Load(comment + Kubeconfig("server: https://h", "token: t") + comment);
+  const Result<Config> whole = Load(comment + KubeconfigText("server: https://h", "token: t") + comment);
   ASSERT_TRUE(whole) << whole.error().message();
   EXPECT_EQ(Token(*whole), "t");
   const Result<Config> endless = Load(std::string(8 << 20, '\n'));
@@ -100,8 +100,8 @@ TEST_F(ConfigTest, FilesAreSeenFromTheConfigsFolder) {
   Write("pki/me.crt", pair.certificate_pem);
   Write("pki/me.key", pair.key_pem);
   const Result<Config> config =
-      Load(Kubeconfig("server: https://h, certificate-authority: pki/ca.crt",
-                      "client-certificate: pki/me.crt, client-key: " + folder_ + "/pki/me.key"));
+      Load(KubeconfigText("server: https://h, certificate-authority: pki/ca.crt",
+                          "client-certificate: pki/me.crt, client-key: " + folder_ + "/pki/me.key"));
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_EQ((*config->credentials->Tls())->ca_pem, authority_.certificate_pem());
   EXPECT_EQ((*config->credentials->Tls())->key_pem.Reveal(), pair.key_pem);
@@ -111,7 +111,7 @@ TEST_F(ConfigTest, RotatedFilesAreReadAnew) {
   Write("ca.crt", authority_.certificate_pem());
   Write("token", "old\n");
   const Result<Config> config =
-      Load(Kubeconfig("server: https://h, certificate-authority: ca.crt", "tokenFile: token, token: unused"));
+      Load(KubeconfigText("server: https://h, certificate-authority: ca.crt", "tokenFile: token, token: unused"));
   ASSERT_TRUE(config) << config.error().message();
   const auto before = *config->credentials->Tls();
   EXPECT_EQ(Token(*config), "old");
@@ -166,20 +166,21 @@ TEST_F(ConfigTest, WhatCannotBeUsedIsNamedWithFileAndField) {
        "users[u].user.client-key-data: the client key is not an unencrypted private key in PEM form"},
   };
   for (const auto& c : cases) {
-    const Result<Config> config = Load(Kubeconfig("server: https://h, " + c.cluster, c.user));
+    const Result<Config> config = Load(KubeconfigText("server: https://h, " + c.cluster, c.user));
     ASSERT_FALSE(config) << c.expected;
     EXPECT_EQ(config.error().code(), Code::kInvalid);
     EXPECT_EQ(config.error().message(), folder_ + "/config: " + c.expected);
   }
-  EXPECT_TRUE(Load(Kubeconfig("server: https://h, certificate-authority: " + ca,
-                              "client-certificate: " + certificate + ", client-key: " + key)));
+  EXPECT_TRUE(Load(KubeconfigText("server: https://h, certificate-authority: " + ca,
+                                  "client-certificate: " + certificate + ", client-key: " + key)));
 }
 
 TEST_F(ConfigTest, ARotatedFileThatCannotBeUsedIsNamedAndTheOldTextStaysInForce) {
   const net::testing::KeyPair own = authority_.Issue({}), next = authority_.Issue({});
   Write("me.crt", own.certificate_pem);
   Write("me.key", own.key_pem);
-  const Result<Config> config = Load(Kubeconfig("server: https://h", "client-certificate: me.crt, client-key: me.key"));
+  const Result<Config> config =
+      Load(KubeconfigText("server: https://h", "client-certificate: me.crt, client-key: me.key"));
   ASSERT_TRUE(config) << config.error().message();
   const auto before = *config->credentials->Tls();
   capstan::testing::CapturedLog log;
@@ -197,8 +198,8 @@ TEST_F(ConfigTest, ARotatedFileThatCannotBeUsedIsNamedAndTheOldTextStaysInForce)
 TEST_F(ConfigTest, ARotatedCaThatCannotBeUsedIsNamedBesideAnExecPlugin) {
   Write("ca.crt", authority_.certificate_pem());
   const Result<Config> config =
-      Load(Kubeconfig("server: https://h, certificate-authority: ca.crt",
-                      "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: sh}"));
+      Load(KubeconfigText("server: https://h, certificate-authority: ca.crt",
+                          "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: sh}"));
   ASSERT_TRUE(config) << config.error().message();
   const auto before = *config->credentials->Tls();
   capstan::testing::CapturedLog log;
@@ -212,7 +213,7 @@ TEST_F(ConfigTest, ARotatedCaThatCannotBeUsedIsNamedBesideAnExecPlugin) {
 
 TEST_F(ConfigTest, AFileThatVanishesLeavesTheOldTextInForce) {
   Write("token", "tok");
-  const Result<Config> config = Load(Kubeconfig("server: https://h", "tokenFile: token"));
+  const Result<Config> config = Load(KubeconfigText("server: https://h", "tokenFile: token"));
   ASSERT_TRUE(config);
   std::filesystem::remove(folder_ + "/token");
   EXPECT_EQ(Token(*config), "tok");
@@ -226,9 +227,9 @@ TEST_F(ConfigTest, FilesThatCannotBeReadAreNamedWithTheirField) {
   } cases[] = {
       {"a: [", "config: not YAML: line "},
       {"", "config: the file is empty"},
-      {Kubeconfig("server: https://h, certificate-authority: nope.crt", ""),
+      {KubeconfigText("server: https://h, certificate-authority: nope.crt", ""),
        "config: clusters[c].cluster.certificate-authority: reading " + folder_ + "/nope.crt: No such file"},
-      {Kubeconfig("server: https://h", "tokenFile: nope"),
+      {KubeconfigText("server: https://h", "tokenFile: nope"),
        "config: users[u].user.tokenFile: reading " + folder_ + "/nope: No such file"},
   };
   for (const auto& c : cases) {
@@ -250,7 +251,7 @@ TEST_F(ConfigTest, AnEmptyFileIsNotAnAnonymousUserOrATrustInEverybody) {
   };
   Write("empty", " \n");
   for (const auto& c : cases) {
-    const Result<Config> config = Load(Kubeconfig("server: https://h, " + c.cluster, c.user));
+    const Result<Config> config = Load(KubeconfigText("server: https://h, " + c.cluster, c.user));
     ASSERT_FALSE(config) << c.field;
     EXPECT_THAT(config.error().message(), HasSubstr(c.field + ": reading " + folder_ + "/empty: the file is empty"));
   }
@@ -261,7 +262,7 @@ TEST_F(ConfigTest, AFileThatIsEmptyForAMomentLeavesTheOldTextInForce) {
   Write("ca.crt", authority_.certificate_pem());
   Write("token", "tok");
   const Result<Config> config =
-      Load(Kubeconfig("server: https://h, certificate-authority: ca.crt", "tokenFile: token"));
+      Load(KubeconfigText("server: https://h, certificate-authority: ca.crt", "tokenFile: token"));
   ASSERT_TRUE(config) << config.error().message();
   const auto before = *config->credentials->Tls();
   Write("ca.crt", "");
@@ -314,10 +315,10 @@ class Variable {
 };
 
 TEST_F(ConfigTest, LooksWhereOtherProgramsLook) {
-  const std::string text = Kubeconfig("server: https://from-home", "");
+  const std::string text = KubeconfigText("server: https://from-home", "");
   Write(".kube/config", text);
-  const std::string listed = Write("listed", Kubeconfig("server: https://from-variable", ""));
-  const std::string named = Write("named", Kubeconfig("server: https://from-option", ""));
+  const std::string listed = Write("listed", KubeconfigText("server: https://from-variable", ""));
+  const std::string named = Write("named", KubeconfigText("server: https://from-option", ""));
   const Variable home("HOME", folder_), service("KUBERNETES_SERVICE_HOST", "");
   {
     const Variable kubeconfig("KUBECONFIG", folder_ + "/missing:" + listed);
@@ -341,11 +342,11 @@ TEST_F(ConfigTest, LooksWhereOtherProgramsLook) {
 
 TEST_F(ConfigTest, AProxyIsTheKubeconfigsElseTheEnvironments) {
   const Variable proxy("HTTPS_PROXY", "from-environment:3128"), exceptions("NO_PROXY", "10.96.0.0/16");
-  const Result<Config> own = Load(Kubeconfig("server: https://api, proxy-url: 'http://own:8080'", ""));
+  const Result<Config> own = Load(KubeconfigText("server: https://api, proxy-url: 'http://own:8080'", ""));
   ASSERT_TRUE(own) << own.error().message();
   EXPECT_EQ(own->server.proxy->ToString(), "http://own:8080");
-  EXPECT_EQ(Load(Kubeconfig("server: https://api", ""))->server.proxy->ToString(), "http://from-environment:3128");
-  EXPECT_EQ(Load(Kubeconfig("server: https://10.96.0.1", ""))->server.proxy, nullptr);
+  EXPECT_EQ(Load(KubeconfigText("server: https://api", ""))->server.proxy->ToString(), "http://from-environment:3128");
+  EXPECT_EQ(Load(KubeconfigText("server: https://10.96.0.1", ""))->server.proxy, nullptr);
 
   Write("sa/token", "tok");
   Write("sa/ca.crt", authority_.certificate_pem());
@@ -353,15 +354,15 @@ TEST_F(ConfigTest, AProxyIsTheKubeconfigsElseTheEnvironments) {
   EXPECT_NE(ConfigFromServiceAccount("10.97.0.1", "443", folder_ + "/sa")->server.proxy, nullptr);
 
   const Variable wrong("HTTPS_PROXY", "socks5://me:hunter2@from-environment");
-  const Result<Config> refused = Load(Kubeconfig("server: https://api", ""));
+  const Result<Config> refused = Load(KubeconfigText("server: https://api", ""));
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message(), HasSubstr("$HTTPS_PROXY: SOCKS"));
 }
 
 TEST_F(ConfigTest, AnExecPluginMustBeThereFromTheStart) {
   const std::string exec = "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: ";
-  const Result<Config> nowhere =
-      Load(Kubeconfig("server: https://h", exec + "no-such-plugin-anywhere, installHint: Ask your administrator.}"));
+  const Result<Config> nowhere = Load(
+      KubeconfigText("server: https://h", exec + "no-such-plugin-anywhere, installHint: Ask your administrator.}"));
   ASSERT_FALSE(nowhere);
   EXPECT_EQ(nowhere.error().code(), Code::kInvalid);
   EXPECT_THAT(nowhere.error().message(), HasSubstr("config: users[u].user.exec.command: there is no program "
@@ -375,7 +376,7 @@ TEST_F(ConfigTest, AnExecPluginBesideTheKubeconfigIsFoundAndAsked) {
                                    "\"$1\" \"$GIVEN\" \"$INHERITED\"\n");
   chmod(plugin.c_str(), 0700);
   const Variable inherited("INHERITED", "inherited");
-  const Result<Config> config = Load(Kubeconfig(
+  const Result<Config> config = Load(KubeconfigText(
       "server: https://h",
       "exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: IfAvailable, command: bin/plugin, "
       "args: [argument], env: [{name: GIVEN, value: given}]}"));

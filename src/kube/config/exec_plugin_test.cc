@@ -74,7 +74,7 @@ TEST(ExecPlugin, IsToldNothingOfTheClusterUnlessItAsks) {
       R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","spec":{"interactive":false}})");
 }
 
-ExecPlugin Shell(const std::string& script) {
+ExecPlugin ShellPlugin(const std::string& script) {
   return {.field = "config: users[u].user.exec",
           .api_version = std::string(kExecV1),
           .command = "sh",
@@ -84,7 +84,7 @@ ExecPlugin Shell(const std::string& script) {
 
 TEST(ExecPlugin, ItsVariablesCountBeforeThoseItInherits) {
   const auto credential =
-      RunExecPlugin(Shell(R"(case $KUBERNETES_EXEC_INFO in *'"interactive":false'*) ;; *) exit 9;; esac
+      RunExecPlugin(ShellPlugin(R"(case $KUBERNETES_EXEC_INFO in *'"interactive":false'*) ;; *) exit 9;; esac
                echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"'$A-$B'"}}')"),
                     {"PATH=/bin", "A=inherited", "B=too", "KUBERNETES_EXEC_INFO=of somebody else"}, "", 20s, -1);
   ASSERT_TRUE(credential) << credential.error().message();
@@ -92,14 +92,14 @@ TEST(ExecPlugin, ItsVariablesCountBeforeThoseItInherits) {
 }
 
 TEST(ExecPlugin, WhyItFailedIsSaidInOneLine) {
-  const auto failed = RunExecPlugin(Shell("echo hunter2; echo trace >&2; echo 'run: acme login' >&2; exit 1"),
+  const auto failed = RunExecPlugin(ShellPlugin("echo hunter2; echo trace >&2; echo 'run: acme login' >&2; exit 1"),
                                     {"PATH=/bin"}, "", 20s, -1);
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code(), Code::kUnauthenticated);
   EXPECT_EQ(failed.error().message(), "config: users[u].user.exec: /bin/sh ended with status 1: run: acme login");
-  const auto silent = RunExecPlugin(Shell("exit 7"), {"PATH=/bin"}, "", 20s, -1);
+  const auto silent = RunExecPlugin(ShellPlugin("exit 7"), {"PATH=/bin"}, "", 20s, -1);
   EXPECT_THAT(silent.error().message(), HasSubstr("ended with status 7 and said nothing"));
-  const auto missing = RunExecPlugin(Shell(""), {"PATH="}, "", 20s, -1);
+  const auto missing = RunExecPlugin(ShellPlugin(""), {"PATH="}, "", 20s, -1);
   EXPECT_EQ(missing.error().code(), Code::kUnauthenticated);
   EXPECT_THAT(missing.error().message(), HasSubstr("there is no program \"sh\" in $PATH"));
 }

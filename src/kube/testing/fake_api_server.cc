@@ -21,10 +21,6 @@ namespace {
 
 constexpr size_t kSnapshots = 16;
 
-std::unexpected<Refusal> Refuse(int status, std::string reason, std::string message) {
-  return std::unexpected(Refusal{status, std::move(reason), std::move(message)});
-}
-
 net::Response JsonResponse(int status, const json::Value& body) {
   return {status, {{"Content-Type", "application/json"}}, json::Serialize(body)};
 }

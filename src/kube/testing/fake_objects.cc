@@ -18,10 +18,6 @@ std::string TableName(std::string_view group, std::string_view version, std::str
   return std::string(group) + "/" + std::string(version) + "/" + std::string(plural);
 }
 
-std::unexpected<Refusal> Refuse(int status, std::string reason, std::string message) {
-  return std::unexpected(Refusal{status, std::move(reason), std::move(message)});
-}
-
 std::string Title(const FakeTable& table, const Key& key) {
   const std::string group = table.resource.group.empty() ? "" : "." + std::string(table.resource.group);
   return std::string(table.resource.plural) + group + " \"" + key.name + "\"";

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <deque>
+#include <expected>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,6 +20,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -39,6 +41,10 @@ struct Refusal {
 
 template <class T>
 using Answered = std::expected<T, Refusal>;
+
+inline std::unexpected<Refusal> Refuse(int status, std::string reason, std::string message) {
+  return std::unexpected(Refusal{status, std::move(reason), std::move(message)});
+}
 
 // One version of one object: in its table, in the history and in answers it is the same one.
 using Stored = std::shared_ptr<const json::Value>;

@@ -23,7 +23,6 @@ using testing::ApiWrite;
 using testing::FakeApiServer;
 using ::testing::HasSubstr;
 
-constexpr Duration kDay = 24h;
 const Key kSecretKey{"ns", "hook-tls"};
 constexpr Resource kHooks = kMutatingWebhookConfigurations;
 constexpr Resource kJudges = kValidatingWebhookConfigurations;
@@ -179,7 +178,7 @@ TEST_F(WebhookKeeperTest, RotationNeverServesWhatIsNotTrusted) {
   };
   std::set<std::string> bundles, served;
   for (int day = 0; day < 3 * 365; ++day) {
-    loop.Advance(kDay);
+    loop.Advance(24h);
     bundles.insert(Bundle(1));
     for (const auto& replica : replicas) {
       served.insert(replica->keeper.served_certificate());
@@ -199,13 +198,13 @@ TEST_F(WebhookKeeperTest, ACaThatOneBundleMayLackIsNotUsed) {
     return resource == kHooks ? std::optional(testing::Refusal{403, "Forbidden", "no"}) : std::nullopt;
   };
   for (int day = 0; day < 260; day += 5) {
-    loop.Advance(5 * kDay);
+    loop.Advance(5 * 24h);
     ExpectTrusted(replica);
   }
   EXPECT_NE(SecretText("next-ca.crt"), "");
   EXPECT_EQ(Bundle(1), first);
   server.deny = nullptr;
-  loop.Advance(2 * kDay);
+  loop.Advance(2 * 24h);
   EXPECT_FALSE(Signed(replica.keeper.served_certificate(), first));
   ExpectTrusted(replica);
 }
@@ -252,11 +251,11 @@ class ServingFilesTest : public ::testing::Test {
  protected:
   ServingFilesTest() : folder(::testing::TempDir() + "serving-XXXXXX") {
     EXPECT_NE(mkdtemp(folder.data()), nullptr);
-    authority = *net::NewAuthority("outside", {now - 1h, now + kDay});
+    authority = *net::NewAuthority("outside", {now - 1h, now + 24h});
   }
   ~ServingFilesTest() override { std::filesystem::remove_all(folder); }
 
-  net::CertifiedKey Pair() { return *net::IssueServing(authority, {"x"}, {now - 1h, now + kDay}); }
+  net::CertifiedKey Pair() { return *net::IssueServing(authority, {"x"}, {now - 1h, now + 24h}); }
   // As a mounted Secret changes: a new file in the old one's place.
   void Put(const std::string& name, std::string_view text) {
     const std::string path = folder + "/" + name;

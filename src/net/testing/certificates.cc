@@ -6,20 +6,12 @@
 #include <openssl/x509v3.h>
 
 #include <cstdlib>
-#include <memory>
 
 #include "base/log.h"
+#include "net/openssl.h"
 
 namespace capstan::net::testing {
 namespace {
-
-struct Free {
-  void operator()(X509* p) const { X509_free(p); }
-  void operator()(EVP_PKEY* p) const { EVP_PKEY_free(p); }
-  void operator()(BIO* p) const { BIO_free(p); }
-};
-template <class T>
-using Owned = std::unique_ptr<T, Free>;
 
 void Require(bool ok, std::string_view what) {
   if (ok) return;

@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kPieceBytes = 64 << 10;
 constexpr size_t kMostWaiting = 8 << 20;  // bytes on the way to one peer; who sends more has to wait
 
-sockaddr_in Loopback(uint16_t port) {
+sockaddr_in LoopbackAddress(uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
@@ -74,7 +74,7 @@ struct Lane {
   bool Due(Clock::time_point now) const { return !held && !pieces.empty() && pieces.front().due <= now; }
 };
 
-struct Connection {
+struct LinkConnection {
   int client, server;
   Lane to_client{server, client}, to_server{client, server};
   bool told_end = false;  // to the client, that the server has ended
@@ -94,21 +94,21 @@ struct FaultyLink::State {
     std::optional<size_t> cut_after;
   };
   Faults to_client, to_server;
-  std::list<Connection> connections;
+  std::list<LinkConnection> connections;
   std::thread thread;
 
   void Run();
   int PollTimeout(Clock::time_point now);
   std::vector<pollfd> Wanted();
   void Accept();
-  bool Serve(Connection& connection, short client, short server);
+  bool Serve(LinkConnection& connection, short client, short server);
   void Take(Lane& lane, Clock::duration delay);
   bool Deliver(Lane& lane);
-  void Drop(Connection& connection) {
+  void Drop(LinkConnection& connection) {
     CloseWithReset(connection.client);
     CloseWithReset(connection.server);
   }
-  static Lane& LaneOf(Connection& connection, Toward toward) {
+  static Lane& LaneOf(LinkConnection& connection, Toward toward) {
     return toward == Toward::kClient ? connection.to_client : connection.to_server;
   }
   Faults& FaultsOf(Toward toward) { return toward == Toward::kClient ? to_client : to_server; }
@@ -127,7 +127,7 @@ FaultyLink::FaultyLink(uint16_t server_port) : state_(std::make_unique<State>())
   state_->server_port = server_port;
   state_->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   state_->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  sockaddr_in address = Loopback(0);
+  sockaddr_in address = LoopbackAddress(0);
   socklen_t size = sizeof address;
   bind(state_->listener, reinterpret_cast<sockaddr*>(&address), size);
   listen(state_->listener, 64);
@@ -139,7 +139,7 @@ FaultyLink::FaultyLink(uint16_t server_port) : state_(std::make_unique<State>())
 FaultyLink::~FaultyLink() {
   state_->Do([this] { state_->stopping = true; });
   state_->thread.join();
-  for (Connection& connection : state_->connections) state_->Drop(connection);
+  for (LinkConnection& connection : state_->connections) state_->Drop(connection);
   close(state_->listener);
   close(state_->wake);
 }
@@ -149,7 +149,7 @@ size_t FaultyLink::accepted() const { return state_->accepted; }
 
 void FaultyLink::Cut() {
   state_->Do([this] {
-    for (Connection& connection : state_->connections) state_->Drop(connection);
+    for (LinkConnection& connection : state_->connections) state_->Drop(connection);
     state_->connections.clear();
   });
 }
@@ -160,7 +160,7 @@ void FaultyLink::Refuse(bool refuse) {
 
 void FaultyLink::Hold(bool hold, Toward toward) {
   state_->Do([&] {
-    for (Connection& connection : state_->connections) State::LaneOf(connection, toward).held = hold;
+    for (LinkConnection& connection : state_->connections) State::LaneOf(connection, toward).held = hold;
   });
 }
 
@@ -171,7 +171,7 @@ void FaultyLink::Delay(Duration delay, Toward toward) {
 void FaultyLink::CutAfter(size_t bytes, Toward toward) {
   state_->Do([&] {
     state_->FaultsOf(toward).cut_after = bytes;
-    for (Connection& connection : state_->connections) State::LaneOf(connection, toward).left = bytes;
+    for (LinkConnection& connection : state_->connections) State::LaneOf(connection, toward).left = bytes;
   });
 }
 
@@ -179,7 +179,7 @@ void FaultyLink::Heal() {
   state_->Do([this] {
     state_->refuse = false;
     state_->to_client = state_->to_server = {};
-    for (Connection& connection : state_->connections) {
+    for (LinkConnection& connection : state_->connections) {
       for (Lane* const lane : {&connection.to_client, &connection.to_server}) {
         lane->held = false;
         lane->left.reset();
@@ -208,7 +208,7 @@ void FaultyLink::State::Run() {
       const auto at = std::ranges::find(polled, fd, &pollfd::fd);
       return at == polled.end() ? short(0) : at->revents;
     };
-    std::erase_if(connections, [&](Connection& connection) {
+    std::erase_if(connections, [&](LinkConnection& connection) {
       if (Serve(connection, events(connection.client), events(connection.server))) return false;
       Drop(connection);
       return true;
@@ -220,7 +220,7 @@ void FaultyLink::State::Run() {
 std::vector<pollfd> FaultyLink::State::Wanted() {
   std::vector<pollfd> polled{{wake, POLLIN, 0}, {listener, POLLIN, 0}};
   const Clock::time_point now = Clock::now();
-  for (const Connection& connection : connections) {
+  for (const LinkConnection& connection : connections) {
     const auto want = [&](int fd, const Lane& reads, const Lane& writes) {
       const bool room = reads.waiting < kMostWaiting;
       // One that has ended is not polled: it would be ready for ever.
@@ -235,7 +235,7 @@ std::vector<pollfd> FaultyLink::State::Wanted() {
 // Until the next delayed piece is due; -1 for ever.
 int FaultyLink::State::PollTimeout(Clock::time_point now) {
   std::optional<Clock::time_point> next;
-  for (const Connection& connection : connections) {
+  for (const LinkConnection& connection : connections) {
     for (const Lane* const lane : {&connection.to_client, &connection.to_server}) {
       if (lane->held || lane->pieces.empty()) continue;
       const Clock::time_point due = lane->pieces.front().due;
@@ -251,7 +251,7 @@ void FaultyLink::State::Accept() {
   if (client < 0) return;
   ++accepted;
   const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const sockaddr_in address = Loopback(server_port);
+  const sockaddr_in address = LoopbackAddress(server_port);
   if (refuse || connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     CloseWithReset(client);
     close(server);
@@ -260,13 +260,13 @@ void FaultyLink::State::Accept() {
   const int on = 1;
   setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   setsockopt(server, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  Connection& connection = connections.emplace_back(client, server);
+  LinkConnection& connection = connections.emplace_back(client, server);
   connection.to_client.left = to_client.cut_after;
   connection.to_server.left = to_server.cut_after;
 }
 
 // Moves bytes both ways. False: the connection is over.
-bool FaultyLink::State::Serve(Connection& connection, short client, short server) {
+bool FaultyLink::State::Serve(LinkConnection& connection, short client, short server) {
   Lane &up = connection.to_server, &down = connection.to_client;
   constexpr short kReadable = POLLIN | POLLHUP | POLLERR;
   if (client & kReadable && !up.ended) Take(up, to_server.delay);

@@ -14,7 +14,7 @@ namespace capstan::net::testing {
 namespace {
 
 template <class T>
-Owned<T> FromPem(const std::string& pem, T* (*read)(BIO*, T**, pem_password_cb*, void*)) {
+Owned<T> Parsed(const std::string& pem, T* (*read)(BIO*, T**, pem_password_cb*, void*)) {
   const Owned<BIO> bio(BIO_new_mem_buf(pem.data(), int(pem.size())));
   Owned<T> object(read(bio.get(), nullptr, nullptr, nullptr));
   if (object) return object;
@@ -28,10 +28,10 @@ Owned<SSL_CTX> ServerContext(const std::string& certificate_pem, const std::stri
                              const std::string& client_ca_pem) {
   if (certificate_pem.empty()) return nullptr;
   Owned<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
-  SSL_CTX_use_certificate(context.get(), FromPem<X509>(certificate_pem, PEM_read_bio_X509).get());
-  SSL_CTX_use_PrivateKey(context.get(), FromPem<EVP_PKEY>(key_pem, PEM_read_bio_PrivateKey).get());
+  SSL_CTX_use_certificate(context.get(), Parsed<X509>(certificate_pem, PEM_read_bio_X509).get());
+  SSL_CTX_use_PrivateKey(context.get(), Parsed<EVP_PKEY>(key_pem, PEM_read_bio_PrivateKey).get());
   if (!client_ca_pem.empty()) {
-    const Owned<X509> ca = FromPem<X509>(client_ca_pem, PEM_read_bio_X509);
+    const Owned<X509> ca = Parsed<X509>(client_ca_pem, PEM_read_bio_X509);
     X509_STORE_add_cert(SSL_CTX_get_cert_store(context.get()), ca.get());
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   }

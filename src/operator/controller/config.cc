@@ -15,7 +15,7 @@ namespace {
 using slurm::ConfItem;
 using slurm::ConfText;
 
-constexpr std::string_view kLog = "/var/log/slurm/slurmctld.log";
+constexpr std::string_view kSlurmctldLog = "/var/log/slurm/slurmctld.log";
 
 void General(ConfText& text, const Config& config) {
   const std::string service = ControllerName(config.controller);
@@ -36,8 +36,8 @@ void General(ConfText& text, const Config& config) {
 
 void Logging(ConfText& text) {
   text.Section("LOGGING")
-      .Set("SlurmctldLogFile", kLog)
-      .Set("SlurmSchedLogFile", kLog)
+      .Set("SlurmctldLogFile", kSlurmctldLog)
+      .Set("SlurmSchedLogFile", kSlurmctldLog)
       .Set("SlurmdLogFile", "/var/log/slurm/slurmd.log");
 }
 

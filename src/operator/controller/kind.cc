@@ -11,9 +11,10 @@ constexpr const kube::Resource* kChildren[] = {&kube::kStatefulSets, &kube::kSer
                                                &kube::kPodDisruptionBudgets};
 
 constexpr plan::Right kUses[] = {
-    {&kube::kPods, "get list watch patch delete"},  // the label of who is in charge; stuck ones
-    {&kube::kSecrets, "get create"},                // keys, by name; made once when missing
-    {&kube::kPersistentVolumeClaims, "get"},        // whether several slurmctld may share it
+    // The label of who is in charge; stuck ones; tried without effect, for fields of the template that are not known.
+    {&kube::kPods, "get list watch create patch delete"},
+    {&kube::kSecrets, "get create"},          // keys, by name; made once when missing
+    {&kube::kPersistentVolumeClaims, "get"},  // whether several slurmctld may share it
 };
 
 constexpr std::string_view kComponents[] = {op::kController.component, kWorker.component};

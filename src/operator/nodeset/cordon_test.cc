@@ -4,9 +4,9 @@ namespace capstan::op::nodeset {
 namespace {
 
 using slurm::NodeFlag;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class Cordoned : public NodeSetTest {
  protected:

@@ -8,12 +8,12 @@ namespace capstan::op::nodeset {
 namespace {
 
 using slurm::NodeFlag;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 TEST_F(NodeSetTest, AtRestNothingIsDone) {
   Worker_(0, {NodeFlag::kIdle});
@@ -121,8 +121,8 @@ TEST_P(SlurmUnheard, KeepsRunningPods) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SlurmUnheard,
-                         testing::Values(plan::SlurmLook::State::kNone, plan::SlurmLook::State::kUnheard,
-                                         plan::SlurmLook::State::kUnreachable));
+                         ::testing::Values(plan::SlurmLook::State::kNone, plan::SlurmLook::State::kUnheard,
+                                           plan::SlurmLook::State::kUnreachable));
 
 TEST_F(NodeSetTest, AbsenceNeverRemovesAReadyWorker) {
   Put(MakePod(0));

@@ -4,12 +4,12 @@ namespace capstan::op::nodeset {
 namespace {
 
 using slurm::NodeFlag;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 class Deleted : public NodeSetTest {
  protected:

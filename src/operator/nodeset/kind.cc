@@ -14,7 +14,7 @@ constexpr plan::Right kUses[] = {
     {&kube::kPods, "get list watch create patch delete"},
     {&kube::kPods, "patch", "status"},               // conditions of a former operator
     {&kube::kPersistentVolumeClaims, "get create"},  // never deleted: they hold people's data
-    {&kube::kSecrets, "get"},                       // whether those of sshd are there
+    {&kube::kSecrets, "get"},                        // whether those of sshd are there
     {&kube::kNodes, "get list watch"},
 };
 

@@ -7,11 +7,11 @@ namespace {
 
 using slurm::JobFlag;
 using slurm::NodeFlag;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Pair;
-using testing::UnorderedElementsAre;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 class ScaleInTest : public NodeSetTest {
  protected:
@@ -39,8 +39,8 @@ TEST_F(ScaleInTest, OfBusyWorkersThoseGoWhoseJobsEndFirst) {
   for (int ordinal = 0; ordinal < 4; ++ordinal) Worker_(ordinal, {NodeFlag::kAllocated});
   Hear({JobOn("w-[0-1]", 50min, 1h), JobOn("w-0", 0s, 8h), JobOn("w-2", 48h, std::nullopt), JobOn("w-3", 1h, 3h)});
   EXPECT_THAT(Acts(Look(3)), ElementsAre("cordon Pod slurm/w-1", "drain Slurm node slurm/main/w-1"));
-  EXPECT_THAT(Acts(Look(2)), testing::IsSupersetOf({"cordon Pod slurm/w-1", "cordon Pod slurm/w-3"}));
-  EXPECT_THAT(Acts(Look(1)), testing::Not(Contains("cordon Pod slurm/w-2"))) << "without a limit it may take for ever";
+  EXPECT_THAT(Acts(Look(2)), ::testing::IsSupersetOf({"cordon Pod slurm/w-1", "cordon Pod slurm/w-3"}));
+  EXPECT_THAT(Acts(Look(1)), ::testing::Not(Contains("cordon Pod slurm/w-2"))) << "without a limit it may take for ever";
 }
 
 TEST_F(ScaleInTest, JobsAreReadOnlyWhileBusyWorkersMustBeChosenAmong) {
@@ -107,9 +107,9 @@ TEST_F(ScaleInTest, TheTimeToChooseGoesOnWhileSlurmIsNotHeard) {
   Worker_(1, {NodeFlag::kAllocated});
   slurm.state = plan::SlurmLook::State::kUnreachable;
   Look(1);
-  EXPECT_THAT(facts, Contains(testing::Key("choice down to 1")));
+  EXPECT_THAT(facts, Contains(::testing::Key("choice down to 1")));
   Look(2);
-  EXPECT_THAT(facts, testing::Not(Contains(testing::Key("choice down to 1"))));
+  EXPECT_THAT(facts, ::testing::Not(Contains(::testing::Key("choice down to 1"))));
 }
 
 // Idle for one poll between two jobs, another would go: the one that had been chosen took new jobs until that was seen.
@@ -161,7 +161,7 @@ TEST_F(ScaleInTest, WhoWasChosenIsLetGoAfterTwoMinutesThoughAnotherCannotBeTold)
   Worker_(0, {NodeFlag::kIdle});
   Going(1, {NodeFlag::kAllocated});
   held["choice down to 1"] = Tick() - 119s;
-  EXPECT_THAT(Acts(Look(1)), testing::Not(Contains("uncordon Pod slurm/w-1")));
+  EXPECT_THAT(Acts(Look(1)), ::testing::Not(Contains("uncordon Pod slurm/w-1")));
   held["choice down to 1"] = Tick() - 2min;
   EXPECT_THAT(Acts(Look(1)), Contains("uncordon Pod slurm/w-1"));
 }
@@ -186,7 +186,7 @@ TEST_F(ScaleInTest, NoWorkerIsDeletedWhileItsDrainMayBeBeingLifted) {
   Going(0, {NodeFlag::kIdle});
   EXPECT_THAT(Acts(Look(0)), Contains("delete Pod slurm/w-0"));
   in_flight = {plan::NodeTarget("slurm/main", "w-0")};
-  EXPECT_THAT(Acts(Look(0)), testing::Not(Contains("delete Pod slurm/w-0")));
+  EXPECT_THAT(Acts(Look(0)), ::testing::Not(Contains("delete Pod slurm/w-0")));
 }
 
 // Found by the simulator: an operator that had just started marked workers before it had heard of any job, and those

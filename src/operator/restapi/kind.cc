@@ -9,7 +9,10 @@ namespace {
 
 constexpr const kube::Resource* kChildren[] = {&kube::kDeployments, &kube::kServices};
 
-constexpr plan::Right kUses[] = {{&kube::kSecrets, "get"}};  // Slurm's key, for its digest
+constexpr plan::Right kUses[] = {
+    {&kube::kSecrets, "get"},  // Slurm's key, for its digest
+    {&kube::kPods, "create"},  // tried without effect, for fields of the template that are not known
+};
 
 constexpr std::string_view kComponents[] = {kRestApi.component};
 
