@@ -19,9 +19,9 @@
 #include "base/text.h"
 #include "kube/client.h"
 #include "kube/testing/fake_api_server.h"
+#include "operator/kind.h"
 #include "operator/names.h"
 #include "operator/render/settings.h"
-#include "operator/service.h"
 #include "plan/engine.h"
 
 namespace capstan {
@@ -60,7 +60,7 @@ int Measure(int64_t workers) {
                        .settings = &settings});
   std::vector<plan::Reconciler> reconcilers = op::Reconcilers();
   std::erase_if(reconcilers, [](const plan::Reconciler& one) { return one.kind != "nodeset"; });
-  op::AddReconcilers(engine, std::move(reconcilers));
+  op::AddKinds(engine, std::move(reconcilers));
   async::TaskGroup group(loop);
   const double before = CpuMs();
   group.Spawn("engine", engine.Run());

@@ -13,13 +13,13 @@ namespace {
 using ::testing::HasSubstr;
 using testing::StatusText;
 
-constexpr std::string_view kGroup = R"({"kind":"APIGroup","name":"test.capstan","versions":[
+constexpr std::string_view kThingGroup = R"({"kind":"APIGroup","name":"test.capstan","versions":[
     {"groupVersion":"test.capstan/v1","version":"v1"},{"groupVersion":"test.capstan/v2","version":"v2"}],
     "preferredVersion":{"groupVersion":"test.capstan/v2","version":"v2"}})";
-constexpr std::string_view kThings = R"({"kind":"APIResourceList","resources":[
+constexpr std::string_view kThingResources = R"({"kind":"APIResourceList","resources":[
     {"name":"things/status","kind":"Thing","namespaced":true,"verbs":["get"]},
     {"name":"things","kind":"Thing","namespaced":true,"verbs":["get","list"]}]})";
-constexpr std::string_view kOthers =
+constexpr std::string_view kOtherResources =
     R"({"kind":"APIResourceList","resources":[{"name":"others","kind":"Other","namespaced":false}]})";
 
 class DiscoveryTest : public ::testing::Test {
@@ -39,8 +39,8 @@ class DiscoveryTest : public ::testing::Test {
 };
 
 TEST_F(DiscoveryTest, FindsAKindInTheVersionThatTheServerPrefers) {
-  wire_.ThenAnswer(200, std::string(kGroup));
-  wire_.ThenAnswer(200, std::string(kThings));
+  wire_.ThenAnswer(200, std::string(kThingGroup));
+  wire_.ThenAnswer(200, std::string(kThingResources));
   const auto found = Find("test.capstan", "Thing");
   ASSERT_TRUE(found && *found);
   EXPECT_EQ(**found, (ServedResource{"test.capstan", "v2", "things", "Thing", true}));
@@ -49,16 +49,16 @@ TEST_F(DiscoveryTest, FindsAKindInTheVersionThatTheServerPrefers) {
 }
 
 TEST_F(DiscoveryTest, FindsAKindThatOnlyAnotherVersionHas) {
-  wire_.ThenAnswer(200, std::string(kGroup));
-  wire_.ThenAnswer(200, std::string(kThings));
-  wire_.ThenAnswer(200, std::string(kOthers));
+  wire_.ThenAnswer(200, std::string(kThingGroup));
+  wire_.ThenAnswer(200, std::string(kThingResources));
+  wire_.ThenAnswer(200, std::string(kOtherResources));
   const auto found = Find("test.capstan", "Other");
   ASSERT_TRUE(found && *found);
   EXPECT_EQ(**found, (ServedResource{"test.capstan", "v1", "others", "Other", false}));
 }
 
 TEST_F(DiscoveryTest, TheCoreGroupIsOneRequest) {
-  wire_.ThenAnswer(200, std::string(kThings));
+  wire_.ThenAnswer(200, std::string(kThingResources));
   const auto found = Find("", "Thing");
   ASSERT_TRUE(found && *found);
   EXPECT_EQ((*found)->resource().ApiVersion(), "v1");
@@ -68,12 +68,12 @@ TEST_F(DiscoveryTest, TheCoreGroupIsOneRequest) {
 TEST_F(DiscoveryTest, NotServedIsNeitherUnknownNorFailed) {
   wire_.ThenAnswer(404, StatusText(404, "NotFound", "not there"));
   EXPECT_EQ(Find("gone.example", "Thing"), Result<std::optional<ServedResource>>(std::nullopt));
-  wire_.ThenAnswer(200, std::string(kGroup));
-  wire_.ThenAnswer(200, std::string(kThings));
+  wire_.ThenAnswer(200, std::string(kThingGroup));
+  wire_.ThenAnswer(200, std::string(kThingResources));
   wire_.ThenAnswer(404, StatusText(404, "NotFound", "not there"));  // has just gone
   EXPECT_EQ(Find("test.capstan", "Other"), Result<std::optional<ServedResource>>(std::nullopt));
 
-  wire_.ThenAnswer(200, std::string(kGroup));
+  wire_.ThenAnswer(200, std::string(kThingGroup));
   wire_.ThenAnswer(503, StatusText(503, "ServiceUnavailable", "down"));
   const auto down = Find("test.capstan", "Thing");
   ASSERT_FALSE(down);

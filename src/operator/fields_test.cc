@@ -165,8 +165,8 @@ class FieldsTest : public ::testing::Test {
   T Made(const std::string& name) {
     T object;
     object.metadata = {.name = name, .namespace_ = "slurm", .generation = 1};
-    const auto decoded = json::Decode<decltype(object.spec)>(spec.at(std::string(T::kKind)));
-    EXPECT_TRUE(decoded) << spec.at(std::string(T::kKind)) << decoded.error().message();
+    const auto decoded = json::Decode<decltype(object.spec)>(spec.at(std::string(T::kResource.kind)));
+    EXPECT_TRUE(decoded) << spec.at(std::string(T::kResource.kind)) << decoded.error().message();
     if (decoded) object.spec = *decoded;
     return object;
   }
@@ -216,18 +216,18 @@ class FieldsTest : public ::testing::Test {
       if (field.ends_with(kNeverHadAnEffect)) continue;
       const auto sample = samples.find(field);
       if (sample == samples.end()) {
-        ADD_FAILURE() << T::kKind << " spec." << field << " has no sample here: does it do anything?";
+        ADD_FAILURE() << T::kResource.kind << " spec." << field << " has no sample here: does it do anything?";
         continue;
       }
       EXPECT_TRUE(Matters<T>(field, sample->second))
-          << T::kKind << " spec." << field
+          << T::kResource.kind << " spec." << field
           << " changes nothing and nothing says so: let it, or give it a sentence in render/unheeded.cc";
     }
   }
 
   template <class T>
   bool Matters(const std::string& field, const Sample& sample) {
-    std::string& text = spec.at(std::string(T::kKind));
+    std::string& text = spec.at(std::string(T::kResource.kind));
     const std::string plain = text;
     json::Value value = *json::Parse(plain);
     json::ApplyMergePatch(value, *json::Parse(sample.with));

@@ -210,7 +210,7 @@ TEST_F(EffectsTest, WhatWasRefusedIsSeenToHaveAnotherTargetWhenMoreThanItsStatus
   edit("status", "status");
   EXPECT_EQ(seen(), before);
   edit("spec", "");
-  EXPECT_THAT(seen(), testing::Pointwise(::testing::Ne(), before));
+  EXPECT_THAT(seen(), ::testing::Pointwise(::testing::Ne(), before));
 }
 
 // --- Lists of several writers ----------------------------------------------------------------------------------------

@@ -154,7 +154,7 @@ TEST_F(ExecutorTest, AnExceptionOfAnEffectOrGuardIsTheFailureOfThatActionAlone) 
   EXPECT_THAT(script.ran, ElementsAre("a", "b", "c"));
   EXPECT_THAT(Failures(), UnorderedElementsAre("a: ended by an exception, which is a bug: no JSON",
                                                "c: ended by an exception, which is a bug: no JSON",
-                                               testing::StartsWith("guarded: ended by an exception")));
+                                               ::testing::StartsWith("guarded: ended by an exception")));
   EXPECT_EQ(ended, 4);
   EXPECT_THAT(executor.TargetsInFlight(kKey), IsEmpty());
   script.throwing.clear();

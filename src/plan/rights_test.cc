@@ -8,7 +8,7 @@
 namespace capstan::plan {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(Rights, ThoseOfAReconcilerAreWhatTheEngineDoesForIt) {
   constexpr kube::Resource kShelves{"example.com", "v1", "shelves", "Shelf", true};

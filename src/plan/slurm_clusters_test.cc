@@ -13,7 +13,7 @@ namespace {
 const std::string kCluster = "ns/main";
 const SlurmConnection kHow{.server = "http://rest", .token_secret = {"ns", "key"}, .token_key = "jwt.key"};
 
-class SlurmClustersTest : public testing::Test {
+class SlurmClustersTest : public ::testing::Test {
  protected:
   ~SlurmClustersTest() override {
     async::TaskGroup group(loop);

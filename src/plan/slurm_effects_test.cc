@@ -19,7 +19,7 @@ namespace {
 using async::Deadline;
 using async::Task;
 
-constexpr auto kCluster = "ns/main";
+constexpr auto kSlurmCluster = "ns/main";
 constexpr auto kOurs = "slurm-operator: ";
 
 class SlurmGuards : public ::testing::Test {
@@ -28,9 +28,9 @@ class SlurmGuards : public ::testing::Test {
     server.Put(kube::kSecrets, R"({"metadata":{"namespace":"ns","name":"key"},"data":{"jwt.key":")" +
                                    Base64("signing bytes") + R"("}})");
     slurm.StartSlurmd({.name = "w-0", .address = "10.0.0.1", .features = {}, .topology = ""});
-    clusters.Keep(kCluster,
+    clusters.Keep(kSlurmCluster,
                   SlurmConnection{.server = "http://rest", .token_secret = {"ns", "key"}, .token_key = "jwt.key"});
-    loop.RunUntil([this] { return clusters.Find(kCluster) != nullptr && Latest() != nullptr; }, 1min);
+    loop.RunUntil([this] { return clusters.Find(kSlurmCluster) != nullptr && Latest() != nullptr; }, 1min);
   }
   ~SlurmGuards() override {
     async::TaskGroup group(loop);
@@ -44,7 +44,7 @@ class SlurmGuards : public ::testing::Test {
     return SlurmClusters::Link{source, [source = source.get()] { return source->Run(); }};
   }
   const slurm::Node* Latest() const {
-    const auto snapshot = clusters.Find(kCluster)->Latest().snapshot;
+    const auto snapshot = clusters.Find(kSlurmCluster)->Latest().snapshot;
     return snapshot == nullptr ? nullptr : snapshot->FindNode("w-0");
   }
   void Update(const std::string& state, const std::string& reason) {
@@ -69,7 +69,7 @@ class SlurmGuards : public ::testing::Test {
       loop.Advance(1ms);
       rest.SetLatency(2ms);
       loop.Advance(4s);
-      clusters.ExpectChange(kCluster, {"w-0"});
+      clusters.ExpectChange(kSlurmCluster, {"w-0"});
       change();
     });
   }
@@ -79,7 +79,7 @@ class SlurmGuards : public ::testing::Test {
     written.reset();
     slurm::NodeUpdate update{.names = {"w-0"}, .action = action};
     if (action == slurm::NodeAction::kDrain) update.reason = "slurm-operator: scale-in";
-    writes.Spawn("write", async::testing::Into(written, clusters.UpdateNode(kCluster, update, loop.After(30s))));
+    writes.Spawn("write", async::testing::Into(written, clusters.UpdateNode(kSlurmCluster, update, loop.After(30s))));
   }
 
   async::VirtualLoop loop;
@@ -97,7 +97,7 @@ class SlurmGuards : public ::testing::Test {
 };
 
 TEST_F(SlurmGuards, ANodeIsDownForOneReasonAtATime) {
-  const auto guard = NodeIsDownFor(kCluster, "w-0", "burnt");
+  const auto guard = NodeIsDownFor(kSlurmCluster, "w-0", "burnt");
   EXPECT_EQ(Prove(guard), Proof::kNo) << "it serves";
   Update("DOWN", "burnt");
   EXPECT_EQ(Prove(guard), Proof::kYes);
@@ -107,7 +107,7 @@ TEST_F(SlurmGuards, ANodeIsDownForOneReasonAtATime) {
   EXPECT_EQ(Prove(guard), Proof::kNo);
   Update("DRAIN", "burnt");
   EXPECT_EQ(Prove(guard), Proof::kNo) << "it is drained, not DOWN";
-  EXPECT_EQ(Prove(NodeIsDownFor(kCluster, "w-1", "burnt")), Proof::kNo) << "there is no such node";
+  EXPECT_EQ(Prove(NodeIsDownFor(kSlurmCluster, "w-1", "burnt")), Proof::kNo) << "there is no such node";
   rest.SetFault(slurm::testing::Fault::kRefused);
   EXPECT_EQ(Prove(guard), Proof::kUnknown);
 }
@@ -115,8 +115,8 @@ TEST_F(SlurmGuards, ANodeIsDownForOneReasonAtATime) {
 // Seen on a real cluster: the node of a suspended job is IDLE, so that its worker went, and the job with it.
 TEST_F(SlurmGuards, ANodeThatASuspendedJobHoldsIsNotFree) {
   const auto job = slurm.StartJob({.nodes = {"w-0"}});
-  const auto drained = NodeIsDrained(kCluster, "w-0", false);
-  const auto ours = NodeIsOurs(kCluster, "w-0", kOurs);
+  const auto drained = NodeIsDrained(kSlurmCluster, "w-0", false);
+  const auto ours = NodeIsOurs(kSlurmCluster, "w-0", kOurs);
   Update("DRAIN", "slurm-operator: scale-in");
   EXPECT_EQ(Prove(drained), Proof::kNo) << "it runs";
   ASSERT_TRUE(slurm.SuspendJob(*job));
@@ -132,7 +132,7 @@ TEST_F(SlurmGuards, ANodeThatASuspendedJobHoldsIsNotFree) {
 TEST_F(SlurmGuards, AJobThatIsSuspendedOrResumedWhileItsNodeIsProvenIsSeen) {
   const auto job = slurm.StartJob({.nodes = {"w-0"}});
   Update("DRAIN", "slurm-operator: scale-in");
-  const auto drained = NodeIsDrained(kCluster, "w-0", false);
+  const auto drained = NodeIsDrained(kSlurmCluster, "w-0", false);
   const auto while_proven = [&](const std::function<void(bool jobs)>& asked) {
     rest.SetFate([&](const net::Request& request) {
       asked(request.target.find("/jobs/state/") != std::string::npos);
@@ -162,8 +162,8 @@ TEST_F(SlurmGuards, JobsThatCannotBeReadProveNothing) {
     const bool jobs = request.target.find("/jobs/state/") != std::string::npos;
     return jobs ? slurm::testing::Fault::kError500 : slurm::testing::Fault::kNone;
   });
-  EXPECT_EQ(Prove(NodeIsDrained(kCluster, "w-0", false)), Proof::kUnknown);
-  EXPECT_EQ(Prove(NodeIsNotHeld(kCluster, "w-0", kOurs)), Proof::kYes) << "which asks for no jobs";
+  EXPECT_EQ(Prove(NodeIsDrained(kSlurmCluster, "w-0", false)), Proof::kUnknown);
+  EXPECT_EQ(Prove(NodeIsNotHeld(kSlurmCluster, "w-0", kOurs)), Proof::kYes) << "which asks for no jobs";
 }
 
 TEST_F(SlurmGuards, ProofsOfOneTurnShareTheirReads) {
@@ -172,7 +172,7 @@ TEST_F(SlurmGuards, ProofsOfOneTurnShareTheirReads) {
   std::vector<std::optional<Proof>> proofs(4);
   async::TaskGroup group(loop);
   for (int i = 0; i < 4; ++i) {
-    const auto guard = NodeIsDrained(kCluster, "w-" + std::to_string(i), false);
+    const auto guard = NodeIsDrained(kSlurmCluster, "w-" + std::to_string(i), false);
     group.Spawn("guard", [](auto guard, Services& services, Deadline deadline, auto& out) -> Task<void> {
       out = co_await guard->Prove(services, deadline);
     }(guard, services, loop.After(30s), proofs[i]));
@@ -185,7 +185,7 @@ TEST_F(SlurmGuards, ProofsOfOneTurnShareTheirReads) {
 // What is proven of a node while we write to it may be of before or after.
 TEST_F(SlurmGuards, AProofIsOfReadsThatBeganAfterOurWriteWasAnswered) {
   Update("DRAIN", "slurm-operator: scale-in");
-  const auto drained = NodeIsDrained(kCluster, "w-0", false);
+  const auto drained = NodeIsDrained(kSlurmCluster, "w-0", false);
   rest.SetLatency(1s);
   std::optional<Result<void>> written;
   const auto write = [&](std::chrono::milliseconds wait) {
@@ -203,7 +203,7 @@ TEST_F(SlurmGuards, AProofIsOfReadsThatBeganAfterOurWriteWasAnswered) {
 // An undrain that was heard of no more took effect after the proof: a job began, and died with the worker.
 TEST_F(SlurmGuards, AnUndrainOfUnknownOutcomeIsFollowedByADrainBeforeAProofCounts) {
   Update("DRAIN", "slurm-operator: scale-in");
-  const auto drained = NodeIsDrained(kCluster, "w-0", false);
+  const auto drained = NodeIsDrained(kSlurmCluster, "w-0", false);
   std::optional<Result<void>> written;
   const auto fail = [&](slurm::testing::Fault fault, slurm::NodeAction action) {
     rest.SetFate([fault](const net::Request& request) {
@@ -217,13 +217,13 @@ TEST_F(SlurmGuards, AnUndrainOfUnknownOutcomeIsFollowedByADrainBeforeAProofCount
   EXPECT_EQ(written->error().code(), Code::kUnknownOutcome);
   ASSERT_TRUE(slurm.NodeNamed("w-0")->state.IsDrained()) << "it is on its way";
   EXPECT_EQ(Prove(drained), Proof::kUnknown);
-  EXPECT_TRUE(clusters.Look(kCluster).may_be_lifted.contains("w-0"));
+  EXPECT_TRUE(clusters.Look(kSlurmCluster).may_be_lifted.contains("w-0"));
   fail(slurm::testing::Fault::kHang, slurm::NodeAction::kDrain);
   loop.Advance(1min);
   EXPECT_EQ(Prove(drained), Proof::kUnknown) << "nobody knows of that drain";
   fail(slurm::testing::Fault::kNone, slurm::NodeAction::kDrain);
   EXPECT_EQ(Prove(drained), Proof::kYes);
-  EXPECT_TRUE(clusters.Look(kCluster).may_be_lifted.empty());
+  EXPECT_TRUE(clusters.Look(kSlurmCluster).may_be_lifted.empty());
 
   fail(slurm::testing::Fault::kHang, slurm::NodeAction::kResume);
   loop.Advance(1min);
@@ -239,28 +239,28 @@ TEST_F(SlurmGuards, AnUndrainThatSlurmRefusedLiftsNothing) {
   Write(written, slurm::NodeAction::kUndrain);
   loop.Advance(1s);
   ASSERT_TRUE(written && !*written);
-  EXPECT_TRUE(clusters.Look(kCluster).may_be_lifted.empty());
+  EXPECT_TRUE(clusters.Look(kSlurmCluster).may_be_lifted.empty());
 }
 
 TEST_F(SlurmGuards, FailIsAlwaysSomebodyElses) {
   Update("FAIL", "slurm-operator: a person left our words there");
-  EXPECT_EQ(Prove(NodeIsNotHeld(kCluster, "w-0", kOurs)), Proof::kNo);
-  EXPECT_EQ(Prove(NodeIsOurs(kCluster, "w-0", kOurs)), Proof::kNo);
-  EXPECT_EQ(Prove(NodeIsDrained(kCluster, "w-0", false)), Proof::kYes) << "no job is there, and none will start";
+  EXPECT_EQ(Prove(NodeIsNotHeld(kSlurmCluster, "w-0", kOurs)), Proof::kNo);
+  EXPECT_EQ(Prove(NodeIsOurs(kSlurmCluster, "w-0", kOurs)), Proof::kNo);
+  EXPECT_EQ(Prove(NodeIsDrained(kSlurmCluster, "w-0", false)), Proof::kYes) << "no job is there, and none will start";
 }
 
 TEST_F(SlurmGuards, ALaterLookThatWasAnsweredSoonerMustAgree) {
-  const auto free = NodeIsNotHeld(kCluster, "w-0", kOurs);
+  const auto free = NodeIsNotHeld(kSlurmCluster, "w-0", kOurs);
   EXPECT_EQ(ProveSlowly(free, [] {}), Proof::kYes);
   EXPECT_EQ(ProveSlowly(free, [this] { Update("DRAIN", "look at the disk"); }), Proof::kNo);
 
-  const auto drained = NodeIsDrained(kCluster, "w-0", false);
+  const auto drained = NodeIsDrained(kSlurmCluster, "w-0", false);
   EXPECT_EQ(ProveSlowly(drained, [] {}), Proof::kYes);
   EXPECT_EQ(ProveSlowly(drained, [this] { Update("RESUME", ""); }), Proof::kNo);
   EXPECT_EQ(ProveSlowly(free, [] {}), Proof::kYes);
 
   Update("DOWN", "slurm-operator: Pod is terminating");
-  const auto ours = NodeIsOurs(kCluster, "w-0", kOurs);
+  const auto ours = NodeIsOurs(kSlurmCluster, "w-0", kOurs);
   EXPECT_EQ(ProveSlowly(ours, [] {}), Proof::kYes);
   EXPECT_EQ(ProveSlowly(ours, [this] { Update("DOWN", "burnt"); }), Proof::kNo);
 }

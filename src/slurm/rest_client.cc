@@ -55,6 +55,7 @@ struct WireOf<Job> {
 template <>
 struct WireOf<RestClient::JobBrief> {
   using Type = wire::JobBriefRecord;
+  static size_t Most(const RestClient::Options& options) { return options.max_jobs; }
 };
 
 // What json says of an answer may quote it.

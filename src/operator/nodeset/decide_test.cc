@@ -261,10 +261,10 @@ TEST_F(NodeSetTest, AWorkerThatAPersonSetToFailIsHeld) {
     nodes.clear();
     Worker_(0, {NodeFlag::kAllocated, NodeFlag::kFail}, reason);
     const plan::Plan plan = Look(1);
-    EXPECT_THAT(Acts(plan), testing::Not(Contains(HasSubstr("Slurm node")))) << reason;
+    EXPECT_THAT(Acts(plan), ::testing::Not(Contains(HasSubstr("Slurm node")))) << reason;
     EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("was set to FAIL in Slurm by somebody else"));
     PutMarked(MakePod(0));
-    EXPECT_THAT(Acts(Look(0)), testing::Not(Contains(HasSubstr("Slurm node")))) << "no drain is written over it";
+    EXPECT_THAT(Acts(Look(0)), ::testing::Not(Contains(HasSubstr("Slurm node")))) << "no drain is written over it";
     nodes = {MakeNode(0, {NodeFlag::kIdle, NodeFlag::kFail}, reason)};
     EXPECT_THAT(Acts(Look(0)), Contains("delete Pod slurm/w-0")) << "as one that a person drained";
     Put(MakePod(0));
@@ -514,7 +514,7 @@ TEST_F(NodeSetTest, AReadyWorkerWhoseRecordIsLostIsReplacedOnceThatIsCertain) {
   held["forgotten pod-0"] = Tick() - 10min;
   slurm.absence_counts = false;
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
-  EXPECT_THAT(facts, Not(Contains(testing::Key("forgotten pod-0")))) << "it counts from when absence does";
+  EXPECT_THAT(facts, Not(Contains(::testing::Key("forgotten pod-0")))) << "it counts from when absence does";
   slurm.absence_counts = true;
   const plan::Plan plan = Look(1);
   ASSERT_THAT(Acts(plan), ElementsAre("delete Pod slurm/w-0"));

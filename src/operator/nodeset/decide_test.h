@@ -29,7 +29,7 @@ inline const std::string kOurDrain = ScaleInReason({"slurm", "w-1"});
 
 // A NodeSet "w" of a Controller "main" in namespace "slurm", its pods and their Slurm records, as the story of a test
 // puts them.
-class NodeSetTest : public testing::Test {
+class NodeSetTest : public ::testing::Test {
  protected:
   NodeSetTest() {
     AddStores(stores);

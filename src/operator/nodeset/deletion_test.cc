@@ -208,7 +208,7 @@ TEST_F(Deleted, ADaemonSetsWorkersAreDrainedToo) {
   pod.metadata.labels[std::string(kLabelPodHostname)] = "w-0";
   Put(pod);
   nodes = {MakeNode(0, {NodeFlag::kIdle})};
-  EXPECT_THAT(Acts(Look(1)), testing::IsSupersetOf({"cordon Pod slurm/w-x7k2p", "drain Slurm node slurm/main/w-0"}));
+  EXPECT_THAT(Acts(Look(1)), ::testing::IsSupersetOf({"cordon Pod slurm/w-x7k2p", "drain Slurm node slurm/main/w-0"}));
 }
 
 TEST_F(Deleted, WithoutOurFinalizerItIsTheGarbageCollectors) {

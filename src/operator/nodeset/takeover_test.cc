@@ -4,8 +4,8 @@ namespace capstan::op::nodeset {
 namespace {
 
 using slurm::NodeFlag;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 // A worker as the Slinky projects' operator leaves it, written by nobody else unless a test says so.
 class TakenOver : public NodeSetTest {

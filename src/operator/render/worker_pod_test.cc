@@ -150,11 +150,11 @@ TEST_F(WorkerPodTest, HostNetworkIsRefused) {
 TEST_F(WorkerPodTest, NamesThatStandForSomethingElseInSlurmAreRefused) {
   for (const char* name : {"all", "default"}) {
     set.metadata.name = name;
-    EXPECT_THAT(WorkerPod(set, controller, 0).error().message(),
+    EXPECT_THAT(WorkerPod(0).error().message(),
                 HasSubstr("the NodeSet's name in Slurm, " + set.metadata.name));
   }
   set.spec.pod_template.spec.text = R"({"hostname":"gpu-"})";
-  EXPECT_TRUE(WorkerPod(set, controller, 0));
+  EXPECT_TRUE(WorkerPod(0));
 }
 
 TEST_F(WorkerPodTest, BadInputSaysWhere) {

@@ -13,7 +13,10 @@ constexpr plan::Right kUses[] = {
 }  // namespace
 
 extern const Kind kKind;
-constinit const Kind kKind{
-    .name = "token", .resource = &api::Token::kResource, .decide = &Decide, .add_store = &AddStore<api::Token>};
+constinit const Kind kKind{.name = "token",
+                           .resource = &api::Token::kResource,
+                           .decide = &Decide,
+                           .uses = kUses,
+                           .add_store = &AddStore<api::Token>};
 
 }  // namespace capstan::op::token
