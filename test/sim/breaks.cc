@@ -48,60 +48,36 @@ Plan WithoutProof(const World& world, const kube::Key& key) {
   return plan;
 }
 
-// A proof of less than it should be: of what the node shows alone, or also of the jobs that hold it, but by reads that
-// count whatever we wrote to the node before.
+// A proof of less than it should be: of what the node shows alone.
 class Weak final : public plan::Guard {
  public:
-  Weak(std::string cluster, std::string node, bool jobs)
-      : cluster_(std::move(cluster)), node_(std::move(node)), jobs_(jobs) {}
+  Weak(std::string cluster, std::string node) : cluster_(std::move(cluster)), node_(std::move(node)) {}
 
   std::string text() const override { return "Slurm node " + node_ + " looks free"; }
 
   async::Task<plan::Proof> Prove(plan::Services& services, async::Deadline deadline) const override {
     const auto fresh = co_await services.slurm.Fresh(cluster_, node_, deadline);
     if (!fresh) co_return plan::Proof::kUnknown;
-    const bool out = fresh->node && (fresh->node->state.IsDraining() || fresh->node->state.IsDown());
-    const bool drained = out && !fresh->node->state.IsBusy();
-    if (!drained && (fresh->node || !fresh->absence_counts)) co_return plan::Proof::kNo;
-    if (!jobs_) co_return plan::Proof::kYes;
-    const auto source = services.slurm.Find(cluster_);
-    if (source == nullptr) co_return plan::Proof::kUnknown;
-    const auto held = co_await source->ReadNodesOfSuspendedJobs(deadline);
-    if (!held) co_return plan::Proof::kUnknown;
-    co_return std::ranges::binary_search(*held, node_) ? plan::Proof::kNo : plan::Proof::kYes;
+    if (!fresh->node) co_return fresh->absence_counts ? plan::Proof::kYes : plan::Proof::kNo;
+    const slurm::NodeState& state = fresh->node->state;
+    const bool free = (state.IsDraining() || state.IsDown()) && !state.IsBusy();
+    co_return free ? plan::Proof::kYes : plan::Proof::kNo;
   }
 
  private:
   std::string cluster_;
   std::string node_;
-  bool jobs_;
 };
 
 // In place of the proofs that no job is on a node. (In the simulator a worker's pod has the name of its node.)
-Plan Weakened(const World& world, const kube::Key& key, bool jobs) {
+Plan WithoutJobs(const World& world, const kube::Key& key) {
   Plan plan = op::nodeset::Decide(world, key);
   for (plan::Action& action : plan.actions) {
     const std::string target = action.effect->target();
     for (auto& guard : action.guards) {
       if (guard->text().find("no job holds it") == std::string::npos) continue;
-      guard = std::make_shared<Weak>(plan.slurm_cluster, target.substr(target.rfind('/') + 1), jobs);
+      guard = std::make_shared<Weak>(plan.slurm_cluster, target.substr(target.rfind('/') + 1));
     }
-  }
-  return plan;
-}
-
-Plan WithoutJobs(const World& world, const kube::Key& key) { return Weakened(world, key, false); }
-
-// Nor is a drain that may be lifted at any moment repeated.
-Plan WithoutWrites(const World& world, const kube::Key& key) {
-  Plan plan = Weakened(world, key, true);
-  const Looked looked(world, key);
-  for (const Worker* worker : looked.scale.surplus) {
-    if (worker->stage != op::nodeset::Stage::kDrained || !worker->may_be_lifted || !worker->marked()) continue;
-    const std::string node = plan::NodeTarget(looked.cluster, worker->host);
-    std::erase_if(plan.actions, [&node](const plan::Action& action) { return action.effect->target() == node; });
-    Delete(plan, *worker);
-    plan.actions.back().guards = {std::make_shared<Weak>(looked.cluster, worker->host, true)};
   }
   return plan;
 }
@@ -181,7 +157,6 @@ Plan NoPatience(const World& world, const kube::Key& key) {
 constexpr auto kBreaks = std::to_array<Break>({
     {"proof", "nothing is proven before it is done", &WithoutProof},
     {"jobs", "a node that is drained and IDLE counts as free, though suspended jobs hold it", &WithoutJobs},
-    {"lift", "a drain counts, though an undrain of it may be on its way", &WithoutWrites},
     {"drain", "workers that are too many are deleted without a drain", &WithoutDrain},
     {"owner", "every drain is lifted, whosever it is", &WithoutOwner},
     {"unknown", "while Slurm is not heard, workers count as drained", &UnknownIsDrained},

@@ -77,13 +77,15 @@ TEST_F(Cordoned, ADrainForACordonIsLiftedWithIt) {
 // A worker that stopped on a cordoned machine left DOWN and DRAIN; the drain was lifted with the cordon, the DOWN never.
 TEST_F(Cordoned, ADownFromBeforeTheCordonIsLiftedWithItOnceTheWorkerIsBack) {
   const std::string reason = "slurm-operator: Node (k1) was cordoned, Pod (slurm/w-1) must be cordoned";
-  Put(MakePod(1));
+  PutUnprotected(1);
   nodes = {MakeNode(1, {NodeFlag::kDown, NodeFlag::kDrain}, "slurm-operator: Pod is terminating")};
   Cordon("k1");
   ExpectDrainFor(Look(1), reason);
   nodes = {MakeNode(1, {NodeFlag::kDown, NodeFlag::kDrain}, reason)};
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
   const_cast<kube::Store<CordonedNode>&>(stores.Of<CordonedNode>()).Deleted({"", "k1"}, "k1", {});
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("protect Pod slurm/w-1"));
+  Put(MakePod(1));
   EXPECT_THAT(Acts(Look(1)), ElementsAre("resume Slurm node slurm/main/w-1"));
   nodes = {MakeNode(1, {NodeFlag::kDown}, reason)};
   EXPECT_THAT(Acts(Look(1)), ElementsAre("resume Slurm node slurm/main/w-1"))

@@ -518,7 +518,8 @@ TEST_F(NodeSetTest, AReadyWorkerWhoseRecordIsLostIsReplacedOnceThatIsCertain) {
   slurm.absence_counts = true;
   const plan::Plan plan = Look(1);
   ASSERT_THAT(Acts(plan), ElementsAre("delete Pod slurm/w-0"));
-  EXPECT_THAT(Proofs(plan.actions[0]), ElementsAre("Slurm node w-0 is drained and runs no job"));
+  EXPECT_THAT(Proofs(plan.actions[0]),
+              ElementsAre("Slurm node w-0 is drained and no job holds it, suspended ones included"));
   const json::ObjectMeta& seen = stores.Of<Pod>().Find({"slurm", "w-0"})->metadata;
   const auto unchanged = plan::DeleteUnchanged({&kube::kPods, {"slurm", "w-0"}}, seen.uid, seen.resource_version, "");
   EXPECT_EQ(plan.actions[0].effect->content(), unchanged.effect->content());
