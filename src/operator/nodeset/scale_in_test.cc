@@ -40,7 +40,8 @@ TEST_F(ScaleInTest, OfBusyWorkersThoseGoWhoseJobsEndFirst) {
   Hear({JobOn("w-[0-1]", 50min, 1h), JobOn("w-0", 0s, 8h), JobOn("w-2", 48h, std::nullopt), JobOn("w-3", 1h, 3h)});
   EXPECT_THAT(Acts(Look(3)), ElementsAre("cordon Pod slurm/w-1", "drain Slurm node slurm/main/w-1"));
   EXPECT_THAT(Acts(Look(2)), ::testing::IsSupersetOf({"cordon Pod slurm/w-1", "cordon Pod slurm/w-3"}));
-  EXPECT_THAT(Acts(Look(1)), ::testing::Not(Contains("cordon Pod slurm/w-2"))) << "without a limit it may take for ever";
+  EXPECT_THAT(Acts(Look(1)), ::testing::Not(Contains("cordon Pod slurm/w-2")))
+      << "without a limit it may take for ever";
 }
 
 TEST_F(ScaleInTest, JobsAreReadOnlyWhileBusyWorkersMustBeChosenAmong) {

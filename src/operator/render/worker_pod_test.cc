@@ -150,8 +150,7 @@ TEST_F(WorkerPodTest, HostNetworkIsRefused) {
 TEST_F(WorkerPodTest, NamesThatStandForSomethingElseInSlurmAreRefused) {
   for (const char* name : {"all", "default"}) {
     set.metadata.name = name;
-    EXPECT_THAT(WorkerPod(0).error().message(),
-                HasSubstr("the NodeSet's name in Slurm, " + set.metadata.name));
+    EXPECT_THAT(WorkerPod(0).error().message(), HasSubstr("the NodeSet's name in Slurm, " + set.metadata.name));
   }
   set.spec.pod_template.spec.text = R"({"hostname":"gpu-"})";
   EXPECT_TRUE(WorkerPod(0));
