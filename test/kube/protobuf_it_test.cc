@@ -107,7 +107,8 @@ class ProtobufItTest : public ApiTest {
     const Result<op::Pod> pod = json::Decode<op::Pod>(created);
     EXPECT_TRUE(pod);
     const std::string name = pod ? pod->metadata.name : "";
-    constexpr std::string_view kStatus = R"("restartCount":2,"image":"x","imageID":"y","ready":false,
+    constexpr std::string_view kStatus =
+        R"("containerID":"containerd://1","restartCount":2,"image":"x","imageID":"y","ready":false,
         "state":{"waiting":{"reason":"CrashLoopBackOff","message":"back-off"}}})";
     const Result<std::string> patched = Run(client().Patch(
         kPods, KeyOf(name), PatchType::kMerge,

@@ -274,6 +274,9 @@ TEST_F(NodeSetTest, AWorkerThatAPersonSetToFailIsHeld) {
 TEST_F(NodeSetTest, ARecordThatAPersonSetToFailStaysWhenItsWorkerIsGone) {
   nodes.push_back(MakeNode(0, {NodeFlag::kDown, NodeFlag::kFail}, kOurDrain));
   EXPECT_THAT(Acts(Look(0)), IsEmpty());
+  // Its removal was asked for again and again, and refused by its proof each time.
+  nodes = {MakeNode(0, {NodeFlag::kDown, NodeFlag::kNotResponding, NodeFlag::kFail}, "Not responding")};
+  EXPECT_THAT(Acts(Look(0)), IsEmpty());
 }
 
 TEST_F(NodeSetTest, ARecordThatAPersonDrainedStaysWhenItsWorkerIsGone) {

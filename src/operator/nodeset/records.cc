@@ -10,7 +10,8 @@ namespace capstan::op::nodeset {
 std::optional<plan::Action> RemovalOf(const slurm::Node& node, const api::NodeSet& set, const std::string& cluster) {
   if (node.state.IsBusy()) return std::nullopt;
   // Its slurmd went without a word, and slurmctld itself has given it up.
-  const bool lost = node.state.IsDown() && node.state.IsNotResponding() && slurm::IsReasonOfSlurmctld(node.reason);
+  const bool lost = node.state.IsDown() && node.state.IsNotResponding() && !node.state.IsFailing() &&
+                    slurm::IsReasonOfSlurmctld(node.reason);
   if (!lost && !IsOurDrain(node, set) && !IsOurDown(node, set)) return std::nullopt;
   const std::string_view prefix = lost ? std::string_view(node.reason) : kReasonPrefix;
   return plan::Action{.effect = plan::DeleteNode(cluster, node.name),
