@@ -4,8 +4,11 @@
 //   Client client(loop, fence, {});                // everybody's but the lease's own
 //
 // A write that begins after `good_until` is refused with kCancelled. One that begins before gets that moment as its
-// deadline, so that neither a wait for a free connection nor a handshake carries it beyond. Reads pass: a GET or HEAD that is repeatable. Who asks
-// MayWrite before deciding to write is not spared this: between the two the process may have been frozen.
+// deadline, so that neither a wait for a free connection nor a handshake carries it beyond. Who asks MayWrite before
+// deciding to write is not spared this: between the two the process may have been frozen. What no program can rule out
+// is the one write that was between its last check and the kernel, some microseconds, when the process froze.
+//
+// Reads pass: a GET or HEAD that is repeatable.
 //
 // REQUIRES: loop and transport outlive it.
 #pragma once
