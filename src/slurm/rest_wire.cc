@@ -109,7 +109,7 @@ std::optional<Time> Number::ToTime() const {
 Node NodeRecord::ToNode() && {
   return {.name = std::move(name),
           .state = NodeState::FromNames(state),
-          .reason = OneLine(reason, kLongestReason),
+          .reason = reason.substr(0, kLongestReason),  // as it is: it is written back where a drain keeps it
           .reason_set_by = OneLine(reason_set_by_user, kLongestWords),
           .comment = std::move(comment),
           .extra = std::move(extra),

@@ -204,7 +204,7 @@ TEST_F(NodeSetTest, LiftsItsOwnDrainWhenTheWorkerIsWantedAgain) {
 
 // op PR#3: the operator lifted what an administrator had drained.
 TEST_F(NodeSetTest, APersonsDrainIsNeverLifted) {
-  Worker_(0, {NodeFlag::kIdle, NodeFlag::kDrain}, "bad disk");
+  Worker_(0, {NodeFlag::kIdle, NodeFlag::kDrain}, "bad\ndisk");
   const plan::Plan plan = Look(1);
   EXPECT_THAT(Acts(plan), IsEmpty());
   EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("bad disk"));

@@ -15,7 +15,8 @@ namespace capstan::op::nodeset {
 namespace {
 
 constexpr Duration kNodeAnnotationsAge = 10min;
-constexpr size_t kNamed = 3;  // so many workers are named in a message, the rest counted
+constexpr size_t kLongestReason = 256;  // bytes of a Slurm node's reason in a message
+constexpr size_t kNamed = 3;            // so many workers are named in a message, the rest counted
 
 // How long until a pod has been ready for minReadySeconds, if it stays so; max: it is not ready.
 Duration UntilAvailable(const Pod& pod, int32_t min_ready_seconds, Time now) {
@@ -84,6 +85,9 @@ std::string OldRecord(const Worker& worker) {
          "once that record is deleted in Slurm, and then the pod";
 }
 
+// What stands at its Slurm node, in one line.
+std::string ReasonOf(const Worker& worker) { return OneLine(worker.node->reason, kLongestReason); }
+
 // Why a worker is not in service although its pod runs, for a person; empty when it is, or will be by itself.
 std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stays) {
   if (std::string cordoned = CordonTrouble(worker, set); stays && !cordoned.empty()) return cordoned;
@@ -92,15 +96,15 @@ std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stay
       return "has ended (" + worker.pod->status.phase + ") and is being replaced";
     case Stage::kHeld:
       return std::string(worker.node->state.IsFailing() ? "was set to FAIL" : "was drained") +
-             " in Slurm by somebody else (\"" + worker.node->reason + "\"); resume it there" + OldRecord(worker);
+             " in Slurm by somebody else (\"" + ReasonOf(worker) + "\"); resume it there" + OldRecord(worker);
     case Stage::kDown:
       if (IsOurDown(*worker.node, set)) return "";
       if (MayBeResumed(*worker.node, set)) {
         return worker.back() ? ""
-                             : "is DOWN in Slurm (\"" + worker.node->reason +
+                             : "is DOWN in Slurm (\"" + ReasonOf(worker) +
                                    "\"); look at its pod: it is resumed once it is ready and answers";
       }
-      return "is DOWN in Slurm (\"" + worker.node->reason + "\"); look at its pod, then resume it in Slurm" +
+      return "is DOWN in Slurm (\"" + ReasonOf(worker) + "\"); look at its pod, then resume it in Slurm" +
              OldRecord(worker);
     case Stage::kUnknown:
       if (!worker.pod->spec.host_network) return "";
