@@ -1,6 +1,8 @@
 """Scaling in never costs a job, also when the operator dies meanwhile."""
 import pytest
 
+import lab as labs
+
 SETTINGS = ("nodesets.slinky.oversubscribeNode=true",)  # workers may share a node, so that a fourth one finds a place
 
 
@@ -13,6 +15,9 @@ def three_workers(lab):
 def scale_in_with_jobs_on_all(lab):
     job = lab.submit("-N3", "--wrap", "srun -N3 sleep 20")
     lab.wait_for_job(job, "RUNNING", within=20)
+    # Before slurmrestd is stopped: an operator that has never heard Slurm chooses nobody.
+    lab.wait_for("the operator hears of the jobs",
+                 lambda: lab.get("nodesets", labs.NODESET).get("status", {}).get("slurmAllocated") == 3, within=40)
     return job
 
 

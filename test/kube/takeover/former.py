@@ -41,8 +41,13 @@ def http_probe(path, port, **more):
 PATIENT = {"failureThreshold": 6, "periodSeconds": 10}
 
 
+# For machines that do not offer cgroup v2 to containers.
+WITHOUT_CGROUPS = ("ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none", "JobAcctGatherType=jobacct_gather/none")
+
+
 class Former:
-    def __init__(self, kubectl, namespace, release, images):
+    def __init__(self, kubectl, namespace, release, images, cgroups=True):
+        self.cgroups = cgroups
         self.kubectl = kubectl
         self.namespace = namespace
         self.old = release == OLD
@@ -56,6 +61,10 @@ class Former:
             data = {f"{name}.key": base64.b64encode(bytes(range(64))).decode()}
             self._write("helm", "v1", "Secret", f"main-auth-{name}", {"data": data})
         image = {name: {"image": text} for name, text in self.images.items()}
+        if not self.cgroups:
+            self._write("helm", "v1", "ConfigMap", "main-files", {"data": {"cgroup.conf": "CgroupPlugin=disabled\n"}})
+            controller = {"extraConf": "\n".join(WITHOUT_CGROUPS), "configFileRefs": [{"name": "main-files"}],
+                          **(controller or {})}
         self._user("Controller", "main", {
             "clusterName": "former",
             "slurmKeyRef": {"name": "main-auth-slurm", "key": "slurm.key"},
@@ -67,7 +76,7 @@ class Former:
                                        "slurmrestd": image["slurmrestd"]})
         self._user("NodeSet", "main-worker", {"controllerRef": {"name": "main"}, "replicas": workers,
                                               "slurmd": image["slurmd"], "logfile": image["slurmd"],
-                                              "partition": {"enabled": True, "config": "State=UP"}} | (node_set or {}))
+                                              "partition": {"enabled": True, "config": "State=UP Default=YES"}} | (node_set or {}))
 
     def _user(self, kind, name, spec):
         self.uids[kind] = self._write("helm", GROUP, kind, name, {"spec": spec})["metadata"]["uid"]
@@ -96,7 +105,8 @@ class Former:
 
     def create_config(self):
         self._own("v1", "ConfigMap", "main-config", "Controller", labels=self._labels("slurmctld", "controller", "main"),
-                  data={"slurm.conf": self.slurm_conf(), "cgroup.conf": "CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n"})
+                  data={"slurm.conf": self.slurm_conf(), "cgroup.conf":
+                        "CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n" if self.cgroups else "CgroupPlugin=disabled\n"})
 
     def slurm_conf(self):
         pod = "main-controller" if self.old else "main-controller-0.main-controller-internal"
@@ -113,7 +123,7 @@ class Former:
             "SlurmctldParameters=enable_configless,reconfig_on_restart",
             "#", "### ACCOUNTING ###", "AccountingStorageType=accounting_storage/none",
             "#", "### NODESET & PARTITION ###", "NodeSet=main-worker Feature=main-worker",
-            "PartitionName=main-worker Nodes=main-worker State=UP", ""])
+            "PartitionName=main-worker Nodes=main-worker State=UP Default=YES", *([] if self.cgroups else WITHOUT_CGROUPS), ""])
 
     def create_slurmctld(self):
         app = selector("slurmctld", "main")
