@@ -15,8 +15,8 @@ namespace capstan::op::nodeset {
 namespace {
 
 constexpr Duration kNodeAnnotationsAge = 10min;
-constexpr size_t kLongestReason = 256;  // bytes of a Slurm node's reason in a message
-constexpr size_t kNamed = 3;            // so many workers are named in a message, the rest counted
+constexpr size_t kLongestShown = 256;  // bytes of a Slurm node's reason in a message
+constexpr size_t kNamed = 3;           // so many workers are named in a message, the rest counted
 
 // How long until a pod has been ready for minReadySeconds, if it stays so; max: it is not ready.
 Duration UntilAvailable(const Pod& pod, int32_t min_ready_seconds, Time now) {
@@ -86,7 +86,7 @@ std::string OldRecord(const Worker& worker) {
 }
 
 // What stands at its Slurm node, in one line.
-std::string ReasonOf(const Worker& worker) { return OneLine(worker.node->reason, kLongestReason); }
+std::string ReasonOf(const Worker& worker) { return OneLine(worker.node->reason, kLongestShown); }
 
 // Why a worker is not in service although its pod runs, for a person; empty when it is, or will be by itself.
 std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stays) {
