@@ -147,20 +147,21 @@ def budgeted(runner, monkeypatch, tmp_path):
             run.make(["sleep", "3"])
             run.command(["sleep", "2"])
             run.count(1, 0)
-        return runner(*arguments, tier=tier)
+        return runner(*arguments, tier=tier, next=lambda run: run.count(1, 0))
     return run
 
 
 def test_a_tiers_seconds_stand_beside_its_budget(budgeted):
     assert budgeted(4, 2) == (0, ["== tier", "== tier: 5 s of 4, 2 s of 2 without building, 1 passed, 0 failed",
-                                  "1 passed, 0 failed"])
+                                  "== next", "== next: 0 s, 1 passed, 0 failed", "2 passed, 0 failed"])
 
 
 @pytest.mark.parametrize("fresh, warm", [(3, 2), (5, 1)], ids=["all", "without-building"])
-def test_a_tier_that_takes_over_1_3_times_its_budget_has_failed(budgeted, fresh, warm):
+def test_a_tier_that_takes_over_1_3_times_its_budget_has_failed_and_the_next_one_runs(budgeted, fresh, warm):
     status, lines = budgeted(fresh, warm)
     assert status == 1
-    assert lines[-2] == (f"stopped at tier: over 1.3 times its budget: 5 s of {fresh}, 2 s of {warm} without building")
+    assert lines[3:] == ["== next", "== next: 0 s, 1 passed, 0 failed", "2 passed, 1 failed"]
+    assert lines[2] == (f"tier: over 1.3 times its budget: 5 s of {fresh}, 2 s of {warm} without building")
 
 
 @pytest.mark.parametrize("busy, stolen", [(0.5, 0.0), (0.0, 0.5)])
