@@ -38,7 +38,7 @@ def test_a_job_runs_through_the_switch(bare, former):
     job = bare.submit_open(WORKERS[0])
     bare.wait_for("the job runs", lambda: state_of(bare, job) == "RUNNING", within=30)
     bare.in_worker("scontrol", "update", f"nodename={WORKERS[1]}", "state=drain", "reason=slurm-operator: new disk")
-    workers, slurmctld = (uids(bare, component) for component in ("worker", "controller"))
+    workers, slurmrestd, slurmctld = (uids(bare, component) for component in ("worker", "restapi", "controller"))
     bare.install_operator()
     bare.wait_for("slurmctld rolls", lambda: set(uids(bare, "controller").values()).isdisjoint(slurmctld.values())
                   and uids(bare, "controller"), within=120)
@@ -47,6 +47,7 @@ def test_a_job_runs_through_the_switch(bare, former):
     bare.wait_for("the former operator's drain is lifted", lambda: bare.node_states().get(WORKERS[1]) == "idle", within=60)
     assert state_of(bare, job) == "RUNNING"
     assert uids(bare, "worker") == workers
+    assert uids(bare, "restapi") == slurmrestd
     status = bare.get("nodesets", "main-worker")["status"]
     assert (status["updatedReplicas"], status["readyReplicas"]) == (2, 2)
     bare.let_end(job, WORKERS[0])

@@ -105,22 +105,19 @@ class Deciding {
 
   // --- Configuration -------------------------------------------------------------------------------------------------
 
-  // The configuration that is to be there: the new one, or, when there cannot be a new one, that published last.
+  // The configuration that is to be there: the new one, or, when there cannot be a new one, that published last. The
+  // latter is not written again: a write of ours says that it was made from inputs that are known (restapi/decide.cc).
   std::optional<PublishedConfig> Publish(const ConfigInputs& inputs) {
-    std::optional<PublishedConfig> config;
     if (inputs.complete) {
       auto made = MakeConfig(controller_, inputs);
-      if (made)
-        config = *std::move(made);
-      else
-        findings_.Problem("ConfigRefused", "the configuration is not published: " + made.error().message());
+      if (made) {
+        plan_.children.push_back(ConfigObject(controller_, *made));
+        return *std::move(made);
+      }
+      findings_.Problem("ConfigRefused", "the configuration is not published: " + made.error().message());
     }
-    if (!config) config = LastPublished();
-    if (config)
-      plan_.children.push_back(ConfigObject(controller_, *config));
-    else
-      KeepWhatIsThere();
-    return config;
+    KeepWhatIsThere();
+    return LastPublished();
   }
 
   std::optional<PublishedConfig> LastPublished() const {

@@ -76,10 +76,7 @@ void Settle(const plan::World& world, const api::RestApi& rest_api, render::Find
   }
 }
 
-bool HasSettled(const plan::World& world, const api::RestApi& rest_api, const std::string& config,
-                render::Findings& findings, plan::Plan& plan) {
-  const kube::Key key{rest_api.metadata.namespace_, RestApiName(rest_api.metadata.name)};
-  if (world.Find<Deployment>(key) != nullptr) return true;
+bool HasSettled(const plan::World& world, const std::string& config, render::Findings& findings, plan::Plan& plan) {
   const Duration held = world.HeldFor("configuration " + config);
   if (held >= kSettleTime) return true;
   plan.RequeueAfter(kSettleTime - held);
@@ -96,7 +93,7 @@ bool WrittenBy(const json::ObjectMeta& object, std::string_view manager, std::st
 // A Deployment that a former operator made is left as it is until something else is wanted of it than on the day of the
 // switch: applying ours would start slurmrestd anew for nothing but our own way to write it.
 bool IsLeftToFormer(const plan::World& world, const api::RestApi& rest_api, const plan::Child& wanted,
-                    render::Findings& findings, plan::Plan& plan) {
+                    const std::string& config_hash, render::Findings& findings, plan::Plan& plan) {
   const auto* present = world.Find<Deployment>(wanted.key);
   if (present == nullptr || !WrittenBy(present->metadata, kFormerFieldManager, "Update")) return false;
   const json::OwnerReference* owner = present->metadata.ControllerOwner();
@@ -105,12 +102,14 @@ bool IsLeftToFormer(const plan::World& world, const api::RestApi& rest_api, cons
   const std::string digest = Sha256Hex(wanted.body);
   const std::string& noted = present->metadata.Annotation(std::string(kAnnotationTakenOver));
   if (!noted.empty()) return noted == digest;
-  // What is wanted depends on the configuration, which its Controller is about to write for the first time.
+  // What is wanted depends on the configuration, which its Controller is about to write for the first time: it first
+  // takes the fields of the former operator over, and an instant later writes its own.
   const auto* config = world.Find<ConfigMap>({wanted.key.ns, ConfigName(rest_api.spec.controller_ref.name)});
   if (config == nullptr || !WrittenBy(config->metadata, kFieldManager, "Apply")) {
     findings.Wait("WaitingForConfig", "the Controller has not published its configuration yet");
     return true;
   }
+  if (!HasSettled(world, config_hash, findings, plan)) return true;
   std::string patch =
       R"({"metadata":{"annotations":{")" + std::string(kAnnotationTakenOver) + R"(":")" + digest + R"("}}})";
   plan.Add({.effect = plan::MergePatch("take over", {&kube::kDeployments, wanted.key}, present->metadata.uid,
@@ -131,13 +130,19 @@ void DecideChildren(const plan::World& world, const api::RestApi& rest_api, rend
     plan.children_complete = false;
   }
   const auto ingredients = Gather(world, rest_api, findings);
-  if (!ingredients || !HasSettled(world, rest_api, ingredients->hashes.config, findings, plan)) {
+  if (!ingredients) {
+    plan.children_complete = false;
+    return;
+  }
+  const std::string& config = ingredients->hashes.config;
+  const kube::Key key{rest_api.metadata.namespace_, RestApiName(rest_api.metadata.name)};
+  if (world.Find<Deployment>(key) == nullptr && !HasSettled(world, config, findings, plan)) {
     plan.children_complete = false;
     return;
   }
   auto deployment =
       DeploymentObject(rest_api, *ingredients->controller, ingredients->hashes, render::SettingsOf(world));
-  if (deployment && IsLeftToFormer(world, rest_api, *deployment, findings, plan)) {
+  if (deployment && IsLeftToFormer(world, rest_api, *deployment, config, findings, plan)) {
     plan.children_complete = false;
   } else if (deployment) {
     plan.children.push_back(*std::move(deployment));
