@@ -21,7 +21,7 @@
 #include "kube/testing/fake_api_server.h"
 #include "operator/kind.h"
 #include "operator/names.h"
-#include "operator/render/settings.h"
+#include "operator/settings.h"
 #include "plan/engine.h"
 
 namespace capstan {
@@ -52,7 +52,7 @@ int Measure(int64_t workers) {
   server.on_write = [&created](const kube::testing::ApiWrite& write) {
     created += write.verb == "create" && write.resource == kube::kPods && write.status == 201;
   };
-  const op::render::Settings settings;
+  const op::Settings settings;
   kube::Client client(loop, server, {.field_manager = std::string(op::kFieldManager)});
   plan::Engine engine(loop, client,
                       {.field_manager = std::string(op::kFieldManager),

@@ -22,7 +22,7 @@ std::string CrdJson(const KindInfo& kind);
 // "slinky.slurm.net_nodesets.yaml": where the chart keeps it.
 std::string CrdFileName(const KindInfo& kind);
 
-// docs/reference.md: every kind, field, default and check.
+// Every kind, field, default and check, as the page docs/reference.md has them.
 std::string ReferencePage();
 
 }  // namespace capstan::api

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "api/kinds.h"
+#include "operator/reasons.h"
 
 namespace capstan::cli {
 namespace {
@@ -25,7 +26,7 @@ void AddCrdsFlags(CLI::App& command, CrdsFlags& flags) {
 
 int RunCrds(const CrdsFlags& flags) {
   if (flags.reference) {
-    std::fputs(api::ReferencePage().c_str(), stdout);
+    std::fputs(op::ReferencePage().c_str(), stdout);
     return 0;
   }
   for (const api::KindInfo& kind : api::Kinds()) {

@@ -5,7 +5,7 @@
 
 #include "operator/kind.h"
 #include "operator/names.h"
-#include "operator/render/settings.h"
+#include "operator/settings.h"
 #include "plan/program.h"
 
 namespace capstan::cli {
@@ -16,13 +16,13 @@ constexpr std::string_view kLeaseName = "slurm-operator";
 std::string ClusterDomain(const OperatorFlags& flags) {
   if (!flags.cluster_domain.empty()) return flags.cluster_domain;
   std::ifstream file("/etc/resolv.conf");
-  return op::render::ClusterDomainOf(std::string(std::istreambuf_iterator<char>(file), {}));
+  return op::ClusterDomainOf(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
 }  // namespace
 
 int RunOperator(const OperatorFlags& flags) {
-  const op::render::Settings settings{
+  const op::Settings settings{
       .cluster_domain = ClusterDomain(flags), .image_prefix = flags.image_prefix, .image_tag = flags.image_tag};
   const auto set_up = [](const plan::ProgramParts& parts) {
     op::AddKinds(parts.engine);

@@ -8,10 +8,11 @@
 #include "json/value.h"
 #include "operator/controller/decide.h"
 #include "operator/controller/questions.h"
+#include "operator/controller/unheeded.h"
 #include "operator/names.h"
 #include "operator/nodeset/decide.h"
-#include "operator/render/revision.h"
-#include "operator/render/unheeded.h"
+#include "operator/nodeset/revision.h"
+#include "operator/nodeset/unheeded.h"
 #include "operator/restapi/decide.h"
 #include "operator/testing/world.h"
 
@@ -251,12 +252,14 @@ class FieldsTest : public ::testing::Test {
 
   template <class Spec>
   static bool IsSaid(const std::string& field, const Spec& spec) {
-    return std::ranges::any_of(render::UnheededOf(spec), [&](const auto& row) {
+    return std::ranges::any_of(Unheeded(spec), [&](const auto& row) {
       const bool below = field == row.field || field.starts_with(std::string(row.field) + ".");
       return below && row.asked(spec);
     });
   }
   static bool IsSaid(const std::string&, const api::RestApiSpec&) { return false; }
+  static auto Unheeded(const api::ControllerSpec&) { return controller::kUnheeded; }
+  static auto Unheeded(const api::NodeSetSpec&) { return nodeset::kUnheeded; }
 
   test::TestWorld world;
   std::map<std::string, std::string> spec;  // by kind

@@ -70,9 +70,6 @@ inline constexpr std::string_view kReasonPrefix = "slurm-operator: ";
 // What the worker's preStop hook writes when it sets its node DOWN.
 inline constexpr std::string_view kReasonTerminating = "slurm-operator: Pod is terminating";
 
-// Condition and Event of a NodeSet whose workers go without being drained.
-inline constexpr std::string_view kReasonDrainSkipped = "DrainSkipped";
-
 inline constexpr int kSlurmctldPort = 6817;
 inline constexpr int kSlurmdPort = 6818;
 inline constexpr int kSlurmdbdPort = 6819;

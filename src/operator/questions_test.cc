@@ -8,8 +8,8 @@
 #include "kube/testing/run_virtual.h"
 #include "operator/controller/questions.h"
 #include "operator/nodeset/questions.h"
-#include "operator/render/unknown_fields.h"
 #include "operator/testing/world.h"
+#include "operator/unknown_fields.h"
 #include "plan/services.h"
 
 namespace capstan::op {
@@ -125,28 +125,28 @@ TEST_F(UnknownFieldsTest, AreDroppedAndNamed) {
   json::Raw slurmctld{R"({"image":"x","livenesProbe":{"x":1}})"};
   Known({{"slurm", "main"}, {"spec.template.spec", spec.text}, {{"spec.slurmctld", slurmctld.text}}},
         {"spec.template.spec.a.b", "spec.template.spec.containers[0].imagee", "spec.slurmctld.livenesProbe"});
-  render::Findings findings;
+  Findings findings;
   world.Look([&](const plan::World& seen) {
-    render::DropUnknownPodFields(seen, {"slurm", "main"}, {"spec.template.spec", &spec},
-                                 {{"spec.slurmctld", &slurmctld}}, findings);
+    DropUnknownPodFields(seen, {"slurm", "main"}, {"spec.template.spec", &spec}, {{"spec.slurmctld", &slurmctld}},
+                         findings);
   });
   EXPECT_EQ(spec.text, R"({"containers":[{"name":"side"}],"hostname":"a"})");
   EXPECT_EQ(slurmctld.text, R"({"image":"x"})");
-  ASSERT_EQ(findings.problems.size(), 1u);
+  ASSERT_EQ(findings.remarks.size(), 1u);
   EXPECT_EQ(
-      findings.problems[0].message,
+      findings.remarks[0].message,
       "spec.template.spec.a.b, spec.template.spec.containers[0].imagee, spec.slurmctld.livenesProbe are no fields "
       "that the API server knows, and left out; correct or remove them");
 }
 
 TEST_F(UnknownFieldsTest, NobodyIsAskedForATemplateThatSaysNothing) {
   json::Raw nothing;
-  render::Findings findings;
+  Findings findings;
   world.Look([&](const plan::World& seen) {
-    render::DropUnknownServiceFields(seen, {"slurm", "main"}, {"spec.service.spec", &nothing}, findings);
+    DropUnknownServiceFields(seen, {"slurm", "main"}, {"spec.service.spec", &nothing}, findings);
     EXPECT_THAT(seen.asked(), IsEmpty());
   });
-  EXPECT_THAT(findings.problems, IsEmpty());
+  EXPECT_THAT(findings.remarks, IsEmpty());
 }
 
 }  // namespace

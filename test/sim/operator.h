@@ -6,7 +6,7 @@
 #include "async/task_group.h"
 #include "cluster.h"
 #include "kube/client.h"
-#include "operator/render/settings.h"
+#include "operator/settings.h"
 #include "plan/engine.h"
 
 namespace capstan::sim {
@@ -26,7 +26,7 @@ class Operator {
 
   Cluster& cluster_;
   Random random_;
-  op::render::Settings settings_;
+  op::Settings settings_;
   kube::Client client_;
   plan::Engine engine_;
   async::TaskGroup group_;

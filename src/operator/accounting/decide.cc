@@ -1,31 +1,27 @@
 #include "operator/accounting/decide.h"
 
 #include "api/accounting.h"
-#include "json/codec.h"
 #include "operator/names.h"
-#include "operator/render/conditions.h"
+#include "operator/reconcile.h"
 
 namespace capstan::op::accounting {
 
 plan::Plan Decide(const plan::World& world, const kube::Key& key) {
-  const auto* accounting = world.Find<api::Accounting>(key);
-  if (accounting == nullptr || accounting->metadata.deleting()) return {};
-  api::AccountingStatus status = accounting->status;
-  if (accounting->spec.external.value_or(false) && accounting->spec.external_config) {
-    const int port = accounting->spec.external_config->port;
-    render::Findings findings;
-    findings.Ready("slurmdbd runs outside of Kubernetes, at " + accounting->spec.external_config->host + ":" +
-                   std::to_string(port == 0 ? kSlurmdbdPort : port));
-    status.conditions = render::ConditionsOf(status.conditions, findings, accounting->metadata.generation, world.now());
+  const auto* accounting = FindToServe<api::Accounting>(world, key);
+  if (accounting == nullptr) return {};
+  Reconcile reconcile(world, *accounting);
+  const api::AccountingSpec& spec = reconcile.object.spec;
+  if (spec.external.value_or(false) && spec.external_config) {
+    const int port = spec.external_config->port;
+    reconcile.findings.Ready("slurmdbd runs outside of Kubernetes, at " + spec.external_config->host + ":" +
+                             std::to_string(port == 0 ? kSlurmdbdPort : port));
   } else {
-    status.conditions = render::NotManagedYet(
-        world, accounting->metadata, status.conditions,
+    reconcile.findings.Problem(
+        "NotManagedYet",
         "this version of Capstan does not run slurmdbd yet: run it yourself and set spec.external and "
         "spec.externalConfig, or remove the Accounting and the references to it");
   }
-  plan::Plan plan;
-  plan.status = json::Encode(status);
-  return plan;
+  return reconcile.Finish(accounting->status);
 }
 
 }  // namespace capstan::op::accounting

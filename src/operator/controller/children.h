@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "operator/objects.h"
 #include "operator/render/json.h"
-#include "operator/render/settings.h"
+#include "operator/settings.h"
 #include "plan/plan.h"
 
 namespace capstan::op::controller {
@@ -44,7 +44,7 @@ Result<render::JsonArray> ClaimTemplates(const api::ControllerSpec& spec);
 
 // N-controller: slurmctld. `present`: the one that is there, nullptr for none; what Kubernetes lets nobody change is
 // taken from it. kInvalid: high availability without a shared claim, or a template that cannot be merged.
-Result<plan::Child> SlurmctldSet(const api::Controller& controller, const PodHashes& hashes,
-                                 const render::Settings& settings, const StatefulSet* present = nullptr);
+Result<plan::Child> SlurmctldSet(const api::Controller& controller, const PodHashes& hashes, const Settings& settings,
+                                 const StatefulSet* present = nullptr);
 
 }  // namespace capstan::op::controller

@@ -459,7 +459,7 @@ TEST_F(ControllerTest, ReadyFollowsTheStatefulSet) {
   set.metadata.uid = "set";
   world.Put(set);
   EXPECT_THAT(ConditionOf(Look(), "Progressing"), StartsWith("True Starting: slurmctld is starting: 0 of 1 ready"));
-  set.status = {.observed_generation = 1, .ready_replicas = 1};
+  set.status = {.observed_generation = 1, .ready_replicas = 1, .updated_replicas = 1};
   world.Put(set);
   const plan::Plan plan = Look();
   EXPECT_EQ(ConditionOf(plan, "Ready"), "True Ready: slurmctld is ready");
@@ -793,7 +793,7 @@ TEST_F(ControllerTest, AClusterNameOfMoreThan40BytesIsRefusedUnlessItRuns) {
   EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False"));
   controller.spec.cluster_name = std::string(41, 'x');
   plan::Plan plan = Look();
-  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True ClusterNameRefused: the ClusterName xxx"));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True ClusterNameTooLong: the ClusterName xxx"));
   EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("is 41 bytes long"));
   EXPECT_EQ(BodyOf(plan, "ConfigMap", "main-config"), "");
   EXPECT_EQ(BodyOf(plan, "StatefulSet", "main-controller"), "");

@@ -20,8 +20,7 @@ constexpr size_t kLongestClusterName = 40;  // bytes
 
 class Collecting {
  public:
-  Collecting(const plan::World& world, const api::Controller& controller, const StatefulSet* set,
-             render::Findings& findings)
+  Collecting(const plan::World& world, const api::Controller& controller, const StatefulSet* set, Findings& findings)
       : world_(world), controller_(controller), set_(set), findings_(findings) {}
 
   ConfigInputs Run() {
@@ -45,9 +44,9 @@ class Collecting {
   }
 
  private:
-  void Refuse(std::string reason, std::string message) {
+  void Refuse(ProblemWord reason, std::string message) {
     inputs_.complete = false;
-    findings_.Problem(std::move(reason), std::move(message));
+    findings_.Problem(reason, std::move(message));
   }
   void Missing(std::string message) { Refuse("ReferenceMissing", std::move(message)); }
 
@@ -67,7 +66,7 @@ class Collecting {
     const std::string message = "the ClusterName " + name + " is " + std::to_string(name.size()) +
                                 " bytes long, and Slurm's accounting takes 40; set a shorter spec.clusterName";
     if (set_ == nullptr)
-      Refuse("ClusterNameRefused", message);
+      Refuse("ClusterNameTooLong", message);
     else
       findings_.Problem("ClusterNameTooLong", message + " when it is made anew, since a running one cannot change it");
   }
@@ -186,7 +185,7 @@ class Collecting {
   const plan::World& world_;
   const api::Controller& controller_;
   const StatefulSet* set_;
-  render::Findings& findings_;
+  Findings& findings_;
   ConfigInputs inputs_;
   std::map<std::string, std::vector<std::string>> keys_;  // of each ConfigMap
 };
@@ -194,7 +193,7 @@ class Collecting {
 }  // namespace
 
 ConfigInputs Collect(const plan::World& world, const api::Controller& controller, const StatefulSet* set,
-                     render::Findings& findings) {
+                     Findings& findings) {
   return Collecting(world, controller, set, findings).Run();
 }
 

@@ -7,8 +7,8 @@
 
 #include "api/controller.h"
 #include "operator/controller/config.h"
+#include "operator/findings.h"
 #include "operator/objects.h"
-#include "operator/render/conditions.h"
 #include "plan/world.h"
 
 namespace capstan::op::controller {
@@ -23,7 +23,7 @@ struct ConfigInputs {
 // Reads NodeSets, Accounting and the user's ConfigMaps. `controller` has its defaults; `set` is its StatefulSet, nullptr
 // when there is none. Adds to `findings` what is missing (a problem) or not known yet (a wait).
 ConfigInputs Collect(const plan::World& world, const api::Controller& controller, const StatefulSet* set,
-                     render::Findings& findings);
+                     Findings& findings);
 
 // The configuration as it is to be published. kInvalid: Slurm would not start with it.
 Result<PublishedConfig> MakeConfig(const api::Controller& controller, const ConfigInputs& inputs);

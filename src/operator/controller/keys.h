@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "api/controller.h"
-#include "operator/render/conditions.h"
+#include "operator/findings.h"
 #include "plan/world.h"
 
 namespace capstan::op::controller {

@@ -9,15 +9,17 @@
 #include "operator/nodeset/deletion.h"
 #include "operator/nodeset/records.h"
 #include "operator/nodeset/release.h"
+#include "operator/nodeset/revision.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/status.h"
 #include "operator/nodeset/takeover.h"
+#include "operator/nodeset/worker_pod.h"
 #include "operator/nodeset/workers.h"
+#include "operator/pods.h"
+#include "operator/reasons.h"
+#include "operator/reconcile.h"
 #include "operator/render/cluster.h"
-#include "operator/render/conditions.h"
-#include "operator/render/revision.h"
-#include "operator/render/settings.h"
-#include "operator/render/worker_pod.h"
+#include "operator/settings.h"
 #include "plan/kube_effects.h"
 #include "plan/slurm_effects.h"
 
@@ -39,48 +41,47 @@ constexpr int kMostNewWorkers = 128;                   // in one Plan, besides t
 constexpr size_t kMostCreatedBytes = size_t{8} << 20;  // of the workers in one Plan
 
 // One Decide at work: what it sees, and the Plan that grows.
-class Deciding {
+class Deciding : Reconcile<api::NodeSet> {
  public:
-  Deciding(const plan::World& world, const api::NodeSet& set)
-      : world_(world),
+  Deciding(const plan::World& seen, const api::NodeSet& set)
+      : Reconcile(seen, set),
         set_(set),
-        spec_(api::WithDefaults(set.spec)),
-        settings_(render::SettingsOf(world)),
+        settings_(SettingsOf(world)),
         cluster_(ClusterOf(set.metadata.namespace_, set.spec.controller_ref.name)),
         slurm_(world.Slurm(cluster_)),
         controller_(world.Find<api::Controller>({set.metadata.namespace_, set.spec.controller_ref.name})),
         workers_(Workers(world, set, slurm_)),
         deletion_(DeletionOf(world, set, slurm_, workers_)) {
     if (set.metadata.deleting())
-      spec_.replicas = 0;
-    else if (spec_.scaling_mode == api::kScalingDaemonSet)
-      spec_.replicas = int(workers_.size());
+      object.spec.replicas = 0;
+    else if (object.spec.scaling_mode == api::kScalingDaemonSet)
+      object.spec.replicas = int(workers_.size());
     else
       elder_ = render::ElderNamesake(world.By<api::NodeSet>("controller", cluster_), set);
-    spec_.replicas = std::clamp(*spec_.replicas, 0, api::kMostWorkers);
-    scale_ = ScaleTo(IsManaged() ? *spec_.replicas : int(workers_.size()), workers_, slurm_);
-    plan_.slurm_cluster = cluster_;
-    if (auto revision = render::Revision(set)) {
+    object.spec.replicas = std::clamp(*object.spec.replicas, 0, api::kMostWorkers);
+    scale_ = ScaleTo(IsManaged() ? *object.spec.replicas : int(workers_.size()), workers_, slurm_);
+    plan.slurm_cluster = cluster_;
+    if (auto revision = Revision(set)) {
       revision_ = *std::move(revision);
       former_revision_ = FormerRevision(set, revision_);
     } else {
       render_error_ = revision.error().message();
     }
-    if (const auto usable = render::CheckTemplate(set); !usable) render_error_ = usable.error().message();
+    if (const auto usable = CheckTemplate(set); !usable) render_error_ = usable.error().message();
   }
 
   plan::Plan Run() {
     if (!HasFinalizer(set_, kFinalizerDrain))
-      plan_.Add(Hold(set_));
+      plan.Add(Hold(set_));
     else if (HasFinalizer(set_, kFormerFinalizerDrain))
-      plan_.Add(Release(set_, {}, "the finalizer has another name now"));
+      plan.Add(Release(set_, {}, "the finalizer has another name now"));
     else if (IsManaged() && HasReservation(set_))
-      ReleaseReservation(set_, slurm_.heard(), plan_);
+      ReleaseReservation(set_, slurm_.heard(), plan);
     if (!IsManaged()) {
-      plan_.children_complete = false;
+      plan.children_complete = false;
       return Finished();
     }
-    TakeOverWorkers(workers_, former_revision_, revision_, plan_);
+    TakeOverWorkers(workers_, former_revision_, revision_, plan);
     RemoveAllEnded();
     const Choice choice = Choose();
     for (const Worker* worker : choice.go) ScaleIn(*worker);
@@ -91,9 +92,9 @@ class Deciding {
       Note(worker);
       Protect(worker);
     }
-    if (spec_.ssh && *spec_.ssh->enabled) plan_.children.push_back(render::SshConfig(set_));
+    if (object.spec.ssh && *object.spec.ssh->enabled) plan.children.push_back(SshConfig(set_));
     CreateMissing();
-    RemoveRecords(world_, set_, slurm_, workers_, created_hosts_, plan_);
+    RemoveRecords(world, set_, slurm_, workers_, created_hosts_, plan);
     return Finished();
   }
 
@@ -104,10 +105,10 @@ class Deciding {
       case DeletionState::kNone:
         return {};
       case DeletionState::kOrphaning:
-        plan_.Add(Release(set_, {}, "its workers are to live on without it"));
+        plan.Add(Release(set_, {}, "its workers are to live on without it"));
         break;
       case DeletionState::kDone:
-        plan_.Add(Release(set_, {NoWorkerIsLeft(set_)}, "no worker is left"));
+        plan.Add(Release(set_, {NoWorkerIsLeft(set_)}, "no worker is left"));
         break;
       case DeletionState::kForced:
       case DeletionState::kAbandoned:
@@ -119,7 +120,7 @@ class Deciding {
         TakeAllAway();
         break;
     }
-    if (deletion_.requeue_after != Duration::max()) plan_.RequeueAfter(deletion_.requeue_after);
+    if (deletion_.requeue_after != Duration::max()) plan.RequeueAfter(deletion_.requeue_after);
     return Finished();
   }
 
@@ -127,22 +128,21 @@ class Deciding {
   // Until it is deleted, what runs stays as it is in a mode that is not there yet, where `replicas` means nothing; and
   // while another NodeSet has the names.
   bool IsManaged() const {
-    return set_.metadata.deleting() || (spec_.scaling_mode != api::kScalingDaemonSet && elder_ == nullptr);
+    return set_.metadata.deleting() || (object.spec.scaling_mode != api::kScalingDaemonSet && elder_ == nullptr);
   }
 
   plan::Plan Finished() {
-    const Seen seen{world_, set_,   spec_,     controller_,      slurm_,        workers_,
-                    scale_, elder_, revision_, former_revision_, render_error_, deletion_};
-    plan_.status = StatusOf(seen);
-    plan_.RequeueAfter(NextAvailable(seen));
-    return std::move(plan_);
+    const Seen seen{world,  set_,   object.spec, controller_,      slurm_,        workers_,
+                    scale_, elder_, revision_,   former_revision_, render_error_, deletion_};
+    plan.RequeueAfter(NextAvailable(seen));
+    return Finish(StatusOf(seen, findings));
   }
 
   // Before anything else: it is one write or two, and the two finalizers cannot both go from one version of the NodeSet.
   plan::Plan ReleaseReservationFirst() {
     const bool forced = set_.metadata.Annotation(std::string(kAnnotationForceDelete)) == "true";
     const bool asks = slurm_.heard() && !forced && deletion_.state != DeletionState::kOrphaning;
-    ReleaseReservation(set_, asks, plan_);
+    ReleaseReservation(set_, asks, plan);
     return Finished();
   }
 
@@ -152,32 +152,31 @@ class Deciding {
   void TakeAllAway() {
     RemoveAllEnded();
     for (const Worker* worker : scale_.surplus) {
-      const size_t first = plan_.actions.size();
+      const size_t first = plan.actions.size();
       ScaleIn(*worker);
       const auto owned = WorkerIsOwned(PodKey(*worker), worker->pod->metadata.uid, set_.metadata.uid);
-      for (Action& action : std::span(plan_.actions).subspan(first)) action.guards.insert(action.guards.begin(), owned);
+      for (Action& action : std::span(plan.actions).subspan(first)) action.guards.insert(action.guards.begin(), owned);
     }
     for (const Worker& worker : workers_) {
       Note(worker);
       Protect(worker);
     }
-    RemoveRecords(world_, set_, slurm_, workers_, created_hosts_, plan_);
-    for (const std::string& record : deletion_.records) plan_.slurm_expects.push_back(record);
+    RemoveRecords(world, set_, slurm_, workers_, created_hosts_, plan);
+    for (const std::string& record : deletion_.records) plan.slurm_expects.push_back(record);
   }
 
   // Said first, so that whoever watches reads it while the object is there; but not for ever.
   void GiveUp() {
     if (!workers_.empty() && !SaysThatItGivesUp(set_)) {
-      const Duration held = world_.HeldFor("giving up");
-      if (held < kAnnounceTime) return plan_.RequeueAfter(kAnnounceTime - held);
+      const Duration held = world.HeldFor("giving up");
+      if (held < kAnnounceTime) return plan.RequeueAfter(kAnnounceTime - held);
     }
     plan::Guards guards;
     if (deletion_.state == DeletionState::kAbandoned) guards = {ClusterIsAbandoned(set_)};
     if (deletion_.state == DeletionState::kSilent) guards = {SlurmIsSilent(cluster_, set_.metadata.name)};
     Action release = Release(set_, std::move(guards), "its workers go without a drain: " + deletion_.why);
-    if (!workers_.empty())
-      release.event = {.reason = std::string(kReasonDrainSkipped), .action = "Delete", .warning = true};
-    plan_.Add(std::move(release));
+    if (!workers_.empty()) release.event = {.reason = EventWord("DrainSkipped"), .action = "Delete", .warning = true};
+    plan.Add(std::move(release));
   }
 
   // --- What is said and done to one worker ---------------------------------------------------------------------------
@@ -193,14 +192,14 @@ class Deciding {
     if (!worker.pod->metadata.Annotation(std::string(kFormerAnnotationScaleIn)).empty())
       patch += R"(,")" + std::string(kFormerAnnotationScaleIn) + R"(":null)";
     patch += "}}}";
-    return plan_.Add({.effect = plan::MergePatch(verb, PodRef(worker), worker.pod->metadata.uid, std::move(patch)),
-                      .reason = std::move(reason)});
+    return plan.Add({.effect = plan::MergePatch(verb, PodRef(worker), worker.pod->metadata.uid, std::move(patch)),
+                     .reason = std::move(reason)});
   }
 
   plan::ActionId Update(std::string_view verb, const Worker& worker, slurm::NodeUpdate update, std::string reason) {
     update.names = {worker.host};
-    plan_.slurm_expects.push_back(worker.host);
-    return plan_.Add({.effect = plan::UpdateNode(verb, cluster_, std::move(update)), .reason = std::move(reason)});
+    plan.slurm_expects.push_back(worker.host);
+    return plan.Add({.effect = plan::UpdateNode(verb, cluster_, std::move(update)), .reason = std::move(reason)});
   }
 
   // A person may have spoken since the snapshot was read: their reason is neither written over nor lifted.
@@ -224,8 +223,8 @@ class Deciding {
   void RemoveUnchanged(const Worker& worker, std::string reason) {
     const json::ObjectMeta& meta = worker.pod->metadata;
     Action remove = plan::DeleteUnchanged(PodRef(worker), meta.uid, meta.resource_version, std::move(reason));
-    remove.event = {.reason = "SuccessfulDelete", .action = "Delete"};
-    plan_.Add(std::move(remove));
+    remove.event = {.reason = EventWord("SuccessfulDelete"), .action = "Delete"};
+    plan.Add(std::move(remove));
   }
 
   // --- Scale-in ------------------------------------------------------------------------------------------------------
@@ -242,14 +241,14 @@ class Deciding {
     const auto told = [](const Worker* worker) { return worker->marked() && worker->stage != Stage::kServing; };
     if (std::ranges::all_of(all, told)) return {.go = all};
     // It is the same choice while those who were chosen leave, and while Slurm is not heard.
-    const Duration needed = world_.HeldFor("choice down to " + std::to_string(scale_.kept.size()));
+    const Duration needed = world.HeldFor("choice down to " + std::to_string(scale_.kept.size()));
     if (!slurm_.heard()) return {.go = all, .open = true};
     const bool fresh = slurm_.age() <= needed || needed >= kFreshReadTimeout;
     const bool complete = scale_.by_job_end == 0 || !AwaitsJobs(needed);
-    if (needed < kChoiceTimeout) plan_.RequeueAfter(kChoiceTimeout - needed);
+    if (needed < kChoiceTimeout) plan.RequeueAfter(kChoiceTimeout - needed);
     if (fresh && complete) return {.go = all, .open = needed < kChoiceTimeout};
-    for (const Worker& worker : workers_) plan_.slurm_expects.push_back(worker.host);
-    if (!fresh) plan_.RequeueAfter(kFreshReadTimeout - needed);
+    for (const Worker& worker : workers_) plan.slurm_expects.push_back(worker.host);
+    if (!fresh) plan.RequeueAfter(kFreshReadTimeout - needed);
     Choice choice{.go = {}, .open = true};
     const size_t certain = fresh ? all.size() - scale_.by_job_end : 0;
     for (size_t i = 0; i < all.size(); ++i) {
@@ -262,10 +261,10 @@ class Deciding {
   // for ever: they may be what slurmrestd dies of each time that it is heard.
   bool AwaitsJobs(Duration needed) {
     if (needed >= kChoiceTimeout) return false;
-    plan_.slurm_jobs = true;
-    const Duration asked = world_.HeldFor("jobs for the choice down to " + std::to_string(scale_.kept.size()));
+    plan.slurm_jobs = true;
+    const Duration asked = world.HeldFor("jobs for the choice down to " + std::to_string(scale_.kept.size()));
     if (asked >= kJobsTimeout) return false;
-    plan_.RequeueAfter(std::min(kJobsPollInterval, kJobsTimeout - asked));
+    plan.RequeueAfter(std::min(kJobsPollInterval, kJobsTimeout - asked));
     return slurm_.Jobs() == nullptr || slurm_.jobs_age() > needed;
   }
 
@@ -284,7 +283,7 @@ class Deciding {
         return;
       case Stage::kUnregistered:
         MarkGoing(worker);
-        if (IsComing(worker)) plan_.slurm_expects.push_back(worker.host);
+        if (IsComing(worker)) plan.slurm_expects.push_back(worker.host);
         // Absence alone justifies deleting neither a worker that is ready nor one that is about to register.
         if (slurm_.absence_counts() && (worker.pod->Ready() ? Forgotten(worker) : Stuck(worker)))
           RemoveProven(worker, true);
@@ -294,7 +293,7 @@ class Deciding {
         if (worker.node->state.IsDrained())
           RemoveProven(worker, false);
         else
-          plan_.slurm_expects.push_back(worker.host);
+          plan.slurm_expects.push_back(worker.host);
         return;
       case Stage::kDrained:
         if (worker.may_be_lifted) return Drain(worker);
@@ -304,7 +303,7 @@ class Deciding {
       case Stage::kDraining:
         if (worker.may_be_lifted) return Drain(worker);
         MarkGoing(worker);
-        plan_.slurm_expects.push_back(worker.host);
+        plan.slurm_expects.push_back(worker.host);
         return;
       case Stage::kDown:
       case Stage::kServing:
@@ -316,7 +315,7 @@ class Deciding {
   // It will not register any more, as far as one can tell: the kubelet says why, or it has had its time.
   bool Stuck(const Worker& worker) { return InTrouble(worker) || IsLate(worker); }
 
-  static bool InTrouble(const Worker& worker) { return !render::PodTrouble(*worker.pod).empty(); }
+  static bool InTrouble(const Worker& worker) { return !PodTrouble(*worker.pod).empty(); }
 
   bool IsLate(const Worker& worker) { return Lasts("unregistered " + worker.pod->metadata.uid, kRegistrationTimeout); }
 
@@ -324,8 +323,8 @@ class Deciding {
   bool Forgotten(const Worker& worker) { return Lasts("forgotten " + worker.pod->metadata.uid, kLostRecordTimeout); }
 
   bool Lasts(const std::string& fact, Duration wanted) {
-    const Duration held = world_.HeldFor(fact);
-    if (held < wanted) plan_.RequeueAfter(wanted - held);
+    const Duration held = world.HeldFor(fact);
+    if (held < wanted) plan.RequeueAfter(wanted - held);
     return held >= wanted;
   }
 
@@ -342,9 +341,9 @@ class Deciding {
                       !present.starts_with(kReasonPrefix);
     slurm::NodeUpdate update{.action = NodeAction::kDrain, .reason = keep ? present : ScaleInReason(PodKey(worker))};
     Update("drain", worker, std::move(update), WhyItGoes());
-    plan_.actions.back().guards = {keep ? plan::NodeIsDownFor(cluster_, worker.host, present) : NotHeld(worker)};
-    plan_.actions.back().after = cordoned;
-    plan_.actions.back().event = {.reason = "ScalingDown", .action = "ScaleDown"};
+    plan.actions.back().guards = {keep ? plan::NodeIsDownFor(cluster_, worker.host, present) : NotHeld(worker)};
+    plan.actions.back().after = cordoned;
+    plan.actions.back().event = {.reason = EventWord("ScalingDown"), .action = "ScaleDown"};
   }
 
   // Fewer workers may have been wanted once than are now, and an API server that lags shows that again. Only who has been
@@ -353,10 +352,10 @@ class Deciding {
   void RemoveProven(const Worker& worker, bool absent_is_enough) {
     if (!worker.marked()) return;
     // Its drain may be being lifted still, as of when it was wanted: what is proven now would not hold for long.
-    if (world_.InFlight(plan::NodeTarget(cluster_, worker.host))) return;
+    if (world.InFlight(plan::NodeTarget(cluster_, worker.host))) return;
     RemoveUnchanged(worker, WhyItGoes() + ": the worker is drained and runs no job");
-    plan_.actions.back().guards = {AsksForTheSame(set_), plan::NodeIsDrained(cluster_, worker.host, absent_is_enough)};
-    plan_.slurm_expects.push_back(worker.host);
+    plan.actions.back().guards = {AsksForTheSame(set_), plan::NodeIsDrained(cluster_, worker.host, absent_is_enough)};
+    plan.slurm_expects.push_back(worker.host);
   }
 
   // --- Workers that stay ---------------------------------------------------------------------------------------------
@@ -364,7 +363,7 @@ class Deciding {
   void Keep(const Worker& worker) {
     const bool marked = worker.marked();
     if (marked) Annotate("uncordon", worker, "null", "the worker is wanted again");
-    if (IsComing(worker)) plan_.slurm_expects.push_back(worker.host);
+    if (IsComing(worker)) plan.slurm_expects.push_back(worker.host);
     if (worker.stage == Stage::kUnregistered) Replace(worker);
     if (worker.node == nullptr) return;
     if (!worker.cordon.empty()) return KeepOut(worker);
@@ -374,11 +373,11 @@ class Deciding {
     if (MayBeResumed(node, set_)) {
       if (worker.back()) {
         Update("resume", worker, {.action = NodeAction::kResume}, "the worker is back");
-        plan_.actions.back().guards = {NotHeld(worker)};
+        plan.actions.back().guards = {NotHeld(worker)};
       }
     } else if (IsOurDrain(node, set_)) {
       Update("undrain", worker, {.action = NodeAction::kUndrain}, "the worker is wanted again");
-      plan_.actions.back().guards = {NotHeld(worker)};
+      plan.actions.back().guards = {NotHeld(worker)};
     }
   }
 
@@ -388,8 +387,7 @@ class Deciding {
     const bool registers = worker.stage == Stage::kUnregistered ||
                            (worker.stage == Stage::kDown && MayBeResumed(*worker.node, set_) && worker.cordon.empty());
     return registers && worker.pod->status.phase == "Running" &&
-           world_.HeldFor((worker.pod->Ready() ? "back " : "coming ") + worker.pod->metadata.uid) <
-               kRegistrationTimeout;
+           world.HeldFor((worker.pod->Ready() ? "back " : "coming ") + worker.pod->metadata.uid) < kRegistrationTimeout;
   }
 
   // Its jobs end in peace, and no new ones begin, until the cordon is lifted. A node that is out of service for another
@@ -399,8 +397,8 @@ class Deciding {
     const bool again = drained && (worker.node->reason != worker.cordon || worker.may_be_lifted);
     if (worker.stage != Stage::kServing && !again) return;
     Update("drain", worker, {.action = NodeAction::kDrain, .reason = worker.cordon}, "a person has cordoned it");
-    plan_.actions.back().guards = {NotHeld(worker)};
-    plan_.actions.back().event = {.reason = "NodeCordon", .action = "Cordon"};
+    plan.actions.back().guards = {NotHeld(worker)};
+    plan.actions.back().event = {.reason = EventWord("NodeCordon"), .action = "Cordon"};
   }
 
   // slurmd registers until its first success and never again: a worker whose record was lost stays outside until it is
@@ -410,8 +408,8 @@ class Deciding {
     if (worker.pod->status.phase != "Running" || !slurm_.absence_counts()) return;
     if (worker.pod->Ready() ? !Forgotten(worker) : !(IsLate(worker) && InTrouble(worker))) return;
     RemoveUnchanged(worker, "Slurm has no record of the worker; a new one will register");
-    plan_.actions.back().guards = {plan::NodeIsDrained(cluster_, worker.host, true)};
-    plan_.actions.back().event = {.reason = "SlurmNodeNotRegistered", .action = "Delete", .warning = true};
+    plan.actions.back().guards = {plan::NodeIsDrained(cluster_, worker.host, true)};
+    plan.actions.back().event = {.reason = EventWord("SlurmNodeNotRegistered"), .action = "Delete", .warning = true};
   }
 
   // In Slurm, who stands behind its record; of every worker that runs, going or not.
@@ -427,13 +425,13 @@ class Deciding {
   // drained and proven idle, and again before its drain is lifted. One that goes in a scale-in needs no eviction.
   void Protect(const Worker& worker) {
     if (worker.stage == Stage::kLeaving || worker.stage == Stage::kEnded) return;
-    const bool wanted = *spec_.workload_disruption_protection;
+    const bool wanted = *object.spec.workload_disruption_protection;
     const bool is = worker.pod->metadata.Label(std::string(kLabelPodProtect)) == "true";
     const bool out = worker.stage == Stage::kDrained || (worker.stage == Stage::kDown && IsOurDown(*worker.node, set_));
     if (wanted && out && (worker.marked() || !worker.cordon.empty())) {
       if (!is || worker.marked() || worker.may_be_lifted) return;
       SetProtected(worker, false, "it is out of service and runs no job");
-      plan_.actions.back().guards = {plan::NodeIsOurs(cluster_, worker.host, std::string(kReasonPrefix))};
+      plan.actions.back().guards = {plan::NodeIsOurs(cluster_, worker.host, std::string(kReasonPrefix))};
       return;
     }
     if (is != wanted) SetProtected(worker, wanted, wanted ? "jobs may run here" : "nobody wants protection");
@@ -442,16 +440,16 @@ class Deciding {
   void SetProtected(const Worker& worker, bool is, std::string reason) {
     std::string patch =
         R"({"metadata":{"labels":{")" + std::string(kLabelPodProtect) + R"(":)" + (is ? R"("true")" : "null") + "}}}";
-    plan_.Add({.effect = plan::MergePatch(is ? "protect" : "unprotect", PodRef(worker), worker.pod->metadata.uid,
-                                          std::move(patch)),
-               .reason = std::move(reason)});
+    plan.Add({.effect = plan::MergePatch(is ? "protect" : "unprotect", PodRef(worker), worker.pod->metadata.uid,
+                                         std::move(patch)),
+              .reason = std::move(reason)});
   }
 
   // As far as it is to be; so that a job may begin there.
   bool IsProtected(const Worker& worker) const {
-    if (!*spec_.workload_disruption_protection) return true;
+    if (!*object.spec.workload_disruption_protection) return true;
     return worker.pod->metadata.Label(std::string(kLabelPodProtect)) == "true" &&
-           !world_.InFlight(PodRef(worker).ToString());
+           !world.InFlight(PodRef(worker).ToString());
   }
 
   // --- Scale-out -----------------------------------------------------------------------------------------------------
@@ -459,36 +457,36 @@ class Deciding {
   void CreateMissing() {
     if (controller_ == nullptr || controller_->metadata.deleting() || !render_error_.empty()) return;
     if (scale_.create.empty()) return;
-    auto workers = render::WorkerTemplate::Of(set_, *controller_, settings_);
+    auto workers = WorkerTemplate::Of(set_, *controller_, settings_);
     if (!workers) {
       render_error_ = workers.error().message();
       return;
     }
     std::set<std::string_view> failed;
-    for (const plan::Failure& failure : world_.failures()) failed.insert(failure.target);
+    for (const plan::Failure& failure : world.failures()) failed.insert(failure.target);
     int creations = 0, fresh = 0;
     size_t bytes = 0;
     for (const int ordinal : scale_.create) {
-      const render::Worker worker = workers->Stamp(ordinal);
+      const NewWorker worker = workers->Stamp(ordinal);
       creations += 1 + int(worker.claims.size());
       bytes += worker.body.size();
       const bool first = created_hosts_.empty();
       if (!first && (creations > kMostCreations || bytes > kMostCreatedBytes)) return;
       // A record that is being removed must not be that of the worker which registers next.
-      if (world_.InFlight(plan::NodeTarget(cluster_, worker.host))) continue;
+      if (world.InFlight(plan::NodeTarget(cluster_, worker.host))) continue;
       if (!CreateWorker(worker, failed) && ++fresh == kMostNewWorkers) return;
     }
   }
 
   // True: its creation has failed before.
-  bool CreateWorker(const render::Worker& worker, const std::set<std::string_view>& failed) {
+  bool CreateWorker(const NewWorker& worker, const std::set<std::string_view>& failed) {
     bool any_failed = false;
     const auto create = [&](Action action) {
       any_failed |= failed.contains(action.effect->target());
-      return plan_.Add(std::move(action));
+      return plan.Add(std::move(action));
     };
     std::vector<plan::ActionId> after = RemoveOldRecord(worker.host);
-    for (const render::Claim& claim : worker.claims) {
+    for (const NewClaim& claim : worker.claims) {
       const plan::ObjectRef ref{&kube::kPersistentVolumeClaims, {set_.metadata.namespace_, claim.name}};
       after.push_back(create({.effect = plan::Create(ref, claim.body, ""), .reason = "volume of " + worker.name}));
     }
@@ -496,7 +494,7 @@ class Deciding {
     create({.effect = plan::Create(ref, worker.body, set_.metadata.uid),
             .reason = "scale-out to " + Wanted(),
             .after = std::move(after),
-            .event = {{.reason = "SuccessfulCreate", .action = "Create"}}});
+            .event = {{.reason = EventWord("SuccessfulCreate"), .action = "Create"}}});
     created_hosts_.insert(worker.host);
     return any_failed;
   }
@@ -508,22 +506,20 @@ class Deciding {
     if (record == nullptr || !IsRecordOf(*record, set_)) return {};
     auto removal = RemovalOf(*record, set_, cluster_);
     if (!removal) return {};
-    if (!hosts_) hosts_ = HostsWithPod(world_, set_, workers_);
+    if (!hosts_) hosts_ = HostsWithPod(world, set_, workers_);
     if (hosts_->contains(host)) return {};
     if (Lasts("old record of " + host, kOldRecordTimeout)) return {};
-    plan_.slurm_expects.push_back(host);
-    return {plan_.Add(*std::move(removal))};
+    plan.slurm_expects.push_back(host);
+    return {plan.Add(*std::move(removal))};
   }
 
-  std::string Wanted() const { return std::to_string(*spec_.replicas); }
+  std::string Wanted() const { return std::to_string(*object.spec.replicas); }
   std::string WhyItGoes() const {
     return set_.metadata.deleting() ? "the NodeSet is being deleted" : "scale-in to " + Wanted();
   }
 
-  const plan::World& world_;
-  const api::NodeSet& set_;
-  api::NodeSetSpec spec_;
-  render::Settings settings_;
+  const api::NodeSet& set_;  // as its user wrote it
+  Settings settings_;
   std::string cluster_;
   plan::SlurmView slurm_;
   const api::Controller* controller_;
@@ -536,7 +532,6 @@ class Deciding {
   std::string revision_;
   std::string former_revision_;  // ""; or workers that bear it are of this revision as well
   std::string render_error_;
-  plan::Plan plan_;
 };
 
 }  // namespace

@@ -14,10 +14,10 @@
 #include "json/codec.h"
 #include "operator/names.h"
 #include "operator/nodeset/decide.h"
+#include "operator/nodeset/revision.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/workers.h"
 #include "operator/objects.h"
-#include "operator/render/revision.h"
 #include "operator/testing/world.h"
 #include "plan/slurm_effects.h"
 
@@ -72,7 +72,7 @@ class NodeSetTest : public ::testing::Test {
         .uid = "pod-" + std::to_string(ordinal),
         .owner_references = {{.kind = "NodeSet", .name = "w", .uid = std::string(kSetUid), .controller = true}}};
     pod.metadata.labels[std::string(kLabelPodHostname)] = pod.metadata.name;
-    pod.metadata.labels[std::string(kLabelRevision)] = render::Revision(set).value();
+    pod.metadata.labels[std::string(kLabelRevision)] = Revision(set).value();
     pod.metadata.labels[std::string(kLabelPodProtect)] = "true";
     pod.spec.node_name = phase == "Pending" ? "" : "k" + std::to_string(ordinal);
     pod.status.phase = std::move(phase);

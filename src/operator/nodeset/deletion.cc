@@ -108,7 +108,7 @@ Deletion DeletionOf(const plan::World& world, const api::NodeSet& set, const pla
 
 bool SaysThatItGivesUp(const api::NodeSet& set) {
   const api::Condition* degraded = api::FindCondition(set.status.conditions, api::kDegraded);
-  return degraded != nullptr && degraded->status == "True" && degraded->reason == kReasonDrainSkipped;
+  return degraded != nullptr && degraded->status == "True" && degraded->reason == "DrainSkipped";
 }
 
 }  // namespace capstan::op::nodeset

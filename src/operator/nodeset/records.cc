@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operator/names.h"
+#include "operator/reasons.h"
 #include "plan/slurm_effects.h"
 
 namespace capstan::op::nodeset {
@@ -18,7 +19,7 @@ std::optional<plan::Action> RemovalOf(const slurm::Node& node, const api::NodeSe
                       .reason = "its worker is gone",
                       .guards = {plan::NodeIsOurs(cluster, node.name, std::string(prefix))},
                       .after = {},
-                      .event = {{.reason = "SlurmNodeRemoved", .action = "Delete"}}};
+                      .event = {{.reason = EventWord("SlurmNodeRemoved"), .action = "Delete"}}};
 }
 
 void RemoveRecords(const plan::World& world, const api::NodeSet& set, const plan::SlurmView& slurm,

@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "json/codec.h"
 #include "operator/controller/keys.h"
 #include "operator/names.h"
 #include "operator/nodeset/questions.h"
-#include "operator/render/conditions.h"
-#include "operator/render/unheeded.h"
-#include "operator/render/unknown_fields.h"
+#include "operator/nodeset/unheeded.h"
+#include "operator/pods.h"
+#include "operator/unknown_fields.h"
 
 namespace capstan::op::nodeset {
 namespace {
@@ -143,7 +142,7 @@ std::string OldTemplate(const Seen& seen) {
 }
 
 // The kubelet would wait for it without a word that reaches the NodeSet.
-void FindMissingSecret(const Seen& seen, render::Findings& findings) {
+void FindMissingSecret(const Seen& seen, Findings& findings) {
   if (!seen.spec.ssh || !seen.spec.ssh->enabled.value_or(false)) return;
   using State = controller::Key::State;
   const controller::Key conf = controller::FindKey(seen.world, seen.set.metadata.namespace_,
@@ -152,31 +151,31 @@ void FindMissingSecret(const Seen& seen, render::Findings& findings) {
 }
 
 // The server leaves them out of a worker by itself.
-void FindUnknownFields(const Seen& seen, render::Findings& findings) {
+void FindUnknownFields(const Seen& seen, Findings& findings) {
   json::Raw pod_spec = seen.spec.pod_template.spec, slurmd = seen.spec.slurmd, logfile = seen.spec.logfile;
-  render::DropUnknownPodFields(seen.world, {seen.set.metadata.namespace_, seen.set.metadata.name},
-                               {"spec.template.spec", &pod_spec},
-                               {{"spec.slurmd", &slurmd}, {"spec.logfile", &logfile}}, findings);
+  DropUnknownPodFields(seen.world, {seen.set.metadata.namespace_, seen.set.metadata.name},
+                       {"spec.template.spec", &pod_spec}, {{"spec.slurmd", &slurmd}, {"spec.logfile", &logfile}},
+                       findings);
 }
 
 // A former operator told Slurm the topology and features that stand on a worker's Kubernetes node. One node is asked for all:
 // who annotates them annotates all.
-void FindUnheededAnnotations(const Seen& seen, render::Findings& findings) {
+void FindUnheededAnnotations(const Seen& seen, Findings& findings) {
   const auto placed =
       std::ranges::find_if(seen.workers, [](const Worker& worker) { return !worker.pod->spec.node_name.empty(); });
   if (placed == seen.workers.end()) return;
   const std::string& node = placed->pod->spec.node_name;
   const auto answer = seen.world.Ask(NodeAnnotations(node), kNodeAnnotationsAge);
   if (answer.value == nullptr || answer.value->empty()) return;
-  findings.Problem("NotSupported",
-                   "Kubernetes node " + node + " has the annotation " + Join(*answer.value, " and ") +
-                       ", which this version does not pass on to Slurm; say Topology= or Features= in spec.extraConf");
+  findings.Remark("NotSupported",
+                  "Kubernetes node " + node + " has the annotation " + Join(*answer.value, " and ") +
+                      ", which this version does not pass on to Slurm; say Topology= or Features= in spec.extraConf");
 }
 
-void FindProblems(const Seen& seen, render::Findings& findings) {
+void FindProblems(const Seen& seen, Findings& findings) {
   const bool deleting = seen.set.metadata.deleting();
   if (seen.deletion.gives_up())
-    findings.Problem(std::string(kReasonDrainSkipped), "the workers go without a drain: " + seen.deletion.why);
+    findings.Problem("DrainSkipped", "the workers go without a drain: " + seen.deletion.why);
   if (seen.controller == nullptr && !deleting) {
     findings.Problem("ControllerNotFound", "there is no Controller " + seen.spec.controller_ref.name +
                                                " in this namespace; create it or correct controllerRef");
@@ -191,7 +190,7 @@ void FindProblems(const Seen& seen, render::Findings& findings) {
   findings.AddFailures(seen.world);
   std::vector<std::string> troubles;
   for (const Worker& worker : seen.workers) {
-    if (std::string trouble = render::PodTrouble(*worker.pod); !trouble.empty())
+    if (std::string trouble = PodTrouble(*worker.pod); !trouble.empty())
       troubles.push_back(std::move(trouble));
     else if (trouble = NodeTrouble(worker, seen.set, Stays(seen, worker)); !trouble.empty())
       troubles.push_back(worker.pod->metadata.name + " " + trouble);
@@ -202,11 +201,10 @@ void FindProblems(const Seen& seen, render::Findings& findings) {
                                              (deleting ? "" : "; pods are kept in repair, no worker is taken away"));
   }
   FindMissingSecret(seen, findings);
-  // Last, since the first of all gives the condition its reason.
   FindUnknownFields(seen, findings);
-  render::AddUnheeded(seen.spec, findings);
+  AddUnheeded(seen.spec, kUnheeded, findings);
   FindUnheededAnnotations(seen, findings);
-  if (std::string old = OldTemplate(seen); !old.empty()) findings.Problem("NotSupported", std::move(old));
+  if (std::string old = OldTemplate(seen); !old.empty()) findings.Remark("NotSupported", std::move(old));
 }
 
 // What scale-in waits for, worker by worker.
@@ -267,7 +265,7 @@ std::string Deleting(const Seen& seen) {
          std::string(kAnnotationForceDelete) + "=true";
 }
 
-void FindWaits(const Seen& seen, render::Findings& findings) {
+void FindWaits(const Seen& seen, Findings& findings) {
   if (seen.set.metadata.deleting()) return findings.Wait("Deleting", Deleting(seen));
   std::vector<std::string> going;
   for (const Worker* worker : seen.scale.surplus) going.push_back(Going(*worker, seen));
@@ -281,7 +279,7 @@ void FindWaits(const Seen& seen, render::Findings& findings) {
   if (!coming.empty()) findings.Wait("Starting", Several(coming));
 }
 
-void FindReady(const Seen& seen, const api::NodeSetStatus& status, render::Findings& findings) {
+void FindReady(const Seen& seen, const api::NodeSetStatus& status, Findings& findings) {
   if (seen.spec.scaling_mode == api::kScalingDaemonSet || seen.elder != nullptr) return;
   const auto serving = std::ranges::count_if(seen.workers, [](const Worker& worker) {
     return worker.pod->Ready() && worker.cordon.empty() &&
@@ -302,7 +300,7 @@ Duration NextAvailable(const Seen& seen) {
   return next;
 }
 
-std::string StatusOf(const Seen& seen) {
+api::NodeSetStatus StatusOf(const Seen& seen, Findings& findings) {
   api::NodeSetStatus status;
   CountPods(seen, status);
   CountNodes(seen, status);
@@ -310,13 +308,10 @@ std::string StatusOf(const Seen& seen) {
   status.node_set_hash = StatusRevision(seen);
   status.selector = std::string(kLabelInstance) + "=" + seen.set.metadata.name + "," + std::string(kLabelName) + "=" +
                     std::string(kWorker.app);
-  render::Findings findings;
   FindProblems(seen, findings);
   FindWaits(seen, findings);
   FindReady(seen, status, findings);
-  status.conditions =
-      render::ConditionsOf(seen.set.status.conditions, findings, seen.set.metadata.generation, seen.world.now());
-  return json::Encode(status);
+  return status;
 }
 
 }  // namespace capstan::op::nodeset

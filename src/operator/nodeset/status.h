@@ -6,6 +6,7 @@
 
 #include "api/controller.h"
 #include "api/nodeset.h"
+#include "operator/findings.h"
 #include "operator/nodeset/deletion.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/workers.h"
@@ -29,8 +30,9 @@ struct Seen {
   const Deletion& deletion;
 };
 
-// The whole status, as JSON. Tells what was seen, never what was asked for; holds no age.
-std::string StatusOf(const Seen& seen);
+// The status but for its conditions, and into `findings` what these are made from. Tells what was seen, never what was asked
+// for; holds no age.
+api::NodeSetStatus StatusOf(const Seen& seen, Findings& findings);
 
 // When a worker that is ready will have been so for minReadySeconds: availableReplicas changes then, and nothing is heard of
 // it. max: nobody's time runs.

@@ -62,7 +62,7 @@ TEST_F(TakenOver, ItsPodConditionsGo) {
 TEST_F(TakenOver, ItsRevisionIsThatOfTheSpecItSpokeOf) {
   set.metadata.generation = set.status.observed_generation = 7;
   set.status.node_set_hash = "former";
-  const std::string ours = render::Revision(set).value();
+  const std::string ours = Revision(set).value();
   for (const int i : {0, 1}) {
     Pod pod = FormersPod(i);
     pod.metadata.labels[std::string(kLabelRevision)] = i == 0 ? "former" : "older";

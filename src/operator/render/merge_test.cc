@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "api/conditions.h"
 #include "operator/names.h"
-#include "operator/render/conditions.h"
 #include "operator/render/metadata.h"
 #include "operator/render/parts.h"
 
@@ -96,52 +94,6 @@ TEST(Metadata, WhatIsAddedLaterWins) {
   Metadata metadata{{{"a", "1"}}, {}};
   metadata.Add({{"a", "2"}}, {{"b", "3"}});
   EXPECT_EQ(metadata, (Metadata{{{"a", "2"}}, {{"b", "3"}}}));
-}
-
-// --- Conditions ------------------------------------------------------------------------------------------------------
-
-TEST(Conditions, KeepTheirTimeWhileTheyStand) {
-  const Time start = *ParseRfc3339("2026-11-21T08:00:00Z");
-  Findings findings;
-  findings.Wait("Starting", "0 of 1 ready");
-  api::Conditions conditions = ConditionsOf({}, findings, 1, start);
-  findings = {};
-  findings.Wait("Starting", "still 0 of 1 ready");
-  conditions = ConditionsOf(conditions, findings, 2, start + 1h);
-  EXPECT_EQ(api::FindCondition(conditions, api::kReady)->last_transition_time, start);
-  EXPECT_EQ(api::FindCondition(conditions, api::kReady)->message, "still 0 of 1 ready");
-  EXPECT_EQ(api::FindCondition(conditions, api::kReady)->observed_generation, 2);
-  findings = {};
-  findings.Ready("ready");
-  conditions = ConditionsOf(conditions, findings, 2, start + 2h);
-  EXPECT_EQ(api::FindCondition(conditions, api::kReady)->last_transition_time, start + 2h);
-  EXPECT_EQ(api::FindCondition(conditions, api::kDegraded)->last_transition_time, start);
-  EXPECT_EQ(conditions.size(), 3u);
-}
-
-TEST(Conditions, SayEveryProblemAndKeepReadyTrue) {
-  Findings findings;
-  findings.Ready("ready");
-  findings.Problem("A", "one");
-  findings.Problem("B", "two");
-  const api::Conditions conditions = ConditionsOf({}, findings, 1, Time());
-  EXPECT_EQ(api::ConditionStatus(conditions, api::kReady), "True");
-  EXPECT_EQ(api::FindCondition(conditions, api::kDegraded)->message, "one; two");
-  EXPECT_EQ(api::FindCondition(conditions, api::kDegraded)->reason, "A");
-}
-
-TEST(PodTrouble, SaysWhatDoesNotPassByItself) {
-  Pod pod;
-  pod.metadata.name = "w-3";
-  pod.status.conditions = {
-      {.type = "PodScheduled", .status = "False", .reason = "Unschedulable", .message = "no node is left"}};
-  EXPECT_EQ(PodTrouble(pod), "pod w-3 cannot be placed: no node is left");
-  pod.status.conditions.clear();
-  pod.status.container_statuses = {{.name = "slurmd", .state = {ContainerWaiting{"ContainerCreating", ""}}}};
-  EXPECT_EQ(PodTrouble(pod), "");
-  pod.status.init_container_statuses = {
-      {.name = "logfile", .state = {ContainerWaiting{"CrashLoopBackOff", "back-off"}}}};
-  EXPECT_EQ(PodTrouble(pod), "pod w-3, container logfile: CrashLoopBackOff: back-off");
 }
 
 // The operator would have sent its token to whatever host it names.

@@ -6,7 +6,7 @@
 #include "api/controller.h"
 #include "api/restapi.h"
 #include "base/result.h"
-#include "operator/render/settings.h"
+#include "operator/settings.h"
 #include "plan/plan.h"
 
 namespace capstan::op::restapi {
@@ -22,6 +22,6 @@ struct PodHashes {
 
 // N-restapi: slurmrestd. kInvalid: a template that cannot be merged.
 Result<plan::Child> DeploymentObject(const api::RestApi& rest_api, const api::Controller& controller,
-                                     const PodHashes& hashes, const render::Settings& settings);
+                                     const PodHashes& hashes, const Settings& settings);
 
 }  // namespace capstan::op::restapi

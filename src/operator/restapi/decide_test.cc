@@ -92,7 +92,7 @@ TEST_F(RestApiTest, MissingControllerIsSaidAndNothingIsTakenAway) {
   EXPECT_THAT(ChildNames(plan), ElementsAre("Service main-restapi"));
   EXPECT_FALSE(plan.children_complete);
   EXPECT_THAT(ConditionOf(plan, "Degraded"),
-              HasSubstr("ControllerMissing: Controller slurm/main, named in spec.controllerRef, does not exist"));
+              HasSubstr("ControllerNotFound: Controller slurm/main, named in spec.controllerRef, does not exist"));
 }
 
 TEST_F(RestApiTest, WaitsForKeyAndConfiguration) {

@@ -1,21 +1,18 @@
 #include "operator/token/decide.h"
 
 #include "api/token.h"
-#include "json/codec.h"
-#include "operator/render/conditions.h"
+#include "operator/reconcile.h"
 
 namespace capstan::op::token {
 
 plan::Plan Decide(const plan::World& world, const kube::Key& key) {
-  const auto* token = world.Find<api::Token>(key);
-  if (token == nullptr || token->metadata.deleting()) return {};
-  api::TokenStatus status = token->status;
-  status.conditions = render::NotManagedYet(
-      world, token->metadata, status.conditions,
+  const auto* token = FindToServe<api::Token>(world, key);
+  if (token == nullptr) return {};
+  Reconcile reconcile(world, *token);
+  reconcile.findings.Problem(
+      "NotManagedYet",
       "this version of Capstan does not issue tokens yet: use `scontrol token` in a slurmctld or worker pod");
-  plan::Plan plan;
-  plan.status = json::Encode(status);
-  return plan;
+  return reconcile.Finish(token->status);
 }
 
 }  // namespace capstan::op::token

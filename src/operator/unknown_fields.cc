@@ -1,4 +1,4 @@
-#include "operator/render/unknown_fields.h"
+#include "operator/unknown_fields.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "json/value.h"
 #include "operator/questions.h"
 
-namespace capstan::op::render {
+namespace capstan::op {
 namespace {
 
 // What a server knows changes with its release only.
@@ -56,9 +56,9 @@ void DropNamed(const plan::World& world, UnknownFields question, const std::vect
   const auto answer = world.Ask(std::move(question), kVerdictAge);
   if (answer.value == nullptr || answer.value->empty()) return;
   for (const UserField& part : parts) Drop(*answer.value, part);
-  findings.Problem("UnknownFields", Join(*answer.value, ", ") +
-                                        (answer.value->size() == 1 ? " is no field" : " are no fields") +
-                                        " that the API server knows, and left out; correct or remove them");
+  findings.Remark("UnknownFields", Join(*answer.value, ", ") +
+                                       (answer.value->size() == 1 ? " is no field" : " are no fields") +
+                                       " that the API server knows, and left out; correct or remove them");
 }
 
 }  // namespace
@@ -77,4 +77,4 @@ void DropUnknownServiceFields(const plan::World& world, const kube::Key& owner, 
   DropNamed(world, UnknownFields(owner, PartOf(service_spec)), {service_spec}, findings);
 }
 
-}  // namespace capstan::op::render
+}  // namespace capstan::op

@@ -7,7 +7,7 @@
 
 #include "plan/world.h"
 
-namespace capstan::op::render {
+namespace capstan::op {
 
 struct Settings {
   std::string cluster_domain = "cluster.local";  // of Kubernetes' own DNS names
@@ -37,4 +37,4 @@ inline Settings SettingsOf(const plan::World& world) {
   return given != nullptr ? *given : Settings();
 }
 
-}  // namespace capstan::op::render
+}  // namespace capstan::op

@@ -1,8 +1,8 @@
-#include "operator/render/settings.h"
+#include "operator/settings.h"
 
 #include "base/text.h"
 
-namespace capstan::op::render {
+namespace capstan::op {
 
 std::string ClusterDomainOf(std::string_view resolv_conf) {
   constexpr std::string_view kServices = "svc.";
@@ -19,4 +19,4 @@ std::string ClusterDomainOf(std::string_view resolv_conf) {
   return Settings().cluster_domain;
 }
 
-}  // namespace capstan::op::render
+}  // namespace capstan::op

@@ -1,4 +1,4 @@
-#include "operator/render/worker_pod.h"
+#include "operator/nodeset/worker_pod.h"
 
 #include <algorithm>
 #include <array>
@@ -6,16 +6,18 @@
 #include "base/hash.h"
 #include "kube/quantity.h"
 #include "operator/names.h"
+#include "operator/nodeset/revision.h"
 #include "operator/render/cluster.h"
 #include "operator/render/merge.h"
 #include "operator/render/metadata.h"
 #include "operator/render/parts.h"
-#include "operator/render/revision.h"
 #include "operator/render/scripts.h"
 #include "slurm/node_conf.h"
 
-namespace capstan::op::render {
+namespace capstan::op::nodeset {
 namespace {
+
+using namespace render;  // NOLINT: this file is made of its parts
 
 constexpr std::string_view kLog = "/var/log/slurm/slurmd.log";
 constexpr std::string_view kHashSshd = "slinky.slurm.net/sshd-conf-hash";
@@ -271,9 +273,9 @@ Result<WorkerTemplate> WorkerTemplate::Of(const api::NodeSet& set, const api::Co
   return made;
 }
 
-Worker WorkerTemplate::Stamp(int ordinal) {
+NewWorker WorkerTemplate::Stamp(int ordinal) {
   const std::string digits = Padded(*set_, ordinal);
-  Worker worker;
+  NewWorker worker;
   worker.name = WorkerPodName(*set_, ordinal);
   worker.host = host_prefix_.empty() ? worker.name : host_prefix_ + digits;
   worker.revision = revision_;
@@ -302,4 +304,4 @@ plan::Child SshConfig(const api::NodeSet& set) {
   return AsChild(kube::kConfigMaps, body, "the workers' sshd reads it");
 }
 
-}  // namespace capstan::op::render
+}  // namespace capstan::op::nodeset

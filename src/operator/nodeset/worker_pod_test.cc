@@ -1,15 +1,17 @@
-#include "operator/render/worker_pod.h"
+#include "operator/nodeset/worker_pod.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "operator/names.h"
+#include "operator/nodeset/revision.h"
 #include "operator/render/json.h"
-#include "operator/render/revision.h"
 #include "operator/testing/golden.h"
 
-namespace capstan::op::render {
+namespace capstan::op::nodeset {
 namespace {
+
+using namespace render;  // NOLINT: this file is made of its parts
 
 using ::testing::HasSubstr;
 
@@ -22,7 +24,7 @@ class WorkerPodTest : public ::testing::Test {
     set.spec.controller_ref.name = "main";
   }
 
-  Result<Worker> WorkerPod(int ordinal, const Settings& settings = {}) {
+  Result<NewWorker> WorkerPod(int ordinal, const Settings& settings = {}) {
     CAPSTAN_TRY(WorkerTemplate made, WorkerTemplate::Of(set, controller, settings));
     return made.Stamp(ordinal);
   }
@@ -43,7 +45,7 @@ class WorkerPodTest : public ::testing::Test {
   api::NodeSet set;
 };
 
-TEST_F(WorkerPodTest, DefaultIsPinned) { test::ExpectGolden("render", "worker-default.json", Pod()); }
+TEST_F(WorkerPodTest, DefaultIsPinned) { test::ExpectGolden("nodeset", "worker-default.json", Pod()); }
 
 // A job that began before the label was written could be evicted.
 TEST_F(WorkerPodTest, IsBornProtectedUnlessNobodyWantsThat) {
@@ -82,11 +84,11 @@ TEST_F(WorkerPodTest, EverythingIsPinned) {
   ASSERT_TRUE(worker.has_value()) << worker.error().message();
   EXPECT_EQ(worker->name, "main-worker-gpu-007");
   EXPECT_EQ(worker->host, "gpu-007");
-  test::ExpectGoldenJson("render", "worker-everything.json", worker->body);
+  test::ExpectGoldenJson("nodeset", "worker-everything.json", worker->body);
   ASSERT_EQ(worker->claims.size(), 1u);
   EXPECT_EQ(worker->claims[0].name, "scratch-main-worker-gpu-007");
-  test::ExpectGoldenJson("render", "worker-claim.json", worker->claims[0].body);
-  test::ExpectGoldenJson("render", "worker-ssh-config.json", SshConfig(set).body);
+  test::ExpectGoldenJson("nodeset", "worker-claim.json", worker->claims[0].body);
+  test::ExpectGoldenJson("nodeset", "worker-ssh-config.json", SshConfig(set).body);
 }
 
 // The Slinky projects' images join their arguments into one text and give it to a shell: a site's image got no more of
@@ -219,4 +221,4 @@ TEST(Revision, IsPinned) {
 }
 
 }  // namespace
-}  // namespace capstan::op::render
+}  // namespace capstan::op::nodeset

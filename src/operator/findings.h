@@ -7,24 +7,26 @@
 #include <vector>
 
 #include "api/conditions.h"
-#include "operator/objects.h"
+#include "operator/reasons.h"
 #include "plan/world.h"
 
-namespace capstan::op::render {
+namespace capstan::op {
 
-// One CamelCase word for programs, one sentence for people: what is so, and what to do about it.
+// A word for programs, one sentence for people: what is so, and what to do about it.
 struct Finding {
-  std::string reason;
+  std::string_view reason;  // of the list (operator/reasons.h)
   std::string message;
 };
 
 struct Findings {
   std::vector<Finding> problems;  // need somebody: Degraded
+  std::vector<Finding> remarks;   // on what is asked for in vain: Degraded, after all problems
   std::vector<Finding> waits;     // pass by themselves: Progressing
   std::optional<Finding> ready;   // does what its spec says; absent: not (yet)
 
-  void Problem(std::string reason, std::string message) { problems.push_back({std::move(reason), std::move(message)}); }
-  void Wait(std::string reason, std::string message) { waits.push_back({std::move(reason), std::move(message)}); }
+  void Problem(ProblemWord reason, std::string message) { problems.push_back({reason.word, std::move(message)}); }
+  void Remark(ProblemWord reason, std::string message) { remarks.push_back({reason.word, std::move(message)}); }
+  void Wait(WaitWord reason, std::string message) { waits.push_back({reason.word, std::move(message)}); }
   void Ready(std::string message) { ready = Finding{"Ready", std::move(message)}; }
 
   // Adds the actions that have failed. A conflict is how one learns that the world has moved on, and is told only when
@@ -36,15 +38,4 @@ struct Findings {
 // first problem, or what it waits for.
 api::Conditions ConditionsOf(const api::Conditions& before, const Findings& findings, int64_t generation, Time now);
 
-// Those of a kind that this version accepts and does nothing for; `message` says what to do instead.
-api::Conditions NotManagedYet(const plan::World& world, const json::ObjectMeta& metadata, const api::Conditions& before,
-                              std::string message);
-
-// Why a pod does not run, in words; "" when nothing is wrong with it, or not yet.
-std::string PodTrouble(const Pod& pod);
-
-// One of the pod's containers was never made, as the kubelet says, or the pod was never placed: it has never been
-// ready. A pod of which nothing is said yet does not count.
-bool NeverRan(const Pod& pod);
-
-}  // namespace capstan::op::render
+}  // namespace capstan::op

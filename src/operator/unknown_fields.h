@@ -9,10 +9,10 @@
 
 #include "json/types.h"
 #include "kube/resource.h"
-#include "operator/render/conditions.h"
+#include "operator/findings.h"
 #include "plan/world.h"
 
-namespace capstan::op::render {
+namespace capstan::op {
 
 // What a user wrote, and in which field of the resource: "spec.slurmctld".
 struct UserField {
@@ -28,4 +28,4 @@ void DropUnknownPodFields(const plan::World& world, const kube::Key& owner, User
 void DropUnknownServiceFields(const plan::World& world, const kube::Key& owner, UserField service_spec,
                               Findings& findings);
 
-}  // namespace capstan::op::render
+}  // namespace capstan::op

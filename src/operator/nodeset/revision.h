@@ -7,7 +7,7 @@
 #include "api/nodeset.h"
 #include "base/result.h"
 
-namespace capstan::op::render {
+namespace capstan::op::nodeset {
 
 // The revision of a NodeSet's workers: a hash of what the user wrote about them (extraConf, logfile, ordinalPadding,
 // oversubscribeNode, slurmd, ssh, template), in canonical form: keys sorted, defaults and empty objects left out,
@@ -18,4 +18,4 @@ Result<std::string> Revision(const api::NodeSet& set);
 // FNV-1 of `text` in the letters that Kubernetes uses for hashes in names: no vowels, no digits that look like letters.
 std::string ShortHash(std::string_view text);
 
-}  // namespace capstan::op::render
+}  // namespace capstan::op::nodeset

@@ -1,42 +1,11 @@
-#include "operator/render/unheeded.h"
+#include "operator/controller/unheeded.h"
 
 #include <array>
 
-namespace capstan::op::render {
+namespace capstan::op::controller {
 namespace {
 
 using api::ControllerSpec;
-using api::NodeSetSpec;
-
-bool IsUpdatedBy(const NodeSetSpec& spec, std::string_view type) {
-  return spec.update_strategy && spec.update_strategy->type == type;
-}
-
-constexpr auto kNodeSetFields = std::to_array<Unheeded<NodeSetSpec>>({
-    {"scalingMode", "DaemonSet is not managed by this version, which leaves its workers as they are; use StatefulSet",
-     [](const NodeSetSpec& spec) { return spec.scaling_mode == api::kScalingDaemonSet; }},
-    {"pinToNode", "is not heeded by this version: workers go where the scheduler puts them",
-     [](const NodeSetSpec& spec) { return spec.pin_to_node.value_or(false); }},
-    {"updateStrategy.scheduledUpdate", "is not heeded by this version: workers are not updated",
-     [](const NodeSetSpec& spec) { return IsUpdatedBy(spec, api::kUpdateScheduled); }},
-    {"updateStrategy.rollingUpdate.maxUnavailable", "is not heeded by this version: workers are not updated",
-     [](const NodeSetSpec& spec) {
-       const auto default_amount = json::IntOrString("25%");
-       return IsUpdatedBy(spec, api::kUpdateRolling) && spec.update_strategy->rolling_update &&
-              spec.update_strategy->rolling_update->max_unavailable.value_or(default_amount) != default_amount;
-     }},
-    {"ssh", "is not heeded by this version: no sshd runs in the workers; use kubectl exec",
-     [](const NodeSetSpec& spec) { return spec.ssh && spec.ssh->enabled.value_or(false); }},
-    {"persistentVolumeClaimRetentionPolicy", "Delete is not heeded by this version: claims are kept",
-     [](const NodeSetSpec& spec) {
-       const auto& policy = spec.claim_retention;
-       return policy && (policy->when_deleted == api::kDelete || policy->when_scaled == api::kDelete);
-     }},
-    {"pruneSlurmNodeRecords", "is not heeded by this version: Slurm's records of lost nodes stay; remove them in Slurm",
-     [](const NodeSetSpec& spec) { return spec.prune_slurm_node_records.value_or("") == api::kPruneNodeNotFound; }},
-    {"revisionHistoryLimit", "is not heeded by this version: no ControllerRevisions are made",
-     [](const NodeSetSpec& spec) { return spec.revision_history_limit.value_or(0) != 0; }},
-});
 
 constexpr std::string_view kExternal = "has no effect while spec.external is true: no slurmctld is run here; remove it";
 
@@ -47,7 +16,7 @@ bool IsVainList(const ControllerSpec& spec) {
   return IsExternal(spec) && !(spec.*kMember).empty();
 }
 
-constexpr auto kControllerFields = std::to_array<Unheeded<ControllerSpec>>({
+constexpr auto kFields = std::to_array<Unheeded<ControllerSpec>>({
     {"metrics.serviceMonitor",
      "is not made by this version; make a ServiceMonitor for the Service <name>-controller yourself",
      [](const ControllerSpec& spec) {
@@ -85,7 +54,6 @@ constexpr auto kControllerFields = std::to_array<Unheeded<ControllerSpec>>({
 
 }  // namespace
 
-std::span<const Unheeded<NodeSetSpec>> UnheededOf(const NodeSetSpec&) { return kNodeSetFields; }
-std::span<const Unheeded<ControllerSpec>> UnheededOf(const ControllerSpec&) { return kControllerFields; }
+constinit const std::span<const Unheeded<ControllerSpec>> kUnheeded = kFields;
 
-}  // namespace capstan::op::render
+}  // namespace capstan::op::controller

@@ -8,22 +8,22 @@
 #include "api/nodeset.h"
 #include "base/result.h"
 #include "operator/render/json.h"
-#include "operator/render/settings.h"
+#include "operator/settings.h"
 #include "plan/plan.h"
 
-namespace capstan::op::render {
+namespace capstan::op::nodeset {
 
-struct Claim {
+struct NewClaim {
   std::string name;
   std::string body;  // canonical JSON; no owner: it outlives the pod
 };
 
-struct Worker {
+struct NewWorker {
   std::string name;  // of the pod
   std::string host;  // the Slurm node's name
   std::string revision;
-  std::string body;           // canonical JSON
-  std::vector<Claim> claims;  // to be there before the pod
+  std::string body;              // canonical JSON
+  std::vector<NewClaim> claims;  // to be there before the pod
 };
 
 // "w-3", with the set's padding "w-003".
@@ -35,7 +35,7 @@ Result<void> CheckTemplate(const api::NodeSet& set);
 // A claim of which only the name is missing.
 struct ClaimTemplate {
   std::string volume;
-  Json object;
+  render::Json object;
 };
 
 // The workers of a NodeSet in StatefulSet mode as they are created now: what they have in common is merged once, and
@@ -46,17 +46,17 @@ class WorkerTemplate {
   static Result<WorkerTemplate> Of(const api::NodeSet& set, const api::Controller& controller,
                                    const Settings& settings = {});
 
-  Worker Stamp(int ordinal);
+  NewWorker Stamp(int ordinal);
 
  private:
   const api::NodeSet* set_ = nullptr;
   std::string revision_;
   std::string host_prefix_;  // of the Slurm node's name; empty: it has the pod's
-  Json pod_;                 // as it was stamped last
+  render::Json pod_;         // as it was stamped last
   std::vector<ClaimTemplate> claims_;
 };
 
 // The ConfigMap with the workers' sshd_config. REQUIRES: spec.ssh.enabled.
 plan::Child SshConfig(const api::NodeSet& set);
 
-}  // namespace capstan::op::render
+}  // namespace capstan::op::nodeset

@@ -1,12 +1,14 @@
-#include "operator/render/revision.h"
+#include "operator/nodeset/revision.h"
 
 #include "base/hash.h"
 #include "json/codec.h"
 #include "operator/render/json.h"
 #include "operator/render/quantities.h"
 
-namespace capstan::op::render {
+namespace capstan::op::nodeset {
 namespace {
+
+using namespace render;  // NOLINT: this file is made of its parts
 
 constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
 
@@ -53,4 +55,4 @@ Result<std::string> Revision(const api::NodeSet& set) {
   return ShortHash(json::SerializeCanonical(Json(std::move(wish))));
 }
 
-}  // namespace capstan::op::render
+}  // namespace capstan::op::nodeset

@@ -1,8 +1,8 @@
-#include "operator/render/settings.h"
+#include "operator/settings.h"
 
 #include <gtest/gtest.h>
 
-namespace capstan::op::render {
+namespace capstan::op {
 namespace {
 
 TEST(ClusterDomainOf, IsWhatFollowsSvcInTheSearchList) {
@@ -20,4 +20,4 @@ TEST(ClusterDomainOf, IsTheUsualOneOutsideOfACluster) {
 }
 
 }  // namespace
-}  // namespace capstan::op::render
+}  // namespace capstan::op

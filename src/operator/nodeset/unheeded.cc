@@ -1,0 +1,44 @@
+#include "operator/nodeset/unheeded.h"
+
+#include <array>
+
+namespace capstan::op::nodeset {
+namespace {
+
+using api::NodeSetSpec;
+
+bool IsUpdatedBy(const NodeSetSpec& spec, std::string_view type) {
+  return spec.update_strategy && spec.update_strategy->type == type;
+}
+
+constexpr auto kFields = std::to_array<Unheeded<NodeSetSpec>>({
+    {"scalingMode", "DaemonSet is not managed by this version, which leaves its workers as they are; use StatefulSet",
+     [](const NodeSetSpec& spec) { return spec.scaling_mode == api::kScalingDaemonSet; }},
+    {"pinToNode", "is not heeded by this version: workers go where the scheduler puts them",
+     [](const NodeSetSpec& spec) { return spec.pin_to_node.value_or(false); }},
+    {"updateStrategy.scheduledUpdate", "is not heeded by this version: workers are not updated",
+     [](const NodeSetSpec& spec) { return IsUpdatedBy(spec, api::kUpdateScheduled); }},
+    {"updateStrategy.rollingUpdate.maxUnavailable", "is not heeded by this version: workers are not updated",
+     [](const NodeSetSpec& spec) {
+       const auto default_amount = json::IntOrString("25%");
+       return IsUpdatedBy(spec, api::kUpdateRolling) && spec.update_strategy->rolling_update &&
+              spec.update_strategy->rolling_update->max_unavailable.value_or(default_amount) != default_amount;
+     }},
+    {"ssh", "is not heeded by this version: no sshd runs in the workers; use kubectl exec",
+     [](const NodeSetSpec& spec) { return spec.ssh && spec.ssh->enabled.value_or(false); }},
+    {"persistentVolumeClaimRetentionPolicy", "Delete is not heeded by this version: claims are kept",
+     [](const NodeSetSpec& spec) {
+       const auto& policy = spec.claim_retention;
+       return policy && (policy->when_deleted == api::kDelete || policy->when_scaled == api::kDelete);
+     }},
+    {"pruneSlurmNodeRecords", "is not heeded by this version: Slurm's records of lost nodes stay; remove them in Slurm",
+     [](const NodeSetSpec& spec) { return spec.prune_slurm_node_records.value_or("") == api::kPruneNodeNotFound; }},
+    {"revisionHistoryLimit", "is not heeded by this version: no ControllerRevisions are made",
+     [](const NodeSetSpec& spec) { return spec.revision_history_limit.value_or(0) != 0; }},
+});
+
+}  // namespace
+
+constinit const std::span<const Unheeded<NodeSetSpec>> kUnheeded = kFields;
+
+}  // namespace capstan::op::nodeset

@@ -1,0 +1,46 @@
+#include "operator/pods.h"
+
+#include <algorithm>
+#include <array>
+
+namespace capstan::op {
+namespace {
+
+// Reasons for waiting that do not pass by themselves.
+bool IsTrouble(std::string_view reason) {
+  constexpr auto kReasons =
+      std::to_array<std::string_view>({"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CrashLoopBackOff",
+                                       "CreateContainerConfigError", "CreateContainerError", "RunContainerError"});
+  return std::ranges::find(kReasons, reason) != kReasons.end();
+}
+
+std::string ContainerTrouble(const std::vector<ContainerStatus>& statuses) {
+  for (const ContainerStatus& status : statuses) {
+    if (!status.state.waiting || !IsTrouble(status.state.waiting->reason)) continue;
+    const ContainerWaiting& waiting = *status.state.waiting;
+    return "container " + status.name + ": " + waiting.reason + (waiting.message.empty() ? "" : ": " + waiting.message);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string PodTrouble(const Pod& pod) {
+  if (const PodCondition* scheduled = pod.Condition("PodScheduled");
+      scheduled != nullptr && scheduled->status == "False" && scheduled->reason == "Unschedulable") {
+    return "pod " + pod.metadata.name + " cannot be placed: " + scheduled->message;
+  }
+  std::string trouble = ContainerTrouble(pod.status.init_container_statuses);
+  if (trouble.empty()) trouble = ContainerTrouble(pod.status.container_statuses);
+  return trouble.empty() ? "" : "pod " + pod.metadata.name + ", " + trouble;
+}
+
+bool NeverRan(const Pod& pod) {
+  const PodCondition* scheduled = pod.Condition("PodScheduled");
+  if (pod.spec.node_name.empty()) return scheduled != nullptr && scheduled->status == "False";
+  return std::ranges::any_of(pod.status.container_statuses, [](const ContainerStatus& status) {
+    return status.state.waiting && status.container_id.empty() && status.restart_count == 0;
+  });
+}
+
+}  // namespace capstan::op

@@ -1,0 +1,116 @@
+// The reasons that conditions and Events of the operator give: words for programs, one list for all kinds. One word
+// stands for one fact, whatever it is said of. docs/reference.md shows the list.
+//
+//   findings.Problem("ControllerNotFound", "Controller slurm/main does not exist; create it");
+//
+// A word that is not in the list, or is not meant for that place, does not compile.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <string>
+#include <string_view>
+
+namespace capstan::op {
+
+struct Reason {
+  enum Place : uint8_t {
+    kProblem = 1,  // Degraded, and Ready while that is False: somebody has to do something
+    kWait = 2,     // Progressing, and Ready while that is False: it passes by itself
+    kEvent = 4,
+    kQuiet = 8,  // a condition that has nothing to tell
+  };
+  std::string_view word;
+  int places;  // of Place
+  std::string_view meaning;
+};
+
+inline constexpr auto kReasons = std::to_array<Reason>({
+    // Of every kind.
+    {"Ready", Reason::kQuiet, "Ready is True: it does what its spec says."},
+    {"NotReady", Reason::kQuiet, "Ready is False, and nothing is known of why."},
+    {"Settled", Reason::kQuiet, "Progressing is False: nothing is under way."},
+    {"AsExpected", Reason::kQuiet, "Degraded is False: nothing is wrong."},
+    {"ActionFailed", Reason::kProblem | Reason::kEvent, "A write to Kubernetes or Slurm failed; it is tried again."},
+    {"Contested", Reason::kProblem | Reason::kEvent, "Another program keeps undoing what the operator writes."},
+    {"InvalidSpec", Reason::kProblem,
+     "What the spec asks for cannot be made; the message names the field. What is there stays as it is."},
+    {"NameConflict", Reason::kProblem | Reason::kEvent,
+     "Another object has the name already; of two NodeSets that meet in Slurm, the younger one gives way."},
+    {"NotManagedYet", Reason::kProblem, "This version accepts the kind and does nothing for it."},
+    {"NotSupported", Reason::kProblem, "This version does not act on a field, or on an annotation."},
+    {"UnknownFields", Reason::kProblem, "Fields of a template that the API server does not know; they are left out."},
+    {"InternalError", Reason::kEvent, "A bug: nothing is done for the object for a while."},
+    {"Pruned", Reason::kEvent, "An object that is no longer wanted was deleted."},
+
+    // References.
+    {"ControllerNotFound", Reason::kProblem, "The Controller named in spec.controllerRef does not exist."},
+    {"KeyMissing", Reason::kProblem, "A Secret that is to hold a key of the cluster, or the key in it, is missing."},
+    {"ReferenceMissing", Reason::kProblem, "Another object that the spec names, or the key in it, does not exist."},
+    {"ReferenceInvalid", Reason::kProblem, "An object that the spec names does not hold what it is to hold."},
+    {"FileRefused", Reason::kProblem, "A ConfigMap named in the spec has a file that only the operator writes."},
+    {"ReadingKeys", Reason::kWait, "A Secret is being looked for, or cannot be read now."},
+    {"ReadingReferences", Reason::kWait, "Another object that the spec names is looked for, or cannot be read now."},
+    {"CreatingKeys", Reason::kWait, "A key that the Controller asks for is being made."},
+    {"KeyCreated", Reason::kEvent, "That key was made."},
+
+    // Daemons.
+    {"WaitingForKey", Reason::kWait, "The key of its Controller is not there yet; the Controller says why."},
+    {"WaitingForConfig", Reason::kWait, "Its Controller has not published its configuration yet."},
+    {"Settling", Reason::kWait,
+     "The configuration is new; the daemon is started when it has stood still for a second."},
+    {"Creating", Reason::kWait, "The daemon is being created."},
+    {"Starting", Reason::kWait, "Pods are not ready yet."},
+    {"PodFailing", Reason::kProblem, "A pod cannot start, as Kubernetes says."},
+
+    // Controllers.
+    {"ConfigRefused", Reason::kProblem, "No slurm.conf can be made; that published last stays."},
+    {"ClusterNameTooLong", Reason::kProblem, "The cluster's name is longer than Slurm's accounting takes."},
+    {"ClaimRefused", Reason::kProblem, "The volume claim for several slurmctld does not take several writers."},
+    {"ClaimUnchanged", Reason::kProblem, "Another volume is asked for than the StatefulSet has, which is kept."},
+    {"StatefulSetOutdated", Reason::kProblem, "The StatefulSet must be made anew for what the spec asks for."},
+
+    // NodeSets.
+    {"DrainSkipped", Reason::kProblem | Reason::kEvent, "The workers of a deleted NodeSet go without a drain."},
+    {"SlurmUnreachable", Reason::kProblem, "Slurm does not answer; no worker is taken away meanwhile."},
+    {"WorkersImpaired", Reason::kProblem, "Workers are not in service, and will not be by themselves."},
+    {"Deleting", Reason::kWait, "It is being deleted; its workers go first."},
+    {"ScalingIn", Reason::kWait, "Workers are to go, once no job is on them."},
+    {"ScalingOut", Reason::kWait, "Workers are being created."},
+    {"SuccessfulCreate", Reason::kEvent, "A worker was created."},
+    {"SuccessfulDelete", Reason::kEvent, "A worker, or a pod that never ran, was deleted."},
+    {"ScalingDown", Reason::kEvent, "A worker that is to go was drained in Slurm."},
+    {"NodeCordon", Reason::kEvent, "A worker was drained in Slurm because a person has cordoned it."},
+    {"SlurmNodeNotRegistered", Reason::kEvent, "A worker that Slurm has no record of was deleted, to be made anew."},
+    {"SlurmNodeRemoved", Reason::kEvent, "Slurm's record of a worker that is gone was removed."},
+});
+
+// nullptr: it is not in the list.
+constexpr const Reason* FindReason(std::string_view word) {
+  for (const Reason& reason : kReasons) {
+    if (reason.word == word) return &reason;
+  }
+  return nullptr;
+}
+
+// A word of the list, for one of its places.
+template <Reason::Place kPlace>
+struct Word {
+  template <std::convertible_to<std::string_view> Text>
+  consteval Word(const Text& text)
+      : word(std::string_view(text)) {  // NOLINT: that it is written as a text is the point
+    const Reason* reason = FindReason(word);
+    if (reason == nullptr || (reason->places & kPlace) == 0) throw "not a reason for this place";
+  }
+  operator std::string() const { return std::string(word); }  // NOLINT: likewise
+
+  std::string_view word;  // static
+};
+using ProblemWord = Word<Reason::kProblem>;
+using WaitWord = Word<Reason::kWait>;
+using EventWord = Word<Reason::kEvent>;
+
+// docs/reference.md: the custom resources (api/kinds.h), and the list as a table.
+std::string ReferencePage();
+
+}  // namespace capstan::op

@@ -1,0 +1,51 @@
+#include "operator/reconcile.h"
+
+#include "operator/pods.h"
+
+namespace capstan::op {
+namespace {
+
+constexpr Duration kSettleTime = 1s;
+
+}  // namespace
+
+bool ReconcileBase::Want(Result<plan::Child> child) {
+  if (child) {
+    plan.children.push_back(*std::move(child));
+    return true;
+  }
+  findings.Problem("InvalidSpec", child.error().message());
+  KeepWhatIsThere();
+  return false;
+}
+
+bool ReconcileBase::HasSettled(const std::string& configuration, std::string_view daemon) {
+  const Duration held = world.HeldFor("configuration " + configuration);
+  if (held >= kSettleTime) return true;
+  plan.RequeueAfter(kSettleTime - held);
+  findings.Wait("Settling", "the configuration is new; " + std::string(daemon) + " is started in a second");
+  return false;
+}
+
+void ReconcileBase::IsToCome(std::string_view daemon) {
+  if (findings.waits.empty() && findings.problems.empty())
+    findings.Wait("Creating", std::string(daemon) + " is being created");
+}
+
+void ReconcileBase::Runs(const json::ObjectMeta& metadata, const WorkloadStatus& status, int32_t wanted,
+                         std::string_view daemon) {
+  const std::string name(daemon);
+  const std::string counted = std::to_string(status.ready_replicas) + " of " + std::to_string(wanted);
+  if (wanted == 0)
+    findings.Ready("spec.replicas is 0: no " + name + " is wanted");
+  else if (status.ready_replicas > 0)
+    findings.Ready(wanted == 1 ? name + " is ready" : counted + " " + name + " are ready");
+  const bool current = status.observed_generation >= metadata.generation;
+  if (current && status.ready_replicas >= wanted && status.updated_replicas >= wanted) return;
+  findings.Wait("Starting", name + " is starting: " + counted + " ready");
+  for (const Pod& pod : world.OwnedBy<Pod>(metadata.uid)) {
+    if (std::string trouble = PodTrouble(pod); !trouble.empty()) findings.Problem("PodFailing", std::move(trouble));
+  }
+}
+
+}  // namespace capstan::op
