@@ -6,9 +6,9 @@
 #include "operator/names.h"
 #include "operator/render/cluster.h"
 #include "operator/render/merge.h"
-#include "operator/render/metadata.h"
 #include "operator/render/parts.h"
 #include "operator/render/scripts.h"
+#include "operator/render/workload.h"
 
 namespace capstan::op::controller {
 namespace {
@@ -19,17 +19,18 @@ constexpr std::string_view kLog = "/var/log/slurm/slurmctld.log";
 constexpr std::string_view kStateVolume = "statesave";
 constexpr int kOwnerAndGroup = 0610;
 
-JsonObject Object(const kube::Resource& resource, std::string_view name, const Metadata& metadata,
-                  const api::Controller& controller) {
-  return OwnedObject(resource, name, metadata, api::Controller::kResource, controller.metadata);
-}
-
 StringMap Selector(const api::Controller& controller) {
   return SelectorLabels(op::kController, controller.metadata.name);
 }
 
 StringMap Labels(const api::Controller& controller) {
   return ComponentLabels(op::kController, controller.metadata.name);
+}
+
+// Of what is made for the workers of a cluster, whichever NodeSet they are of.
+StringMap WorkerLabels(const api::Controller& controller) {
+  return {{std::string(kLabelComponent), std::string(kWorker.component)},
+          {std::string(kLabelCluster), controller.metadata.name}};
 }
 
 bool IsHa(const api::ControllerSpec& spec) { return spec.ha && spec.ha->enabled.value_or(false); }
@@ -86,7 +87,7 @@ Result<JsonObject> Reconfigure(const api::Controller& controller) {
   return MergeContainer(std::move(container), controller.spec.reconfigure, "spec.reconfigure");
 }
 
-Result<JsonObject> PodSpec(const api::Controller& controller, const Settings& settings) {
+Result<JsonObject> Pod(const api::Controller& controller, const Settings& settings) {
   const api::ControllerSpec& spec = controller.spec;
   CAPSTAN_TRY(JsonObject slurmctld, Slurmctld(controller));
   DefaultImage(slurmctld, settings.Image(op::kController.app));
@@ -107,19 +108,7 @@ Result<JsonObject> PodSpec(const api::Controller& controller, const Settings& se
   pod["initContainers"] = std::move(sidecars);
   pod["containers"] = JsonArray{std::move(slurmctld)};
   pod["volumes"] = Volumes(controller);
-  return MergePodSpec(std::move(pod), spec.pod_template.spec, "spec.template.spec");
-}
-
-Metadata PodMetadata(const api::Controller& controller, const PodHashes& hashes) {
-  const api::Metadata& wanted = controller.spec.pod_template.metadata;
-  Metadata metadata = InheritedByPod(controller.metadata).Add(wanted.labels, wanted.annotations);
-  metadata.Add(Labels(controller), {{std::string(kAnnotationDefaultContainer), std::string(op::kController.app)},
-                                    {std::string(kHashSlurmKey), hashes.slurm_key},
-                                    {std::string(kHashJwtKey), hashes.jwt_key}});
-  if (!hashes.config.empty()) metadata.annotations.insert_or_assign(std::string(kHashSlurmConfig), hashes.config);
-  // With one slurmctld there is no doubt who is in charge, and nobody has to notice a restart.
-  if (!IsHa(controller.spec)) metadata.labels.insert_or_assign(std::string(kLabelActive), "true");
-  return metadata;
+  return pod;
 }
 
 // --- State -----------------------------------------------------------------------------------------------------------
@@ -183,56 +172,60 @@ plan::Child ConfigObject(const api::Controller& controller, const PublishedConfi
   metadata.Add(Labels(controller), {});
   JsonObject data{{"slurm.conf", config.slurm_conf}};
   if (!config.cgroup_conf.empty()) data["cgroup.conf"] = config.cgroup_conf;
-  JsonObject body = Object(kube::kConfigMaps, ConfigName(controller.metadata.name), metadata, controller);
+  JsonObject body = OwnedObject(kube::kConfigMaps, ConfigName(controller.metadata.name), metadata, OwnerOf(controller));
   body["data"] = std::move(data);
   return AsChild(kube::kConfigMaps, body, "slurmctld reads its configuration there");
 }
 
-plan::Child InternalService(const api::Controller& controller) {
-  const Metadata metadata = Inherited(controller.metadata).Add(Labels(controller), {});
-  JsonObject body = Object(kube::kServices, ControllerInternalName(controller.metadata.name), metadata, controller);
+Result<plan::Child> InternalService(const api::Controller& controller) {
   const std::string app(op::kController.app);
-  body["spec"] = HeadlessService({app, kSlurmctldPort, 0, app}, Selector(controller));
-  return AsChild(kube::kServices, body, "slurmctld's pods have their names from it");
+  return Render({.owner = OwnerOf(controller),
+                 .name = ControllerInternalName(controller.metadata.name),
+                 .inherited = Inherited(controller.metadata),
+                 .labels = Labels(controller),
+                 .ports = {{app, kSlurmctldPort, 0, app}},
+                 .selector = Selector(controller)},
+                "slurmctld's pods have their names from it");
 }
 
 Result<plan::Child> ClientService(const api::Controller& controller, bool active) {
-  const api::ServiceSpec& service = controller.spec.service;
+  const api::ServiceSpec& user = controller.spec.service;
   const std::string app(op::kController.app);
   const int port = ControllerPort(controller);
-  std::vector<ServicePort> ports{{app, port, service.node_port.value_or(0), app}};
-  if (port != kSlurmctldPort && !OpensPort(service.spec, kSlurmctldPort)) {
+  std::vector<ServicePort> ports{{app, port, user.node_port.value_or(0), app}};
+  if (port != kSlurmctldPort && !OpensPort(user.spec, kSlurmctldPort)) {
     ports.push_back({app + "-native", kSlurmctldPort, 0, app});
   }
   StringMap selector = Selector(controller);
   if (active) selector.emplace(kLabelActive, "true");
-  CAPSTAN_TRY(JsonObject spec, MergeService(service.spec, ports, selector, "spec.service.spec"));
-  // There is one slurmctld to reach, and it answers long before the kubelet looks again and calls it ready. A slurmd
-  // that finds none for ten seconds would wait ten more.
-  spec.emplace("publishNotReadyAddresses", true);
-  Metadata metadata = Inherited(controller.metadata).Add(service.metadata.labels, service.metadata.annotations);
-  metadata.Add(Labels(controller), {});
-  JsonObject body = Object(kube::kServices, ControllerName(controller.metadata.name), metadata, controller);
-  body["spec"] = std::move(spec);
-  return AsChild(kube::kServices, body, "clients reach slurmctld through it");
+  return Render({.owner = OwnerOf(controller),
+                 .name = ControllerName(controller.metadata.name),
+                 .inherited = Inherited(controller.metadata),
+                 .labels = Labels(controller),
+                 .ports = std::move(ports),
+                 .selector = std::move(selector),
+                 .user = &user,
+                 // There is one slurmctld to reach, and it answers long before the kubelet looks again and calls it
+                 // ready. A slurmd that finds none for ten seconds would wait ten more.
+                 .more = {{"publishNotReadyAddresses", true}}},
+                "clients reach slurmctld through it");
 }
 
-plan::Child WorkerService(const api::Controller& controller) {
+Result<plan::Child> WorkerService(const api::Controller& controller) {
   const std::string& name = controller.metadata.name;
-  const StringMap labels{{std::string(kLabelComponent), std::string(kWorker.component)},
-                         {std::string(kLabelCluster), name}};
-  JsonObject body = Object(kube::kServices, WorkerServiceName(name), Metadata{labels, {}}, controller);
   const std::string app(kWorker.app);
-  body["spec"] =
-      HeadlessService({app, kSlurmdPort, 0, app}, {{std::string(kLabelName), app}, {std::string(kLabelCluster), name}});
-  return AsChild(kube::kServices, body, "the workers have their names from it");
+  return Render({.owner = OwnerOf(controller),
+                 .name = WorkerServiceName(name),
+                 .labels = WorkerLabels(controller),
+                 .ports = {{app, kSlurmdPort, 0, app}},
+                 .selector = {{std::string(kLabelName), app}, {std::string(kLabelCluster), name}}},
+                "the workers have their names from it");
 }
 
 plan::Child WorkerBudget(const api::Controller& controller) {
   const std::string& name = controller.metadata.name;
-  const StringMap labels{{std::string(kLabelComponent), std::string(kWorker.component)},
-                         {std::string(kLabelCluster), name}};
-  JsonObject body = Object(kube::kPodDisruptionBudgets, WorkerBudgetName(name), Metadata{labels, {}}, controller);
+  JsonObject body = OwnedObject(kube::kPodDisruptionBudgets, WorkerBudgetName(name),
+                                Metadata{WorkerLabels(controller), {}}, OwnerOf(controller));
   const StringMap selector{{std::string(kLabelPodProtect), "true"}, {std::string(kLabelCluster), name}};
   body["spec"] = JsonObject{{"maxUnavailable", 0}, {"selector", JsonObject{{"matchLabels", ToJson(selector)}}}};
   return AsChild(kube::kPodDisruptionBudgets, body, "workers on which jobs may run are not evicted");
@@ -250,20 +243,27 @@ Result<plan::Child> SlurmctldSet(const api::Controller& controller, const PodHas
                                  const StatefulSet* present) {
   const api::ControllerSpec& spec = controller.spec;
   CAPSTAN_CHECK_OK(CheckHa(spec));
-  CAPSTAN_TRY(JsonObject pod, PodSpec(controller, settings));
-  JsonObject set{{"replicas", spec.Replicas()}, {"revisionHistoryLimit", 0}};
-  set["serviceName"] = ControllerInternalName(controller.metadata.name);
-  set["selector"] = JsonObject{{"matchLabels", ToJson(Selector(controller))}};
-  set["template"] = JsonObject{{"metadata", PodMetadata(controller, hashes).ToJson()}, {"spec", std::move(pod)}};
+  CAPSTAN_TRY(JsonObject pod, Pod(controller, settings));
+  JsonObject more{{"serviceName", ControllerInternalName(controller.metadata.name)}};
   CAPSTAN_TRY(JsonArray claims, ClaimTemplates(spec));
-  if (!claims.empty()) set["volumeClaimTemplates"] = std::move(claims);
-  if (present != nullptr) KeepImmutable(*present, set);
-  Metadata metadata =
-      Inherited(controller.metadata).Add(spec.pod_template.metadata.labels, spec.pod_template.metadata.annotations);
-  metadata.Add(Labels(controller), {});
-  JsonObject body = Object(kube::kStatefulSets, ControllerName(controller.metadata.name), metadata, controller);
-  body["spec"] = std::move(set);
-  return AsChild(kube::kStatefulSets, body, "slurmctld runs in it");
+  if (!claims.empty()) more["volumeClaimTemplates"] = std::move(claims);
+  // With one slurmctld there is no doubt who is in charge, and nobody has to notice a restart.
+  StringMap in_charge;
+  if (!IsHa(spec)) in_charge.emplace(kLabelActive, "true");
+  CAPSTAN_TRY(JsonObject set, ObjectOf({.resource = kube::kStatefulSets,
+                                        .owner = OwnerOf(controller),
+                                        .component = op::kController,
+                                        .name = ControllerName(controller.metadata.name),
+                                        .replicas = spec.Replicas(),
+                                        .user = spec.pod_template,
+                                        .pod = std::move(pod),
+                                        .hashes = {{std::string(kHashSlurmKey), hashes.slurm_key},
+                                                   {std::string(kHashJwtKey), hashes.jwt_key},
+                                                   {std::string(kHashSlurmConfig), hashes.config}},
+                                        .pod_labels = std::move(in_charge),
+                                        .more = std::move(more)}));
+  if (present != nullptr) KeepImmutable(*present, set["spec"].as_object());
+  return AsChild(kube::kStatefulSets, set, "slurmctld runs in it");
 }
 
 }  // namespace capstan::op::controller

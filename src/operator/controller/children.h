@@ -21,7 +21,7 @@ std::vector<std::string> FileConfigMaps(const api::ControllerSpec& spec);
 plan::Child ConfigObject(const api::Controller& controller, const PublishedConfig& config);
 
 // N-controller-internal: gives every slurmctld pod the name by which slurm.conf knows it.
-plan::Child InternalService(const api::Controller& controller);
+Result<plan::Child> InternalService(const api::Controller& controller);
 
 // N-controller: what clients connect to. With another port than Slurm's own in spec.service.port, Slurm's stays open
 // too: every client learns it from slurm.conf. `active`: it leads to the pods that are labelled so, else to all.
@@ -29,7 +29,7 @@ Result<plan::Child> ClientService(const api::Controller& controller, bool active
 
 // slurm-workers-N and slurm-workers-pdb-N: names for all workers of the cluster, and the promise not to evict one that
 // runs jobs.
-plan::Child WorkerService(const api::Controller& controller);
+Result<plan::Child> WorkerService(const api::Controller& controller);
 plan::Child WorkerBudget(const api::Controller& controller);
 
 // What the slurmctld pods depend on besides the Controller itself; each change replaces them. Empty: not a reason.

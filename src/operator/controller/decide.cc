@@ -37,8 +37,8 @@ class Deciding : Reconcile<api::Controller> {
   plan::Plan Run() {
     DropUnknown();
     ConnectSlurm();
-    plan.children.push_back(OfItsNodeSetsBefore(WorkerService(object)));
-    plan.children.push_back(OfItsNodeSetsBefore(WorkerBudget(object)));
+    WantForItsNodeSets(WorkerService(object));
+    WantForItsNodeSets(WorkerBudget(object));
     const ConfigInputs inputs = Collect(world, object, OwnSet(), findings);
     const std::optional<PublishedConfig> config = Publish(inputs);
     if (External()) {
@@ -68,11 +68,11 @@ class Deciding : Reconcile<api::Controller> {
     DropUnknownServiceFields(world, {ns_, name_}, {"spec.service.spec", &spec.service.spec}, findings);
   }
 
-  // Older releases had this object owned by all NodeSets of the cluster, and by no controller.
-  plan::Child OfItsNodeSetsBefore(plan::Child child) const {
+  // Older releases had such an object owned by all NodeSets of the cluster, and by no controller.
+  void WantForItsNodeSets(Result<plan::Child> child) {
+    if (!Want(std::move(child))) return;
     for (const api::NodeSet& set : world.By<api::NodeSet>("controller", plan.slurm_cluster))
-      child.adoption.owners.push_back(set.metadata.uid);
-    return child;
+      plan.children.back().adoption.owners.push_back(set.metadata.uid);
   }
 
   // --- The way to Slurm ----------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ class Deciding : Reconcile<api::Controller> {
 
   // `labelled`: what must have been done before the Service leads to the labelled pods alone.
   void Services(std::vector<plan::ActionId> labelled) {
-    plan.children.push_back(InternalService(object));
+    Want(InternalService(object));
     if (Want(ClientService(object, Ha() || IsLabelled()))) plan.children.back().after = std::move(labelled);
   }
 

@@ -9,9 +9,9 @@
 #include "operator/nodeset/revision.h"
 #include "operator/render/cluster.h"
 #include "operator/render/merge.h"
-#include "operator/render/metadata.h"
 #include "operator/render/parts.h"
 #include "operator/render/scripts.h"
+#include "operator/render/workload.h"
 #include "slurm/node_conf.h"
 
 namespace capstan::op::nodeset {
@@ -215,10 +215,7 @@ Result<std::vector<ClaimTemplate>> ClaimTemplates(const api::NodeSet& set) {
 
 // All but what Stamp adds.
 Metadata WorkerMetadata(const api::NodeSet& set, const std::string& revision) {
-  Metadata metadata = InheritedByPod(set.metadata);
-  metadata.Add(set.spec.pod_template.metadata.labels, set.spec.pod_template.metadata.annotations);
-  metadata.Add(ComponentLabels(kWorker, set.metadata.name),
-               {{std::string(kAnnotationDefaultContainer), std::string(kWorker.app)}});
+  Metadata metadata = PodMetadata(set.metadata, kWorker, set.spec.pod_template.metadata);
   metadata.Add({{std::string(kLabelCluster), set.spec.controller_ref.name},
                 {std::string(kLabelScalingMode), std::string(api::kScalingStatefulSet)},
                 {std::string(kLabelRevision), revision}},
@@ -266,8 +263,7 @@ Result<WorkerTemplate> WorkerTemplate::Of(const api::NodeSet& set, const api::Co
   if (!set.spec.oversubscribe_node.value_or(false)) KeepApart(spec);
   CAPSTAN_TRY(made.claims_, ClaimTemplates(set));
   if (!made.claims_.empty()) MakeRoomForClaims(spec.get_object(), made.claims_);
-  JsonObject pod =
-      OwnedObject(kube::kPods, "", WorkerMetadata(set, made.revision_), api::NodeSet::kResource, set.metadata);
+  JsonObject pod = OwnedObject(kube::kPods, "", WorkerMetadata(set, made.revision_), OwnerOf(set));
   pod["spec"] = std::move(spec);
   made.pod_ = std::move(pod);
   return made;
@@ -299,7 +295,7 @@ NewWorker WorkerTemplate::Stamp(int ordinal) {
 
 plan::Child SshConfig(const api::NodeSet& set) {
   const Metadata metadata = Inherited(set.metadata).Add(ComponentLabels(kWorker, set.metadata.name), {});
-  JsonObject body = OwnedObject(kube::kConfigMaps, SshConfigName(set), metadata, api::NodeSet::kResource, set.metadata);
+  JsonObject body = OwnedObject(kube::kConfigMaps, SshConfigName(set), metadata, OwnerOf(set));
   body["data"] = JsonObject{{"sshd_config", SshdText(set)}};
   return AsChild(kube::kConfigMaps, body, "the workers' sshd reads it");
 }

@@ -87,10 +87,12 @@ Result<JsonObject> MergeService(const json::Raw& user, const std::vector<Service
   return std::move(spec.get_object());
 }
 
-JsonObject HeadlessService(const ServicePort& port, const StringMap& selector) {
+JsonObject HeadlessService(const std::vector<ServicePort>& ports, const StringMap& selector) {
+  JsonArray all;
+  for (const ServicePort& port : ports) all.push_back(PortObject(port));
   return {{"clusterIP", "None"},
           {"publishNotReadyAddresses", true},
-          {"ports", JsonArray{PortObject(port)}},
+          {"ports", std::move(all)},
           {"selector", ToJson(selector)}};
 }
 

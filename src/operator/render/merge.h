@@ -39,6 +39,6 @@ Result<JsonObject> MergeService(const json::Raw& user, const std::vector<Service
                                 std::string_view where);
 
 // The spec of a headless Service of ours: every pod has an address there from its start.
-JsonObject HeadlessService(const ServicePort& port, const StringMap& selector);
+JsonObject HeadlessService(const std::vector<ServicePort>& ports, const StringMap& selector);
 
 }  // namespace capstan::op::render

@@ -75,20 +75,16 @@ StringMap ComponentLabels(const Component& component, std::string_view instance)
   return labels;
 }
 
-JsonObject ControllerReference(const kube::Resource& resource, const json::ObjectMeta& owner) {
-  return {{"apiVersion", resource.ApiVersion()},
-          {"kind", resource.kind},
-          {"name", owner.name},
-          {"uid", owner.uid},
-          {"controller", true},
-          {"blockOwnerDeletion", true}};
-}
-
 JsonObject OwnedObject(const kube::Resource& resource, std::string_view name, const Metadata& metadata,
-                       const kube::Resource& owner_resource, const json::ObjectMeta& owner) {
-  JsonObject meta{{"name", name}, {"namespace", owner.namespace_}};
+                       const Owner& owner) {
+  JsonObject meta{{"name", name}, {"namespace", owner.object.namespace_}};
   for (const auto& member : metadata.ToJson()) meta.emplace(member.key(), member.value());
-  meta["ownerReferences"] = JsonArray{ControllerReference(owner_resource, owner)};
+  meta["ownerReferences"] = JsonArray{JsonObject{{"apiVersion", owner.resource.ApiVersion()},
+                                                 {"kind", owner.resource.kind},
+                                                 {"name", owner.object.name},
+                                                 {"uid", owner.object.uid},
+                                                 {"controller", true},
+                                                 {"blockOwnerDeletion", true}}};
   return {{"apiVersion", resource.ApiVersion()}, {"kind", resource.kind}, {"metadata", std::move(meta)}};
 }
 

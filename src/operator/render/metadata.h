@@ -37,12 +37,19 @@ Metadata InheritedByPod(const json::ObjectMeta& resource);
 StringMap SelectorLabels(const Component& component, std::string_view instance);
 StringMap ComponentLabels(const Component& component, std::string_view instance);
 
-// The reference that makes `owner` the controller of an object.
-JsonObject ControllerReference(const kube::Resource& resource, const json::ObjectMeta& owner);
+// The custom resource that an object is made for: its kind, and its metadata, which outlive this.
+struct Owner {
+  const kube::Resource& resource;
+  const json::ObjectMeta& object;
+};
+template <class T>
+Owner OwnerOf(const T& object) {
+  return {T::kResource, object.metadata};
+}
 
 // apiVersion, kind and metadata of an object in the owner's namespace, controlled by it.
 JsonObject OwnedObject(const kube::Resource& resource, std::string_view name, const Metadata& metadata,
-                       const kube::Resource& owner_resource, const json::ObjectMeta& owner);
+                       const Owner& owner);
 
 // The object as a child of a Plan: its text in canonical form. `body` has kind and metadata.name and .namespace. One that
 // nobody owns any more (its owner was deleted with --cascade=orphan) is found again by the labels of the component.
