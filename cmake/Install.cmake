@@ -1,4 +1,4 @@
-# `cmake --install <build> --prefix <prefix> --component runtime`: the runtime (base to plan) for other projects.
+# `cmake --install <build> --prefix <prefix> --component runtime`: the runtime (base to process) for other projects.
 #
 #   <prefix>/include/capstan/<folder>/   headers, testing/ included; one include root, so the layers are ours to keep
 #   <prefix>/lib/                        static libraries: the layers, their test kits, and what third_party/ compiles

@@ -7,7 +7,7 @@
 
 #include "decide.h"
 #include "json/yaml_text.h"
-#include "plan/program.h"
+#include "process/program.h"
 #include "website.h"
 
 int main(int argc, char** argv) {
@@ -15,11 +15,11 @@ int main(int argc, char** argv) {
     std::fputs(capstan::json::ToYaml(capstan::json::CrdOf(website::Definition())).c_str(), stdout);
     return 0;
   }
-  const auto set_up = [](const capstan::plan::ProgramParts& parts) {
+  const auto set_up = [](const capstan::process::ProgramParts& parts) {
     website::SetUp(parts.engine);
     return capstan::Result<void>();
   };
-  capstan::plan::ProgramOptions options{.name = "website-operator", .set_up = set_up};
+  capstan::process::ProgramOptions options{.name = "website-operator", .set_up = set_up};
   const std::map<std::string_view, std::string*> flags = {{"--kubeconfig", &options.kubeconfig},
                                                           {"--context", &options.context},
                                                           {"--health-address", &options.health_address},
@@ -36,5 +36,5 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  return capstan::plan::RunProgram(std::move(options));
+  return capstan::process::RunProgram(std::move(options));
 }

@@ -6,7 +6,7 @@
 #include "operator/kind.h"
 #include "operator/names.h"
 #include "operator/settings.h"
-#include "plan/program.h"
+#include "process/program.h"
 
 namespace capstan::cli {
 namespace {
@@ -24,11 +24,11 @@ std::string ClusterDomain(const OperatorFlags& flags) {
 int RunOperator(const OperatorFlags& flags) {
   const op::Settings settings{
       .cluster_domain = ClusterDomain(flags), .image_prefix = flags.image_prefix, .image_tag = flags.image_tag};
-  const auto set_up = [](const plan::ProgramParts& parts) {
+  const auto set_up = [](const process::ProgramParts& parts) {
     op::AddKinds(parts.engine);
     return Result<void>();
   };
-  return plan::RunProgram({.name = std::string(op::kFieldManager),
+  return process::RunProgram({.name = std::string(op::kFieldManager),
                            .set_up = set_up,
                            .former_managers = {std::string(op::kFormerFieldManager)},
                            .settings = &settings,

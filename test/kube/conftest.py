@@ -11,6 +11,10 @@ from apiserver import ApiServer  # noqa: E402
 from definitions import API, CRDS, DEFINITIONS  # noqa: E402
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: runs in make test-long only")
+
+
 @pytest.fixture(scope="session")
 def apiserver():
     """One real etcd and kube-apiserver for all tests of a run."""

@@ -8,25 +8,30 @@ import pytest
 from definitions import REPOSITORY
 
 numbers = itertools.count()
+HELM3 = pytest.param("helm3", marks=pytest.mark.long)  # takes minutes to build
 
 
 @pytest.fixture
-def helm(server, tmp_path):
+def helm(request, server, tmp_path):
     """Upgrades the release with one node set of these values; with check=False the CompletedProcess."""
+    program = REPOSITORY / "build/tools" / getattr(request, "param", "helm")
     name = f"scaling-{next(numbers)}"
     server.kubectl("create", "namespace", name)
 
     def upgrade(*settings, check=True):
         words = [word for setting in ("nodesets.a.enabled=true", *settings) for word in ("--set", setting)]
-        return subprocess.run([REPOSITORY / "build/tools/helm", "upgrade", "--install", "slurm", "charts/slurm", "--namespace", name, *words], cwd=REPOSITORY,
-                              env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "KUBECONFIG": str(server.kubeconfig)}, capture_output=True, text=True, timeout=60, check=check)
+        return subprocess.run([program, "upgrade", "--install", "slurm", "charts/slurm", "--namespace", name, *words],
+                              cwd=REPOSITORY, capture_output=True, text=True, timeout=60, check=check,
+                              env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "KUBECONFIG": str(server.kubeconfig)})
 
-    upgrade.scale = lambda replicas: server.kubectl("-n", name, "scale", "nodesets.slinky.slurm.net/slurm-worker-a", f"--replicas={replicas}")
-    upgrade.replicas = lambda: server.kubectl("-n", name, "get", "nodesets.slinky.slurm.net/slurm-worker-a", "-o", "jsonpath={.spec.replicas}")
+    node_set = "nodesets.slinky.slurm.net/slurm-worker-a"
+    upgrade.scale = lambda replicas: server.kubectl("-n", name, "scale", node_set, f"--replicas={replicas}")
+    upgrade.replicas = lambda: server.kubectl("-n", name, "get", node_set, "-o", "jsonpath={.spec.replicas}")
     return upgrade
 
 
 @pytest.mark.parametrize("replicas", ["0", "7"])
+@pytest.mark.parametrize("helm", ["helm", HELM3], indirect=True)
 def test_an_upgrade_leaves_a_number_alone_that_the_values_do_not_hold(helm, replicas):
     """The chart's default of one met the number of `kubectl scale` as a conflict, or was written over it."""
     helm()
@@ -44,3 +49,13 @@ def test_a_number_in_the_values_and_kubectl_scale_are_in_conflict_until_it_is_ta
     assert helm.replicas() == "5"
     helm("nodesets.a.minReadySeconds=5")
     assert helm.replicas() == "5"
+
+
+@pytest.mark.parametrize("helm", [HELM3], indirect=True)
+def test_helm_3_writes_the_number_when_the_values_change_it(helm):
+    helm("nodesets.a.replicas=3")
+    helm.scale(5)
+    helm("nodesets.a.replicas=3", "nodesets.a.minReadySeconds=5")
+    assert helm.replicas() == "5"
+    helm("nodesets.a.replicas=4")
+    assert helm.replicas() == "4"

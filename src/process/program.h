@@ -1,12 +1,12 @@
 // The process around an engine: all that an operator needs besides its reconcilers.
 //
 //   int main(int argc, char** argv) {
-//     plan::ProgramOptions options{.name = "website-operator", .set_up = &SetUp};
+//     process::ProgramOptions options{.name = "website-operator", .set_up = &SetUp};
 //     ...                                              // what the command line says
-//     return plan::RunProgram(std::move(options));
+//     return process::RunProgram(std::move(options));
 //   }
 //
-// It finds the API server (kube/config/config.h); serves /healthz and /readyz (kube/health.h) and /metrics; keeps every
+// It finds the API server (kube/config/config.h); serves /healthz and /readyz (health.h) and /metrics; keeps every
 // watched kind up to date from the start; and, once it leads, decides and acts, and tells users by Events. Of several
 // processes that elect a leader one acts; a fence (kube/fence.h) sees to it that no write of one that has lost its Lease
 // leaves. SIGTERM and SIGINT: what has begun may end within three seconds, then the Lease is given up, so that the next
@@ -44,13 +44,15 @@ class Metrics;
 }
 
 namespace capstan::plan {
-
 class Engine;
+}
+
+namespace capstan::process {
 
 // What a program is made of, for set_up. All of it outlives every task of `group`; everything belongs to the thread of
 // `loop`.
 struct ProgramParts {
-  Engine& engine;  // to be given stores and reconcilers (engine.h)
+  plan::Engine& engine;  // to be given stores and reconcilers (engine.h)
   async::Loop& loop;
   // Not behind the fence: its writes leave whether this process leads or not. Every replica keeps its webhook's
   // certificate; what only the leader may do is an Effect, and the client that an Effect gets is fenced.
@@ -70,7 +72,7 @@ struct ProgramOptions {
   // Adds stores and reconcilers, and what else there is to run. Called once, before the loop runs; an error ends the
   // process before it has begun.
   std::function<Result<void>(const ProgramParts& parts)> set_up;
-  // Programs that this one replaces: the fields that they set on children become its own (ownership.h).
+  // Programs that this one replaces: the fields that they set on children become its own (plan/ownership.h).
   std::vector<std::string> former_managers = {};
   const void* settings = nullptr;  // for World::Settings; outlives the call
 
@@ -89,4 +91,4 @@ struct ProgramOptions {
 // SIGTERM or SIGINT, with 1 when the Lease is lost. REQUIRES: called by the thread that main() began with, once.
 int RunProgram(ProgramOptions options);
 
-}  // namespace capstan::plan
+}  // namespace capstan::process

@@ -1,6 +1,6 @@
-#include "kube/health.h"
+#include "process/health.h"
 
-namespace capstan::kube {
+namespace capstan::process {
 
 Health::Health(std::function<Tick()> now) : now_(std::move(now)), beat_(now_().time_since_epoch().count()) {}
 
@@ -21,4 +21,4 @@ std::string Health::WhyNotReady() const {
   return waiting_;
 }
 
-}  // namespace capstan::kube
+}  // namespace capstan::process

@@ -1,4 +1,4 @@
-#include "kube/health.h"
+#include "process/health.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-namespace capstan::kube {
+namespace capstan::process {
 namespace {
 
 TEST(Health, IsReadyWhenTheLoopTurnsAndNothingIsWaitedFor) {
@@ -54,4 +54,4 @@ TEST(Health, WhoAsksFromAnotherThreadHearsOneWholeAnswer) {
 }
 
 }  // namespace
-}  // namespace capstan::kube
+}  // namespace capstan::process

@@ -1,4 +1,4 @@
-#include "plan/program.h"
+#include "process/program.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 #include "net/metrics.h"
 #include "net/server.h"
 
-namespace capstan::plan {
+namespace capstan::process {
 namespace {
 
 using ::testing::HasSubstr;
@@ -169,4 +169,4 @@ TEST_F(ProgramTest, WhatSetUpAddsRunsBesideTheEngineUntilItIsStopped) {
 }
 
 }  // namespace
-}  // namespace capstan::plan
+}  // namespace capstan::process

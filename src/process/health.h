@@ -15,7 +15,7 @@
 
 #include "base/time.h"
 
-namespace capstan::kube {
+namespace capstan::process {
 
 class Health {
  public:
@@ -41,4 +41,4 @@ class Health {
   std::string waiting_ = "the event loop has not had a turn yet";  // under mutex_
 };
 
-}  // namespace capstan::kube
+}  // namespace capstan::process

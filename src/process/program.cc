@@ -1,47 +1,29 @@
-#include "plan/program.h"
+#include "process/program.h"
 
 #include <openssl/rand.h>
-#include <unistd.h>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <cstdlib>
+#include <optional>
 #include <random>
 
-#include "async/event.h"
-#include "async/loop.h"
 #include "async/task_group.h"
-#include "async/timer.h"
 #include "base/log.h"
-#include "base/text.h"
 #include "kube/client.h"
 #include "kube/config/config.h"
 #include "kube/events.h"
 #include "kube/fence.h"
-#include "kube/health.h"
 #include "kube/lease.h"
 #include "net/client.h"
 #include "net/metrics.h"
-#include "net/server.h"
 #include "plan/engine.h"
+#include "process/process.h"
 #include "slurm/rest_source.h"
 
-namespace capstan::plan {
+namespace capstan::process {
 namespace {
 
-constexpr Duration kHeartbeat = 1s;
-constexpr Duration kLongTurn = 5ms;
-constexpr Duration kHeartbeatAtStart = 200ms;
-constexpr Duration kStopTimeout = 3s;  // for the engine, and then for what runs beside it
-
-// In a pod, the pod's name.
-std::string HostName() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
-}
-
-// "slurm-operator capstan/1.0.0": by it an audit log tells who wrote.
-std::string Agent(const std::string& name) { return name + " " + std::string(net::UserAgent()); }
+using plan::Engine;
+using plan::SlurmClusters;
 
 Secret Entropy(size_t bytes) {
   std::string random(bytes, '\0');
@@ -64,27 +46,7 @@ struct HttpSlurm {
   slurm::RestSource rest;
 };
 
-// ":8081" or "127.0.0.1:8081"; nullopt for "0", which means nowhere.
-Result<std::optional<net::HttpServer::Options>> ParseAddress(std::string_view what, std::string_view text) {
-  if (text == "0") return std::nullopt;
-  const size_t colon = text.rfind(':');
-  const auto port = colon == std::string_view::npos ? std::nullopt : ParseInt(text.substr(colon + 1));
-  if (!port || *port < 0 || *port > 65535) {
-    return Fail(Code::kInvalid, "the address for " + std::string(what) + " is \"" + std::string(text) +
-                                    "\", must be [address]:port or 0");
-  }
-  net::HttpServer::Options options{.port = uint16_t(*port)};
-  if (colon > 0) options.address = std::string(text.substr(0, colon));
-  return options;
-}
-
-net::Response Answer(const std::string& why_not) {
-  net::Response response = net::TextResponse(why_not.empty() ? "ok" : why_not);
-  if (!why_not.empty()) response.status = 503;
-  return response;
-}
-
-// The process: what lives from start to end, and what runs while the lease is held.
+// What runs in the process, and while the lease is held.
 class Program {
  public:
   Program(const ProgramOptions& options, const kube::Config& config)
@@ -102,8 +64,6 @@ class Program {
         engine_(loop_, client_, EngineOptions(options)),
         events_(loop_, client_, {.controller = name_, .instance = HostName()}),
         telling_(loop_),
-        beside_(loop_),
-        beside_ended_(loop_),
         group_(loop_) {
     const std::string lease_name = options.lease_name.empty() ? name_ : options.lease_name;
     if (options.leader_elect) {
@@ -114,6 +74,11 @@ class Program {
                          .seed = seed_ + 2});
     }
     AddFigures(lease_name);
+    process_.EachSecond([this] { CountLostEvents(); });
+    process_.ReadyWhen([this] {
+      const std::string unlisted = engine_.Unlisted();
+      return unlisted.empty() ? "" : "not listed yet: " + unlisted;
+    });
   }
 
   Result<void> SetUp(const ProgramOptions& options) {
@@ -121,46 +86,26 @@ class Program {
                            .loop = loop_,
                            .client = unfenced_,
                            .metrics = metrics_,
-                           .group = beside_,
+                           .group = process_.tasks(),
                            .ready_when = [this](std::string what, std::function<bool()> ready) {
-                             conditions_.push_back({std::move(what), std::move(ready)});
+                             process_.ReadyWhen([what = std::move(what), ready = std::move(ready)] {
+                               return ready() ? "" : "not ready yet: " + what;
+                             });
                            }});
   }
 
   Result<void> Serve(const ProgramOptions& options) {
-    CAPSTAN_TRY(const auto health, ParseAddress("health", options.health_address));
-    CAPSTAN_TRY(const auto metrics, ParseAddress("metrics", options.metrics_address));
-    if (health) {
-      const auto live = [this](const net::Request&) { return Answer(health_.WhyNotLive()); };
-      const auto ready = [this](const net::Request&) { return Answer(health_.WhyNotReady()); };
-      CAPSTAN_TRY(health_server_, net::HttpServer::Start(*health, {{"/healthz", live}, {"/readyz", ready}}));
-    }
-    if (metrics) {
-      const auto scrape = [this](const net::Request&) {
-        return net::TextResponse(metrics_.Exposition(), net::Metrics::kContentType);
-      };
-      CAPSTAN_TRY(metrics_server_, net::HttpServer::Start(*metrics, {{"/metrics", scrape}}));
-    }
-    return {};
+    return process_.Serve({.health_address = options.health_address, .metrics_address = options.metrics_address});
   }
 
-  // Does not return: what is still suspended ends with the process.
   [[noreturn]] void Run() {
-    boost::asio::signal_set signals(loop_.context(), SIGTERM, SIGINT);
-    signals.async_wait([this](const boost::system::error_code& error, int signal) {
-      if (error) return;
-      log::Info("stopping", {{"signal", signal}});
-      group_.Spawn("stop", Stop());
-    });
     telling_.Spawn("events", events_.Run());
-    group_.Spawn("beat", Beat());
     group_.Spawn("engine", engine_.Run());
     if (lease_)
       group_.Spawn("lease", lease_->Run([this] { Lead(); }, [this](std::string why) { Lost(std::move(why)); }));
     else
       Lead();
-    loop_.Run();
-    std::quick_exit(status_);
+    process_.Run([this] { return StopActing(); }, [this] { return GiveUpLease(); });
   }
 
  private:
@@ -174,55 +119,32 @@ class Program {
             .seed = seed_ + 1,
             .entropy = Entropy,
             .may_write = [this] { return loop_.Now() < GoodUntil(); },
-            .slurm = [this](const SlurmConnection& how,
+            .slurm = [this](const plan::SlurmConnection& how,
                             SlurmClusters::SignToken sign) { return MakeSlurm(how, std::move(sign)); },
             .settings = options.settings,
             .namespaces = options.namespaces,
             .tell = [this](const kube::Resource& resource, const kube::Key& key, const std::string& uid,
-                           Notice notice) { Tell(resource, key, uid, std::move(notice)); },
+                           plan::Notice notice) { Tell(resource, key, uid, std::move(notice)); },
             .metrics = &metrics_};
   }
 
   void AddFigures(const std::string& lease_name) {
-    metrics_.AddProcessFigures();
-    metrics_.AddGauge("capstan_ready", "1 while /readyz says ok", [this] { return health_.Ready() ? 1.0 : 0.0; });
     leader_ = &metrics_.AddGauge("leader_election_master_status", "1 while this process holds the lease",
                                  {{"name", lease_name}});
     lost_events_ = &metrics_.AddCounter("capstan_events_lost_total", "Events that users were not told");
-    long_turns_ = &metrics_.AddHistogram("capstan_loop_long_turn_seconds",
-                                         "Longest turn of the event loop in a second, where that is over 5 ms",
-                                         {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5});
   }
 
-  Result<SlurmClusters::Link> MakeSlurm(const SlurmConnection& how, SlurmClusters::SignToken sign) {
+  Result<SlurmClusters::Link> MakeSlurm(const plan::SlurmConnection& how, SlurmClusters::SignToken sign) {
     CAPSTAN_TRY(net::Endpoint server, net::Endpoint::Parse(how.server));
     const auto slurm =
         std::make_shared<HttpSlurm>(loop_, std::move(server), std::move(sign), ++seed_, [this] { return GoodUntil(); });
     return SlurmClusters::Link{{slurm, &slurm->rest}, [rest = &slurm->rest] { return rest->Run(); }};
   }
 
-  // What readiness waits for, in words.
-  std::string Waiting() const {
-    std::vector<std::string> waiting;
-    if (const std::string unlisted = engine_.Unlisted(); !unlisted.empty())
-      waiting.push_back("not listed yet: " + unlisted);
-    for (const Condition& condition : conditions_)
-      if (!condition.ready()) waiting.push_back("not ready yet: " + condition.what);
-    return Join(waiting, "; ");
-  }
-
-  async::Task<void> Beat() {
-    uint64_t told_lost = 0;
-    while (true) {
-      std::string waiting = Waiting();
-      const Duration pause = waiting.empty() ? kHeartbeat : kHeartbeatAtStart;
-      health_.Beat(std::move(waiting));
-      const kube::Recorder::Counts events = events_.counts();
-      const uint64_t lost = events.dropped_full + events.dropped_flood + events.dropped_failed;
-      lost_events_->Add(double(lost - std::exchange(told_lost, lost)));
-      if (const Duration longest = loop_.TakeLongestTurn(); longest > kLongTurn) long_turns_->Observe(longest);
-      co_await async::Sleep(loop_, pause);
-    }
+  void CountLostEvents() {
+    const kube::Recorder::Counts events = events_.counts();
+    const uint64_t lost = events.dropped_full + events.dropped_flood + events.dropped_failed;
+    lost_events_->Add(double(lost - std::exchange(told_lost_, lost)));
   }
 
   // Until when writes may leave.
@@ -236,11 +158,10 @@ class Program {
   // Whoever was too late to renew does not know what happened meanwhile: the process ends at once, and begins anew.
   void Lost(std::string why) {
     log::Error("the lease is lost", {{"reason", why}});
-    status_ = 1;
-    loop_.Stop();
+    process_.End(1);
   }
 
-  void Tell(const kube::Resource& resource, const kube::Key& key, const std::string& uid, Notice notice) {
+  void Tell(const kube::Resource& resource, const kube::Key& key, const std::string& uid, plan::Notice notice) {
     events_.Record({.regarding = {resource.ApiVersion(), std::string(resource.kind), key, uid},
                     .warning = notice.warning,
                     .reason = std::move(notice.reason),
@@ -248,37 +169,24 @@ class Program {
                     .note = std::move(notice.note)});
   }
 
-  async::Task<void> EndBeside() {
-    beside_.Cancel();
-    co_await beside_.Join();
-    beside_ended_.Set();
-  }
-
-  async::Task<void> Stop() {
-    // What has begun is let end: a call that is cancelled could still take effect when another one leads already.
-    co_await engine_.Stop(kStopTimeout);
+  // What has begun is let end: a call that is cancelled could still take effect when another one leads already.
+  async::Task<void> StopActing() {
+    co_await engine_.Stop(Process::kStopTimeout);
     telling_.Cancel();
     co_await telling_.Join();
-    group_.Spawn("end", EndBeside());
-    if (!co_await beside_ended_.Wait(loop_.After(kStopTimeout)))
-      log::Warn("what runs beside the engine does not end", {{"tasks", beside_.size()}});
-    if (lease_) {
-      const auto released = co_await lease_->Release(loop_.After(3s));
-      if (!released) log::Warn("the lease runs out by itself", {{"error", released.error().message()}});
-    }
-    loop_.Stop();
   }
 
-  // What set_up has readiness wait for.
-  struct Condition {
-    std::string what;
-    std::function<bool()> ready;
-  };
+  async::Task<void> GiveUpLease() {
+    if (!lease_) co_return;
+    const auto released = co_await lease_->Release(loop_.After(3s));
+    if (!released) log::Warn("the lease runs out by itself", {{"error", released.error().message()}});
+  }
 
   std::string name_;
   uint64_t seed_;
-  net::Metrics metrics_;
-  async::RealLoop loop_;
+  Process process_;
+  async::Loop& loop_ = process_.loop();
+  net::Metrics& metrics_ = process_.metrics();
   net::HttpClient http_;
   kube::Fence fence_;
   net::HttpClient lease_http_;  // its own connection: a renewal queues behind nothing
@@ -289,17 +197,10 @@ class Program {
   Engine engine_;
   kube::Recorder events_;
   async::TaskGroup telling_;
-  async::TaskGroup beside_;  // what set_up started
-  async::Event beside_ended_;
-  std::vector<Condition> conditions_;
   async::TaskGroup group_;
   net::Gauge* leader_ = nullptr;
   net::Counter* lost_events_ = nullptr;
-  net::Histogram* long_turns_ = nullptr;
-  int status_ = 0;
-  kube::Health health_;
-  std::unique_ptr<net::HttpServer> health_server_;
-  std::unique_ptr<net::HttpServer> metrics_server_;
+  uint64_t told_lost_ = 0;
 };
 
 }  // namespace
@@ -325,4 +226,4 @@ int RunProgram(ProgramOptions options) {
   program.Run();
 }
 
-}  // namespace capstan::plan
+}  // namespace capstan::process
