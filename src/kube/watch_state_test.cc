@@ -10,7 +10,7 @@ namespace {
 using Phase = WatchStatus::Phase;
 
 WatchEvent Change(uint64_t version) { return {.type = WatchEvent::Type::kModified, .version = version}; }
-WatchEvent Bookmark(uint64_t version) { return {.type = WatchEvent::Type::kBookmark, .version = version}; }
+WatchEvent BookmarkEvent(uint64_t version) { return {.type = WatchEvent::Type::kBookmark, .version = version}; }
 WatchEvent ListEnd(uint64_t version) {
   return {.type = WatchEvent::Type::kBookmark, .version = version, .list_complete = true};
 }
@@ -73,7 +73,7 @@ const Case kCases[] = {
      [](Machine& m) { m.Step(), m.Open(), m.state.Heard(Change(7), m.now), m.Fail(Code::kUnavailable); }, "stream",
      true, Phase::kRetrying},
     {"PlainBookmarksDoNotEndAList",
-     [](Machine& m) { m.Step(), m.Open(), m.state.Heard(Bookmark(7), m.now), m.Fail(Code::kUnavailable); }, "stream",
+     [](Machine& m) { m.Step(), m.Open(), m.state.Heard(BookmarkEvent(7), m.now), m.Fail(Code::kUnavailable); }, "stream",
      true, Phase::kRetrying},
 
     // The server does not know streaming lists.
@@ -116,10 +116,10 @@ const Case kCases[] = {
      [](Machine& m) { m.FollowFor(1min), m.state.Heard(Change(30), m.now), m.Fail(Code::kUnavailable); }, "follow 30",
      true, Phase::kRetrying},
     {"BookmarksMoveTheVersion",
-     [](Machine& m) { m.FollowFor(1min), m.state.Heard(Bookmark(40), m.now), m.Fail(Code::kUnavailable); }, "follow 40",
+     [](Machine& m) { m.FollowFor(1min), m.state.Heard(BookmarkEvent(40), m.now), m.Fail(Code::kUnavailable); }, "follow 40",
      true, Phase::kRetrying},
     {"TheVersionNeverGoesBack",
-     [](Machine& m) { m.FollowFor(1min), m.state.Heard(Bookmark(3), m.now), m.Fail(Code::kUnavailable); }, "follow 9",
+     [](Machine& m) { m.FollowFor(1min), m.state.Heard(BookmarkEvent(3), m.now), m.Fail(Code::kUnavailable); }, "follow 9",
      true, Phase::kRetrying},
     {"ASilentStreamResumesAtOnce", [](Machine& m) { m.FollowFor(90s), m.state.Silent(m.now); }, "follow 9", false,
      Phase::kLive},
