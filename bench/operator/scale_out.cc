@@ -8,12 +8,8 @@
 #include <cstdio>
 #include <string>
 
-#include "api/accounting.h"
 #include "api/controller.h"
-#include "api/loginset.h"
 #include "api/nodeset.h"
-#include "api/restapi.h"
-#include "api/token.h"
 #include "async/task_group.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -38,10 +34,7 @@ double CpuMs() {
 int Measure(int64_t workers) {
   async::VirtualLoop loop;
   kube::testing::FakeApiServer server(loop, 1);
-  for (const auto* kind : {&api::Controller::kResource, &api::Accounting::kResource, &api::RestApi::kResource,
-                           &api::LoginSet::kResource, &api::NodeSet::kResource, &api::Token::kResource}) {
-    server.objects().Serve(*kind);
-  }
+  for (const op::Kind* kind : op::Kinds()) server.objects().Serve(*kind->resource);
   server.Put(api::Controller::kResource, R"({"metadata":{"namespace":"slurm","name":"main"},"spec":{
       "slurmKeyRef":{"name":"k","key":"k"},"jwtKeyRef":{"name":"j","key":"j"}}})");
   server.Put(api::NodeSet::kResource,

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -42,6 +43,19 @@ TEST(GeneratedFiles, EveryFieldIsExplained) {
       EXPECT_FALSE(row.doc.empty()) << row.path;
       EXPECT_TRUE(row.doc.empty() || row.doc.ends_with('.')) << row.path;
     }
+  }
+}
+
+// It is written by hand, and a kind that it does not name could run a pod of any sort.
+TEST(TemplatePolicy, NamesEachKindThatTakesAPodsTemplate) {
+  const std::string policy = ReadSource("charts/slurm-operator/templates/template-policy.yaml");
+  const size_t resources = policy.find("resources: [");
+  const std::string named = policy.substr(resources, policy.find(']', resources) - resources);
+  for (const KindInfo& kind : Kinds()) {
+    const bool has_template =
+        std::ranges::any_of(json::ReferenceRows(kind.schema(), std::string(kind.kind)),
+                            [](const json::ReferenceRow& row) { return row.path.ends_with(".spec.template.spec"); });
+    EXPECT_EQ(named.find(std::string(kind.plural)) != std::string::npos, has_template) << kind.kind;
   }
 }
 

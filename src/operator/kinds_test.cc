@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -29,6 +30,16 @@ TEST(Kinds, EachHasANameOfItsOwnAndAStore) {
     EXPECT_NE(stores.Find(*kind->resource), nullptr) << kind->name;
     for (const kube::Resource* child : kind->children) EXPECT_NE(stores.Find(*child), nullptr) << child->plural;
   }
+}
+
+// One that is left out of the list would be taken for nothing, without a word.
+TEST(Kinds, EachFolderOfOneIsInTheList) {
+  std::set<std::string> folders, names;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(CAPSTAN_SOURCE_DIR) + "/src/operator")) {
+    if (std::filesystem::exists(entry.path() / "kind.cc")) folders.insert(entry.path().filename().string());
+  }
+  for (const Kind* kind : Kinds()) names.emplace(kind->name);
+  EXPECT_EQ(folders, names);
 }
 
 TEST(Kinds, ChildrenAreWatchedByTheComponentsOfTheirRows) {

@@ -6,9 +6,9 @@
 #include "operator/controller/children.h"
 #include "operator/controller/immutable.h"
 #include "operator/controller/inputs.h"
-#include "operator/controller/keys.h"
 #include "operator/controller/questions.h"
 #include "operator/controller/unheeded.h"
+#include "operator/keys.h"
 #include "operator/names.h"
 #include "operator/objects.h"
 #include "operator/pods.h"
@@ -25,6 +25,15 @@ namespace {
 
 constexpr size_t kKeyBytes = 64;
 constexpr Duration kInChargeAge = 30s;
+
+// Whether the operator may make the key `which` ("slurm" or "jwt") when there is none: only if the Controller's annotation
+// says "true", or the key's own name. A new key in place of a lost one cuts off every running daemon, so nobody gets one
+// unasked.
+bool MayGenerate(const api::Controller& controller, std::string_view which) {
+  std::string wish = controller.metadata.Annotation(std::string(kAnnotationGenerateKeys));
+  if (wish.empty()) wish = controller.metadata.Annotation(std::string(kFormerAnnotationGenerateKeys));
+  return wish == "true" || wish == which;
+}
 
 // One Decide at work: what it sees, and the Plan that grows.
 class Deciding : Reconcile<api::Controller> {
@@ -139,8 +148,9 @@ class Deciding : Reconcile<api::Controller> {
 
   void RunSlurmctld(const ConfigInputs& inputs, const std::optional<PublishedConfig>& config) {
     const api::ControllerSpec& spec = object.spec;
-    const Key slurm_key = FindKey(world, ns_, spec.slurm_key_ref ? &*spec.slurm_key_ref : nullptr, "spec.slurmKeyRef");
-    const Key jwt_key = FindKey(world, ns_, api::JwtKey(spec), "spec.jwtKeyRef");
+    const FoundKey slurm_key =
+        FindKey(world, ns_, spec.slurm_key_ref ? &*spec.slurm_key_ref : nullptr, "spec.slurmKeyRef");
+    const FoundKey jwt_key = FindKey(world, ns_, api::JwtKey(spec), "spec.jwtKeyRef");
     HandleKey(slurm_key, spec.slurm_key_ref ? &*spec.slurm_key_ref : nullptr, "slurm");
     HandleKey(jwt_key, api::JwtKey(spec), "jwt");
     const bool claim_fits = ClaimFits();
@@ -156,15 +166,15 @@ class Deciding : Reconcile<api::Controller> {
     Want(std::move(set));
   }
 
-  void HandleKey(const Key& key, const api::SecretKeySelector* ref, std::string_view which) {
+  void HandleKey(const FoundKey& key, const api::SecretKeySelector* ref, std::string_view which) {
     switch (key.state) {
-      case Key::State::kKnown:
+      case FoundKey::State::kKnown:
         return;
-      case Key::State::kUnknown:
+      case FoundKey::State::kUnknown:
         return findings.Wait("ReadingKeys", key.message);
-      case Key::State::kWrong:
+      case FoundKey::State::kWrong:
         return findings.Problem("KeyMissing", key.message);
-      case Key::State::kAbsent:
+      case FoundKey::State::kAbsent:
         break;
     }
     if (!MayGenerate(object, which)) {
@@ -183,9 +193,9 @@ class Deciding : Reconcile<api::Controller> {
     for (const auto& [ref, field] : {std::pair(spec.slurm_key_ref ? &*spec.slurm_key_ref : nullptr, "spec.slurmKeyRef"),
                                      std::pair(api::JwtKey(spec), "spec.jwtKeyRef")}) {
       if (ref == nullptr) continue;
-      const Key key = FindKey(world, ns_, ref, field);
-      if (key.state == Key::State::kUnknown) findings.Wait("ReadingKeys", key.message);
-      if (key.state == Key::State::kAbsent || key.state == Key::State::kWrong)
+      const FoundKey key = FindKey(world, ns_, ref, field);
+      if (key.state == FoundKey::State::kUnknown) findings.Wait("ReadingKeys", key.message);
+      if (key.state == FoundKey::State::kAbsent || key.state == FoundKey::State::kWrong)
         findings.Problem("KeyMissing", key.message);
     }
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "operator/controller/keys.h"
+#include "operator/keys.h"
 #include "operator/names.h"
 #include "operator/nodeset/questions.h"
 #include "operator/nodeset/unheeded.h"
@@ -144,9 +144,9 @@ std::string OldTemplate(const Seen& seen) {
 // The kubelet would wait for it without a word that reaches the NodeSet.
 void FindMissingSecret(const Seen& seen, Findings& findings) {
   if (!seen.spec.ssh || !seen.spec.ssh->enabled.value_or(false)) return;
-  using State = controller::Key::State;
-  const controller::Key conf = controller::FindKey(seen.world, seen.set.metadata.namespace_,
-                                                   &seen.spec.ssh->sssd_conf_ref, "spec.ssh.sssdConfRef");
+  using State = FoundKey::State;
+  const FoundKey conf =
+      FindKey(seen.world, seen.set.metadata.namespace_, &seen.spec.ssh->sssd_conf_ref, "spec.ssh.sssdConfRef");
   if (conf.state == State::kAbsent || conf.state == State::kWrong) findings.Problem("ReferenceMissing", conf.message);
 }
 

@@ -5,7 +5,7 @@
 #include "api/controller.h"
 #include "api/restapi.h"
 #include "base/hash.h"
-#include "operator/controller/keys.h"
+#include "operator/keys.h"
 #include "operator/names.h"
 #include "operator/objects.h"
 #include "operator/reconcile.h"
@@ -61,8 +61,8 @@ class Deciding : Reconcile<api::RestApi> {
     }
     Ingredients ingredients{controller, {}};
     if (const auto& ref = controller->spec.slurm_key_ref) {
-      const controller::Key slurm =
-          controller::FindKey(world, controller_.ns, &*ref, "spec.slurmKeyRef of Controller " + controller_.name);
+      const FoundKey slurm =
+          FindKey(world, controller_.ns, &*ref, "spec.slurmKeyRef of Controller " + controller_.name);
       if (!slurm.known()) {
         // Its Controller says what is wrong with it; here one only waits.
         findings.Wait("WaitingForKey", slurm.message);
