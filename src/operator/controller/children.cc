@@ -87,7 +87,7 @@ Result<JsonObject> Reconfigure(const api::Controller& controller) {
   return MergeContainer(std::move(container), controller.spec.reconfigure, "spec.reconfigure");
 }
 
-Result<JsonObject> Pod(const api::Controller& controller, const Settings& settings) {
+Result<JsonObject> PodSpec(const api::Controller& controller, const Settings& settings) {
   const api::ControllerSpec& spec = controller.spec;
   CAPSTAN_TRY(JsonObject slurmctld, Slurmctld(controller));
   DefaultImage(slurmctld, settings.Image(op::kController.app));
@@ -243,7 +243,7 @@ Result<plan::Child> SlurmctldSet(const api::Controller& controller, const PodHas
                                  const StatefulSet* present) {
   const api::ControllerSpec& spec = controller.spec;
   CAPSTAN_CHECK_OK(CheckHa(spec));
-  CAPSTAN_TRY(JsonObject pod, Pod(controller, settings));
+  CAPSTAN_TRY(JsonObject pod, PodSpec(controller, settings));
   JsonObject more{{"serviceName", ControllerInternalName(controller.metadata.name)}};
   CAPSTAN_TRY(JsonArray claims, ClaimTemplates(spec));
   if (!claims.empty()) more["volumeClaimTemplates"] = std::move(claims);

@@ -34,7 +34,7 @@ Result<JsonObject> Slurmrestd(const api::RestApi& rest_api, const api::Controlle
   return merged;
 }
 
-Result<JsonObject> Pod(const api::RestApi& rest_api, const api::Controller& controller, const Settings& settings) {
+Result<JsonObject> PodSpec(const api::RestApi& rest_api, const api::Controller& controller, const Settings& settings) {
   CAPSTAN_TRY(JsonObject slurmrestd, Slurmrestd(rest_api, controller, settings));
   JsonArray sources{ConfigMapFile(ConfigName(controller.metadata.name), "slurm.conf", "slurm.conf")};
   if (const auto& key = controller.spec.slurm_key_ref) sources.push_back(SecretFile(key->name, key->key, "slurm.key"));
@@ -62,7 +62,7 @@ Result<plan::Child> ServiceObject(const api::RestApi& rest_api) {
 
 Result<plan::Child> DeploymentObject(const api::RestApi& rest_api, const api::Controller& controller,
                                      const PodHashes& hashes, const Settings& settings) {
-  CAPSTAN_TRY(JsonObject pod, Pod(rest_api, controller, settings));
+  CAPSTAN_TRY(JsonObject pod, PodSpec(rest_api, controller, settings));
   return Render(
       {.resource = kube::kDeployments,
        .owner = OwnerOf(rest_api),
