@@ -29,17 +29,17 @@ int RunOperator(const OperatorFlags& flags) {
     return Result<void>();
   };
   return process::RunProgram({.name = std::string(op::kFieldManager),
-                           .set_up = set_up,
-                           .former_managers = {std::string(op::kFormerFieldManager)},
-                           .settings = &settings,
-                           .kubeconfig = flags.kubeconfig,
-                           .namespaces = flags.namespaces,
-                           .leader_elect = flags.leader_elect,
-                           .lease_name = std::string(kLeaseName),
-                           .lease_namespace = flags.lease_namespace,
-                           .health_address = flags.health_address,
-                           .metrics_address = flags.metrics_address,
-                           .log_level = flags.log_level});
+                              .set_up = set_up,
+                              .former_managers = {std::string(op::kFormerFieldManager)},
+                              .settings = &settings,
+                              .kubeconfig = flags.kubeconfig,
+                              .namespaces = flags.namespaces,
+                              .leader_elect = flags.leader_elect,
+                              .lease_name = std::string(kLeaseName),
+                              .lease_namespace = flags.lease_namespace,
+                              .health_address = flags.health_address,
+                              .metrics_address = flags.metrics_address,
+                              .log_level = flags.log_level});
 }
 
 }  // namespace capstan::cli

@@ -73,8 +73,8 @@ const Case kCases[] = {
      [](Machine& m) { m.Step(), m.Open(), m.state.Heard(Change(7), m.now), m.Fail(Code::kUnavailable); }, "stream",
      true, Phase::kRetrying},
     {"PlainBookmarksDoNotEndAList",
-     [](Machine& m) { m.Step(), m.Open(), m.state.Heard(BookmarkEvent(7), m.now), m.Fail(Code::kUnavailable); }, "stream",
-     true, Phase::kRetrying},
+     [](Machine& m) { m.Step(), m.Open(), m.state.Heard(BookmarkEvent(7), m.now), m.Fail(Code::kUnavailable); },
+     "stream", true, Phase::kRetrying},
 
     // The server does not know streaming lists.
     {"RefusedStreamGoesToPages", [](Machine& m) { m.Step(), m.Fail(Code::kInvalid); }, "page ", false, Phase::kListing},
@@ -116,11 +116,11 @@ const Case kCases[] = {
      [](Machine& m) { m.FollowFor(1min), m.state.Heard(Change(30), m.now), m.Fail(Code::kUnavailable); }, "follow 30",
      true, Phase::kRetrying},
     {"BookmarksMoveTheVersion",
-     [](Machine& m) { m.FollowFor(1min), m.state.Heard(BookmarkEvent(40), m.now), m.Fail(Code::kUnavailable); }, "follow 40",
-     true, Phase::kRetrying},
+     [](Machine& m) { m.FollowFor(1min), m.state.Heard(BookmarkEvent(40), m.now), m.Fail(Code::kUnavailable); },
+     "follow 40", true, Phase::kRetrying},
     {"TheVersionNeverGoesBack",
-     [](Machine& m) { m.FollowFor(1min), m.state.Heard(BookmarkEvent(3), m.now), m.Fail(Code::kUnavailable); }, "follow 9",
-     true, Phase::kRetrying},
+     [](Machine& m) { m.FollowFor(1min), m.state.Heard(BookmarkEvent(3), m.now), m.Fail(Code::kUnavailable); },
+     "follow 9", true, Phase::kRetrying},
     {"ASilentStreamResumesAtOnce", [](Machine& m) { m.FollowFor(90s), m.state.Silent(m.now); }, "follow 9", false,
      Phase::kLive},
 
