@@ -1,6 +1,6 @@
 // One effect on the outside world, as data: what, why, and what must be proven before.
 //
-// Effects and guards are open sets: kube_effects.h and slurm_effects.h have those every service needs, a
+// Effects and guards are open sets: objects/ and slurm/ have those every service needs, a
 // service adds its own by deriving. A Decide only makes them; the Executor alone runs them.
 #pragma once
 

@@ -8,8 +8,8 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "plan/kube_effects.h"
-#include "plan/kube_guards.h"
+#include "plan/objects/effects.h"
+#include "plan/objects/guards.h"
 
 namespace capstan::plan {
 

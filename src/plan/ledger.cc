@@ -33,7 +33,7 @@ Duration WaitAfter(const Error& error, Duration back_off, Random& random) {
 
 std::string_view ReasonOf(const Error& error) {
   if (error.code() == Code::kAlreadyExists) return "NameConflict";
-  // A conflict that is to be waited out is no race: see Apply in kube_effects.h.
+  // A conflict that is to be waited out is no race: see Apply in objects/effects.h.
   if (error.code() == Code::kConflict && error.retry_after()) return "Contested";
   return "ActionFailed";
 }

@@ -10,7 +10,7 @@
 #include "kube/client.h"
 #include "plan/memo.h"
 #include "plan/ownership.h"
-#include "plan/slurm_clusters.h"
+#include "plan/slurm/clusters.h"
 #include "plan/stores.h"
 
 namespace capstan::plan {

@@ -1,7 +1,7 @@
 // What a test of a Decide can put into a World (testing/world.h).
 #include <gmock/gmock.h>
 
-#include "plan/slurm_effects.h"
+#include "plan/slurm/effects.h"
 #include "plan/testing/world.h"
 
 namespace capstan::plan {

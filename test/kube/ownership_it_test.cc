@@ -6,8 +6,8 @@
 #include "json/value.h"
 #include "net/client.h"
 #include "net/testing/run.h"
-#include "plan/kube_effects.h"
-#include "plan/list_effects.h"
+#include "plan/objects/effects.h"
+#include "plan/objects/lists.h"
 #include "plan/services.h"
 
 namespace capstan::plan {

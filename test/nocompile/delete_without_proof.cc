@@ -1,8 +1,8 @@
 // layer: operator
 // expect: no matching function for call to 'Delete'
 // There is no deletion without a guard.
-#include "plan/kube_effects.h"
-#include "plan/slurm_effects.h"
+#include "plan/objects/effects.h"
+#include "plan/slurm/effects.h"
 
 capstan::plan::Action Remove(capstan::plan::ObjectRef ref) {
   using namespace capstan::plan;

@@ -8,9 +8,9 @@
 #include "operator/nodeset/release.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/workers.h"
-#include "plan/kube_effects.h"
+#include "plan/objects/effects.h"
 #include "plan/services.h"
-#include "plan/slurm_effects.h"
+#include "plan/slurm/effects.h"
 
 namespace capstan::sim {
 namespace {

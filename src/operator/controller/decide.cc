@@ -18,7 +18,7 @@
 #include "operator/render/cluster.h"
 #include "operator/render/json.h"
 #include "operator/unknown_fields.h"
-#include "plan/kube_effects.h"
+#include "plan/objects/effects.h"
 
 namespace capstan::op::controller {
 namespace {

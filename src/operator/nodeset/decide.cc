@@ -20,8 +20,8 @@
 #include "operator/reconcile.h"
 #include "operator/render/cluster.h"
 #include "operator/settings.h"
-#include "plan/kube_effects.h"
-#include "plan/slurm_effects.h"
+#include "plan/objects/effects.h"
+#include "plan/slurm/effects.h"
 
 namespace capstan::op::nodeset {
 namespace {

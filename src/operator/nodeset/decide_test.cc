@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "plan/kube_effects.h"
+#include "plan/objects/effects.h"
 
 namespace capstan::op::nodeset {
 namespace {

@@ -19,7 +19,7 @@
 #include "operator/nodeset/workers.h"
 #include "operator/objects.h"
 #include "operator/testing/world.h"
-#include "plan/slurm_effects.h"
+#include "plan/slurm/effects.h"
 
 namespace capstan::op::nodeset {
 

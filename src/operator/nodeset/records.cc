@@ -4,7 +4,7 @@
 
 #include "operator/names.h"
 #include "operator/reasons.h"
-#include "plan/slurm_effects.h"
+#include "plan/slurm/effects.h"
 
 namespace capstan::op::nodeset {
 

@@ -7,8 +7,8 @@
 #include "kube/client.h"
 #include "operator/names.h"
 #include "operator/objects.h"
-#include "plan/kube_guards.h"
-#include "plan/list_effects.h"
+#include "plan/objects/guards.h"
+#include "plan/objects/lists.h"
 #include "plan/services.h"
 
 namespace capstan::op::nodeset {

@@ -1,6 +1,6 @@
 // Who goes when there are too many.
 #include "operator/nodeset/decide_test.h"
-#include "plan/kube_effects.h"
+#include "plan/objects/effects.h"
 
 namespace capstan::op::nodeset {
 namespace {

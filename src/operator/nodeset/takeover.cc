@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "operator/names.h"
-#include "plan/kube_effects.h"
-#include "plan/list_effects.h"
-#include "plan/slurm_effects.h"
+#include "plan/objects/effects.h"
+#include "plan/objects/lists.h"
+#include "plan/slurm/effects.h"
 
 namespace capstan::op::nodeset {
 namespace {

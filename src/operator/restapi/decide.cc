@@ -11,7 +11,7 @@
 #include "operator/reconcile.h"
 #include "operator/restapi/children.h"
 #include "operator/unknown_fields.h"
-#include "plan/kube_effects.h"
+#include "plan/objects/effects.h"
 #include "slurm/conf.h"
 
 namespace capstan::op::restapi {

@@ -1,5 +1,5 @@
 // What is proven before Slurm or a worker is touched, on a modelled slurmrestd.
-#include "plan/slurm_effects.h"
+#include "plan/slurm/effects.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "plan/kube_effects.h"
+#include "plan/objects/effects.h"
 
 namespace capstan::plan {
 

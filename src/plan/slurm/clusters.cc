@@ -1,11 +1,11 @@
-#include "plan/slurm_clusters.h"
+#include "plan/slurm/clusters.h"
 
 #include <set>
 
 #include "async/backoff.h"
 #include "async/timer.h"
 #include "base/log.h"
-#include "plan/signing_key.h"
+#include "plan/slurm/signing_key.h"
 #include "slurm/jwt.h"
 
 namespace capstan::plan {

@@ -1,4 +1,4 @@
-#include "plan/slurm_clusters.h"
+#include "plan/slurm/clusters.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "plan/managed_fields.h"
+#include "plan/objects/managed_fields.h"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

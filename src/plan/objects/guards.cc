@@ -1,7 +1,7 @@
-#include "plan/kube_guards.h"
+#include "plan/objects/guards.h"
 
 #include "kube/client.h"
-#include "plan/effect_parts.h"
+#include "plan/objects/parts.h"
 
 namespace capstan::plan {
 namespace {

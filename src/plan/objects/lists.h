@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "json/object_meta.h"
-#include "plan/kube_effects.h"
+#include "plan/objects/effects.h"
 
 namespace capstan::plan {
 

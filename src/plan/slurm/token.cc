@@ -1,4 +1,4 @@
-#include "plan/token_effect.h"
+#include "plan/slurm/token.h"
 
 #include <boost/json.hpp>
 
@@ -7,7 +7,7 @@
 #include "json/value.h"
 #include "kube/client.h"
 #include "plan/services.h"
-#include "plan/signing_key.h"
+#include "plan/slurm/signing_key.h"
 #include "slurm/jwt.h"
 
 namespace capstan::plan {

@@ -1,4 +1,4 @@
-#include "plan/signing_key.h"
+#include "plan/slurm/signing_key.h"
 
 #include <map>
 

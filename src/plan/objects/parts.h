@@ -1,10 +1,10 @@
-// What the effects on Kubernetes objects have in common. For the files of kube_effects.h only.
+// What the effects on Kubernetes objects have in common. For the files of this folder only.
 #pragma once
 
 #include <string_view>
 
 #include "json/object_meta.h"
-#include "plan/kube_effects.h"
+#include "plan/objects/effects.h"
 #include "plan/services.h"
 
 namespace capstan::plan {

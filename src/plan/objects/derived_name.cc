@@ -1,4 +1,4 @@
-#include "plan/derived_name.h"
+#include "plan/objects/derived_name.h"
 
 #include "base/hash.h"
 

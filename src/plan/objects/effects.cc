@@ -1,4 +1,4 @@
-#include "plan/kube_effects.h"
+#include "plan/objects/effects.h"
 
 #include <boost/json.hpp>
 
@@ -6,7 +6,7 @@
 #include "json/codec.h"
 #include "json/value.h"
 #include "kube/client.h"
-#include "plan/effect_parts.h"
+#include "plan/objects/parts.h"
 
 namespace capstan::plan {
 namespace {

@@ -1,4 +1,4 @@
-// Server-side apply under the applied memo: kube_effects.h, Apply and ApplyStatus.
+// Server-side apply under the applied memo: objects/effects.h, Apply and ApplyStatus.
 #include <algorithm>
 #include <boost/json.hpp>
 #include <optional>
@@ -10,8 +10,8 @@
 #include "json/merge.h"
 #include "json/value.h"
 #include "kube/client.h"
-#include "plan/effect_parts.h"
-#include "plan/managed_fields.h"
+#include "plan/objects/managed_fields.h"
+#include "plan/objects/parts.h"
 
 namespace capstan::plan {
 namespace {

@@ -1,5 +1,7 @@
 // Effects on the modelled API server: what they do about what is there already, lists of several writers, keys and
 // tokens, derived names.
+#include "plan/objects/effects.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,13 +11,12 @@
 #include "json/codec.h"
 #include "json/value.h"
 #include "kube/testing/fake_api_server.h"
-#include "plan/derived_name.h"
 #include "plan/filled_test.h"
-#include "plan/kube_effects.h"
-#include "plan/kube_guards.h"
-#include "plan/list_effects.h"
+#include "plan/objects/derived_name.h"
+#include "plan/objects/guards.h"
+#include "plan/objects/lists.h"
 #include "plan/services.h"
-#include "plan/token_effect.h"
+#include "plan/slurm/token.h"
 #include "slurm/jwt.h"
 
 namespace capstan::plan {

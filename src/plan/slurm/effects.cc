@@ -1,4 +1,4 @@
-#include "plan/slurm_effects.h"
+#include "plan/slurm/effects.h"
 
 #include "base/hash.h"
 #include "plan/services.h"

@@ -1,9 +1,9 @@
-#include "plan/list_effects.h"
+#include "plan/objects/lists.h"
 
 #include "base/hash.h"
 #include "base/text.h"
 #include "kube/client.h"
-#include "plan/effect_parts.h"
+#include "plan/objects/parts.h"
 
 namespace capstan::plan {
 namespace {

@@ -7,8 +7,8 @@
 #include "async/task_group.h"
 #include "async/testing/into.h"
 #include "kube/testing/fake_api_server.h"
-#include "plan/kube_effects.h"
-#include "plan/managed_fields.h"
+#include "plan/objects/effects.h"
+#include "plan/objects/managed_fields.h"
 #include "plan/services.h"
 
 namespace capstan::plan {
