@@ -7,6 +7,7 @@
 #include <set>
 
 #include "operator/kind.h"
+#include "operator/testing/contracts.h"
 
 namespace capstan::op {
 namespace {
@@ -40,6 +41,16 @@ TEST(Kinds, EachFolderOfOneIsInTheList) {
   }
   for (const Kind* kind : Kinds()) names.emplace(kind->name);
   EXPECT_EQ(folders, names);
+}
+
+// A kind without one would pass whatever the simulator sees of it.
+TEST(Kinds, EachHasAContract) {
+  for (const Kind* kind : Kinds()) {
+    const Contract* contract = test::ContractOf(*kind->resource);
+    ASSERT_NE(contract, nullptr) << kind->name;
+    EXPECT_NE(contract->breach, nullptr) << kind->name;
+  }
+  EXPECT_EQ(test::Contracts().size(), Kinds().size());
 }
 
 TEST(Kinds, ChildrenAreWatchedByTheComponentsOfTheirRows) {

@@ -79,6 +79,7 @@ Engine::Engine(async::Loop& loop, kube::Client& client, Options options)
           services_, [this](const std::string& id) { Wake(MakeRead("question", id)); }, random_.Next()),
       executor_(services_, {.may_write = [this] { return !stopping_ && options_.may_write(); },
                             .may_destroy = [this] { return stores_.Trusted(); },
+                            .started = options_.started,
                             .ended = [this](const Key& key, const Action& action, const Result<void>& result,
                                             Duration took) { ActionEnded(key, action, result, took); },
                             .room = [this](const Key& key) { WakeKey(StateOf(key), kube::Priority::kFresh); },
@@ -188,6 +189,7 @@ void Engine::SlurmChanged(const std::string& cluster, const std::vector<std::str
 void Engine::ActionEnded(const Key& key, const Action& action, const Result<void>& result, Duration took) {
   if (const std::string question = action.effect->outdates(); !question.empty()) asker_.Outdate(question);
   metrics_.Ended(key.kind, took, !result);
+  if (options_.ended) options_.ended(key, action);
   WakeKey(StateOf(key), kube::Priority::kUrgent);
 }
 

@@ -60,6 +60,8 @@ class Engine final : private kube::StoreListener {
         tell;
     net::Metrics* metrics = nullptr;  // engine_metrics.h
     Duration look_every = 5min;
+    // For who judges its writes: between the two calls the action's guards are proven and its writes sent.
+    std::function<void(const Key& key, const Action& action)> started = {}, ended = {};
   };
 
   Engine(async::Loop& loop, kube::Client& client, Options options);

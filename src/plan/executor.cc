@@ -217,6 +217,7 @@ void Executor::Start(const Key& key, Record& record, Wanted wanted, uint64_t see
   std::string name = ToString(key) + ": " + verb + " " + wanted.target;
   record.targets[wanted.target] = {verb, services_.loop.Now()};
   record.ledger.Started(wanted.id, verb, std::move(wanted.target), seen);
+  if (options_.started) options_.started(key, wanted.action);
   group_.Spawn(std::move(name), Run(key, std::move(wanted.action)));
 }
 

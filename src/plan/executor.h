@@ -46,8 +46,9 @@ class Executor {
   static constexpr size_t kWaveLimit = 250;
 
   struct Options {
-    std::function<bool()> may_write;    // the lease is held
-    std::function<bool()> may_destroy;  // the stores can be trusted
+    std::function<bool()> may_write;                                    // the lease is held
+    std::function<bool()> may_destroy;                                  // the stores can be trusted
+    std::function<void(const Key& key, const Action& action)> started;  // before its guards are proven
     // After the ledger has been written.
     std::function<void(const Key& key, const Action& action, const Result<void>& result, Duration took)> ended;
     std::function<void(const Key& key)> room;  // a lane that had none for this key may have some: submit again

@@ -108,13 +108,22 @@ class ExecutorTest : public ::testing::Test {
   const size_t wave_limit;
   bool lease = true, trusted = true;
   int ended = 0;
+  std::vector<std::string> flights;  // what has started, and ended again
   std::vector<Key> roomy;
   std::vector<Notice> notices;
   std::optional<Tick> again;
   Executor executor{services,
                     {.may_write = [this] { return lease; },
                      .may_destroy = [this] { return trusted; },
-                     .ended = [this](const Key&, const Action&, const Result<void>&, Duration) { ++ended; },
+                     .started =
+                         [this](const Key& key, const Action& action) {
+                           flights.push_back(ToString(key) + " starts " + action.effect->target());
+                         },
+                     .ended =
+                         [this](const Key& key, const Action& action, const Result<void>&, Duration) {
+                           ++ended;
+                           flights.push_back(ToString(key) + " ended " + action.effect->target());
+                         },
                      .room = [this](const Key& key) { roomy.push_back(key); },
                      .tell = [this](const Key&, Notice notice) { notices.push_back(std::move(notice)); },
                      .lane_limit = 2,
@@ -127,6 +136,15 @@ TEST_F(ExecutorTest, RunsWhatIsWantedOnceAndWakesTheKey) {
   loop.Run();
   EXPECT_THAT(script.ran, ElementsAre("a", "b"));
   EXPECT_EQ(ended, 2);
+}
+
+TEST_F(ExecutorTest, SaysWhoseActionIsInFlightFromBeforeItsProofs) {
+  Action guarded = Do("a");
+  guarded.guards = {std::make_shared<ScriptedGuard>(script, "it has no proof")};  // throws
+  Submit({guarded});
+  EXPECT_THAT(flights, ElementsAre(ToString(kKey) + " starts a"));
+  loop.Run();
+  EXPECT_THAT(flights, ElementsAre(ToString(kKey) + " starts a", ToString(kKey) + " ended a"));
 }
 
 TEST_F(ExecutorTest, StartsAnActionOnlyWhenWhatItComesAfterIsDone) {

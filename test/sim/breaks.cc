@@ -154,6 +154,30 @@ Plan NoPatience(const World& world, const kube::Key& key) {
   return plan;
 }
 
+// What it holds on to is kept, so that nothing else is wrong with it.
+Plan Blind(const World& world, const kube::Key& key) {
+  const World copy = world;
+  Plan plan = op::nodeset::Decide(copy, key);
+  for (const auto& [fact, since] : copy.facts()) world.HeldFor(fact);
+  return plan;
+}
+
+// What its neighbours do with their pods, this one does too.
+Plan Neighbourly(const World& world, const kube::Key& key) {
+  Plan plan = op::nodeset::Decide(world, key);
+  for (const api::NodeSet& set : world.In<api::NodeSet>(key.ns)) {
+    if (set.metadata.name == key.name) continue;
+    for (plan::Action& action : op::nodeset::Decide(world, {key.ns, set.metadata.name}).actions) {
+      if (action.effect->target().starts_with("Pod ")) plan.Add(std::move(action));
+    }
+  }
+  return plan;
+}
+
+void LacksARight(plan::Reconciler& reconciler) {
+  std::erase_if(reconciler.uses, [](const plan::Right& right) { return *right.resource == api::NodeSet::kResource; });
+}
+
 constexpr auto kBreaks = std::to_array<Break>({
     {"proof", "nothing is proven before it is done", &WithoutProof},
     {"jobs", "a node that is drained and IDLE counts as free, though suspended jobs hold it", &WithoutJobs},
@@ -163,6 +187,9 @@ constexpr auto kBreaks = std::to_array<Break>({
     {"record", "records are removed, whoever drained them", &AnyRecord},
     {"patience", "what was refused is sent again at once, a little changed", &NoPatience},
     {"release", "a NodeSet that is deleted is let go at once", &AtOnce},
+    {"blind", "nothing of what is looked at wakes the key when it changes", &Blind},
+    {"neighbour", "what another NodeSet does with its pods, this one does too", &Neighbourly},
+    {"right", "the row does not name the right to hold on to a NodeSet", nullptr, &LacksARight},
 });
 
 }  // namespace
@@ -177,7 +204,9 @@ const Break* FindBreak(std::string_view name) {
 std::vector<plan::Reconciler> ReconcilersWith(const Break* broken) {
   std::vector<plan::Reconciler> reconcilers = op::Reconcilers();
   for (plan::Reconciler& reconciler : reconcilers) {
-    if (broken != nullptr && reconciler.kind == "nodeset") reconciler.decide = broken->decide;
+    if (broken == nullptr || reconciler.kind != "nodeset") continue;
+    if (broken->decide != nullptr) reconciler.decide = broken->decide;
+    if (broken->change != nullptr) broken->change(reconciler);
   }
   return reconcilers;
 }

@@ -1,4 +1,4 @@
-// Operators with one of their guards broken, to see whether the rules notice.
+// Operators with one thing broken, to see whether the rules notice.
 #pragma once
 
 #include <span>
@@ -12,7 +12,8 @@ namespace capstan::sim {
 struct Break {
   std::string_view name;
   std::string_view what;
-  plan::Decide decide;  // a NodeSet's, in place of the real one
+  plan::Decide decide = nullptr;                // a NodeSet's, in place of the real one
+  void (*change)(plan::Reconciler&) = nullptr;  // of a NodeSet's row, otherwise
 };
 
 std::span<const Break> Breaks();

@@ -1,7 +1,7 @@
-// sim --seeds N --first-seed S [--break GUARD] [--crash-everywhere] [--threads N] [--verbose]
+// sim --seeds N --first-seed S [--break NAME] [--crash-everywhere] [--threads N] [--verbose]
 //
-// Runs N stories. The last line is "N passed, N failed"; the exit status is 1 if any failed. With --break, one of the
-// operator's guards is broken, and the exit status is 0 only if that was noticed. Runs of the same seeds have the same
+// Runs N stories. The last line is "N passed, N failed"; the exit status is 1 if any failed. With --break, the
+// operator is broken in one way, and the exit status is 0 only if that was noticed. Runs of the same seeds have the same
 // fingerprint: a change of the code that is to change nothing else keeps it.
 #include <atomic>
 #include <cstdio>
@@ -27,7 +27,7 @@ struct Flags {
 [[noreturn]] void Usage(const std::string& why) {
   std::fprintf(
       stderr,
-      "sim: %s\nusage: sim --seeds N --first-seed S [--break GUARD] [--crash-everywhere] [--threads N] [--verbose]\n",
+      "sim: %s\nusage: sim --seeds N --first-seed S [--break NAME] [--crash-everywhere] [--threads N] [--verbose]\n",
       why.c_str());
   for (const Break& one : Breaks())
     std::fprintf(stderr, "  %-8s %s\n", std::string(one.name).c_str(), std::string(one.what).c_str());
@@ -46,7 +46,7 @@ Flags Parse(int count, char** words) {
       Usage(word + " is unknown, or needs a value");
     else if (const std::string value = words[++i]; word == "--break") {
       flags.broken = FindBreak(value);
-      if (flags.broken == nullptr) Usage("there is no guard \"" + value + "\"");
+      if (flags.broken == nullptr) Usage("there is no break \"" + value + "\"");
     } else {
       const auto number = ParseInt(value);
       if (!number || *number < 0) Usage(word + " is \"" + value + "\", must be a number");

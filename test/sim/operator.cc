@@ -8,11 +8,11 @@
 
 namespace capstan::sim {
 
-Operator::Operator(Cluster& cluster, std::vector<plan::Reconciler> reconcilers, uint64_t seed)
-    : cluster_(cluster),
+Operator::Operator(Machines& machines, Rules& rules, std::vector<plan::Reconciler> reconcilers, uint64_t seed)
+    : machines_(machines),
       random_(seed),
-      client_(cluster.loop, cluster.api, {.field_manager = std::string(op::kFieldManager), .seed = random_.Next()}),
-      engine_(cluster.loop, client_,
+      client_(machines.loop, machines.api, {.field_manager = std::string(op::kFieldManager), .seed = random_.Next()}),
+      engine_(machines.loop, client_,
               {.field_manager = std::string(op::kFieldManager),
                .former_managers = {std::string(op::kFormerFieldManager)},
                .seed = random_.Next(),
@@ -21,25 +21,30 @@ Operator::Operator(Cluster& cluster, std::vector<plan::Reconciler> reconcilers, 
                                plan::SlurmClusters::SignToken sign) { return Connect(how, std::move(sign)); },
                .settings = &settings_,
                .namespaces = {},
-               .tell = {}}),
-      group_(cluster.loop) {
+               .tell = {},
+               .started = [&rules](const plan::Key& key, const plan::Action& action) { rules.Started(key, action); },
+               .ended = [&rules](const plan::Key& key, const plan::Action& action) { rules.Ended(key, action); }}),
+      group_(machines.loop) {
+  rules.Began();
   op::AddKinds(engine_, std::move(reconcilers));
-  cluster_.connected = true;
+  machines_.connected = true;
   group_.Spawn("engine", engine_.Run());
 }
 
 Operator::~Operator() {
-  cluster_.connected = false;
+  machines_.connected = false;
   group_.Spawn("stop", engine_.Stop());
-  const bool ended = cluster_.loop.RunUntil([this] { return group_.size() == 0; }, 1min);
+  const bool ended = machines_.loop.RunUntil([this] { return group_.size() == 0; }, 1min);
   assert(ended && "the operator does not end");
   (void)ended;
 }
 
-Result<plan::SlurmClusters::Link> Operator::Connect(const plan::SlurmConnection&, plan::SlurmClusters::SignToken sign) {
-  const auto source =
-      std::make_shared<slurm::RestSource>(cluster_.loop, cluster_.slurm_wire(), std::move(sign),
-                                          slurm::RestSource::Options{.seed = random_.Next(), .client = {}});
+Result<plan::SlurmClusters::Link> Operator::Connect(const plan::SlurmConnection& how,
+                                                    plan::SlurmClusters::SignToken sign) {
+  Site* site = machines_.SiteAt(how.server);
+  if (site == nullptr) return Fail(Code::kInvalid, "nobody has the address " + how.server);
+  const auto source = std::make_shared<slurm::RestSource>(
+      machines_.loop, site->wire(), std::move(sign), slurm::RestSource::Options{.seed = random_.Next(), .client = {}});
   return plan::SlurmClusters::Link{source, [source = source.get()] { return source->Run(); }};
 }
 

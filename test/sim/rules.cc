@@ -1,15 +1,20 @@
 #include "rules.h"
 
 #include <algorithm>
+#include <set>
 
+#include "api/conditions.h"
+#include "api/controller.h"
+#include "api/nodeset.h"
+#include "api/restapi.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "json/codec.h"
-#include "operator/controller/contract.h"
 #include "operator/kind.h"
 #include "operator/names.h"
 #include "operator/nodeset/contract.h"
-#include "operator/restapi/contract.h"
+#include "operator/testing/contracts.h"
+#include "plan/world.h"
 #include "slurm/rest_wire.h"
 
 namespace capstan::sim {
@@ -20,44 +25,25 @@ using json::Value;
 
 constexpr size_t kMostRefusals = 100;  // of one write, a minute; some dozens are races while the API server lags
 
-template <class T>
-T Decoded(const Value* value) {
-  auto decoded = value != nullptr ? json::Decode<T>(json::Serialize(*value)) : Result<T>(T());
-  return decoded ? *std::move(decoded) : T();
-}
-
-// The object as it is now, or was before it went; decoded again only when it has changed since it was last `seen`.
-const auto& Latest(const Value* value, auto& seen) {
-  if (value == nullptr) return seen.object;
-  const std::string_view version = FindText(*value, {"metadata", "resourceVersion"});
-  if (version != seen.version || version.empty()) {
-    auto object = Decoded<decltype(seen.object)>(value);
-    if (object.metadata.uid != seen.object.metadata.uid) seen.former = seen.object;
-    seen.version = version;
-    seen.object = std::move(object);
-  }
-  return seen.object;
-}
-
-// An orphan outlives the NodeSet that made it.
-bool IsOwned(const Value* pod) {
-  const Value* owners = pod == nullptr ? nullptr : json::Find(*pod, {"metadata", "ownerReferences"});
-  return owners != nullptr && owners->is_array() && !owners->get_array().empty();
-}
-
 std::string Title(const kube::testing::ApiWrite& write) {
   return write.verb + " " + std::string(write.resource.kind) + " " + write.key.ToString() +
          (write.subresource.empty() ? "" : "/" + write.subresource);
 }
 
+const op::Kind& KindOf(const plan::Key& key) {
+  return **std::ranges::find_if(op::Kinds(), [&](const op::Kind* kind) { return kind->name == key.kind; });
+}
+
+int64_t OrdinalOf(const std::string& pod) { return ParseInt(pod.substr(pod.rfind('-') + 1)).value_or(-1); }
+
 }  // namespace
 
-Rules::Rules(Cluster& cluster) : cluster_(cluster) {
-  cluster.on_api_write = [this](const auto& write) { OnApiWrite(write); };
-  cluster.on_slurm_write = [this](const auto& request) { OnSlurmWrite(request); };
-  cluster.api.authorize = [this, rights = op::OperatorRights()](std::string_view verb, const kube::Resource& resource,
-                                                                std::string_view subresource) {
-    if (plan::Grants(rights, resource, subresource, verb)) return true;
+Rules::Rules(Machines& machines, const std::vector<Site*>& sites, std::vector<plan::Right> rights)
+    : machines_(machines), sites_(sites), rights_(std::move(rights)) {
+  machines.on_write = [this](const auto& write) { OnApiWrite(write); };
+  for (Site* site : sites) site->on_write = [this, site](const auto& request) { OnSlurmWrite(*site, request); };
+  machines.api.authorize = [this](std::string_view verb, const kube::Resource& resource, std::string_view subresource) {
+    if (plan::Grants(rights_, resource, subresource, verb)) return true;
     Break("the operator's role does not grant " + std::string(verb) + " on " + std::string(resource.plural) +
           (subresource.empty() ? "" : "/" + std::string(subresource)));
     return false;
@@ -66,81 +52,131 @@ Rules::Rules(Cluster& cluster) : cluster_(cluster) {
 
 void Rules::Break(std::string what) {
   if (broken_) return;
-  cluster_.story.Add("BROKEN: " + what);
+  machines_.story.Add("BROKEN: " + what);
   broken_ = std::move(what);
 }
 
 void Rules::Fold(std::initializer_list<std::string_view> texts) {
-  const int64_t now = cluster_.loop.Now().time_since_epoch().count();
+  const int64_t now = machines_.loop.Now().time_since_epoch().count();
   fingerprint_ = Fnv64({reinterpret_cast<const char*>(&now), sizeof now}, fingerprint_);
   for (const std::string_view text : texts) fingerprint_ = Fnv64(text, fingerprint_ + 1);
 }
 
+// --- Who sends -------------------------------------------------------------------------------------------------------
+
+void Rules::Started(const plan::Key& key, const plan::Action& action) {
+  const kube::Resource& resource = *KindOf(key).resource;
+  flights_.emplace(action.effect->target(), Flight{.key = key,
+                                                   .contract = op::test::ContractOf(resource),
+                                                   .known = machines_.Last(resource, {key.ns, key.name})});
+}
+
+void Rules::Ended(const plan::Key& key, const plan::Action& action) {
+  const auto [begin, end] = flights_.equal_range(action.effect->target());
+  const auto found = std::find_if(begin, end, [&](const auto& flight) { return flight.second.key == key; });
+  if (found != end) flights_.erase(found);
+}
+
+// By the first of these targets that somebody acts on.
+std::optional<Rules::Flight> Rules::SenderOf(const std::string& title, std::initializer_list<std::string> targets) {
+  for (const std::string& target : targets) {
+    const auto [begin, end] = flights_.equal_range(target);
+    if (begin == end) continue;
+    const plan::Key& key = begin->second.key;
+    const auto other = std::find_if(begin, end, [&](const auto& flight) { return flight.second.key != key; });
+    if (other == end) return begin->second;
+    Break(title + " is sent while " + ToString(key) + " and " + ToString(other->second.key) + " act on it");
+    return std::nullopt;
+  }
+  Break(title + " is sent by no key");
+  return std::nullopt;
+}
+
+Site* Rules::SiteOf(const Value& object) const {
+  kube::Key key = op::KeyOf(object);
+  if (const std::string_view of = FindText(object, {"spec", "controllerRef", "name"}); !of.empty()) key.name = of;
+  const auto found = std::ranges::find_if(sites_, [&](const Site* site) { return site->key == key; });
+  return found == sites_.end() ? nullptr : *found;
+}
+
+SetStory* Rules::SetOf(const kube::Key& pod) const {
+  for (const Site* site : sites_) {
+    for (SetStory* set : site->sets()) {
+      if (set->key.ns == pod.ns && op::nodeset::IsWorkerName(set->key.name, pod.name)) return set;
+    }
+  }
+  return nullptr;
+}
+
+op::Around Rules::AroundOf(const Value& object) const {
+  op::Around around;
+  around.find = [this](std::string_view kind, const kube::Key& key) -> const Value* {
+    for (const kube::Resource* resource : {&kube::kConfigMaps, &kube::kServices, &kube::kPodDisruptionBudgets,
+                                           &kube::kStatefulSets, &kube::kDeployments, &kube::kSecrets, &kube::kPods}) {
+      if (resource->kind == kind) return machines_.api.Find(*resource, key);
+    }
+    for (const op::Contract* contract : op::test::Contracts()) {
+      if (contract->resource->kind == kind) return machines_.api.Find(*contract->resource, key);
+    }
+    return nullptr;
+  };
+  const kube::Key key = op::KeyOf(object);
+  around.pods = machines_.PodsIn(key.ns);
+  around.cordoned = machines_.cordoned();
+  const Site* site = SiteOf(object);
+  if (site == nullptr) return around;
+  around.records = site->slurm.Nodes();
+  around.is_busy = [site](const std::string& host) { return site->IsBusy(host); };
+  around.jobs_may_end =
+      std::ranges::any_of(site->sets(), [&](const SetStory* set) { return set->key == key && set->JobsMayEnd(); });
+  return around;
+}
+
 // --- Kubernetes ------------------------------------------------------------------------------------------------------
 
-// The NodeSet as the write found it: one that has lost its last finalizer by it is gone.
-const Value& Rules::SetBefore(const kube::testing::ApiWrite& write) {
-  const Value& last = cluster_.LastSet();
-  if (write.resource != api::NodeSet::kResource || write.verb != "patch" || !write.changed) return last;
-  return *cluster_.api.objects().Table(api::NodeSet::kResource).history.back().before;
-}
-
-std::optional<std::string> Rules::ApiBreach(const kube::testing::ApiWrite& write) {
+op::Broken Rules::ApiBreach(const kube::testing::ApiWrite& write) {
   if (write.manager != op::kFieldManager && write.verb != "delete")
     return "it is not said that the operator writes this";
-  op::controller::Call call{write.verb, std::string(write.resource.kind), write.key, write.subresource, write.body};
+  op::Call call{.verb = write.verb,
+                .kind = std::string(write.resource.kind),
+                .key = write.key,
+                .subresource = write.subresource,
+                .body = write.body,
+                .refused = write.status >= 300};
   // A refused creation does not say of what.
-  if (const auto body = json::Parse(write.body); call.key.name.empty() && body) {
-    call.key.name = std::string(FindText(*body, {"metadata", "name"}));
+  if (call.key.name.empty()) {
+    if (const auto body = json::Parse(write.body)) call.key.name = std::string(FindText(*body, {"metadata", "name"}));
   }
-  const auto& main = Latest(cluster_.api.Find(api::Controller::kResource, kMain), main_);
-  const auto& rest = Latest(cluster_.api.Find(api::RestApi::kResource, kMain), rest_);
-  if (!op::controller::Breach(main, call)) return std::nullopt;
+  const std::string target = call.kind + " " + call.key.ToString();
+  const auto sender = call.subresource.empty() ? SenderOf(Title(write), {target})
+                                               : SenderOf(Title(write), {target + "/" + call.subresource, target});
+  if (!sender) return std::nullopt;
+  const auto& [object, former] = sender->known;
+  if (!object) return "there has been no object of " + ToString(sender->key);
+  const op::Broken breach = sender->contract->breach(*object, call, AroundOf(*object));
   // What belongs to one that was replaced is collected; in the end all must belong to the new one (Unmatched).
-  if (!op::controller::Breach(main_.former, call)) return std::nullopt;
-  const std::string signing_key = main.spec.jwt_key_ref ? main.spec.jwt_key_ref->name : "";
-  if (!op::restapi::Breach(rest, signing_key, call)) return std::nullopt;
-  if (!op::restapi::Breach(rest_.former, signing_key, call)) return std::nullopt;
-  // A NodeSet that had changed since it was seen is as it was.
-  if (write.resource == api::NodeSet::kResource && write.verb == "patch" && write.status >= 300) return std::nullopt;
-  return op::nodeset::Breach(Latest(&SetBefore(write), set_), call, IsBusy(write));
-}
-
-// A job is not lost that Slurm has sent to a slurmd which was dead before.
-bool Rules::IsBusy(const std::string& host) const {
-  return cluster_.slurm.SlurmdRuns(host) && !cluster_.JobsOn(host).empty();
-}
-
-bool Rules::IsBusy(const kube::testing::ApiWrite& write) const {
-  // A deletion that was refused, since the pod had changed since it was seen, has done no harm.
-  if (write.status >= 300) return false;
-  if (write.resource == api::NodeSet::kResource) {
-    return !cluster_.JobsMayEnd() && std::ranges::any_of(hosts_, [this](const auto& pod) {
-      return IsOwned(cluster_.api.Find(kube::kPods, {kSet.ns, pod.first})) && IsBusy(pod.second);
-    });
-  }
-  const auto host = hosts_.find(write.key.name);
-  return host != hosts_.end() && IsBusy(host->second);
+  if (breach && former && !sender->contract->breach(*former, call, AroundOf(*former))) return std::nullopt;
+  return breach ? op::Broken(ToString(sender->key) + ": " + *breach) : std::nullopt;
 }
 
 void Rules::OnApiWrite(const kube::testing::ApiWrite& write) {
   ++writes_;
   Fold({Title(write), write.manager, write.body, std::to_string(write.status), write.changed ? "changed" : "same"});
   const std::string status = write.status < 300 ? "" : " -> " + std::to_string(write.status);
-  cluster_.story.Add("  operator: " + Title(write) + status);
+  machines_.story.Add("  operator: " + Title(write) + status);
   if (const auto breach = ApiBreach(write)) Break(*breach);
-  if (write.status < 300 && write.verb == "create" && write.resource == kube::kPods) Created(write.key.name);
-  if (write.status < 300 && write.verb == "delete" && write.resource == kube::kPods) Deleted(write.key.name);
+  if (write.status < 300 && write.verb == "create" && write.resource == kube::kPods) Created(write.key);
+  if (write.status < 300 && write.verb == "delete" && write.resource == kube::kPods) Deleted(write.key);
   if (write.status >= 400 && write.status < 500) Refused(write);
   if (on_write) on_write();
 }
 
 // Who takes long to start would be replaced again and again.
-void Rules::Deleted(const std::string& pod) {
-  const Value* object = cluster_.api.Find(kube::kPods, {kSet.ns, pod});
+void Rules::Deleted(const kube::Key& pod) {
+  const Value* object = machines_.api.Find(kube::kPods, pod);
   const bool goes =
       object == nullptr || !FindText(*object, {"metadata", "annotations", op::kAnnotationScaleIn}).empty();
-  if (!goes && cluster_.IsStarting(pod)) Break(pod + " is replaced while it starts");
+  if (!goes && machines_.IsStarting(pod)) Break(pod.ToString() + " is replaced while it starts");
 }
 
 // Whoever is refused waits longer each time, also when what is sent differs a little.
@@ -152,36 +188,58 @@ void Rules::Refused(const kube::testing::ApiWrite& write) {
     Break(Title(write) + " was refused " + std::to_string(times.size()) + " times within a minute");
 }
 
-int64_t OrdinalOf(const std::string& pod) { return ParseInt(pod.substr(pod.rfind('-') + 1)).value_or(-1); }
-
 // A new worker takes the lowest ordinal that is free, so that one that was deleted returns under its own name, and has
 // in Slurm the name that it had before.
-void Rules::Created(const std::string& pod) {
-  const Value* object = cluster_.api.Find(kube::kPods, {kSet.ns, pod});
+void Rules::Created(const kube::Key& pod) {
+  const SetStory* set = SetOf(pod);
+  if (set == nullptr) return;  // no NodeSet's worker: its contract has said so
+  const Value* object = machines_.api.Find(kube::kPods, pod);
   const std::string host(FindText(*object, {"spec", "hostname"}));
   const auto [known, first] = hosts_.emplace(pod, host);
-  if (known->second != host) Break(pod + " was " + known->second + " in Slurm, and is " + host + " now");
-  if (const auto clash = op::nodeset::Clash(json::Serialize(cluster_.LastSet()), Around())) Break(*clash);
-  const std::vector<std::string> present = cluster_.Workers();
-  const int most_wanted = cluster_.most_replicas();
+  if (known->second != host) Break(pod.ToString() + " was " + known->second + " in Slurm, and is " + host + " now");
+  const Machines::Known owner = machines_.Last(api::NodeSet::kResource, set->key);
+  if (const auto clash = op::nodeset::Clash(*owner.object, AroundOf(*owner.object))) Break(*clash);
+  const std::vector<std::string> present = set->Workers();
   // Waves are created side by side, so some of the lower ones may still be on their way.
-  const int64_t ordinal = OrdinalOf(pod);
+  const int64_t ordinal = OrdinalOf(pod.name);
   int64_t free = 0;
   for (int64_t lower = 0; lower < ordinal; ++lower) {
-    free += std::ranges::find(present, kSet.name + "-" + std::to_string(lower)) == present.end();
+    free += std::ranges::find(present, set->key.name + "-" + std::to_string(lower)) == present.end();
   }
-  if (free > std::max<int64_t>(0, most_wanted - int64_t(present.size())))
-    Break(pod + " is created although lower ordinals are free");
-  if (int(present.size()) > most_wanted) Break(pod + " is one worker more than was ever wanted");
+  if (free > std::max<int64_t>(0, set->most_replicas() - int64_t(present.size())))
+    Break(pod.ToString() + " is created although lower ordinals are free");
+  if (int(present.size()) > set->most_replicas()) Break(pod.ToString() + " is one worker more than was ever wanted");
 }
 
 // --- Slurm -----------------------------------------------------------------------------------------------------------
 
-void Rules::OnSlurmWrite(const net::Request& request) {
+op::Broken Rules::SlurmBreach(const Site& site, const op::SlurmCall& call) {
+  const auto sender = SenderOf("Slurm " + call.verb + " " + call.cluster + "/" + call.node,
+                               {plan::NodeTarget(call.cluster, call.node)});
+  if (!sender) return std::nullopt;
+  if (!sender->known.object || sender->contract->slurm_breach == nullptr)
+    return ToString(sender->key) + " writes to Slurm";
+  const auto breach = [&](const std::optional<slurm::Node>& before) {
+    const op::Broken now = sender->contract->slurm_breach(*sender->known.object, call, before);
+    return now && sender->known.former ? sender->contract->slurm_breach(*sender->known.former, call, before) : now;
+  };
+  const op::Broken broken = breach(site.slurm.NodeNamed(call.node));
+  if (!broken) return std::nullopt;
+  // What is right for the node as it was before somebody else's change is a race with them.
+  for (const slurm::Node& then : site.BeforeOthers(call.node)) {
+    if (!breach(then)) return std::nullopt;
+  }
+  return ToString(sender->key) + ": " + *broken;
+}
+
+void Rules::OnSlurmWrite(Site& site, const net::Request& request) {
   ++writes_;
   Fold({request.method, request.target, request.body});
-  op::nodeset::SlurmCall call{
-      .verb = request.method == "DELETE" ? "delete" : "update", .node = "", .state = "", .reason = ""};
+  op::SlurmCall call{.cluster = site.key.ToString(),
+                     .verb = request.method == "DELETE" ? "delete" : "update",
+                     .node = "",
+                     .state = "",
+                     .reason = ""};
   const size_t node = request.target.find("/node/");
   if (node == std::string::npos) return Break("a write to Slurm that names no node: " + request.target);
   call.node = request.target.substr(node + 6);
@@ -190,51 +248,49 @@ void Rules::OnSlurmWrite(const net::Request& request) {
     if (body->state && !body->state->empty()) call.state = body->state->front();
     call.reason = body->reason.value_or("");
   }
-  const auto before = cluster_.slurm.NodeNamed(call.node);
-  cluster_.story.Add("  operator: Slurm " + call.verb + " " + call.node + " " + call.state + " " + call.reason +
-                     (before ? "  [" + before->state.ToString() + " " + before->reason + "]" : "  [no record]"));
-  // What is right for the node as it was before somebody else's change is a race with them.
-  const auto fits = [&call](const slurm::Node& then) { return !op::nodeset::Breach(call, then); };
-  const auto breach = op::nodeset::Breach(call, before);
-  if (breach && std::ranges::none_of(cluster_.BeforeOthers(call.node), fits)) Break(*breach);
+  const auto before = site.slurm.NodeNamed(call.node);
+  machines_.story.Add("  operator: Slurm " + call.verb + " " + call.cluster + "/" + call.node + " " + call.state + " " +
+                      call.reason +
+                      (before ? "  [" + before->state.ToString() + " " + before->reason + "]" : "  [no record]"));
+  if (const auto breach = SlurmBreach(site, call)) Break(*breach);
   if (on_write) on_write();
 }
 
 void Rules::Look() {
-  for (const int64_t id : cluster_.LostJobs())
-    Break("job " + std::to_string(id) + " was lost, and nobody asked for it");
-}
-
-op::nodeset::Surroundings Rules::Around() const {
-  return {cluster_.PodTexts(), cluster_.slurm.Nodes(), cluster_.cordoned()};
+  for (const Site* site : sites_) {
+    for (const int64_t id : site->LostJobs())
+      Break("job " + std::to_string(id) + " of " + site->key.ToString() + " was lost, and nobody asked for it");
+  }
 }
 
 std::optional<std::string> Rules::Unmatched() const {
-  const auto find = [this](std::string_view kind, const kube::Key& key) -> std::optional<std::string> {
-    for (const auto& resource : {kube::kConfigMaps, kube::kServices, kube::kPodDisruptionBudgets, kube::kStatefulSets,
-                                 kube::kDeployments, kube::kSecrets, kube::kPods}) {
-      if (resource.kind != kind) continue;
-      const Value* object = cluster_.api.Find(resource, key);
-      if (object != nullptr) return json::Serialize(*object);
-    }
-    return std::nullopt;
+  struct Wanted {
+    const kube::Resource* resource;
+    kube::Key key;
   };
-  const Value* set = cluster_.api.Find(api::NodeSet::kResource, kSet);
-  const Value* main = cluster_.api.Find(api::Controller::kResource, kMain);
-  const Value* rest = cluster_.api.Find(api::RestApi::kResource, kMain);
-  if (set == nullptr || main == nullptr || rest == nullptr) return "a custom resource is missing";
-  if (auto wrong = op::restapi::Unmatched(json::Serialize(*rest), find)) return wrong;
-  if (auto wrong = op::controller::Unmatched(json::Serialize(*main), find)) return wrong;
-  return op::nodeset::Unmatched(json::Serialize(*set), Around());
+  std::vector<Wanted> all;
+  for (const Site* site : sites_) {
+    all.push_back({&api::RestApi::kResource, site->key});
+    all.push_back({&api::Controller::kResource, site->key});
+    for (const SetStory* set : site->sets()) all.push_back({&api::NodeSet::kResource, set->key});
+  }
+  for (const auto& [resource, key] : all) {
+    const std::string title = std::string(resource->kind) + " " + key.ToString();
+    const Value* object = machines_.api.Find(*resource, key);
+    if (object == nullptr) return title + " is missing";
+    if (const auto wrong = op::test::ContractOf(*resource)->unmatched(*object, AroundOf(*object)))
+      return title + ": " + *wrong;
+  }
+  return std::nullopt;
 }
 
-std::optional<std::string> Rules::Left() const {
-  if (!cluster_.SetIsGone()) {
-    const auto set = Decoded<api::NodeSet>(cluster_.api.Find(api::NodeSet::kResource, kSet));
-    const api::Condition* why = api::FindCondition(set.status.conditions, api::kProgressing);
-    return "the NodeSet is still there" + (why != nullptr ? ": " + why->message : "");
+std::optional<std::string> Rules::Left(const SetStory& set) const {
+  const Machines::Known known = machines_.Last(api::NodeSet::kResource, set.key);
+  if (!set.IsGone()) {
+    return "NodeSet " + set.key.ToString() +
+           " is still there: " + op::Says(*known.object, api::kProgressing, false).value_or("it has no say");
   }
-  return op::nodeset::Remains(json::Serialize(cluster_.LastSet()), Around());
+  return op::test::ContractOf(api::NodeSet::kResource)->remains(*known.object, AroundOf(*known.object));
 }
 
 }  // namespace capstan::sim

@@ -1,4 +1,7 @@
 // What must never happen, checked at every write of the operator and after every moment of a run.
+//
+// A write is judged by the contract of the key that sent it, and by no other: the key whose action on that target is in
+// flight. One that nobody has in flight, or two keys, is broken.
 #pragma once
 
 #include <deque>
@@ -8,19 +11,28 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "api/controller.h"
-#include "api/nodeset.h"
-#include "api/restapi.h"
-#include "cluster.h"
-#include "operator/nodeset/contract.h"
+#include "machines.h"
+#include "operator/contract.h"
+#include "plan/action.h"
+#include "plan/key.h"
+#include "plan/rights.h"
+#include "set_story.h"
+#include "site.h"
 
 namespace capstan::sim {
 
 class Rules {
  public:
-  // Listens to the cluster's writes. REQUIRES: the cluster outlives it.
-  explicit Rules(Cluster& cluster);
+  // Listens to the writes that `machines` and its sites are sent, and grants the operator `rights`. REQUIRES: all outlive
+  // it; no site or NodeSet is added any more.
+  Rules(Machines& machines, const std::vector<Site*>& sites, std::vector<plan::Right> rights);
+
+  // What the operator has in flight; none when it begins to live.
+  void Began() { flights_.clear(); }
+  void Started(const plan::Key& key, const plan::Action& action);
+  void Ended(const plan::Key& key, const plan::Action& action);
 
   // Called for each write, after it has been judged.
   std::function<void()> on_write;
@@ -36,36 +48,36 @@ class Rules {
   // Everything is as users want it, or the first thing that is not.
   std::optional<std::string> Unmatched() const;
   // What is left of a NodeSet that was deleted; nullopt: nothing but what people hold.
-  std::optional<std::string> Left() const;
+  std::optional<std::string> Left(const SetStory& set) const;
 
  private:
+  // One action in flight, with the custom resource of its key as it was at the start.
+  struct Flight {
+    plan::Key key;
+    const op::Contract* contract;
+    Machines::Known known;
+  };
+
   void OnApiWrite(const kube::testing::ApiWrite& write);
-  void OnSlurmWrite(const net::Request& request);
-  const json::Value& SetBefore(const kube::testing::ApiWrite& write);
-  std::optional<std::string> ApiBreach(const kube::testing::ApiWrite& write);
-  bool IsBusy(const std::string& host) const;
-  bool IsBusy(const kube::testing::ApiWrite& write) const;
-  op::nodeset::Surroundings Around() const;
-  void Created(const std::string& pod);
-  void Deleted(const std::string& pod);
+  void OnSlurmWrite(Site& site, const net::Request& request);
+  std::optional<Flight> SenderOf(const std::string& title, std::initializer_list<std::string> targets);
+  op::Broken ApiBreach(const kube::testing::ApiWrite& write);
+  op::Broken SlurmBreach(const Site& site, const op::SlurmCall& call);
+  op::Around AroundOf(const json::Value& object) const;
+  Site* SiteOf(const json::Value& object) const;
+  SetStory* SetOf(const kube::Key& pod) const;
+  void Created(const kube::Key& pod);
+  void Deleted(const kube::Key& pod);
   void Refused(const kube::testing::ApiWrite& write);
   void Fold(std::initializer_list<std::string_view> texts);
   void Break(std::string what);
 
-  Cluster& cluster_;
+  Machines& machines_;
+  const std::vector<Site*> sites_;
+  const std::vector<plan::Right> rights_;
   std::optional<std::string> broken_;
-  // Custom resources as they were last seen, by their resourceVersion: what the operator writes may come when they are
-  // gone, or others have taken their place.
-  template <class T>
-  struct Seen {
-    std::string version;
-    T object;
-    T former;
-  };
-  Seen<api::Controller> main_;
-  Seen<api::RestApi> rest_;
-  Seen<api::NodeSet> set_;
-  std::map<std::string, std::string> hosts_;         // pod -> Slurm node, of pods that are or were
+  std::multimap<std::string, Flight> flights_;       // by target
+  std::map<kube::Key, std::string> hosts_;           // pod -> Slurm node, of pods that are or were
   std::map<std::string, std::deque<Tick>> refused_;  // what the API server refused in the last minute, by what it was
   int writes_ = 0;
   uint64_t fingerprint_ = 0;

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <memory>
+#include <ranges>
+#include <set>
 
 #include "api/nodeset.h"
 #include "base/hash.h"
-#include "cluster.h"
+#include "machines.h"
 #include "operator.h"
 #include "rules.h"
+#include "set_story.h"
+#include "site.h"
 
 namespace capstan::sim {
 namespace {
@@ -18,27 +24,83 @@ using slurm::testing::Fault;
 // Until everything must be as wanted, once nothing disturbs any more: a worker whose record is lost is replaced after 16
 // minutes, of which an operator that crashes waits ten anew; and the new one may take some minutes to start.
 constexpr Duration kConvergeTimeout = 40min;
+// The same for one more change while all is at rest: workers stop within half a minute, and Slurm's nodes are read four
+// times a minute. Who waits for the look that comes every five minutes is too late.
+constexpr Duration kIdleTimeout = 90s;
 constexpr Duration kHealing = 200s;    // until a watch that has gone mute is noticed, and read anew
 constexpr Duration kWholeList = 330s;  // until Slurm's nodes are read whole, whatever its clock says
 constexpr Duration kRest = 10min;      // in which then nothing may be written
 constexpr Duration kNews = 20s;        // until the operator has asked Slurm again at rest, and said what it heard
 constexpr Duration kLookInterval = 2s;
+constexpr Duration kLatency = 2ms;     // of slurmrestd
 constexpr uint64_t kUsualWrites = 50;  // of the operator in one story
 constexpr auto kPersonsReason = "person: look at the disk";
 
+// Which clusters there are, and which NodeSets in each. Half of all runs have one of each; the others may have two
+// clusters of one name in two namespaces, or in one namespace NodeSets of which one is called like a worker of another.
+struct Layout {
+  struct OneSet {
+    std::string name;
+    int most;  // workers
+  };
+  struct Cluster {
+    kube::Key key;
+    std::vector<OneSet> sets;
+  };
+  std::vector<Cluster> clusters;
+
+  Layout(uint64_t seed, int most) {
+    Random random(seed * 0xd1342543de82ef95 + 3);
+    clusters = {{{"slurm", "main"}, {}}};
+    if (random.Percent(50)) {
+      clusters[0].sets = {{"w", most}};
+      return;
+    }
+    std::vector<kube::Key> others = {{"other", "main"}, {"slurm", "second"}};
+    if (random.Percent(50)) std::swap(others[0], others[1]);
+    others.resize(random.Below(3));
+    for (const kube::Key& key : others) clusters.push_back({key, {}});
+    const size_t sets = std::max(clusters.size(), size_t(1 + random.Below(4)));
+    std::map<std::string, std::vector<std::string>> names;  // that are left, by namespace
+    for (size_t i = 0; i < sets; ++i) {
+      Cluster& cluster = clusters[i < clusters.size() ? i : random.Below(clusters.size())];
+      auto& left = names.try_emplace(cluster.key.ns, std::vector<std::string>{"v", "w-1-0", "w-1", "w"}).first->second;
+      cluster.sets.push_back({left.back(), 1 + int(random.Below(3))});
+      left.pop_back();
+    }
+  }
+
+  // So that all workers find a place, also when no two of a namespace share a machine.
+  int machines() const {
+    std::map<std::string, int> workers;
+    for (const Cluster& cluster : clusters) {
+      for (const OneSet& set : cluster.sets) workers[cluster.key.ns] += set.most;
+    }
+    return std::ranges::max(workers | std::views::values);
+  }
+};
+
 class Run {
  public:
-  explicit Run(const RunOptions& options)
-      : options_(options),
-        random_(options.seed * 0x9e3779b97f4a7c15 + 1),
-        cluster_(random_.Next(), {.machines = 2 + int(random_.Below(4)), .share_machines = random_.Percent(50)},
-                 options.echo),
-        rules_(cluster_) {
-    rules_.on_write = [this] { AfterWrite(); };
+  explicit Run(const RunOptions& options) : options_(options), random_(options.seed * 0x9e3779b97f4a7c15 + 1) {
+    const uint64_t seed = random_.Next();
+    const Layout layout(options.seed, 2 + int(random_.Below(4)));
+    const bool share = random_.Percent(50);
+    machines_ = std::make_unique<Machines>(
+        seed, Machines::Options{.machines = layout.machines(), .share_machines = share}, options.echo);
+    for (const Layout::Cluster& cluster : layout.clusters) {
+      Site* site = sites_.emplace_back(std::make_unique<Site>(*machines_, cluster.key)).get();
+      for (const Layout::OneSet& set : cluster.sets)
+        sets_.push_back(std::make_unique<SetStory>(*site, set.name, set.most));
+    }
+    std::vector<Site*> sites;
+    for (const auto& site : sites_) sites.push_back(site.get());
+    rules_ = std::make_unique<Rules>(*machines_, sites, plan::RightsOf(ReconcilersWith(options.broken)));
+    rules_->on_write = [this] { AfterWrite(); };
   }
 
   Outcome Go() {
-    cluster_.Install(1 + int(random_.Below(uint64_t(cluster_.options.machines))));
+    for (const auto& set : sets_) set->Install(1 + int(random_.Below(uint64_t(set->most))));
     StartOperator();
     Pass(Between(5s, 40s));
     const int steps = 3 + int(random_.Below(5));
@@ -47,7 +109,7 @@ class Run {
     BeQuiet();
     End();
     operator_.reset();
-    return {failure_, rules_.writes(), cluster_.story.lines(), Fingerprint()};
+    return {failure_, rules_->writes(), machines_->story.lines(), Fingerprint()};
   }
 
  private:
@@ -58,13 +120,13 @@ class Run {
   void Fail(const std::string& what) {
     if (failure_) return;
     failure_ = what;
-    cluster_.story.Add("FAILED: " + what);
+    machines_->story.Add("FAILED: " + what);
   }
 
   uint64_t Fingerprint() {
-    uint64_t print = rules_.fingerprint();
-    for (const std::string& line : cluster_.story.lines()) print = Fnv64(line, print + 1);
-    for (const auto& [table, objects] : cluster_.api.objects().MakeBackup().objects) {
+    uint64_t print = rules_->fingerprint();
+    for (const std::string& line : machines_->story.lines()) print = Fnv64(line, print + 1);
+    for (const auto& [table, objects] : machines_->api.objects().MakeBackup().objects) {
       for (const auto& [key, object] : objects) print = Fnv64(json::Serialize(*object), print + 1);
     }
     return print;
@@ -73,49 +135,49 @@ class Run {
   // --- The operator's lives ------------------------------------------------------------------------------------------
 
   void StartOperator() {
-    cluster_.story.Add("the operator starts");
-    operator_ = std::make_unique<Operator>(cluster_, ReconcilersWith(options_.broken), random_.Next());
+    machines_->story.Add("the operator starts");
+    operator_ = std::make_unique<Operator>(*machines_, *rules_, ReconcilersWith(options_.broken), random_.Next());
   }
 
   void AfterWrite() {
-    if (rules_.writes() != options_.crash_after) return;
+    if (rules_->writes() != options_.crash_after) return;
     if (options_.before_answer) {
       crash_ = true;
-      cluster_.connected = false;
+      machines_->connected = false;
     } else {
-      cluster_.After(20ms, [this] { crash_ = true; });
+      machines_->After(20ms, [this] { crash_ = true; });
     }
   }
 
   void Crash() {
     crash_ = false;
-    cluster_.story.Add("the operator crashes");
+    machines_->story.Add("the operator crashes");
     operator_.reset();
-    cluster_.After(Between(0s, 20s), [this] { StartOperator(); });
+    machines_->After(Between(0s, 20s), [this] { StartOperator(); });
   }
 
   // --- Time ----------------------------------------------------------------------------------------------------------
 
   void Pass(Duration duration) {
-    const Tick end = cluster_.loop.Now() + duration;
-    while (cluster_.loop.Now() < end && !Over()) {
-      const Tick next_look = std::min(end, cluster_.loop.Now() + kLookInterval);
-      cluster_.loop.RunUntil([this] { return crash_ || rules_.broken(); }, next_look - cluster_.loop.Now());
+    const Tick end = machines_->loop.Now() + duration;
+    while (machines_->loop.Now() < end && !Over()) {
+      const Tick next_look = std::min(end, machines_->loop.Now() + kLookInterval);
+      machines_->loop.RunUntil([this] { return crash_ || rules_->broken(); }, next_look - machines_->loop.Now());
       if (crash_) {
         Crash();
-      } else if (!rules_.broken()) {
-        cluster_.loop.Advance(next_look - cluster_.loop.Now());  // nothing is due until then
+      } else if (!rules_->broken()) {
+        machines_->loop.Advance(next_look - machines_->loop.Now());  // nothing is due until then
       }
-      rules_.Look();
-      if (rules_.broken()) Fail(*rules_.broken());
+      rules_->Look();
+      if (rules_->broken()) Fail(*rules_->broken());
     }
   }
 
   // Until `done`, looking now and then; false when `limit` has passed.
   bool PassUntil(const std::function<bool()>& done, Duration limit) {
-    const Tick end = cluster_.loop.Now() + limit;
+    const Tick end = machines_->loop.Now() + limit;
     while (!Over() && !done()) {
-      if (cluster_.loop.Now() >= end) return false;
+      if (machines_->loop.Now() >= end) return false;
       Pass(kLookInterval);
     }
     return true;
@@ -142,6 +204,7 @@ class Run {
                                                  {6, &Run::DeleteSet},
                                                  {8, &Run::SuspendJobs},
                                                  {8, &Run::ChangeOfMind}});
+    Choose();
     unsigned all = 0;
     for (const Kind& kind : kKinds) all += kind.weight;
     unsigned drawn = unsigned(random_.Below(all));
@@ -155,24 +218,29 @@ class Run {
     Pass(random_.Percent(30) ? Between(0s, 2s) : Between(1s, 45s));
   }
 
+  // Whose user, or whose cluster's, acts next.
+  void Choose() { set_ = sets_[sets_.size() == 1 ? 0 : random_.Below(sets_.size())].get(); }
+
+  kube::Key Pod(const std::string& worker) const { return {set_->key.ns, worker}; }
+
   std::string AnyWorker() {
-    const std::vector<std::string> workers = cluster_.Workers();
+    const std::vector<std::string> workers = set_->Workers();
     return workers.empty() ? "" : workers[random_.Below(workers.size())];
   }
 
-  void ScaleSet() { cluster_.Scale(int(random_.Below(uint64_t(cluster_.options.machines) + 2))); }
+  void ScaleSet() { set_->Scale(int(random_.Below(uint64_t(set_->most) + 2))); }
 
   void SubmitJobs() {
-    for (uint64_t left = 1 + random_.Below(4); left > 0; --left) cluster_.Submit(Between(5s, 150s));
+    for (uint64_t left = 1 + random_.Below(4); left > 0; --left) set_->site.Submit(Between(5s, 150s));
     if (random_.Percent(60)) Pass(Between(1s, 4s)), ScaleSet();
   }
 
   void DeleteWorker() {
-    if (const std::string worker = AnyWorker(); !worker.empty()) cluster_.DeletePod(worker);
+    if (const std::string worker = AnyWorker(); !worker.empty()) machines_->DeletePod(Pod(worker));
   }
 
   void FailWorker() {
-    if (const std::string worker = AnyWorker(); !worker.empty()) cluster_.FailPod(worker);
+    if (const std::string worker = AnyWorker(); !worker.empty()) machines_->FailPod(Pod(worker));
   }
 
   void PersonActs() {
@@ -180,43 +248,43 @@ class Run {
     if (node.empty()) return;
     switch (random_.Below(6)) {
       case 0:
-        return cluster_.UpdateNode(node, "RESUME", "");
+        return set_->site.UpdateNode(node, "RESUME", "");
       case 3:
-        cluster_.UpdateNode(node, "FAIL", random_.Percent(80) ? kPersonsReason : "");
+        set_->site.UpdateNode(node, "FAIL", random_.Percent(80) ? kPersonsReason : "");
         if (random_.Percent(50)) Pass(Between(1s, 20s)), ScaleSet();
         return;
       case 1:
-        return cluster_.UpdateNode(node, "DOWN", kPersonsReason);
+        return set_->site.UpdateNode(node, "DOWN", kPersonsReason);
       case 2:
-        cluster_.UpdateNode(node, "DRAIN", kPersonsReason);
+        set_->site.UpdateNode(node, "DRAIN", kPersonsReason);
         Pass(Between(1s, 20s));
-        return cluster_.Scale(int(random_.Below(uint64_t(std::max(1, cluster_.replicas())))));
+        return set_->Scale(int(random_.Below(uint64_t(std::max(1, set_->replicas())))));
       default:
-        return cluster_.UpdateNode(node, "DRAIN", kPersonsReason);
+        return set_->site.UpdateNode(node, "DRAIN", kPersonsReason);
     }
   }
 
   // A person gives a worker back, a job gets there, and scale-in comes while slurmrestd tells old stories.
   void RushIn() {
-    const std::vector<std::string> workers = cluster_.Workers();
+    const std::vector<std::string> workers = set_->Workers();
     if (workers.empty()) return;
-    cluster_.UpdateNode(workers.back(), "DRAIN", kPersonsReason);
+    set_->site.UpdateNode(workers.back(), "DRAIN", kPersonsReason);
     Pass(Between(16s, 30s));
     if (random_.Percent(60))
       BeginSlurmFault(random_.Percent(50) ? Fault::kHang : Fault::kRefused, 100, Between(10s, 40s));
-    cluster_.UpdateNode(workers.back(), "RESUME", "");
-    cluster_.Submit(Between(40s, 90s), workers.back());
+    set_->site.UpdateNode(workers.back(), "RESUME", "");
+    set_->site.Submit(Between(40s, 90s), workers.back());
     Pass(Between(1s, 6s));
-    cluster_.Scale(int(random_.Below(uint64_t(std::max(1, cluster_.replicas())))));
+    set_->Scale(int(random_.Below(uint64_t(std::max(1, set_->replicas())))));
   }
 
   // A suspended job's node is IDLE, and a scale-in comes.
   void SuspendJobs() {
     if (random_.Percent(60)) {
-      for (const std::string& worker : cluster_.Workers()) cluster_.Submit(Between(20s, 90s), worker);
+      for (const std::string& worker : set_->Workers()) set_->site.Submit(Between(20s, 90s), worker);
       Pass(Between(1s, 4s));
     }
-    for (uint64_t left = 1 + random_.Below(3); left > 0; --left) cluster_.SuspendSome(Between(5s, 2min));
+    for (uint64_t left = 1 + random_.Below(3); left > 0; --left) set_->site.SuspendSome(Between(5s, 2min));
     Pass(Between(0s, 5s));
     if (random_.Percent(60)) ScaleSet();
     if (random_.Percent(30)) CordonMachine();
@@ -224,66 +292,66 @@ class Run {
 
   // Workers are drained, wanted again, and are too many once more before slurmctld hears that they were wanted.
   void ChangeOfMind() {
-    const int replicas = cluster_.replicas();
-    for (const std::string& worker : cluster_.Workers()) cluster_.Submit(Between(3s, 10s), worker);
+    const int replicas = set_->replicas();
+    for (const std::string& worker : set_->Workers()) set_->site.Submit(Between(3s, 10s), worker);
     Pass(Between(2s, 4s));
-    cluster_.Scale(0);
+    set_->Scale(0);
     Pass(Between(1s, 4s));
     BeginSlurmFault(Fault::kLate, random_.Percent(50) ? 100 : 50, Between(2s, 6s));
-    cluster_.Scale(replicas);
+    set_->Scale(replicas);
     Pass(Between(500ms, 3s));
-    cluster_.Scale(int(random_.Below(uint64_t(std::max(1, replicas)))));
-    for (const std::string& worker : cluster_.Workers()) cluster_.Submit(Between(20s, 60s), worker);
+    set_->Scale(int(random_.Below(uint64_t(std::max(1, replicas)))));
+    for (const std::string& worker : set_->Workers()) set_->site.Submit(Between(20s, 60s), worker);
     Pass(Between(2s, 12s));
   }
 
   void CordonMachine() {
-    const std::string machine = "k" + std::to_string(random_.Below(uint64_t(cluster_.options.machines)));
-    cluster_.Cordon(machine);
-    cluster_.After(Between(10s, 2min), [this, machine] { cluster_.Uncordon(machine); });
+    const std::string machine = "k" + std::to_string(random_.Below(uint64_t(machines_->options.machines)));
+    machines_->Cordon(machine);
+    machines_->After(Between(10s, 2min), [this, machine] { machines_->Uncordon(machine); });
   }
 
   // In all the ways that there are; and some time later, perhaps, it is wanted again.
   void DeleteSet() {
-    if (random_.Percent(50)) cluster_.Submit(Between(5s, 150s)), Pass(Between(1s, 4s));
+    if (random_.Percent(50)) set_->site.Submit(Between(5s, 150s)), Pass(Between(1s, 4s));
     switch (random_.Below(8)) {
       case 0:
-        cluster_.TearDown();
+        set_->site.TearDown();
         break;
       case 1:
-        cluster_.DeleteSet("Foreground");
+        set_->Delete("Foreground");
         break;
       case 2:
-        cluster_.DeleteSet("Orphan");
+        set_->Delete("Orphan");
         break;
       case 3:
-        cluster_.DeleteSet("Background");
+        set_->Delete("Background");
         Pass(Between(0s, 20s));
-        cluster_.ForceDeletion();
+        set_->ForceDeletion();
         break;
       case 4:
         BeginSlurmFault(random_.Percent(50) ? Fault::kHang : Fault::kRefused, 100, Between(5min, 15min));
-        cluster_.DeleteSet("Background");
+        set_->Delete("Background");
         Pass(Between(5min, 15min));
         break;
       default:
-        cluster_.DeleteSet("Background");
+        set_->Delete("Background");
     }
     Pass(Between(1s, 1min));
-    if (cluster_.SetIsGone() && random_.Percent(60)) Reinstall();
+    if (set_->IsGone() && random_.Percent(60)) Reinstall(*set_);
   }
 
-  void Reinstall() {
-    cluster_.story.Add("user: install it again");
-    cluster_.Install(1 + int(random_.Below(uint64_t(cluster_.options.machines))));
+  void Reinstall(SetStory& set) {
+    machines_->story.Add("user: install " + set.key.ToString() + " again");
+    set.Install(1 + int(random_.Below(uint64_t(set.most))));
     Pass(5s);
   }
 
   void BeginSlurmFault(Fault kind, unsigned percent, Duration lasts) {
-    cluster_.story.Add("slurmrestd: fault " + std::to_string(int(kind)) + " for " + std::to_string(percent) +
-                       "% of requests");
-    cluster_.SetSlurmFault({kind, percent});
-    cluster_.After(lasts, [this] { cluster_.SetSlurmFault({}); });
+    machines_->story.Add("slurmrestd: fault " + std::to_string(int(kind)) + " for " + std::to_string(percent) +
+                         "% of requests");
+    set_->site.SetFault({kind, percent});
+    machines_->After(lasts, [site = &set_->site] { site->SetFault({}); });
   }
 
   void SlurmFails() {
@@ -291,9 +359,9 @@ class Run {
                                                    Fault::kLostAnswer, Fault::kLate, Fault::kCutOff, Fault::kGarbage});
     if (random_.Percent(20)) {
       const Duration latency = Between(100ms, 4s);
-      cluster_.story.Add("slurmrestd: slow");
-      cluster_.rest.SetLatency(latency);
-      cluster_.After(Between(10s, 60s), [this] { cluster_.rest.SetLatency(2ms); });
+      machines_->story.Add("slurmrestd: slow");
+      set_->site.rest.SetLatency(latency);
+      machines_->After(Between(10s, 60s), [site = &set_->site] { site->rest.SetLatency(kLatency); });
       if (random_.Percent(50)) ScaleSet();
       return;
     }
@@ -301,25 +369,25 @@ class Run {
     if (random_.Percent(50)) ScaleSet();
   }
 
-  void SlurmctldRestarts() { cluster_.RestartSlurmctld(Between(1s, 40s), random_.Percent(30)); }
+  void SlurmctldRestarts() { set_->site.Restart(Between(1s, 40s), random_.Percent(30)); }
 
   void ApiFails() {
-    auto& faults = cluster_.api.faults;
-    cluster_.story.Add("API server: faults");
+    auto& faults = machines_->api.faults;
+    machines_->story.Add("API server: faults");
     const std::array<unsigned*, 9> all = {&faults.refused,    &faults.throttled,   &faults.unavailable,
                                           &faults.slow,       &faults.lost_answer, &faults.cut_watch,
                                           &faults.mute_watch, &faults.lag_watch,   &faults.lost_history};
     for (uint64_t left = 1 + random_.Below(3); left > 0; --left)
       *all[random_.Below(all.size())] = 5 + unsigned(random_.Below(30));
-    if (random_.Percent(20)) cluster_.api.CutWatches(random_.Percent(50));
-    cluster_.After(Between(5s, 90s), [this] { cluster_.api.faults = {}; });
+    if (random_.Percent(20)) machines_->api.CutWatches(random_.Percent(50));
+    machines_->After(Between(5s, 90s), [this] { machines_->api.faults = {}; });
     if (random_.Percent(60)) ScaleSet();
   }
 
   void ClockJumps() {
     const auto jump = random_.Percent(50) ? Between(1s, 2h) : -Between(1s, 2h);
-    cluster_.story.Add("the wall clock jumps by " + std::to_string(jump / 1s) + " s");
-    cluster_.loop.JumpWallClock(jump);
+    machines_->story.Add("the wall clock jumps by " + std::to_string(jump / 1s) + " s");
+    machines_->loop.JumpWallClock(jump);
     clock_jumped_ = true;
   }
 
@@ -327,44 +395,50 @@ class Run {
 
   void Settle() {
     if (Over()) return;
-    cluster_.story.Add("nothing disturbs any more");
-    cluster_.api.faults = {};
-    cluster_.SetSlurmFault({});
-    cluster_.rest.SetLatency(2ms);
-    cluster_.CancelQueue();
-    for (const std::string& machine : std::set(cluster_.cordoned())) cluster_.Uncordon(machine);
-    cluster_.ResumeAll();
-    BringBack();
-    cluster_.Scale(1 + int(random_.Below(uint64_t(cluster_.options.machines))));
-    if (random_.Percent(50)) {
-      for (const std::string& node : cluster_.Workers()) {
-        if (cluster_.slurm.NodeNamed(node)) cluster_.UpdateNode(node, "RESUME", "");
+    machines_->story.Add("nothing disturbs any more");
+    machines_->api.faults = {};
+    for (const auto& site : sites_) {
+      site->SetFault({});
+      site->rest.SetLatency(kLatency);
+      site->CancelQueue();
+    }
+    for (const std::string& machine : std::set(machines_->cordoned())) machines_->Uncordon(machine);
+    for (const auto& site : sites_) site->ResumeAll();
+    for (const auto& set : sets_) BringBack(*set);
+    for (const auto& set : sets_) {
+      set->Scale(1 + int(random_.Below(uint64_t(set->most))));
+      if (!random_.Percent(50)) continue;
+      for (const std::string& node : set->Workers()) {
+        if (set->site.slurm.NodeNamed(node)) set->site.UpdateNode(node, "RESUME", "");
       }
     }
     std::optional<std::string> wrong;
     const auto settled = [&] {
-      wrong = cluster_.JobsLeft() ? "jobs still run" : rules_.Unmatched();
+      wrong = JobsLeft() ? "jobs still run" : rules_->Unmatched();
       return !wrong;
     };
     // A job that slurmctld takes over after its clock was put back runs for so much longer.
-    PassUntil([&] { return !cluster_.JobsLeft(); }, 3h);
+    PassUntil([&] { return !JobsLeft(); }, 3h);
     Pass(clock_jumped_ ? kWholeList : kHealing);
     if (!PassUntil(settled, kConvergeTimeout))
       Fail("not as wanted after " + FormatDuration(kConvergeTimeout) + ": " + *wrong);
   }
 
+  bool JobsLeft() const {
+    return std::ranges::any_of(sites_, [](const auto& site) { return site->JobsLeft(); });
+  }
+
   // A NodeSet that was deleted goes, and comes again.
-  void BringBack() {
-    PassUntil([&] { return !cluster_.JobsLeft(); }, 3h);
-    const Value* set = cluster_.api.Find(api::NodeSet::kResource, kSet);
-    const bool deleting = set != nullptr && json::Find(*set, {"metadata", "deletionTimestamp"}) != nullptr;
-    if (deleting && !PassUntil([&] { return cluster_.SetIsGone(); }, kConvergeTimeout)) Fail(*rules_.Left());
-    if (cluster_.SetIsGone()) Reinstall();
+  void BringBack(SetStory& set) {
+    PassUntil([&] { return !JobsLeft(); }, 3h);
+    if (set.IsDeleting() && !PassUntil([&] { return set.IsGone(); }, kConvergeTimeout)) Fail(*rules_->Left(set));
+    if (set.IsGone()) Reinstall(set);
   }
 
   // One more thing that a user does, with nothing else going on.
   void End() {
     if (Over()) return;
+    Choose();
     switch (random_.Below(5)) {
       case 0:
         return ScaleInIdle();
@@ -379,93 +453,95 @@ class Run {
     }
   }
 
-  void Await(const std::function<std::optional<std::string>()>& wrong) {
+  void Await(const std::function<std::optional<std::string>()>& wrong, Duration limit = kIdleTimeout) {
     std::optional<std::string> last;
     const auto done = [&] { return !(last = wrong()); };
-    if (!PassUntil(done, kConvergeTimeout))
-      Fail("not as wanted after " + FormatDuration(kConvergeTimeout) + ": " + *last);
+    if (!PassUntil(done, limit)) Fail("not as wanted after " + FormatDuration(limit) + ": " + *last);
   }
 
   // Of workers without jobs, those of the highest ordinals go.
   void ScaleInIdle() {
-    std::vector<std::string> stay = cluster_.Workers();  // nine at most, so by ordinal
+    std::vector<std::string> stay = set_->Workers();  // nine at most, so by ordinal
     stay.resize(random_.Below(stay.size() + 1));
-    cluster_.Scale(int(stay.size()));
+    set_->Scale(int(stay.size()));
     Pass(5s);
-    Await([this] { return rules_.Unmatched(); });
-    if (cluster_.Workers() != stay) Fail("scale-in to " + std::to_string(stay.size()) + " has left others");
+    Await([this] { return rules_->Unmatched(); });
+    if (set_->Workers() != stay) Fail("scale-in to " + std::to_string(stay.size()) + " has left others");
   }
 
   // Of workers with jobs, those go whose jobs end first; before them go those without.
   void ScaleInBusy() {
-    for (const std::string& worker : cluster_.Workers()) cluster_.Submit(Between(1h, 8h), worker);
+    for (const std::string& worker : set_->Workers()) set_->site.Submit(Between(1h, 8h), worker);
     Pass(5s);
-    cluster_.CancelQueue();
+    set_->site.CancelQueue();
     struct Busy {
       Time end;
       std::string node;
       int64_t job;
     };
     std::vector<Busy> busy;
-    for (const auto& [id, job] : cluster_.slurm.jobs()) {
+    for (const auto& [id, job] : set_->site.slurm.jobs()) {
       if (job.state.Has(slurm::JobFlag::kRunning)) busy.push_back({*job.start_time + *job.time_limit, job.nodes, id});
     }
     // Equal ends leave it to the ordinal.
     std::ranges::sort(busy,
                       [](const Busy& a, const Busy& b) { return a.end != b.end ? a.end > b.end : a.node < b.node; });
     const size_t stay = busy.size() < 2 ? 0 : 1 + random_.Below(busy.size() - 1);
-    cluster_.Scale(int(stay));
+    set_->Scale(int(stay));
     Await([&]() -> std::optional<std::string> {
       for (size_t i = 0; i < busy.size(); ++i) {
-        const auto node = cluster_.slurm.NodeNamed(busy[i].node);
+        const auto node = set_->site.slurm.NodeNamed(busy[i].node);
         const bool goes = !node || node->state.IsDraining();
         if (goes != (i >= stay)) return busy[i].node + (goes ? " goes" : " stays");
       }
       return std::nullopt;
     });
-    for (const Busy& one : busy) cluster_.slurm.FinishJob(one.job);
+    for (const Busy& one : busy) set_->site.slurm.FinishJob(one.job);
     Pass(30s);
-    Await([this] { return rules_.Unmatched(); });
+    Await([this] { return rules_->Unmatched(); });
   }
 
   void CordonIdle() {
-    const std::string machine = cluster_.MachineOf(AnyWorker());
-    cluster_.Cordon(machine);
+    const std::string machine = machines_->MachineOf(Pod(AnyWorker()));
+    machines_->Cordon(machine);
     Pass(5s);
-    Await([this] { return rules_.Unmatched(); });
-    cluster_.Uncordon(machine);
+    Await([this] { return rules_->Unmatched(); });
+    machines_->Uncordon(machine);
     Pass(5s);
-    Await([this] { return rules_.Unmatched(); });
+    Await([this] { return rules_->Unmatched(); });
   }
 
   void DeleteBusy() {
-    for (uint64_t left = random_.Below(4); left > 0; --left) cluster_.Submit(Between(5s, 5min));
+    for (uint64_t left = random_.Below(4); left > 0; --left) set_->site.Submit(Between(5s, 5min));
     Pass(Between(1s, 10s));
-    cluster_.DeleteSet("Background");
-    cluster_.CancelQueue();
-    Await([this] { return rules_.Left(); });
+    set_->Delete("Background");
+    set_->site.CancelQueue();
+    Await([this] { return rules_->Left(*set_); }, kConvergeTimeout);
   }
 
   void BeQuiet() {
     if (Over()) return;
-    cluster_.story.Add("everything is as wanted");
+    machines_->story.Add("everything is as wanted");
     Pass(kNews);
-    const int before = rules_.writes();
+    const int before = rules_->writes();
     Pass(kRest);
     if (Over()) return;
-    if (rules_.writes() != before)
-      Fail(std::to_string(rules_.writes() - before) + " writes although nothing happens any more");
-    if (const auto wrong = rules_.Unmatched()) Fail("it did not stay as wanted: " + *wrong);
+    if (rules_->writes() != before)
+      Fail(std::to_string(rules_->writes() - before) + " writes although nothing happens any more");
+    if (const auto wrong = rules_->Unmatched()) Fail("it did not stay as wanted: " + *wrong);
   }
 
   const RunOptions options_;
   Random random_;
-  Cluster cluster_;
-  Rules rules_;
+  std::unique_ptr<Machines> machines_;
+  std::vector<std::unique_ptr<Site>> sites_;
+  std::vector<std::unique_ptr<SetStory>> sets_;
+  std::unique_ptr<Rules> rules_;
   std::unique_ptr<Operator> operator_;
   std::optional<std::string> failure_;
   bool crash_ = false;
   bool clock_jumped_ = false;
+  SetStory* set_ = nullptr;
 };
 
 }  // namespace

@@ -1,5 +1,4 @@
-// What a Controller promises, from the outside: everything its key may ever send, what must never happen, and what done
-// means for the user. Written against the API alone; it shares no code with Decide, which the simulator holds to it.
+// What a Controller promises (operator/contract.h).
 //
 // Safety:
 // - Nothing outside the Controller's namespace is written, and nothing but the names below.
@@ -8,32 +7,10 @@
 // - A configuration is never taken away while its slurmctld is wanted, and never published without its ClusterName.
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <string>
-
-#include "api/controller.h"
-#include "kube/resource.h"
+#include "operator/contract.h"
 
 namespace capstan::op::controller {
 
-// One write as it reaches the API server.
-struct Call {
-  std::string verb;  // "apply", "create", "patch", "delete"
-  std::string kind;  // "StatefulSet"
-  kube::Key key;
-  std::string subresource = {};
-  std::string body = {};
-};
-
-// Why the key of `controller` must not send `call`; nullopt: it may.
-std::optional<std::string> Breach(const api::Controller& controller, const Call& call);
-
-// The object of that kind and key as JSON; nullopt when it is not there.
-using Lookup = std::function<std::optional<std::string>(std::string_view kind, const kube::Key& key)>;
-
-// Whether everything is as the user wants it; a sentence about the first thing that is not. Given the Controller as
-// JSON as the API server has it, with its defaults.
-std::optional<std::string> Unmatched(const std::string& controller, const Lookup& object);
+extern const Contract kContract;
 
 }  // namespace capstan::op::controller

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "api/controller.h"
 #include "json/codec.h"
 
 namespace capstan::op::controller {
@@ -15,7 +16,14 @@ api::Controller Main() {
   return controller;
 }
 
-const std::string kOwned = R"({"metadata":{"ownerReferences":[{"uid":"u"}]},"data":{"slurm.conf":"ClusterName=x\n"}})";
+json::Value AsJson(const api::Controller& controller) {
+  json::Value value = *json::Parse(json::Encode(controller));
+  value.as_object()["kind"] = "Controller";
+  return value;
+}
+
+const std::string kOwned =
+    R"({"metadata":{"ownerReferences":[{"uid":"u","controller":true}]},"data":{"slurm.conf":"ClusterName=x\n"}})";
 
 struct Case {
   const char* name;
@@ -26,7 +34,7 @@ struct Case {
 class ControllerContract : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ControllerContract, HoldsForEveryCall) {
-  const auto breach = Breach(Main(), GetParam().call);
+  const Broken breach = kContract.breach(AsJson(Main()), GetParam().call, {});
   EXPECT_EQ(!breach.has_value(), GetParam().allowed) << breach.value_or("allowed");
 }
 
@@ -45,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
               "ConfigMap",
               {"slurm", "main-config"},
               "",
-              R"({"metadata":{"ownerReferences":[{"uid":"u"}]},"data":{"slurm.conf":""}})"},
+              R"({"metadata":{"ownerReferences":[{"uid":"u","controller":true}]},"data":{"slurm.conf":""}})"},
              false},
         Case{"UnaskedKey", {"create", "Secret", {"slurm", "slurm"}}, false},
         Case{"AppliedSecret", {"apply", "Secret", {"slurm", "slurm"}, "", kOwned}, false},
@@ -61,9 +69,12 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(GeneratedKeys, AreMadeForWhoAsks) {
   api::Controller controller = Main();
   controller.metadata.annotations["capstan.dev/generate-keys"] = "jwt";
-  EXPECT_FALSE(Breach(controller, {"create", "Secret", {"slurm", "jwt"}}).has_value());
-  EXPECT_TRUE(Breach(controller, {"create", "Secret", {"slurm", "slurm"}}).has_value());
-  EXPECT_TRUE(Breach(controller, {"create", "Secret", {"slurm", "other"}}).has_value());
+  const auto breach = [&](const char* secret) {
+    return kContract.breach(AsJson(controller), {"create", "Secret", {"slurm", secret}}, {});
+  };
+  EXPECT_EQ(breach("jwt"), std::nullopt);
+  EXPECT_NE(breach("slurm"), std::nullopt);
+  EXPECT_NE(breach("other"), std::nullopt);
 }
 
 // A namespace in which everything is as it should be, from which a test takes something away.
@@ -73,41 +84,44 @@ class Done : public ::testing::Test {
     for (const char* name :
          {"ConfigMap main-config", "Service main-controller", "Service main-controller-internal",
           "StatefulSet main-controller", "Service slurm-workers-main", "PodDisruptionBudget slurm-workers-pdb-main"}) {
-      objects[name] =
-          R"({"metadata":{"ownerReferences":[{"uid":"u"}]},"data":{"slurm.conf":"ClusterName=slurm_main\n"}})";
+      objects[name] = Owned("u");
     }
-    objects["Secret slurm"] = R"({"data":{"slurm.key":"eA=="}})";
-    objects["Secret jwt"] = R"({"data":{"jwt.key":"eA=="}})";
+    objects["Secret slurm"] = *json::Parse(R"({"data":{"slurm.key":"eA=="}})");
+    objects["Secret jwt"] = *json::Parse(R"({"data":{"jwt.key":"eA=="}})");
+  }
+
+  static json::Value Owned(const std::string& uid) {
+    return *json::Parse(R"({"metadata":{"ownerReferences":[{"uid":")" + uid +
+                        R"(","controller":true}]},"data":{"slurm.conf":"ClusterName=slurm_main\n"}})");
   }
 
   std::string Wrong() {
     api::Controller controller = Main();
     controller.status.conditions = {{.type = "Ready", .status = ready ? "True" : "False"}};
-    return Unmatched(json::Encode(controller),
-                     [this](std::string_view kind, const kube::Key& key) {
-                       const auto found = objects.find(std::string(kind) + " " + key.name);
-                       return found == objects.end() ? std::nullopt : std::optional(found->second);
-                     })
-        .value_or("nothing");
+    const auto find = [this](std::string_view kind, const kube::Key& key) -> const json::Value* {
+      const auto found = objects.find(std::string(kind) + " " + key.name);
+      return found == objects.end() ? nullptr : &found->second;
+    };
+    return kContract.unmatched(AsJson(controller), {.find = find}).value_or("nothing");
   }
 
-  std::map<std::string, std::string> objects;
+  std::map<std::string, json::Value> objects;
   bool ready = true;
 };
 
 TEST_F(Done, MeansEverythingIsThereAndReady) {
   EXPECT_EQ(Wrong(), "nothing");
   ready = false;
-  EXPECT_EQ(Wrong(), "the Controller does not say that it is ready");
+  EXPECT_EQ(Wrong(), "condition Ready is False: ");
 }
 
 TEST_F(Done, NeedsEveryObject) {
   const auto all = objects;
-  for (const auto& [name, text] : all) {
+  for (const auto& [name, object] : all) {
     objects = all;
     objects.erase(name);
     EXPECT_NE(Wrong(), "nothing") << name;
-    objects[name] = R"({"metadata":{"ownerReferences":[{"uid":"other"}]}})";
+    objects[name] = Owned("other");
     EXPECT_NE(Wrong(), "nothing") << name;
   }
 }

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "api/nodeset.h"
 #include "base/text.h"
 #include "json/value.h"
 
@@ -18,37 +19,50 @@ constexpr std::string_view kOurs = "slurm-operator: ";
 
 constexpr std::string_view kProtect = "nodeset.slinky.slurm.net/pod-protect";
 
-bool IsProtectionWanted(const api::NodeSet& set) { return set.spec.workload_disruption_protection.value_or(true); }
-
-bool IsWorkerName(std::string_view set, std::string_view pod) {
-  if (!pod.starts_with(std::string(set) + "-")) return false;
-  const std::string_view ordinal = pod.substr(set.size() + 1);
-  return !ordinal.empty() && ordinal.find_first_not_of("0123456789") == std::string_view::npos;
+bool IsProtectionWanted(const Value& set) {
+  const Value* wanted = json::Find(set, {"spec", "workloadDisruptionProtection"});
+  return wanted == nullptr || *wanted != Value(false);
 }
 
-bool IsControlledBy(const Value& object, std::string_view uid) {
-  const Value* owners = json::Find(object, {"metadata", "ownerReferences"});
-  if (owners == nullptr || !owners->is_array()) return false;
-  return std::ranges::any_of(owners->get_array(), [&](const Value& owner) {
-    const Value* controller = json::Find(owner, {"controller"});
-    return FindText(owner, {"uid"}) == uid && controller != nullptr && *controller == Value(true);
+std::string NameOf(const Value& set) { return std::string(FindText(set, {"metadata", "name"})); }
+std::string_view UidOf(const Value& set) { return FindText(set, {"metadata", "uid"}); }
+bool IsDeleting(const Value& set) { return json::Find(set, {"metadata", "deletionTimestamp"}) != nullptr; }
+
+// Jobs hold the node of the pod that is named. What was refused has done no harm: the pod had changed since it was seen.
+bool IsBusy(const Call& call, const Around& around) {
+  const Value* pod = around.Find("Pod", call.key);
+  return !call.refused &&
+         around.IsBusy(pod != nullptr ? std::string(FindText(*pod, {"spec", "hostname"})) : call.key.name);
+}
+
+// Jobs hold a node of any worker, and nobody has asked for their end.
+bool IsAnyBusy(const Value& set, const Around& around) {
+  return !around.jobs_may_end && std::ranges::any_of(around.pods, [&](const Value* pod) {
+    return Owned(*pod, UidOf(set)) && around.IsBusy(std::string(FindText(*pod, {"spec", "hostname"})));
   });
 }
 
-std::optional<std::string> CreateBreach(const api::NodeSet& set, const Call& call) {
-  if (call.kind == "Event" || call.kind == "PersistentVolumeClaim") return std::nullopt;
-  if (call.kind != "Pod" || !IsWorkerName(set.metadata.name, call.key.name)) {
+Broken CreateBreach(const Value& set, const Call& call) {
+  if (call.kind == "PersistentVolumeClaim") return std::nullopt;
+  if (call.kind != "Pod" || !IsWorkerName(NameOf(set), call.key.name)) {
     return "a NodeSet creates no " + call.kind + " " + call.key.name;
   }
   const auto body = json::Parse(call.body);
-  if (!body || !IsControlledBy(*body, set.metadata.uid)) return "pod " + call.key.name + " would outlive its NodeSet";
+  if (!body || !Owned(*body, UidOf(set))) return "pod " + call.key.name + " would outlive its NodeSet";
   const bool protect = FindText(*body, {"metadata", "labels", kProtect}) == "true";
   if (protect != IsProtectionWanted(set)) return "pod " + call.key.name + " is not protected from its birth as wanted";
   return std::nullopt;
 }
 
-// Its finalizer is all that a NodeSet's key changes in it; `busy` as in the header.
-std::optional<std::string> FinalizerBreach(const api::NodeSet& set, const Call& call, bool busy) {
+std::vector<std::string> Texts(const Value* list) {
+  std::vector<std::string> texts;
+  if (list == nullptr || !list->is_array()) return texts;
+  for (const Value& one : list->get_array()) texts.emplace_back(one.is_string() ? one.get_string() : "");
+  return texts;
+}
+
+// Its finalizer is all that a NodeSet's key changes in it.
+Broken FinalizerBreach(const Value& set, const Call& call, const Around& around) {
   constexpr std::string_view kFinalizer = "capstan.dev/drain";
   constexpr std::string_view kFormer = "nodeset.slinky.slurm.net/drain";
   constexpr std::string_view kReservation =
@@ -58,12 +72,9 @@ std::optional<std::string> FinalizerBreach(const api::NodeSet& set, const Call& 
   const Value* finalizers = json::Find(*patch, {"metadata", "finalizers"});
   if (finalizers == nullptr || !finalizers->is_array()) return "a patch of the NodeSet has no finalizers";
   if (json::Find(*patch, {"metadata"})->get_object().size() != 3 ||
-      FindText(*patch, {"metadata", "uid"}) != set.metadata.uid ||
-      FindText(*patch, {"metadata", "resourceVersion"}).empty())
+      FindText(*patch, {"metadata", "uid"}) != UidOf(set) || FindText(*patch, {"metadata", "resourceVersion"}).empty())
     return "a patch of the NodeSet's finalizers does not name uid and version, or more than these";
-  std::vector<std::string> wanted = set.metadata.finalizers;
-  std::vector<std::string> given;
-  for (const Value& one : finalizers->get_array()) given.emplace_back(one.is_string() ? one.get_string() : "");
+  std::vector<std::string> wanted = Texts(json::Find(set, {"metadata", "finalizers"})), given = Texts(finalizers);
   std::erase(wanted, kReservation);
   std::erase(given, kReservation);
   const auto is_ours = [&](const std::string& name) { return name == kFinalizer || name == kFormer; };
@@ -75,14 +86,14 @@ std::optional<std::string> FinalizerBreach(const api::NodeSet& set, const Call& 
   std::ranges::sort(wanted);
   std::ranges::sort(given);
   if (given != wanted) return "somebody else's finalizer of the NodeSet is touched";
-  if (kept > held && set.metadata.deleting()) return "a NodeSet that is being deleted is held";
-  if (kept == 0 && held > 0 && !set.metadata.deleting()) return "a NodeSet that stays is let go";
-  if (kept == 0 && busy) return "the NodeSet is let go while jobs run on its workers";
+  if (kept > held && IsDeleting(set)) return "a NodeSet that is being deleted is held";
+  if (kept == 0 && held > 0 && !IsDeleting(set)) return "a NodeSet that stays is let go";
+  if (kept == 0 && IsAnyBusy(set, around)) return "the NodeSet is let go while jobs run on its workers";
   return std::nullopt;
 }
 
 // Only these members are ours in a pod that lives.
-std::optional<std::string> PatchBreach(const api::NodeSet& set, const Call& call, bool busy) {
+Broken PatchBreach(const Value& set, const Call& call, const Around& around) {
   const auto patch = json::Parse(call.body);
   if (!patch || !patch->is_object()) return "a patch of " + call.key.name + " is not JSON";
   for (const auto& member : patch->get_object()) {
@@ -98,7 +109,7 @@ std::optional<std::string> PatchBreach(const api::NodeSet& set, const Call& call
   const std::string_view cordon = "nodeset.slinky.slurm.net/pod-cordon";
   const bool as_seen = !FindText(*patch, {"metadata", "resourceVersion"}).empty();
   const Value* protect = json::Find(*patch, {"metadata", "labels", kProtect});
-  if (protect != nullptr && *protect != Value("true") && busy && IsProtectionWanted(set))
+  if (protect != nullptr && *protect != Value("true") && IsProtectionWanted(set) && IsBusy(call, around))
     return "pod " + call.key.name + " may be evicted while a job holds its node";
   for (const auto& part : json::Find(*patch, {"metadata"})->get_object()) {
     if (part.key() == "uid" || part.key() == "resourceVersion") continue;
@@ -116,7 +127,7 @@ std::optional<std::string> PatchBreach(const api::NodeSet& set, const Call& call
 }
 
 // Of its status only the conditions of a former operator, which go.
-std::optional<std::string> StatusBreach(const Call& call) {
+Broken StatusBreach(const Call& call) {
   const auto patch = json::Parse(call.body);
   const Value* conditions = patch ? json::Find(*patch, {"status", "conditions"}) : nullptr;
   const bool alone = conditions != nullptr && conditions->is_array() && patch->get_object().size() == 2 &&
@@ -130,57 +141,51 @@ std::optional<std::string> StatusBreach(const Call& call) {
 }
 
 // sshd's configuration is all that a NodeSet applies, and removes when ssh is not wanted any more.
-std::optional<std::string> SshConfigBreach(const api::NodeSet& set, const Call& call) {
+Broken SshConfigBreach(const Value& set, const Call& call) {
   if (call.verb == "delete") return std::nullopt;
   if (call.verb != "apply") return "a NodeSet never sends " + call.verb + " ConfigMap " + call.key.name;
   const auto body = json::Parse(call.body);
-  if (!body || !IsControlledBy(*body, set.metadata.uid))
-    return "ConfigMap " + call.key.name + " would outlive its NodeSet";
+  if (!body || !Owned(*body, UidOf(set))) return "ConfigMap " + call.key.name + " would outlive its NodeSet";
   return std::nullopt;
 }
 
-std::optional<std::string> DeleteBreach(const Call& call, bool busy) {
+Broken DeleteBreach(const Call& call, const Around& around) {
   const auto options = json::Parse(call.body);
   if (!options || FindText(*options, {"preconditions", "uid"}).empty()) {
     return "the deletion of pod " + call.key.name + " names no uid";
   }
   if (json::Find(*options, {"gracePeriodSeconds"}) != nullptr)
     return "pod " + call.key.name + " is not given its time to end";
-  if (busy) return "pod " + call.key.name + " is deleted while a job runs on it";
+  if (IsBusy(call, around)) return "pod " + call.key.name + " is deleted while a job runs on it";
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<std::string> Breach(const api::NodeSet& set, const Call& call, bool busy) {
-  if (call.key.ns != set.metadata.namespace_) return "namespace " + call.key.ns + " is not the NodeSet's";
-  if (call.verb == "apply" && call.kind == "NodeSet" && call.subresource == "status" &&
-      call.key.name == set.metadata.name) {
-    return std::nullopt;
+Broken Breach(const Value& set, const Call& call, const Around& around) {
+  const auto [ns, name] = KeyOf(set);
+  if (call.key.ns != ns) return "namespace " + call.key.ns + " is not the NodeSet's";
+  if (IsOwnStatus(set, call)) return std::nullopt;
+  if (call.verb == "patch" && call.kind == "NodeSet" && call.subresource.empty() && call.key.name == name) {
+    // One that had changed since it was seen is as it was.
+    return call.refused ? std::nullopt : FinalizerBreach(set, call, around);
   }
-  if (call.verb == "patch" && call.kind == "NodeSet" && call.subresource.empty() &&
-      call.key.name == set.metadata.name) {
-    return FinalizerBreach(set, call, busy);
-  }
-  if (call.kind == "ConfigMap" && call.key.name == set.metadata.name + "-ssh-config") return SshConfigBreach(set, call);
+  if (call.kind == "ConfigMap" && call.key.name == name + "-ssh-config") return SshConfigBreach(set, call);
   if (call.verb == "create") return CreateBreach(set, call);
-  const bool worker = call.kind == "Pod" && call.subresource.empty() && IsWorkerName(set.metadata.name, call.key.name);
-  if (worker && call.verb == "patch") return PatchBreach(set, call, busy);
-  if (call.kind == "Pod" && call.verb == "patch" && call.subresource == "status" &&
-      IsWorkerName(set.metadata.name, call.key.name))
-    return StatusBreach(call);
-  if (worker && call.verb == "delete") return DeleteBreach(call, busy);
+  const bool worker = call.kind == "Pod" && IsWorkerName(name, call.key.name);
+  if (worker && call.verb == "patch" && call.subresource == "status") return StatusBreach(call);
+  if (worker && call.verb == "patch" && call.subresource.empty()) return PatchBreach(set, call, around);
+  if (worker && call.verb == "delete" && call.subresource.empty()) return DeleteBreach(call, around);
   return "a NodeSet never sends " + call.verb + " " + call.kind + " " + call.key.name;
 }
 
-bool IsHeldByPerson(const slurm::Node& node) {
-  if (node.state.Has(slurm::NodeFlag::kFail)) return true;
-  const bool out = node.state.IsDraining() || node.state.IsDown();
-  return out && !node.reason.empty() && !node.reason.starts_with(kOurs) && node.reason != "Not responding" &&
-         !node.reason.starts_with("Node unexpectedly rebooted");
+// A record is that of a worker, whatever it is called: the comment names the NodeSet.
+bool IsRecordOf(const Value& set, std::string_view name, const std::optional<slurm::Node>& record) {
+  return IsWorkerName(NameOf(set), name) || (record && record->comment.find(UidOf(set)) != std::string::npos);
 }
 
-std::optional<std::string> Breach(const SlurmCall& call, const std::optional<slurm::Node>& before) {
+Broken SlurmBreach(const Value& set, const SlurmCall& call, const std::optional<slurm::Node>& before) {
+  const std::string cluster = KeyOf(set).ns + "/" + std::string(FindText(set, {"spec", "controllerRef", "name"}));
+  if (call.cluster != cluster) return "cluster " + call.cluster + " is not the NodeSet's";
+  if (!IsRecordOf(set, call.node, before)) return "node " + call.node + " is not the NodeSet's";
   const bool held = before && IsHeldByPerson(*before);
   if (call.verb == "delete") {
     if (held) return "the record of " + call.node + ", which a person holds (\"" + before->reason + "\"), is removed";
@@ -205,26 +210,20 @@ std::optional<std::string> Breach(const SlurmCall& call, const std::optional<slu
 
 // --- What done means -------------------------------------------------------------------------------------------------
 
-namespace {
-
 class Matching {
  public:
-  Matching(const Value& set, const Surroundings& around)
-      : set_(set),
-        name_(FindText(set, {"metadata", "name"})),
-        uid_(FindText(set, {"metadata", "uid"})),
-        cordoned_(around.cordoned) {
-    for (const std::string& text : around.pods) {
-      auto pod = json::Parse(text);
-      if (pod && IsControlledBy(*pod, uid_)) pods_.push_back(*std::move(pod));
+  Matching(const Value& set, const Around& around)
+      : set_(set), uid_(FindText(set, {"metadata", "uid"})), cordoned_(around.cordoned) {
+    for (const Value* pod : around.pods) {
+      if (Owned(*pod, uid_)) pods_.push_back(pod);
     }
     for (const slurm::Node& node : around.records) nodes_.emplace(node.name, &node);
   }
 
-  std::optional<std::string> Run() {
+  Broken Run() {
     Held();
     CountPods();
-    for (const Value& pod : pods_) Worker(pod);
+    for (const Value* pod : pods_) Worker(*pod);
     StrayRecords();
     Said();
     return wrong_;
@@ -295,16 +294,17 @@ class Matching {
 
   void StrayRecords() {
     for (const auto& [name, node] : nodes_) {
-      const bool ours = node->comment.find(uid_) != std::string::npos || IsWorkerName(name_, name);
-      if (!ours || IsHeldByPerson(*node) || std::ranges::find(hosts_, name) != hosts_.end()) continue;
+      if (!IsRecordOf(set_, name, *node) || IsHeldByPerson(*node) || std::ranges::find(hosts_, name) != hosts_.end())
+        continue;
       Wrong("the record of " + name + " has no worker: " + node->state.ToString() + " (" + node->reason + ")");
     }
   }
 
   void Said() {
-    Says("Ready", held_ == 0);
-    Says("Degraded", held_ > 0);
-    Says("Progressing", false);
+    for (const auto& [type, wanted] :
+         std::map<std::string_view, bool>{{"Ready", held_ == 0}, {"Degraded", held_ > 0}, {"Progressing", false}}) {
+      if (const Broken says = Says(set_, type, wanted)) Wrong(*says);
+    }
     const int64_t ready = Number(json::Find(set_, {"status", "readyReplicas"}));
     if (ready != int64_t(pods_.size()) && !pods_.empty()) Wrong("status.readyReplicas is " + std::to_string(ready));
     if (Number(json::Find(set_, {"status", "observedGeneration"})) !=
@@ -313,63 +313,56 @@ class Matching {
     }
   }
 
-  void Says(std::string_view type, bool wanted) {
-    const Value* conditions = json::Find(set_, {"status", "conditions"});
-    if (conditions == nullptr || !conditions->is_array()) return Wrong("the NodeSet has no conditions");
-    for (const Value& one : conditions->get_array()) {
-      if (FindText(one, {"type"}) != type) continue;
-      if (FindText(one, {"status"}) == (wanted ? "True" : "False")) return;
-      return Wrong("condition " + std::string(type) + " is " + std::string(FindText(one, {"status"})) + ": " +
-                   std::string(FindText(one, {"message"})));
-    }
-    Wrong("there is no condition " + std::string(type));
-  }
-
   const Value& set_;
-  const std::string name_, uid_;
+  const std::string uid_;
   const std::set<std::string>& cordoned_;
-  std::vector<Value> pods_;
+  std::vector<const Value*> pods_;
   std::map<std::string, const slurm::Node*> nodes_;
   std::vector<std::string> hosts_;
   int held_ = 0;
-  std::optional<std::string> wrong_;
+  Broken wrong_;
 };
 
-}  // namespace
+Broken Unmatched(const Value& set, const Around& around) { return Matching(set, around).Run(); }
 
-std::optional<std::string> Unmatched(const std::string& set, const Surroundings& around) {
-  const auto value = json::Parse(set);
-  if (!value) return "the NodeSet is not JSON";
-  return Matching(*value, around).Run();
-}
-
-std::optional<std::string> Remains(const std::string& set, const Surroundings& around) {
-  const auto value = json::Parse(set);
-  if (!value) return "the NodeSet is not JSON";
-  const std::string_view name = FindText(*value, {"metadata", "name"});
-  for (const std::string& text : around.pods) {
-    const auto pod = json::Parse(text);
-    const std::string_view pod_name = pod ? FindText(*pod, {"metadata", "name"}) : "";
-    if (IsWorkerName(name, pod_name)) return std::string(pod_name) + " is still there";
+Broken Remains(const Value& set, const Around& around) {
+  for (const Value* pod : around.pods) {
+    const std::string_view name = FindText(*pod, {"metadata", "name"});
+    if (IsWorkerName(NameOf(set), name)) return std::string(name) + " is still there";
   }
-  const std::string_view uid = FindText(*value, {"metadata", "uid"});
   for (const slurm::Node& node : around.records) {
-    const bool ours = node.comment.find(uid) != std::string::npos || IsWorkerName(name, node.name);
-    if (ours && !IsHeldByPerson(node))
+    if (IsRecordOf(set, node.name, node) && !IsHeldByPerson(node))
       return "the record of " + node.name + " is left: " + node.state.ToString() + " (" + node.reason + ")";
   }
   return std::nullopt;
 }
 
-std::optional<std::string> Clash(const std::string& set, const Surroundings& around) {
-  const auto value = json::Parse(set);
-  if (!value) return "the NodeSet is not JSON";
-  const std::string_view uid = FindText(*value, {"metadata", "uid"});
+}  // namespace
+
+constinit const Contract kContract{.resource = &api::NodeSet::kResource,
+                                   .breach = &Breach,
+                                   .slurm_breach = &SlurmBreach,
+                                   .unmatched = &Unmatched,
+                                   .remains = &Remains};
+
+bool IsWorkerName(std::string_view set, std::string_view pod) {
+  if (!pod.starts_with(std::string(set) + "-")) return false;
+  const std::string_view ordinal = pod.substr(set.size() + 1);
+  return !ordinal.empty() && ordinal.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool IsHeldByPerson(const slurm::Node& node) {
+  if (node.state.Has(slurm::NodeFlag::kFail)) return true;
+  const bool out = node.state.IsDraining() || node.state.IsDown();
+  return out && !node.reason.empty() && !node.reason.starts_with(kOurs) && node.reason != "Not responding" &&
+         !node.reason.starts_with("Node unexpectedly rebooted");
+}
+
+Broken Clash(const Value& set, const Around& around) {
   std::map<int64_t, std::string> ordinals;
   std::map<std::string, std::string, std::less<>> hosts;
-  for (const std::string& text : around.pods) {
-    const auto pod = json::Parse(text);
-    if (!pod || !IsControlledBy(*pod, uid)) continue;
+  for (const Value* pod : around.pods) {
+    if (!Owned(*pod, UidOf(set))) continue;
     const std::string name(FindText(*pod, {"metadata", "name"}));
     const int64_t ordinal = ParseInt(name.substr(name.rfind('-') + 1)).value_or(-1);
     const auto [same, only] = ordinals.emplace(ordinal, name);

@@ -15,10 +15,25 @@ const std::string kByUid = R"({"preconditions":{"uid":"p"}})";
 const std::string kPersons = "bad disk";
 const std::string kOurs = "slurm-operator: Pod is terminating";
 
-api::NodeSet Set() {
-  api::NodeSet set;
-  set.metadata = {.name = "w", .namespace_ = "slurm", .uid = "u"};
-  return set;
+// The NodeSet slurm/w of the Controller slurm/main, with these members of its metadata.
+json::Value Set(const std::string& more = "") {
+  return *json::Parse(R"({"kind":"NodeSet","metadata":{"namespace":"slurm","name":"w","uid":"u")" + more +
+                      R"(},"spec":{"controllerRef":{"name":"main"}}})");
+}
+
+// A worker of it.
+json::Value WorkerPod(const std::string& name, const std::string& host) {
+  return *json::Parse(R"({"metadata":{"name":")" + name +
+                      R"(","ownerReferences":[{"uid":"u","controller":true}]},"spec":{"hostname":")" + host + R"("}})");
+}
+
+// Its worker w-3 is the Slurm node "node-3", and has a job.
+Around Busy(bool busy) {
+  static const json::Value pod = WorkerPod("w-3", "node-3");
+  return {.find = [](std::string_view kind,
+                     const kube::Key& key) { return kind == "Pod" && key.name == "w-3" ? &pod : nullptr; },
+          .pods = {&pod},
+          .is_busy = [busy](const std::string& host) { return busy && host == "node-3"; }};
 }
 
 struct KubeCase {
@@ -31,7 +46,7 @@ struct KubeCase {
 class NodeSetContract : public ::testing::TestWithParam<KubeCase> {};
 
 TEST_P(NodeSetContract, HoldsForEveryCall) {
-  const auto breach = Breach(Set(), GetParam().call, GetParam().busy);
+  const Broken breach = kContract.breach(Set(), GetParam().call, Busy(GetParam().busy));
   EXPECT_EQ(!breach.has_value(), GetParam().allowed) << breach.value_or("allowed");
 }
 
@@ -49,6 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
         KubeCase{"WorkerWithoutProtection", {"create", "Pod", {"slurm", "w-3"}, "", kUnprotected}, false, false},
         KubeCase{"IdleWorkerMayBeEvicted", {"patch", "Pod", {"slurm", "w-3"}, "", kUnprotect}, false, true},
         KubeCase{"BusyWorkerMayBeEvicted", {"patch", "Pod", {"slurm", "w-3"}, "", kUnprotect}, true, false},
+        KubeCase{"WorkerOfAnotherSet", {"delete", "Pod", {"slurm", "w-1-0"}, "", kByUid}, false, false},
         KubeCase{"SomePod", {"create", "Pod", {"slurm", "x-3"}, "", kOwned}, false, false},
         KubeCase{"OtherNamespace", {"create", "Pod", {"default", "w-3"}, "", kOwned}, false, false},
         KubeCase{"IdleWorkerGoes", {"delete", "Pod", {"slurm", "w-3"}, "", kByUid}, false, true},
@@ -117,11 +133,12 @@ struct FinalizerCase {
 class FinalizerContract : public ::testing::TestWithParam<FinalizerCase> {};
 
 TEST_P(FinalizerContract, HoldsForEveryChange) {
-  api::NodeSet set = Set();
-  set.metadata.finalizers = GetParam().before;
-  if (GetParam().deleting) set.metadata.deletion_timestamp = Time(1s);
+  std::string before;
+  for (const std::string& name : GetParam().before) before += (before.empty() ? "\"" : ",\"") + name + "\"";
+  const json::Value set =
+      Set(",\"finalizers\":[" + before + "]" + (GetParam().deleting ? R"(,"deletionTimestamp":"x")" : ""));
   const std::string patch = R"({"metadata":{"uid":"u","resourceVersion":"7","finalizers":)" + GetParam().after + "}}";
-  const auto breach = Breach(set, {"patch", "NodeSet", {"slurm", "w"}, "", patch}, GetParam().busy);
+  const Broken breach = kContract.breach(set, {"patch", "NodeSet", {"slurm", "w"}, "", patch}, Busy(GetParam().busy));
   EXPECT_EQ(!breach.has_value(), GetParam().allowed) << breach.value_or("allowed");
 }
 
@@ -143,11 +160,25 @@ INSTANTIATE_TEST_SUITE_P(
                       FinalizerCase{"TakesAnothers", {"x", kDrain}, "[]", true, false, false}),
     [](const auto& info) { return std::string(info.param.name); });
 
+TEST(NodeSetContractOfJobs, EndWhereSomebodyHasAskedForIt) {
+  const std::string patch = R"({"metadata":{"uid":"u","resourceVersion":"7","finalizers":[]}})";
+  const json::Value set = Set(R"(,"finalizers":["capstan.dev/drain"],"deletionTimestamp":"x")");
+  const Call let_go{"patch", "NodeSet", {"slurm", "w"}, "", patch};
+  Around around = Busy(true);
+  EXPECT_TRUE(kContract.breach(set, let_go, around));
+  around.jobs_may_end = true;
+  EXPECT_EQ(kContract.breach(set, let_go, around), std::nullopt);
+}
+
+TEST(NodeSetContractOfJobs, AreNotHarmedByWhatWasRefused) {
+  EXPECT_EQ(kContract.breach(Set(), {"delete", "Pod", {"slurm", "w-3"}, "", kByUid, true}, Busy(true)), std::nullopt);
+}
+
 TEST(NodeSetContractOfPatches, MoreThanTheFinalizerIsRefused) {
   for (const char* patch : {R"({"metadata":{"uid":"u","resourceVersion":"7","finalizers":[],"labels":{}}})",
                             R"({"metadata":{"uid":"u","resourceVersion":"7","finalizers":[]},"spec":{}})",
                             R"({"metadata":{"uid":"u","finalizers":[]}})", R"({"spec":{"replicas":1}})"}) {
-    EXPECT_TRUE(Breach(Set(), {"patch", "NodeSet", {"slurm", "w"}, "", patch}, false)) << patch;
+    EXPECT_TRUE(kContract.breach(Set(), {"patch", "NodeSet", {"slurm", "w"}, "", patch}, {})) << patch;
   }
 }
 
@@ -164,71 +195,104 @@ class SlurmContract : public ::testing::TestWithParam<SlurmCase> {};
 TEST_P(SlurmContract, HoldsForEveryCall) {
   slurm::Node node{.name = "w-0", .reason = GetParam().reason};
   for (const NodeFlag flag : GetParam().flags) node.state.Add(flag);
-  const auto breach = Breach(GetParam().call, node);
+  const Broken breach = kContract.slurm_breach(Set(), GetParam().call, node);
   EXPECT_EQ(!breach.has_value(), GetParam().allowed) << breach.value_or("allowed");
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, SlurmContract,
     ::testing::Values(
-        SlurmCase{"OurDrain", {"update", "w-0", "DRAIN", "slurm-operator: x"}, {NodeFlag::kIdle}, "", true},
-        SlurmCase{"AnonymousDrain", {"update", "w-0", "DRAIN", "because"}, {NodeFlag::kIdle}, "", false},
-        SlurmCase{"LiftsOurs", {"update", "w-0", "UNDRAIN", ""}, {NodeFlag::kIdle, NodeFlag::kDrain}, kOurs, true},
+        SlurmCase{"NodeOfAnotherSet",
+                  {"slurm/main", "update", "w-1-0", "DRAIN", "slurm-operator: x"},
+                  {NodeFlag::kIdle},
+                  "",
+                  false},
+        SlurmCase{"NodeOfAnotherCluster",
+                  {"slurm/second", "update", "w-0", "DRAIN", "slurm-operator: x"},
+                  {NodeFlag::kIdle},
+                  "",
+                  false},
         SlurmCase{
-            "LiftsAPersons", {"update", "w-0", "UNDRAIN", ""}, {NodeFlag::kIdle, NodeFlag::kDrain}, kPersons, false},
+            "OurDrain", {"slurm/main", "update", "w-0", "DRAIN", "slurm-operator: x"}, {NodeFlag::kIdle}, "", true},
+        SlurmCase{"AnonymousDrain", {"slurm/main", "update", "w-0", "DRAIN", "because"}, {NodeFlag::kIdle}, "", false},
+        SlurmCase{"LiftsOurs",
+                  {"slurm/main", "update", "w-0", "UNDRAIN", ""},
+                  {NodeFlag::kIdle, NodeFlag::kDrain},
+                  kOurs,
+                  true},
+        SlurmCase{"LiftsAPersons",
+                  {"slurm/main", "update", "w-0", "UNDRAIN", ""},
+                  {NodeFlag::kIdle, NodeFlag::kDrain},
+                  kPersons,
+                  false},
         SlurmCase{"ResumesWhatWasBooted",
-                  {"update", "w-0", "RESUME", ""},
+                  {"slurm/main", "update", "w-0", "RESUME", ""},
                   {NodeFlag::kDown},
                   "Node unexpectedly rebooted",
                   true},
-        SlurmCase{"ResumesAPersonsDown", {"update", "w-0", "RESUME", ""}, {NodeFlag::kDown}, kPersons, false},
+        SlurmCase{
+            "ResumesAPersonsDown", {"slurm/main", "update", "w-0", "RESUME", ""}, {NodeFlag::kDown}, kPersons, false},
         SlurmCase{"ReplacesAPersonsReason",
-                  {"update", "w-0", "DRAIN", "slurm-operator: x"},
+                  {"slurm/main", "update", "w-0", "DRAIN", "slurm-operator: x"},
                   {NodeFlag::kDown},
                   kPersons,
                   false},
-        SlurmCase{"KeepsAPersonsReason", {"update", "w-0", "DRAIN", kPersons}, {NodeFlag::kDown}, kPersons, true},
+        SlurmCase{"KeepsAPersonsReason",
+                  {"slurm/main", "update", "w-0", "DRAIN", kPersons},
+                  {NodeFlag::kDown},
+                  kPersons,
+                  true},
         SlurmCase{"DrainsOverFail",
-                  {"update", "w-0", "DRAIN", kPersons},
+                  {"slurm/main", "update", "w-0", "DRAIN", kPersons},
                   {NodeFlag::kIdle, NodeFlag::kFail},
                   kPersons,
                   false},
-        SlurmCase{"LiftsFail", {"update", "w-0", "RESUME", ""}, {NodeFlag::kIdle, NodeFlag::kFail}, kOurs, false},
-        SlurmCase{"Idle", {"update", "w-0", "IDLE", ""}, {NodeFlag::kIdle}, "", false},
-        SlurmCase{"Down", {"update", "w-0", "DOWN", "slurm-operator: x"}, {NodeFlag::kIdle}, "", false},
-        SlurmCase{"Comment", {"update", "w-0", "", ""}, {NodeFlag::kAllocated}, "", true},
-        SlurmCase{"RemovesOurs", {"delete", "w-0", "", ""}, {NodeFlag::kDown}, kOurs, true},
-        SlurmCase{"RemovesTheLost", {"delete", "w-0", "", ""}, {NodeFlag::kDown}, "Not responding", true},
-        SlurmCase{"RemovesAPersons", {"delete", "w-0", "", ""}, {NodeFlag::kDown}, kPersons, false},
-        SlurmCase{"RemovesTheBusy", {"delete", "w-0", "", ""}, {NodeFlag::kAllocated}, "", false}),
+        SlurmCase{"LiftsFail",
+                  {"slurm/main", "update", "w-0", "RESUME", ""},
+                  {NodeFlag::kIdle, NodeFlag::kFail},
+                  kOurs,
+                  false},
+        SlurmCase{"Idle", {"slurm/main", "update", "w-0", "IDLE", ""}, {NodeFlag::kIdle}, "", false},
+        SlurmCase{"Down", {"slurm/main", "update", "w-0", "DOWN", "slurm-operator: x"}, {NodeFlag::kIdle}, "", false},
+        SlurmCase{"Comment", {"slurm/main", "update", "w-0", "", ""}, {NodeFlag::kAllocated}, "", true},
+        SlurmCase{"RemovesOurs", {"slurm/main", "delete", "w-0", "", ""}, {NodeFlag::kDown}, kOurs, true},
+        SlurmCase{"RemovesTheLost", {"slurm/main", "delete", "w-0", "", ""}, {NodeFlag::kDown}, "Not responding", true},
+        SlurmCase{"RemovesAPersons", {"slurm/main", "delete", "w-0", "", ""}, {NodeFlag::kDown}, kPersons, false},
+        SlurmCase{"RemovesTheBusy", {"slurm/main", "delete", "w-0", "", ""}, {NodeFlag::kAllocated}, "", false}),
     [](const auto& info) { return std::string(info.param.name); });
 
-// A worker of Set() as JSON.
-std::string WorkerText(const std::string& name, const std::string& host) {
-  return R"({"metadata":{"name":")" + name +
-         R"(","ownerReferences":[{"uid":"u","controller":true}]},"spec":{"hostname":")" + host + R"("}})";
+TEST(NodeSetRecord, IsKnownByItsCommentWhateverItIsCalled) {
+  slurm::Node node{.name = "gpu-7", .comment = R"({"set":"u"})"};
+  const SlurmCall call{"slurm/main", "delete", "gpu-7", "", ""};
+  EXPECT_EQ(kContract.slurm_breach(Set(), call, node), std::nullopt);
+  node.comment = R"({"set":"another"})";
+  EXPECT_TRUE(kContract.slurm_breach(Set(), call, node));
 }
-const std::string kSetText = R"({"metadata":{"name":"w","uid":"u"}})";
 
 TEST(NodeSetClash, IsTwoWorkersThatAreOne) {
-  const auto clash = [](std::vector<std::string> pods) { return Clash(kSetText, {.pods = std::move(pods)}); };
-  EXPECT_EQ(clash({WorkerText("w-0", "w-0"), WorkerText("w-1", "w-1")}), std::nullopt);
-  EXPECT_EQ(clash({WorkerText("w-1", "w-1"), WorkerText("w-01", "w-01")}), "w-1 and w-01 have one ordinal");
-  EXPECT_EQ(clash({WorkerText("w-0", "gpu"), WorkerText("w-1", "gpu")}), "w-0 and w-1 are both gpu in Slurm");
-  EXPECT_EQ(clash({WorkerText("w-0", "w-0"), R"({"metadata":{"name":"w-00"},"spec":{"hostname":"w-0"}})"}),
+  const auto clash = [](const json::Value& one, const json::Value& other) {
+    return Clash(Set(), {.pods = {&one, &other}});
+  };
+  EXPECT_EQ(clash(WorkerPod("w-0", "w-0"), WorkerPod("w-1", "w-1")), std::nullopt);
+  EXPECT_EQ(clash(WorkerPod("w-1", "w-1"), WorkerPod("w-01", "w-01")), "w-1 and w-01 have one ordinal");
+  EXPECT_EQ(clash(WorkerPod("w-0", "gpu"), WorkerPod("w-1", "gpu")), "w-0 and w-1 are both gpu in Slurm");
+  EXPECT_EQ(clash(WorkerPod("w-0", "w-0"), *json::Parse(R"({"metadata":{"name":"w-00"},"spec":{"hostname":"w-0"}})")),
             std::nullopt)
       << "one that was orphaned is nobody's";
 }
 
 TEST(NodeSetRemains, AreItsPodsAndRecordsButNotWhatAPersonHolds) {
-  EXPECT_EQ(Remains(kSetText, {}), std::nullopt);
-  EXPECT_EQ(Remains(kSetText, {.pods = {WorkerText("w-0", "w-0")}}), "w-0 is still there");
+  const auto remains = [](const Around& around) { return kContract.remains(Set(), around); };
+  EXPECT_EQ(remains({}), std::nullopt);
+  const json::Value own = WorkerPod("w-0", "w-0"), anothers = WorkerPod("w-1-0", "w-1-0");
+  EXPECT_EQ(remains({.pods = {&own}}), "w-0 is still there");
+  EXPECT_EQ(remains({.pods = {&anothers}}), std::nullopt);
   slurm::Node node{.name = "w-0", .reason = kOurs};
   node.state.Add(NodeFlag::kDown);
-  EXPECT_TRUE(Remains(kSetText, {.records = {node}}));
+  EXPECT_TRUE(remains({.records = {node}}));
   node.reason = kPersons;
-  EXPECT_EQ(Remains(kSetText, {.records = {node}}), std::nullopt);
-  EXPECT_EQ(Remains(kSetText, {.records = {slurm::Node{.name = "bare-metal"}}}), std::nullopt);
+  EXPECT_EQ(remains({.records = {node}}), std::nullopt);
+  EXPECT_EQ(remains({.records = {slurm::Node{.name = "bare-metal"}}}), std::nullopt);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "operator/restapi/contract.h"
 
+#include "api/restapi.h"
 #include "json/value.h"
 
 namespace capstan::op::restapi {
@@ -9,16 +10,8 @@ using json::Find;
 using json::FindText;
 using json::Value;
 
-bool IsControlledBy(const Value& object, std::string_view uid) {
-  const Value* owners = Find(object, {"metadata", "ownerReferences"});
-  if (owners == nullptr || !owners->is_array() || owners->get_array().size() != 1) return false;
-  const Value& owner = owners->get_array()[0];
-  const Value* controller = Find(owner, {"controller"});
-  return FindText(owner, {"uid"}) == uid && controller != nullptr && *controller == Value(true);
-}
-
 // All that it says of a Deployment that a former operator made.
-std::optional<std::string> NoteBreach(const Call& call) {
+Broken NoteBreach(const Call& call) {
   const auto patch = json::Parse(call.body);
   const Value* notes = patch ? Find(*patch, {"metadata", "annotations"}) : nullptr;
   const bool only = notes != nullptr && notes->is_object() && notes->get_object().size() == 1 &&
@@ -28,44 +21,49 @@ std::optional<std::string> NoteBreach(const Call& call) {
   return "a patch of Deployment " + call.key.name + " does more than note that it was taken over";
 }
 
-}  // namespace
+bool NamesASigningKey(const Value& rest_api, const Call& call, const Around& around) {
+  const kube::Key controller{call.key.ns, std::string(FindText(rest_api, {"spec", "controllerRef", "name"}))};
+  const Value* found = around.Find("Controller", controller);
+  if (found == nullptr) return false;
+  for (const std::string_view ref : {"jwtKeyRef", "jwtHs256KeyRef"}) {
+    const std::string_view key = FindText(*found, {"spec", ref, "name"});
+    if (!key.empty() && call.body.find("\"" + std::string(key) + "\"") != std::string::npos) return true;
+  }
+  return false;
+}
 
-std::optional<std::string> Breach(const api::RestApi& rest_api, const std::string& signing_key, const Call& call) {
-  const std::string& name = rest_api.metadata.name;
-  if (call.key.ns != rest_api.metadata.namespace_) return "namespace " + call.key.ns + " is not the RestApi's";
+Broken Breach(const Value& rest_api, const Call& call, const Around& around) {
+  const auto [ns, name] = KeyOf(rest_api);
+  if (call.key.ns != ns) return "namespace " + call.key.ns + " is not the RestApi's";
+  if (IsOwnStatus(rest_api, call)) return std::nullopt;
   if (call.verb == "patch" && call.kind == "Deployment" && call.key.name == name + "-restapi") return NoteBreach(call);
   if (call.verb != "apply") return "a RestApi never sends " + call.verb + " " + call.kind + " " + call.key.name;
-  if (call.kind == "RestApi" && call.key.name == name && call.subresource == "status") return std::nullopt;
   const bool child = call.kind == "Deployment" || call.kind == "Service";
   if (!child || call.key.name != name + "-restapi" || !call.subresource.empty())
     return "a RestApi applies no " + call.kind + " " + call.key.name;
   const auto body = json::Parse(call.body);
-  if (!body || !IsControlledBy(*body, rest_api.metadata.uid))
+  if (!body || !Owned(*body, FindText(rest_api, {"metadata", "uid"})))
     return call.kind + " " + call.key.name + " would outlive its RestApi";
-  if (!signing_key.empty() && call.body.find("\"" + signing_key + "\"") != std::string::npos)
-    return "slurmrestd is given the key that signs tokens, in Secret " + signing_key;
+  if (NamesASigningKey(rest_api, call, around)) return "slurmrestd is given the key that signs tokens";
   return std::nullopt;
 }
 
-std::optional<std::string> Unmatched(const std::string& rest_api, const Lookup& object) {
-  const auto value = json::Parse(rest_api);
-  if (!value) return "the RestApi is not JSON";
-  const std::string name = std::string(FindText(*value, {"metadata", "name"})) + "-restapi";
+Broken Unmatched(const Value& rest_api, const Around& around) {
+  const auto [ns, rest_name] = KeyOf(rest_api);
+  const std::string name = rest_name + "-restapi";
   for (const std::string_view kind : {"Service", "Deployment"}) {
-    const auto text = object(kind, {std::string(FindText(*value, {"metadata", "namespace"})), name});
-    if (!text) return std::string(kind) + " " + name + " is missing";
-    const auto child = json::Parse(*text);
-    if (!child || !IsControlledBy(*child, FindText(*value, {"metadata", "uid"})))
+    const Value* child = around.Find(kind, {ns, name});
+    if (child == nullptr) return std::string(kind) + " " + name + " is missing";
+    if (!Owned(*child, FindText(rest_api, {"metadata", "uid"})))
       return std::string(kind) + " " + name + " does not belong to the RestApi";
     if (Find(*child, {"metadata", "deletionTimestamp"}) != nullptr)
       return std::string(kind) + " " + name + " is going away";
   }
-  const Value* conditions = Find(*value, {"status", "conditions"});
-  if (conditions == nullptr || !conditions->is_array()) return "the RestApi has no conditions";
-  for (const Value& condition : conditions->get_array()) {
-    if (FindText(condition, {"type"}) == "Ready" && FindText(condition, {"status"}) == "True") return std::nullopt;
-  }
-  return "the RestApi does not say that it is ready";
+  return SaysReady(rest_api);
 }
+
+}  // namespace
+
+constinit const Contract kContract{.resource = &api::RestApi::kResource, .breach = &Breach, .unmatched = &Unmatched};
 
 }  // namespace capstan::op::restapi

@@ -10,6 +10,13 @@ const std::string kOwned =
 const std::string kWithSigningKey =
     R"({"metadata":{"ownerReferences":[{"uid":"u","controller":true}]},"spec":{"secret":"main-auth-jwt"}})";
 
+// The RestApi slurm/main of the Controller slurm/main.
+json::Value RestApi(const std::string& status = "{}") {
+  return *json::Parse(R"({"kind":"RestApi","metadata":{"namespace":"slurm","name":"main","uid":"u"},)"
+                      R"("spec":{"controllerRef":{"name":"main"}},"status":)" +
+                      status + "}");
+}
+
 struct Case {
   const char* name;
   Call call;
@@ -19,9 +26,11 @@ struct Case {
 class RestApiContract : public ::testing::TestWithParam<Case> {};
 
 TEST_P(RestApiContract, HoldsForEveryCall) {
-  api::RestApi rest_api;
-  rest_api.metadata = {.name = "main", .namespace_ = "slurm", .uid = "u"};
-  const auto breach = Breach(rest_api, "main-auth-jwt", GetParam().call);
+  const json::Value controller = *json::Parse(R"({"spec":{"jwtKeyRef":{"name":"main-auth-jwt"}}})");
+  const auto find = [&](std::string_view kind, const kube::Key& key) {
+    return kind == "Controller" && key == kube::Key{"slurm", "main"} ? &controller : nullptr;
+  };
+  const Broken breach = kContract.breach(RestApi(), GetParam().call, {.find = find});
   EXPECT_EQ(!breach.has_value(), GetParam().allowed) << breach.value_or("allowed");
 }
 
@@ -50,14 +59,12 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(RestApiDone, MeansThatBothAreThereAndReadyIsSaid) {
-  const std::string rest_api = R"({"metadata":{"namespace":"slurm","name":"main","uid":"u"},)"
-                               R"("status":{"conditions":[{"type":"Ready","status":"True"}]}})";
-  const Lookup all = [](std::string_view, const kube::Key&) { return kOwned; };
-  EXPECT_EQ(Unmatched(rest_api, all), std::nullopt);
-  const Lookup none = [](std::string_view, const kube::Key&) { return std::nullopt; };
-  EXPECT_EQ(Unmatched(rest_api, none), "Service main-restapi is missing");
-  const std::string silent = R"({"metadata":{"namespace":"slurm","name":"main","uid":"u"},"status":{}})";
-  EXPECT_EQ(Unmatched(silent, all), "the RestApi has no conditions");
+  const json::Value ready = RestApi(R"({"conditions":[{"type":"Ready","status":"True"}]})");
+  const json::Value child = *json::Parse(kOwned);
+  const Around all{.find = [&](std::string_view, const kube::Key&) { return &child; }};
+  EXPECT_EQ(kContract.unmatched(ready, all), std::nullopt);
+  EXPECT_EQ(kContract.unmatched(ready, {}), "Service main-restapi is missing");
+  EXPECT_EQ(kContract.unmatched(RestApi(), all), "it has no conditions");
 }
 
 }  // namespace

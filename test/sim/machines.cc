@@ -1,0 +1,273 @@
+#include "machines.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "operator/names.h"
+#include "operator/testing/contracts.h"
+#include "site.h"
+
+namespace capstan::sim {
+
+using json::FindText;
+using json::Value;
+
+namespace {
+std::string_view UidOf(const Value& object) { return FindText(object, {"metadata", "uid"}); }
+std::string HostOf(const Value& pod) { return std::string(FindText(pod, {"spec", "hostname"})); }
+}  // namespace
+
+void Story::Add(const std::string& line) {
+  const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(loop_.Now().time_since_epoch()).count();
+  char time[32];
+  std::snprintf(time, sizeof(time), "%8.3f  ", double(millis) / 1000);
+  lines_.push_back(time + line);
+  if (echo_) std::fprintf(stderr, "%s\n", lines_.back().c_str());
+}
+
+Machines::Machines(uint64_t seed, Options given, bool echo)
+    : story(loop, echo), random(seed), options(given), api(loop, random.Next()) {
+  for (const op::Contract* contract : op::test::Contracts()) api.objects().Serve(*contract->resource);
+  api.objects().pod_stops_after = [this](const Value& pod) { return Stop(pod); };
+  api.objects().on_change = [this, tell = api.objects().on_change](kube::testing::FakeTable& table) {
+    Changed(table);
+    tell(table);
+  };
+  api.on_write = [this](const kube::testing::ApiWrite& write) { Written(write); };
+  api.deny = [this](auto, const auto&, const auto&) -> std::optional<kube::testing::Refusal> {
+    if (connected) return std::nullopt;
+    return kube::testing::Refusal{503, "ServiceUnavailable", "this process has ended"};
+  };
+}
+
+Site* Machines::SiteAt(std::string_view address) const {
+  const auto found = std::ranges::find_if(sites_, [&](const Site* site) { return site->Answers(address); });
+  return found == sites_.end() ? nullptr : *found;
+}
+
+void Machines::Changed(const kube::testing::FakeTable& table) {
+  if (op::test::ContractOf(table.resource) == nullptr) return;
+  const kube::testing::HistoryRecord& last = table.history.back();
+  const kube::testing::Stored& object = last.after ? last.after : last.last;
+  Known& known = known_[{table.resource.kind, op::KeyOf(*object)}];
+  if (known.object && UidOf(*known.object) != UidOf(*object)) known.former = known.object;
+  known.object = object;
+}
+
+Machines::Known Machines::Last(const kube::Resource& resource, const kube::Key& key) const {
+  const auto found = known_.find({resource.kind, key});
+  return found == known_.end() ? Known() : found->second;
+}
+
+void Machines::Written(const kube::testing::ApiWrite& write) {
+  if (on_write) on_write(write);
+  if (write.status >= 300) return;
+  if (write.resource == kube::kPods && write.verb == "create") {
+    const Value* pod = api.Find(kube::kPods, write.key);
+    After(Between(200ms, 2s), [this, key = write.key, uid = std::string(UidOf(*pod))] { Place(key, uid); });
+  }
+  if (write.resource == kube::kPods && write.verb == "delete") {
+    const Value* pod = api.Find(kube::kPods, write.key);
+    Site* site = pod != nullptr ? SiteOf(*pod) : nullptr;
+    if (site != nullptr) site->WorkerDeleted(HostOf(*pod), std::string(UidOf(*pod)));
+  }
+  if (!write.changed || write.verb != "apply") return;
+  for (Site* site : sites_) site->Applied(write.resource, write.key);
+}
+
+// --- Users and administrators ----------------------------------------------------------------------------------------
+
+void Machines::MakeNamespace(const std::string& ns) {
+  if (api.Find(kube::kNamespaces, {"", ns}) == nullptr)
+    api.Put(kube::kNamespaces, R"({"metadata":{"name":")" + ns + R"("}})");
+  for (int i = 0; i < options.machines; ++i) {
+    const std::string name = "k" + std::to_string(i);
+    if (api.Find(kube::kNodes, {"", name}) == nullptr)
+      api.Put(kube::kNodes, R"({"metadata":{"name":")" + name + R"("}})");
+  }
+}
+
+void Machines::Cordon(const std::string& machine) {
+  story.Add("user: cordon " + machine);
+  cordoned_.insert(machine);
+  api.Edit(kube::kNodes, {"", machine}, "",
+           [](Value& node) { json::MakeObject(node, {"spec"})["unschedulable"] = true; });
+}
+
+void Machines::Uncordon(const std::string& machine) {
+  if (cordoned_.erase(machine) == 0) return;
+  story.Add("user: uncordon " + machine);
+  api.Edit(kube::kNodes, {"", machine}, "",
+           [](Value& node) { json::MakeObject(node, {"spec"}).erase("unschedulable"); });
+  PlaceWaiting();
+}
+
+void Machines::DeletePod(const kube::Key& pod) {
+  story.Add("user: delete pod " + pod.ToString());
+  api.Remove(kube::kPods, pod);
+}
+
+void Machines::FailPod(const kube::Key& key) {
+  const Value* pod = api.Find(kube::kPods, key);
+  if (pod == nullptr || FindText(*pod, {"spec", "nodeName"}).empty()) return;
+  story.Add("kubelet: worker " + key.ToString() + " fails");
+  if (Site* site = SiteOf(*pod)) {
+    site->Forgive(HostOf(*pod));
+    site->EndSlurmd(HostOf(*pod), std::string(UidOf(*pod)));
+  }
+  api.Edit(kube::kPods, key, "status",
+           [](Value& failed) { json::MakeObject(failed, {"status"}) = {{"phase", "Failed"}, {"reason", "Evicted"}}; });
+}
+
+// --- What there is ---------------------------------------------------------------------------------------------------
+
+std::string Machines::MachineOf(const kube::Key& pod) const {
+  const Value* object = api.Find(kube::kPods, pod);
+  return object != nullptr ? std::string(FindText(*object, {"spec", "nodeName"})) : "";
+}
+
+bool Machines::IsStarting(const kube::Key& pod) const {
+  const Value* object = api.Find(kube::kPods, pod);
+  if (object == nullptr || FindText(*object, {"status", "phase"}) != "Running") return false;
+  const Site* site = SiteOf(*object);
+  return site == nullptr || !site->Runs(HostOf(*object), std::string(UidOf(*object)));
+}
+
+std::vector<const Value*> Machines::PodsIn(const std::string& ns) const {
+  std::vector<const Value*> pods;
+  for (const auto& [key, pod] : const_cast<Machines*>(this)->api.objects().Table(kube::kPods).objects) {
+    if (key.ns == ns) pods.push_back(pod.get());
+  }
+  return pods;
+}
+
+// Where its slurmd asks for its configuration.
+Site* Machines::SiteOf(const Value& pod) const {
+  const Value* containers = json::Find(pod, {"spec", "containers"});
+  if (containers == nullptr || !containers->is_array()) return nullptr;
+  for (const Value& container : containers->get_array()) {
+    const Value* args = json::Find(container, {"args"});
+    if (args == nullptr || !args->is_array()) continue;
+    const auto& words = args->get_array();
+    const auto option = std::ranges::find(words, Value("--conf-server"));
+    if (option != words.end() && option + 1 != words.end()) return SiteAt((option + 1)->as_string());
+  }
+  return nullptr;
+}
+
+void Machines::Report(const kube::Resource& resource, const kube::Key& key, int ready) {
+  if (api.Find(resource, key) == nullptr) return;  // torn down
+  api.Edit(resource, key, "status", [&](Value& workload) {
+    const Value* generation = json::Find(workload, {"metadata", "generation"});
+    json::MakeObject(workload, {"status"}) = {
+        {"observedGeneration", *generation}, {"replicas", 1}, {"readyReplicas", ready}, {"updatedReplicas", 1}};
+  });
+}
+
+// --- Scheduler and kubelets ------------------------------------------------------------------------------------------
+
+const Value* Machines::Living(const kube::Key& key, const std::string& uid) const {
+  const Value* pod = api.Find(kube::kPods, key);
+  if (pod == nullptr || UidOf(*pod) != uid) return nullptr;
+  if (FindText(*pod, {"status", "phase"}) == "Failed") return nullptr;
+  return FindText(*pod, {"metadata", "deletionTimestamp"}).empty() ? pod : nullptr;
+}
+
+// One without a worker of that namespace, or any; "" when there is none.
+std::string Machines::FreeMachine(const std::string& ns) {
+  const int first = int(random.Below(uint64_t(options.machines)));
+  const std::vector<const Value*> pods = PodsIn(ns);
+  for (int i = 0; i < options.machines; ++i) {
+    const std::string machine = "k" + std::to_string((first + i) % options.machines);
+    const bool taken = std::ranges::any_of(pods, [&](const Value* pod) {
+      return FindText(*pod, {"spec", "nodeName"}) == machine && FindText(*pod, {"status", "phase"}) != "Failed";
+    });
+    if (!cordoned_.contains(machine) && (options.share_machines || !taken)) return machine;
+  }
+  return {};
+}
+
+void Machines::Place(const kube::Key& key, const std::string& uid) {
+  if (Living(key, uid) == nullptr) return;
+  const std::string machine = FreeMachine(key.ns);
+  if (machine.empty()) {
+    unplaced_.emplace_back(key, uid);
+    api.Edit(kube::kPods, key, "status", [](Value& pod) {
+      boost::json::object condition{{"type", "PodScheduled"},
+                                    {"status", "False"},
+                                    {"reason", "Unschedulable"},
+                                    {"message", "no machine is free"}};
+      json::MakeObject(pod, {"status"}) = {{"phase", "Pending"},
+                                           {"conditions", boost::json::array{std::move(condition)}}};
+    });
+    return;
+  }
+  api.Edit(kube::kPods, key, "", [&](Value& pod) { json::MakeObject(pod, {"spec"})["nodeName"] = machine; });
+  api.Edit(kube::kPods, key, "status", [](Value& pod) { json::MakeObject(pod, {"status"}) = {{"phase", "Pending"}}; });
+  // Images are pulled, sometimes for long.
+  After(random.Percent(5) ? Between(30s, 3min) : Between(500ms, 5s), [this, key, uid] { Start(key, uid); });
+}
+
+// slurmd registers at once; the API server hears later that the pod runs. Or something else takes its time first.
+void Machines::Start(const kube::Key& key, const std::string& uid) {
+  if (Living(key, uid) == nullptr) return;
+  if (random.Percent(5)) {
+    SayThatItRuns(key, uid);
+    return After(Between(1min, 5min), [this, key, uid] {
+      if (StartSlurmd(key, uid)) BecomeReady(key, uid);
+    });
+  }
+  StartSlurmd(key, uid);
+  After(Between(100ms, 3s), [this, key, uid] {
+    SayThatItRuns(key, uid);
+    After(Between(500ms, 2s), [this, key, uid] { BecomeReady(key, uid); });
+  });
+}
+
+bool Machines::StartSlurmd(const kube::Key& key, const std::string& uid) {
+  const Value* pod = Living(key, uid);
+  if (pod == nullptr) return false;
+  if (Site* site = SiteOf(*pod))
+    site->StartSlurmd(HostOf(*pod), uid, std::string(FindText(*pod, {"metadata", "labels", op::kLabelInstance})));
+  return true;
+}
+
+void Machines::SayThatItRuns(const kube::Key& key, const std::string& uid) {
+  if (Living(key, uid) == nullptr) return;
+  api.Edit(kube::kPods, key, "status",
+           [](Value& running) { json::MakeObject(running, {"status"}) = {{"phase", "Running"}}; });
+}
+
+void Machines::BecomeReady(const kube::Key& key, const std::string& uid) {
+  const Value* pod = Living(key, uid);
+  if (pod == nullptr) return;
+  const Site* site = SiteOf(*pod);
+  if (site == nullptr || !site->Knows(HostOf(*pod))) {
+    return After(2s, [this, key, uid] { BecomeReady(key, uid); });
+  }
+  api.Edit(kube::kPods, key, "status", [this](Value& ready) {
+    boost::json::object condition{
+        {"type", "Ready"}, {"status", "True"}, {"lastTransitionTime", FormatRfc3339(loop.WallNow())}};
+    json::MakeObject(ready, {"status"})["conditions"] = boost::json::array{std::move(condition)};
+  });
+}
+
+// When a terminating pod will be gone.
+std::optional<Duration> Machines::Stop(const Value& pod) {
+  const std::string uid(UidOf(pod)), host = HostOf(pod);
+  Site* site = SiteOf(pod);
+  const bool runs = site != nullptr && site->Runs(host, uid);
+  const Duration whole = runs ? (random.Percent(10) ? 28s : Between(500ms, 5s)) : Duration(200ms);
+  if (runs) {
+    After(100ms, [site, host, uid] { site->RunStopHook(host, uid); });
+    After(whole - 50ms, [site, host, uid] { site->EndSlurmd(host, uid); });
+  }
+  After(whole + 10ms, [this] { PlaceWaiting(); });
+  return whole;
+}
+
+void Machines::PlaceWaiting() {
+  for (const auto& [key, uid] : std::exchange(unplaced_, {})) Place(key, uid);
+}
+
+}  // namespace capstan::sim

@@ -1,0 +1,106 @@
+// The Kubernetes cluster of one run: a modelled API server, nodes, a scheduler and kubelets; and what a run is told in.
+// All of it in one loop's virtual time and drawn from one seed.
+//
+// The operator is the only user of the wires to the API server and to the sites. `connected` is its process: once false,
+// nothing that it sends takes effect any more.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "async/loop.h"
+#include "base/random.h"
+#include "kube/testing/fake_api_server.h"
+
+namespace capstan::sim {
+
+class Site;
+
+// What happened, line by line, with virtual times. Printed when a run fails.
+class Story {
+ public:
+  Story(const async::Loop& loop, bool echo) : loop_(loop), echo_(echo) {}
+  void Add(const std::string& line);
+  const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  const async::Loop& loop_;
+  bool echo_;
+  std::vector<std::string> lines_;
+};
+
+class Machines {
+ public:
+  struct Options {
+    int machines = 3;            // Kubernetes nodes
+    bool share_machines = true;  // several workers on one
+  };
+  Machines(uint64_t seed, Options options, bool echo);
+
+  async::VirtualLoop loop;
+  Story story;
+  Random random;
+  const Options options;
+  kube::testing::FakeApiServer api;
+  bool connected = false;
+
+  // Called for each request of the operator that changes something, as it has taken effect or was refused.
+  std::function<void(const kube::testing::ApiWrite&)> on_write;
+
+  // --- Sites. REQUIRES: `site` outlives this.
+  void Add(Site& site) { sites_.push_back(&site); }
+  // Whose slurmctld or slurmrestd has this address ("http://main-restapi.slurm:6820", "main-controller.slurm:6817");
+  // nullptr: nobody's.
+  Site* SiteAt(std::string_view address) const;
+
+  // --- What users and administrators do
+  void MakeNamespace(const std::string& ns);  // and the nodes, with the first one
+  void Cordon(const std::string& machine);
+  void Uncordon(const std::string& machine);
+  void DeletePod(const kube::Key& pod);
+  void FailPod(const kube::Key& pod);  // evicted by its kubelet
+
+  // --- What there is
+  const std::set<std::string>& cordoned() const { return cordoned_; }
+  std::string MachineOf(const kube::Key& pod) const;  // "" when it has none
+  bool IsStarting(const kube::Key& pod) const;        // it runs, and its slurmd has not begun
+  std::vector<const json::Value*> PodsIn(const std::string& ns) const;
+
+  // A custom resource as it is, or was last; and the last one of that name with another uid. Null: never seen.
+  struct Known {
+    kube::testing::Stored object, former;
+  };
+  Known Last(const kube::Resource& resource, const kube::Key& key) const;
+
+  Duration UpTo(Duration most) { return Duration(int64_t(random.Below(uint64_t(most.count()) + 1))); }
+  Duration Between(Duration least, Duration most) { return least + UpTo(most - least); }
+  void After(Duration wait, std::function<void()> work) { loop.Schedule(loop.Now() + wait, std::move(work)); }
+  void Report(const kube::Resource& resource, const kube::Key& key, int ready);  // as a workload's controller does
+
+ private:
+  void Changed(const kube::testing::FakeTable& table);
+  void Written(const kube::testing::ApiWrite& write);
+  Site* SiteOf(const json::Value& pod) const;
+
+  // Pods, as scheduler and kubelets have them.
+  void Place(const kube::Key& key, const std::string& uid);
+  std::string FreeMachine(const std::string& ns);
+  void Start(const kube::Key& key, const std::string& uid);
+  bool StartSlurmd(const kube::Key& key, const std::string& uid);
+  void SayThatItRuns(const kube::Key& key, const std::string& uid);
+  void BecomeReady(const kube::Key& key, const std::string& uid);
+  std::optional<Duration> Stop(const json::Value& pod);
+  const json::Value* Living(const kube::Key& key, const std::string& uid) const;
+  void PlaceWaiting();
+
+  std::vector<Site*> sites_;
+  std::vector<std::pair<kube::Key, std::string>> unplaced_;  // and their uids
+  std::set<std::string> cordoned_;
+  std::map<std::pair<std::string_view, kube::Key>, Known> known_;  // by kind
+};
+
+}  // namespace capstan::sim

@@ -1,0 +1,83 @@
+#include "set_story.h"
+
+#include <algorithm>
+
+#include "api/nodeset.h"
+#include "operator/names.h"
+#include "operator/nodeset/contract.h"
+
+namespace capstan::sim {
+
+using json::Value;
+
+namespace {
+const kube::Resource& Kind() { return api::NodeSet::kResource; }
+}  // namespace
+
+SetStory::SetStory(Site& its_site, std::string name, int its_most)
+    : key{its_site.key.ns, std::move(name)}, site(its_site), most(its_most) {
+  site.Add(*this);
+}
+
+void SetStory::Install(int replicas) {
+  Machines& machines = site.machines;
+  most_replicas_ = std::max(most_replicas_, replicas);
+  jobs_may_end_ = false;
+  // What was orphaned would keep its names.
+  for (const std::string& worker : Workers()) machines.api.Remove(kube::kPods, {key.ns, worker});
+  site.Install();
+  machines.After(machines.UpTo(3s), [this, replicas] {
+    site.machines.api.Put(Kind(), R"({"metadata":{"namespace":")" + key.ns + R"(","name":")" + key.name +
+                                      R"("},"spec":{"controllerRef":{"name":")" + site.key.name + R"("},"replicas":)" +
+                                      std::to_string(replicas) + R"(,"oversubscribeNode":)" +
+                                      (site.machines.options.share_machines ? "true" : "false") + "}}");
+  });
+}
+
+void SetStory::Scale(int replicas) {
+  most_replicas_ = std::max(most_replicas_, replicas);
+  site.machines.story.Add("user: scale " + key.ToString() + " to " + std::to_string(replicas));
+  site.machines.api.Edit(Kind(), key, "",
+                         [&](Value& set) { set.as_object()["spec"].as_object()["replicas"] = replicas; });
+}
+
+void SetStory::Delete(const std::string& propagation) {
+  if (IsGone()) return;
+  site.machines.story.Add("user: delete NodeSet " + key.ToString() + " (" + propagation + ")");
+  // Who asks for the foreground asks Kubernetes to take the pods at once.
+  if (propagation == "Foreground") jobs_may_end_ = true;
+  site.machines.api.Remove(Kind(), key, {.propagation = propagation});
+}
+
+void SetStory::ForceDeletion() {
+  if (IsGone()) return;
+  site.machines.story.Add("user: force the deletion of NodeSet " + key.ToString());
+  jobs_may_end_ = true;
+  site.machines.api.Edit(Kind(), key, "", [](Value& set) {
+    json::MakeObject(set, {"metadata", "annotations"})[op::kAnnotationForceDelete] = "true";
+  });
+}
+
+bool SetStory::IsGone() const { return site.machines.api.Find(Kind(), key) == nullptr; }
+
+bool SetStory::IsDeleting() const {
+  const Value* set = site.machines.api.Find(Kind(), key);
+  return set != nullptr && json::Find(*set, {"metadata", "deletionTimestamp"}) != nullptr;
+}
+
+int SetStory::replicas() const {
+  const Value* set = site.machines.api.Find(Kind(), key);
+  const Value* replicas = set != nullptr ? json::Find(*set, {"spec", "replicas"}) : nullptr;
+  return replicas != nullptr ? int(replicas->as_int64()) : 0;
+}
+
+std::vector<std::string> SetStory::Workers() const {
+  std::vector<std::string> names;
+  for (const Value* pod : site.machines.PodsIn(key.ns)) {
+    const std::string_view name = json::FindText(*pod, {"metadata", "name"});
+    if (op::nodeset::IsWorkerName(key.name, name)) names.emplace_back(name);
+  }
+  return names;
+}
+
+}  // namespace capstan::sim
