@@ -177,15 +177,15 @@ Broken Breach(const Value& set, const Call& call, const Around& around) {
   return "a NodeSet never sends " + call.verb + " " + call.kind + " " + call.key.name;
 }
 
-// A record is that of a worker, whatever it is called: the comment names the NodeSet.
-bool IsRecordOf(const Value& set, std::string_view name, const std::optional<slurm::Node>& record) {
+// A record is that of a worker, whatever it is called, when its comment names the NodeSet.
+bool IsOwnRecord(const Value& set, std::string_view name, const std::optional<slurm::Node>& record) {
   return IsWorkerName(NameOf(set), name) || (record && record->comment.find(UidOf(set)) != std::string::npos);
 }
 
 Broken SlurmBreach(const Value& set, const SlurmCall& call, const std::optional<slurm::Node>& before) {
   const std::string cluster = KeyOf(set).ns + "/" + std::string(FindText(set, {"spec", "controllerRef", "name"}));
   if (call.cluster != cluster) return "cluster " + call.cluster + " is not the NodeSet's";
-  if (!IsRecordOf(set, call.node, before)) return "node " + call.node + " is not the NodeSet's";
+  if (!IsOwnRecord(set, call.node, before)) return "node " + call.node + " is not the NodeSet's";
   const bool held = before && IsHeldByPerson(*before);
   if (call.verb == "delete") {
     if (held) return "the record of " + call.node + ", which a person holds (\"" + before->reason + "\"), is removed";
@@ -294,7 +294,7 @@ class Matching {
 
   void StrayRecords() {
     for (const auto& [name, node] : nodes_) {
-      if (!IsRecordOf(set_, name, *node) || IsHeldByPerson(*node) || std::ranges::find(hosts_, name) != hosts_.end())
+      if (!IsOwnRecord(set_, name, *node) || IsHeldByPerson(*node) || std::ranges::find(hosts_, name) != hosts_.end())
         continue;
       Wrong("the record of " + name + " has no worker: " + node->state.ToString() + " (" + node->reason + ")");
     }
@@ -331,7 +331,7 @@ Broken Remains(const Value& set, const Around& around) {
     if (IsWorkerName(NameOf(set), name)) return std::string(name) + " is still there";
   }
   for (const slurm::Node& node : around.records) {
-    if (IsRecordOf(set, node.name, node) && !IsHeldByPerson(node))
+    if (IsOwnRecord(set, node.name, node) && !IsHeldByPerson(node))
       return "the record of " + node.name + " is left: " + node.state.ToString() + " (" + node.reason + ")";
   }
   return std::nullopt;
