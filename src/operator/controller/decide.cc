@@ -19,6 +19,7 @@
 #include "operator/render/json.h"
 #include "operator/unknown_fields.h"
 #include "plan/objects/effects.h"
+#include "plan/objects/secrets.h"
 
 namespace capstan::op::controller {
 namespace {
@@ -204,7 +205,8 @@ class Deciding : Reconcile<api::Controller> {
     const kube::Key secret{ns_, ref.name};
     render::JsonObject labels{{"app.kubernetes.io/part-of", "slurm"}, {kLabelInstance, name_}};
     const std::string metadata = json::SerializeCanonical(render::JsonObject{{"labels", std::move(labels)}});
-    plan.Add({.effect = plan::CreateKeySecret(secret, ref.key, kKeyBytes, metadata),
+    plan.Add({.effect = plan::CreateSecret({.key = secret, .metadata = metadata, .immutable = true},
+                                           plan::RandomBytes(ref.key, kKeyBytes)),
               .reason = "the cluster has no key yet, and the Controller asks for one to be made",
               .guards = {},
               .after = {},

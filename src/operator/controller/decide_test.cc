@@ -61,7 +61,7 @@ class ControllerTest : public ::testing::Test {
       const std::string target = action.effect->target();
       const size_t blank = target.find(' '), slash = target.find('/');
       const std::map<std::string_view, std::string> verbs = {
-          {"create key", "create"}, {"activate", "patch"}, {"deactivate", "patch"}, {"delete", "delete"}};
+          {"create", "create"}, {"activate", "patch"}, {"deactivate", "patch"}, {"delete", "delete"}};
       const Call call{verbs.at(action.effect->verb()),
                       target.substr(0, blank),
                       {target.substr(blank + 1, slash - blank - 1), target.substr(slash + 1)},
@@ -203,9 +203,9 @@ TEST_F(ControllerTest, MissingKeysAreMadeWhenAskedFor) {
   world.Absent("secret slurm/main-auth-slurm");
   world.Absent("secret slurm/main-auth-jwt");
   EXPECT_THAT(ActionNames(Look()),
-              ElementsAre("create key Secret slurm/main-auth-slurm", "create key Secret slurm/main-auth-jwt"));
+              ElementsAre("create Secret slurm/main-auth-slurm", "create Secret slurm/main-auth-jwt"));
   controller.metadata.annotations = {{"capstan.dev/generate-keys", "jwt"}};
-  EXPECT_THAT(ActionNames(Look()), ElementsAre("create key Secret slurm/main-auth-jwt"));
+  EXPECT_THAT(ActionNames(Look()), ElementsAre("create Secret slurm/main-auth-jwt"));
 }
 
 TEST_F(ControllerTest, ALostKeyOfARunningClusterIsNeverReplaced) {

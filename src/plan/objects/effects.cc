@@ -130,41 +130,6 @@ class DeleteEffect final : public Effect {
   std::string resource_version_;
 };
 
-// --- Keys ------------------------------------------------------------------------------------------------------------
-
-class CreateKeySecretEffect final : public Effect {
- public:
-  CreateKeySecretEffect(kube::Key key, std::string data_key, size_t bytes, std::string metadata)
-      : key_(std::move(key)), data_key_(std::move(data_key)), bytes_(bytes), metadata_(std::move(metadata)) {}
-
-  std::string_view verb() const override { return "create key"; }
-  std::string target() const override { return "Secret " + key_.ToString(); }
-  uint64_t content() const override { return Fnv64(data_key_, bytes_); }
-  std::string outdates() const override { return "secret " + key_.ToString(); }
-
-  Task<Result<void>> Run(Services& services, Deadline deadline) const override {
-    const Secret bytes = services.entropy(bytes_);
-    CAPSTAN_CO_TRY(bj::value metadata, json::Parse(metadata_));
-    json::MakeObject(metadata, {})["name"] = key_.name;
-    json::MakeObject(metadata, {})["namespace"] = key_.ns;
-    bj::object secret{{"apiVersion", "v1"}, {"kind", "Secret"}, {"type", "Opaque"}, {"immutable", true}};
-    secret["metadata"] = std::move(metadata);
-    secret["data"] = bj::object{{data_key_, Base64(bytes.Reveal())}};
-    std::string body = bj::serialize(secret);
-    kube::WriteOptions options{.field_manager = services.field_manager};
-    const auto created =
-        co_await services.client.Create(kube::kSecrets, key_, std::move(body), std::move(options), deadline);
-    if (created || created.error().code() == Code::kAlreadyExists) co_return Result<void>();
-    co_return Fail(created.error());
-  }
-
- private:
-  kube::Key key_;
-  std::string data_key_;
-  size_t bytes_;
-  std::string metadata_;
-};
-
 // What the watch of a store of metadata would have sent.
 struct RawMetadata {
   json::Raw metadata;
@@ -235,10 +200,6 @@ Action DeleteUnchanged(ObjectRef ref, std::string uid, uint64_t resource_version
           .guards = {},
           .after = {},
           .event = {}};
-}
-
-std::shared_ptr<const Effect> CreateKeySecret(kube::Key key, std::string data_key, size_t bytes, std::string metadata) {
-  return std::make_shared<CreateKeySecretEffect>(std::move(key), std::move(data_key), bytes, std::move(metadata));
 }
 
 }  // namespace capstan::plan

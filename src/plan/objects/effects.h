@@ -66,8 +66,4 @@ Action Delete(ObjectRef ref, std::string uid, Proven proven, std::string reason)
 // Deletes the object if nobody, itself included, has changed it since `resource_version`: the API server is the proof.
 Action DeleteUnchanged(ObjectRef ref, std::string uid, uint64_t resource_version, std::string reason);
 
-// A Secret with `bytes` random bytes under `data_key`, created when there is none of that name and never touched again.
-// Without owner: it outlives everything that uses it. `metadata` is the JSON of labels and annotations.
-std::shared_ptr<const Effect> CreateKeySecret(kube::Key key, std::string data_key, size_t bytes, std::string metadata);
-
 }  // namespace capstan::plan

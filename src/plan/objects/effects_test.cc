@@ -15,6 +15,7 @@
 #include "plan/objects/derived_name.h"
 #include "plan/objects/guards.h"
 #include "plan/objects/lists.h"
+#include "plan/objects/secrets.h"
 #include "plan/services.h"
 #include "plan/slurm/token.h"
 #include "slurm/jwt.h"
@@ -54,6 +55,14 @@ class EffectsTest : public ::testing::Test {
   std::string Finalizers() {
     const json::Value* list = json::Find(*server.objects().Find(kube::kConfigMaps, key), {"metadata", "finalizers"});
     return list == nullptr ? "none" : json::Serialize(*list);
+  }
+
+  void PutSecret(const std::string& name, const std::string& data_key, std::string_view value) {
+    server.Put(kube::kSecrets, R"({"metadata":{"namespace":"ns","name":")" + name + R"("},"data":{")" + data_key +
+                                   R"(":")" + Base64(value) + R"("}})");
+  }
+  std::string ValueOf(const std::string& name, std::string_view data_key) {
+    return std::string(json::FindText(*server.objects().Find(kube::kSecrets, {"ns", name}), {"data", data_key}));
   }
 
   static Code CodeOf(const Result<void>& done) { return done ? Code::kInternal : done.error().code(); }
@@ -281,7 +290,10 @@ TEST_F(EffectsTest, AStoreOfMetadataShowsNothingElseOfWhatWeWroteEither) {
 
 TEST_F(EffectsTest, AKeyIsMadeOnceAndWhatIsThereIsLeftAsItIs) {
   const kube::Key name{"ns", "key"};
-  const auto make = [&] { return Run(CreateKeySecret(name, "jwt.key", 4, R"({"labels":{"part":"key"}})")); };
+  const auto make = [&] {
+    return Run(CreateSecret({.key = name, .metadata = R"({"labels":{"part":"key"}})", .immutable = true},
+                            RandomBytes("jwt.key", 4)));
+  };
   ASSERT_TRUE(make());
   const json::Value made = *server.Find(kube::kSecrets, name);
   EXPECT_EQ(json::FindText(made, {"data", "jwt.key"}), Base64("rrrr"));
@@ -292,27 +304,27 @@ TEST_F(EffectsTest, AKeyIsMadeOnceAndWhatIsThereIsLeftAsItIs) {
   EXPECT_EQ(*server.Find(kube::kSecrets, name), made);
 }
 
-TokenOrder Order() {
-  return {.secret = {"ns", "login-token"},
-          .data_key = "SLURM_JWT",
-          .metadata = R"({"labels":{"part":"token"}})",
-          .signing_key = {"ns", "key"},
-          .signing_data_key = "jwt.key",
-          .user = "alice",
-          .lifetime = 1h};
+constexpr std::string_view kOwned =
+    R"({"labels":{"part":"a"},"ownerReferences":[{"apiVersion":"v1","kind":"Owner","name":"o","controller":true,"uid":"me"}]})";
+
+std::shared_ptr<const Effect> WriteToken(Duration lifetime = 1h) {
+  return WriteSecret({.key = {"ns", "login-token"}, .metadata = std::string(kOwned)}, "me",
+                     SignedToken({.data_key = "SLURM_JWT",
+                                  .signing_key = {"ns", "key"},
+                                  .signing_data_key = "jwt.key",
+                                  .user = "alice",
+                                  .lifetime = lifetime}));
 }
 
-TEST_F(EffectsTest, ATokenIsSignedAndPutDownOnce) {
-  const auto early = Run(IssueToken(Order()));
+TEST_F(EffectsTest, ATokenIsSignedWhenItIsWrittenAndReplacedWhenItIsWrittenAgain) {
+  const auto early = Run(WriteToken());
   ASSERT_FALSE(early);
   EXPECT_EQ(early.error().code(), Code::kNotFound);
 
-  server.Put(kube::kSecrets,
-             R"({"metadata":{"namespace":"ns","name":"key"},"data":{"jwt.key":")" + Base64("signing bytes") + R"("}})");
-  const auto issued = Run(IssueToken(Order()));
+  PutSecret("key", "jwt.key", "signing bytes");
+  const auto issued = Run(WriteToken());
   ASSERT_TRUE(issued) << issued.error().message();
-  const json::Value made = *server.objects().Find(kube::kSecrets, {"ns", "login-token"});
-  const auto token = FromBase64(json::FindText(made, {"data", "SLURM_JWT"}));
+  const auto token = FromBase64(ValueOf("login-token", "SLURM_JWT"));
   ASSERT_TRUE(token);
   const auto claims = slurm::ReadToken(Secret(*token), Secret("signing bytes"));
   ASSERT_TRUE(claims) << claims.error().message();
@@ -320,10 +332,44 @@ TEST_F(EffectsTest, ATokenIsSignedAndPutDownOnce) {
   EXPECT_GT(claims->expires_at - claims->issued_at, 1h - 1s);
 
   loop.Advance(1min);
-  ASSERT_TRUE(Run(IssueToken(Order())));
-  EXPECT_EQ(json::FindText(*server.objects().Find(kube::kSecrets, {"ns", "login-token"}), {"data", "SLURM_JWT"}),
-            json::FindText(made, {"data", "SLURM_JWT"}))
-      << "whoever uses it has it still";
+  ASSERT_TRUE(Run(WriteToken()));
+  EXPECT_NE(FromBase64(ValueOf("login-token", "SLURM_JWT")), token);
+}
+
+TEST_F(EffectsTest, ASecretOfSomebodyElseIsNotWrittenTo) {
+  PutSecret("key", "jwt.key", "signing bytes");
+  PutSecret("login-token", "SLURM_JWT", "theirs");
+  const auto refused = Run(WriteToken());
+  EXPECT_EQ(CodeOf(refused), Code::kAlreadyExists);
+  EXPECT_EQ(FromBase64(ValueOf("login-token", "SLURM_JWT")), "theirs");
+}
+
+TEST_F(EffectsTest, ASecretOfOursGetsTheseValuesAndNoOthersAndKeepsOtherLabels) {
+  server.Put(kube::kSecrets, R"({"metadata":{"namespace":"ns","name":"conf","labels":{"theirs":"1"},)" +
+                                 std::string(kOwned.substr(kOwned.find("\"owner"))) + R"(,"data":{"old":"eA=="}})");
+  PutSecret("db", "password", "pa#ss");
+  const auto quoted = [](std::string_view value) -> Result<std::string> { return "<" + std::string(value) + ">"; };
+  const auto write = [&](Result<std::string> (*how)(std::string_view)) {
+    return Run(WriteSecret({.key = {"ns", "conf"}, .metadata = std::string(kOwned)}, "me",
+                           SecretText("slurmdbd.conf", {{.text = "StoragePass="},
+                                                        {.secret = {"ns", "db"},
+                                                         .data_key = "password",
+                                                         .field = "spec.storageConfig.passwordKeyRef",
+                                                         .write = how},
+                                                        {.text = "\n"}})));
+  };
+  const auto done = write(quoted);
+  ASSERT_TRUE(done) << done.error().message();
+  EXPECT_EQ(FromBase64(ValueOf("conf", "slurmdbd.conf")), "StoragePass=<pa#ss>\n");
+  EXPECT_EQ(ValueOf("conf", "old"), "");
+  const json::Value* made = server.objects().Find(kube::kSecrets, {"ns", "conf"});
+  EXPECT_EQ(json::FindText(*made, {"metadata", "labels", "theirs"}), "1");
+  EXPECT_EQ(json::FindText(*made, {"metadata", "labels", "part"}), "a");
+
+  const auto refused = write([](std::string_view) -> Result<std::string> { return Fail(Code::kInvalid, "too odd"); });
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(), "spec.storageConfig.passwordKeyRef: too odd");
+  EXPECT_EQ(FromBase64(ValueOf("conf", "slurmdbd.conf")), "StoragePass=<pa#ss>\n");
 }
 
 // --- Names -----------------------------------------------------------------------------------------------------------

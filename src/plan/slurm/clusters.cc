@@ -5,7 +5,8 @@
 #include "async/backoff.h"
 #include "async/timer.h"
 #include "base/log.h"
-#include "plan/slurm/signing_key.h"
+#include "plan/objects/secrets.h"
+#include "plan/slurm/token.h"
 #include "slurm/jwt.h"
 
 namespace capstan::plan {
@@ -184,7 +185,7 @@ Task<void> SlurmClusters::ReadKey(std::string cluster, uint64_t number) {
   const Entry* const before = EntryOf(cluster, number);
   if (before == nullptr) co_return;
   const SlurmConnection how = before->how;
-  Result<Secret> key = co_await ReadSigningKey(client_, how.token_secret, how.token_key, loop_.After(kKeyReadTimeout));
+  Result<Secret> key = co_await ReadSecretKey(client_, how.token_secret, how.token_key, loop_.After(kKeyReadTimeout));
   Entry* const entry = EntryOf(cluster, number);
   if (entry == nullptr) co_return;
   entry->reading_key = false;
