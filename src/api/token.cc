@@ -43,7 +43,7 @@ const json::Schema& Token::Schema() {
                               SpecField(Field<&Token::spec>("spec"), "The token as it is wanted."),
                               StatusField(Field<&Token::status>("status")),
                           })
-          .Doc("A JSON Web Token of one Slurm user, kept fresh in a Secret. Not in this version.");
+          .Doc("A JSON Web Token of one Slurm user, kept fresh in a Secret.");
   return schema;
 }
 

@@ -83,6 +83,14 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"NodeCordon", Reason::kEvent, "A worker was drained in Slurm because a person has cordoned it."},
     {"SlurmNodeNotRegistered", Reason::kEvent, "A worker that Slurm has no record of was deleted, to be made anew."},
     {"SlurmNodeRemoved", Reason::kEvent, "Slurm's record of a worker that is gone was removed."},
+
+    // Tokens.
+    {"KeyTooShort", Reason::kProblem, "The key that signs tokens could be guessed."},
+    {"TokenExpires", Reason::kProblem, "The token ends soon, and spec.refresh is false."},
+    {"TokenInvalid", Reason::kProblem, "The Secret holds no good token, and may not be written to."},
+    {"Issuing", Reason::kWait, "A token is being issued."},
+    {"TakingOver", Reason::kWait, "The Secret that a former operator made is being taken over."},
+    {"TokenIssued", Reason::kEvent, "A token was put into its Secret."},
 });
 
 // nullptr: it is not in the list.

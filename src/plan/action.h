@@ -39,7 +39,8 @@ class Effect {
   // Keeps its target as it says for as long as it is wanted, so that a second key must not want it (executor.h).
   virtual bool exclusive() const { return false; }
 
-  // The id of the question (question.h) whose answer is out of date once this has run; empty for none.
+  // The question (question.h) whose answer is out of date once this has run, by its id, and those whose ids go on with a
+  // blank; empty for none.
   virtual std::string outdates() const { return {}; }
 
   // Nothing left to do, as far as our own records show (the applied memo). Such an action is never started.

@@ -48,10 +48,13 @@ void Asker::ForgetUnasked(Tick now) {
 }
 
 void Asker::Outdate(const std::string& id) {
-  const auto found = answers_.entries().find(id);
-  if (found == answers_.entries().end()) return;
-  found->second.refresh_at = Tick::min();
-  found->second.outdated = found->second.in_flight;
+  for (auto entry = answers_.entries().lower_bound(id); entry != answers_.entries().end(); ++entry) {
+    const std::string& known = entry->first;
+    if (!known.starts_with(id)) break;
+    if (known.size() != id.size() && known[id.size()] != ' ') continue;
+    entry->second.refresh_at = Tick::min();
+    entry->second.outdated = entry->second.in_flight;
+  }
 }
 
 std::optional<Tick> Asker::NextRefresh(const std::vector<Asked>& asked) const {

@@ -1,7 +1,6 @@
 #include "slurm/jwt.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/hash.h"
 #include "base/text.h"
@@ -11,10 +10,7 @@ namespace capstan::slurm {
 namespace {
 
 constexpr std::string_view kHeader = R"({"alg":"HS256","typ":"JWT"})";
-// Slurm reads times into 32-bit signed numbers, of which it reserves the last.
-constexpr int64_t kLatest = std::numeric_limits<int32_t>::max() - 1;
-
-int64_t Clamped(Time time) { return std::clamp<int64_t>(UnixSeconds(time), 0, kLatest); }
+int64_t Clamped(Time time) { return std::clamp<int64_t>(UnixSeconds(time), 0, UnixSeconds(kLatestExpiry)); }
 
 std::string Payload(const TokenClaims& claims) {
   const std::string issued = std::to_string(Clamped(claims.issued_at));

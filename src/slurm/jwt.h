@@ -12,12 +12,16 @@
 
 namespace capstan::slurm {
 
+// Slurm reads times into 32-bit signed numbers, of which it reserves the last: a later expiry is written as this
+// (2038-01-19).
+inline constexpr Time kLatestExpiry{std::chrono::seconds(0x7ffffffe)};
+
 struct TokenClaims {
   std::string user;    // "sun": the Slurm user it stands for; "" is written as "nobody"
   std::string issuer;  // "iss": who signed it, for people; not checked by Slurm
   std::string id;      // "jti": unique, so that tokens of one second differ; not checked by Slurm
   Time issued_at{};    // "iat" and "nbf", whole seconds
-  Time expires_at{};   // "exp"; Slurm keeps 31 bits, so later than 2038-01-19 is written as that
+  Time expires_at{};   // "exp"; no later than kLatestExpiry
 
   bool operator==(const TokenClaims&) const = default;
 };

@@ -75,16 +75,20 @@ StringMap ComponentLabels(const Component& component, std::string_view instance)
   return labels;
 }
 
+JsonArray OwnerReferences(const Owner& owner) {
+  return JsonArray{JsonObject{{"apiVersion", owner.resource.ApiVersion()},
+                              {"kind", owner.resource.kind},
+                              {"name", owner.object.name},
+                              {"uid", owner.object.uid},
+                              {"controller", true},
+                              {"blockOwnerDeletion", true}}};
+}
+
 JsonObject OwnedObject(const kube::Resource& resource, std::string_view name, const Metadata& metadata,
                        const Owner& owner) {
   JsonObject meta{{"name", name}, {"namespace", owner.object.namespace_}};
   for (const auto& member : metadata.ToJson()) meta.emplace(member.key(), member.value());
-  meta["ownerReferences"] = JsonArray{JsonObject{{"apiVersion", owner.resource.ApiVersion()},
-                                                 {"kind", owner.resource.kind},
-                                                 {"name", owner.object.name},
-                                                 {"uid", owner.object.uid},
-                                                 {"controller", true},
-                                                 {"blockOwnerDeletion", true}}};
+  meta["ownerReferences"] = OwnerReferences(owner);
   return {{"apiVersion", resource.ApiVersion()}, {"kind", resource.kind}, {"metadata", std::move(meta)}};
 }
 

@@ -47,6 +47,9 @@ Owner OwnerOf(const T& object) {
   return {T::kResource, object.metadata};
 }
 
+// metadata.ownerReferences of an object that `owner` controls.
+JsonArray OwnerReferences(const Owner& owner);
+
 // apiVersion, kind and metadata of an object in the owner's namespace, controlled by it.
 JsonObject OwnedObject(const kube::Resource& resource, std::string_view name, const Metadata& metadata,
                        const Owner& owner);

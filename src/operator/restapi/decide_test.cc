@@ -8,7 +8,6 @@
 #include "operator/names.h"
 #include "operator/testing/golden.h"
 #include "operator/testing/world.h"
-#include "operator/token/decide.h"
 
 namespace capstan::op::restapi {
 namespace {
@@ -200,8 +199,7 @@ plan::Plan DecideLater(plan::Plan (*decide)(const plan::World&, const kube::Key&
 
 TEST(Later, SaysSoAndTouchesNothing) {
   for (const plan::Plan& plan :
-       {DecideLater(&accounting::Decide, api::Accounting()), DecideLater(&loginset::Decide, api::LoginSet()),
-        DecideLater(&token::Decide, api::Token())}) {
+       {DecideLater(&accounting::Decide, api::Accounting()), DecideLater(&loginset::Decide, api::LoginSet())}) {
     EXPECT_THAT(plan.children, IsEmpty());
     EXPECT_THAT(plan.actions, IsEmpty());
     EXPECT_THAT(ConditionOf(plan, "Ready"), StartsWith("False NotManagedYet: this version of Capstan does not"));
@@ -219,7 +217,7 @@ TEST(Later, ExternalAccountingNeedsNothingOfUs) {
 
 TEST(Later, MissingObjectsWantNothing) {
   test::TestWorld world;
-  for (const auto decide : {&accounting::Decide, &loginset::Decide, &token::Decide}) {
+  for (const auto decide : {&accounting::Decide, &loginset::Decide}) {
     EXPECT_FALSE(world.Decide(decide, "none").status.has_value());
   }
 }

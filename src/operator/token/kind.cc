@@ -8,7 +8,8 @@ namespace capstan::op::token {
 namespace {
 
 constexpr plan::Right kUses[] = {
-    {&api::Token::kResource, "patch"}};  // whose the fields of a former manager's status are
+    {&kube::kSecrets, "create get patch"},  // the token's own, and the key that signs it
+};
 
 }  // namespace
 
