@@ -1,27 +1,18 @@
 #include "operator/restapi/decide.h"
 
-#include <algorithm>
-
 #include "api/controller.h"
 #include "api/restapi.h"
-#include "base/hash.h"
 #include "operator/keys.h"
+#include "operator/former.h"
 #include "operator/names.h"
 #include "operator/objects.h"
 #include "operator/reconcile.h"
 #include "operator/restapi/children.h"
 #include "operator/unknown_fields.h"
-#include "plan/objects/effects.h"
 #include "slurm/conf.h"
 
 namespace capstan::op::restapi {
 namespace {
-
-bool WrittenBy(const json::ObjectMeta& object, std::string_view manager, std::string_view operation) {
-  return std::ranges::any_of(object.managed_fields, [&](const json::ManagedField& entry) {
-    return entry.manager == manager && entry.operation == operation && entry.subresource.empty();
-  });
-}
 
 // One Decide at work: what it sees, and the Plan that grows.
 class Deciding : Reconcile<api::RestApi> {
@@ -89,21 +80,13 @@ class Deciding : Reconcile<api::RestApi> {
     const std::string& config = ingredients->hashes.config;
     if (world.Find<Deployment>(key_) == nullptr && !HasSettled(config, kRestApi.app)) return false;
     auto deployment = DeploymentObject(object, *ingredients->controller, ingredients->hashes, SettingsOf(world));
-    if (deployment && IsLeftToFormer(*deployment, config)) return false;
+    if (deployment && IsLeftAsItIs(*deployment, config)) return false;
     return Want(std::move(deployment));
   }
 
-  // A Deployment that a former operator made is left as it is until something else is wanted of it than on the day of the
-  // switch: applying ours would start slurmrestd anew for nothing but our own way to write it.
-  bool IsLeftToFormer(const plan::Child& wanted, const std::string& config_hash) {
+  bool IsLeftAsItIs(const plan::Child& wanted, const std::string& config_hash) {
     const auto* present = world.Find<Deployment>(key_);
-    if (present == nullptr || !WrittenBy(present->metadata, kFormerFieldManager, "Update")) return false;
-    const json::OwnerReference* owner = present->metadata.ControllerOwner();
-    const bool own = owner != nullptr && owner->uid == object.metadata.uid;
-    if (!own || WrittenBy(present->metadata, kFieldManager, "Apply")) return false;
-    const std::string digest = Sha256Hex(wanted.body);
-    const std::string& noted = present->metadata.Annotation(std::string(kAnnotationTakenOver));
-    if (!noted.empty()) return noted == digest;
+    if (present == nullptr || !IsOfFormer(present->metadata, object.metadata.uid)) return false;
     // What is wanted depends on the configuration, which its Controller is about to write for the first time: it first
     // takes the fields of the former operator over, and an instant later writes its own.
     const ConfigMap* config = Config();
@@ -111,16 +94,7 @@ class Deciding : Reconcile<api::RestApi> {
       findings.Wait("WaitingForConfig", "the Controller has not published its configuration yet");
       return true;
     }
-    if (!HasSettled(config_hash, kRestApi.app)) return true;
-    std::string patch =
-        R"({"metadata":{"annotations":{")" + std::string(kAnnotationTakenOver) + R"(":")" + digest + R"("}}})";
-    plan.Add(
-        {.effect = plan::MergePatch("take over", {&kube::kDeployments, key_}, present->metadata.uid, std::move(patch)),
-         .reason = "a former operator made it, and it serves as it is",
-         .guards = {},
-         .after = {},
-         .event = {}});
-    return true;
+    return !HasSettled(config_hash, kRestApi.app) || IsLeftToFormer(*this, present->metadata, wanted);
   }
 
   const kube::Key key_;  // of the Deployment
