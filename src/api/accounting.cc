@@ -60,9 +60,7 @@ const json::Schema& Accounting::Schema() {
                                    SpecField(Field<&Accounting::spec>("spec"), "slurmdbd as it is wanted."),
                                    StatusField(Field<&Accounting::status>("status")),
                                })
-          .Doc(
-              "A slurmdbd, which keeps the records of jobs and users for one or more clusters. In this version only an "
-              "external one.");
+          .Doc("A slurmdbd, which keeps the records of jobs and users for one or more clusters.");
   return schema;
 }
 

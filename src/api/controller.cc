@@ -158,7 +158,7 @@ const json::Schema& ControllerSpec::Schema() {
           {
               Field<&S::accounting_ref>("accountingRef")
                   .Doc("The Accounting whose slurmdbd this cluster reports to: AccountingStorage* in "
-                       "slurm.conf. In this version only an external one."),
+                       "slurm.conf."),
               Field<&S::cluster_name>("clusterName")
                   .MaxLength(kLongestName)
                   .Rule("size(bytes(self)) <= 40",

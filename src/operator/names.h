@@ -53,10 +53,13 @@ inline constexpr std::string_view kAnnotationNodeFeatures =  // of a Kubernetes 
     "features.slinky.slurm.net/spec";
 // Ours, on a Deployment that a former operator made and that is left as it is: a digest of what was wanted of it then.
 inline constexpr std::string_view kAnnotationTakenOver = "capstan.dev/taken-over";
+// Ours, on a Secret that we make: a digest of what its values were made from.
+inline constexpr std::string_view kAnnotationMadeFrom = "capstan.dev/made-from";
 inline constexpr std::string_view kAnnotationDefaultContainer = "kubectl.kubernetes.io/default-container";
 inline constexpr std::string_view kHashSlurmKey = "slinky.slurm.net/slurm-key-hash";
 inline constexpr std::string_view kHashJwtKey = "slinky.slurm.net/jwt-key-hash";
 inline constexpr std::string_view kHashSlurmConfig = "slinky.slurm.net/slurm-config-hash";
+inline constexpr std::string_view kHashSlurmdbdConfig = "slinky.slurm.net/slurmdbd-conf-hash";
 
 // --- Finalizers ------------------------------------------------------------------------------------------------------
 inline constexpr std::string_view kFinalizerReservation =  // a former operator's, of a NodeSet
@@ -74,6 +77,7 @@ inline constexpr int kSlurmctldPort = 6817;
 inline constexpr int kSlurmdPort = 6818;
 inline constexpr int kSlurmdbdPort = 6819;
 inline constexpr int kSlurmrestdPort = 6820;
+inline constexpr int kDatabasePort = 3306;
 
 // --- Components: app name and component label ------------------------------------------------------------------------
 struct Component {
@@ -82,6 +86,7 @@ struct Component {
 };
 inline constexpr Component kController{"slurmctld", "controller"};
 inline constexpr Component kRestApi{"slurmrestd", "restapi"};
+inline constexpr Component kAccounting{"slurmdbd", "accounting"};
 inline constexpr Component kWorker{"slurmd", "worker"};
 
 // --- Derived names ---------------------------------------------------------------------------------------------------
@@ -89,6 +94,7 @@ inline std::string ControllerName(std::string_view cr) { return std::string(cr) 
 inline std::string ControllerInternalName(std::string_view cr) { return std::string(cr) + "-controller-internal"; }
 inline std::string ConfigName(std::string_view cr) { return std::string(cr) + "-config"; }
 inline std::string RestApiName(std::string_view cr) { return std::string(cr) + "-restapi"; }
+inline std::string AccountingName(std::string_view cr) { return std::string(cr) + "-accounting"; }
 inline std::string WorkerServiceName(std::string_view controller) { return "slurm-workers-" + std::string(controller); }
 inline std::string WorkerBudgetName(std::string_view controller) {
   return "slurm-workers-pdb-" + std::string(controller);

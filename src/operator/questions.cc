@@ -24,6 +24,25 @@ struct Data {
   }
 };
 
+struct TextFiles {
+  std::map<std::string, std::string> data;
+  static const json::Schema& Schema() {
+    static const json::Schema schema = json::Object<TextFiles>({json::Field<&TextFiles::data>("data")});
+    return schema;
+  }
+};
+
+std::string WrongWithJwks(const TextFiles& files, const std::string& file) {
+  const auto found = files.data.find(file);
+  if (found == files.data.end()) return "has no key \"" + file + "\"";
+  const auto jwks = json::Parse(found->second);
+  if (!jwks) return "is no JSON in \"" + file + "\": " + jwks.error().message();
+  const json::Value* keys = json::Find(*jwks, {"keys"});
+  if (keys == nullptr || !keys->is_array() || keys->get_array().empty())
+    return "has no list \"keys\" in \"" + file + "\", as a JWKS file has";
+  return "";
+}
+
 using Fetched = plan::Question::Fetched;
 
 // What every digest of a Secret's value says under that value.
@@ -90,6 +109,15 @@ async::Task<Result<std::optional<plan::Question::Fetched>>> SecretDigest::Fetch(
 async::Task<Result<std::optional<plan::Question::Fetched>>> ConfigMapDigest::Fetch(plan::Services& services,
                                                                                    async::Deadline deadline) const {
   return FetchDigest(services, kube::kConfigMaps, *this, deadline);
+}
+
+async::Task<Result<std::optional<Fetched>>> JwksFile::Fetch(plan::Services& services, async::Deadline deadline) const {
+  const auto files = co_await services.client.Get<TextFiles>(kube::kConfigMaps, key, {}, deadline);
+  if (!files && files.error().code() == Code::kNotFound) co_return std::optional<Fetched>();
+  if (!files) co_return Fail(files.error());
+  std::string wrong = WrongWithJwks(*files, file);
+  const uint64_t digest = Fnv64(wrong);
+  co_return Fetched{std::make_shared<const Value>(std::move(wrong)), digest};
 }
 
 // --- UnknownFields ---------------------------------------------------------------------------------------------------

@@ -40,6 +40,17 @@ struct ConfigMapDigest final : plan::Question {
   kube::Key key;
 };
 
+// What is wrong with a JWKS file, one key of a ConfigMap; "": auth/jwt can read it. Absent: there is no ConfigMap.
+struct JwksFile final : plan::Question {
+  using Value = std::string;
+  JwksFile(kube::Key key, std::string file) : key(std::move(key)), file(std::move(file)) {}
+  std::string id() const override { return "jwks " + key.ToString() + " " + file; }
+  async::Task<Result<std::optional<Fetched>>> Fetch(plan::Services& services, async::Deadline deadline) const override;
+
+  kube::Key key;
+  std::string file;
+};
+
 // A part of a Pod or Service as a user wrote it in a custom resource.
 struct UserPart {
   std::string field;  // where: "spec.slurmd"

@@ -67,7 +67,7 @@ TEST_F(QuestionsTest, DigestOfASecretIsOfOneKeyAndKeyedByIt) {
 }
 
 TEST_F(QuestionsTest, JwksFileSaysWhatIsWrongWithIt) {
-  const controller::JwksFile question({"slurm", "jwks"}, "jwks.json");
+  const JwksFile question({"slurm", "jwks"}, "jwks.json");
   EXPECT_EQ(Ask(question), nullptr);
   const auto with = [&](const boost::json::object& data) {
     server.Put(kube::kConfigMaps, json::Serialize(boost::json::object{

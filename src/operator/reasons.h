@@ -64,11 +64,15 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"PodFailing", Reason::kProblem, "A pod cannot start, as Kubernetes says."},
 
     // Controllers.
-    {"ConfigRefused", Reason::kProblem, "No slurm.conf can be made; that published last stays."},
+    {"ConfigRefused", Reason::kProblem, "No slurm.conf or slurmdbd.conf can be made; that published last stays."},
     {"ClusterNameTooLong", Reason::kProblem, "The cluster's name is longer than Slurm's accounting takes."},
     {"ClaimRefused", Reason::kProblem, "The volume claim for several slurmctld does not take several writers."},
     {"ClaimUnchanged", Reason::kProblem, "Another volume is asked for than the StatefulSet has, which is kept."},
     {"StatefulSetOutdated", Reason::kProblem, "The StatefulSet must be made anew for what the spec asks for."},
+
+    // Accountings.
+    {"WaitingForDatabase", Reason::kWait, "slurmdbd does not answer yet; it does when its database does."},
+    {"WritingConfig", Reason::kWait, "slurmdbd.conf is being written."},
 
     // NodeSets.
     {"DrainSkipped", Reason::kProblem | Reason::kEvent, "The workers of a deleted NodeSet go without a drain."},

@@ -1,7 +1,8 @@
 #include "operator/accounting/children.h"
 
-#include "operator/immutable.h"
 #include "operator/names.h"
+#include "operator/render/cluster.h"
+#include "operator/render/immutable.h"
 #include "operator/render/merge.h"
 #include "operator/render/parts.h"
 #include "operator/render/workload.h"

@@ -36,7 +36,8 @@ class Deciding : Reconcile<api::Accounting> {
  private:
   void External() {
     if (!object.spec.external_config)
-      return findings.Problem("InvalidSpec", "spec.externalConfig must say where slurmdbd is when spec.external is true");
+      return findings.Problem("InvalidSpec",
+                              "spec.externalConfig must say where slurmdbd is when spec.external is true");
     const api::ExternalConfig& config = *object.spec.external_config;
     findings.Ready("slurmdbd runs outside of Kubernetes, at " + config.host + ":" +
                    std::to_string(config.port == 0 ? kSlurmdbdPort : config.port));
@@ -52,7 +53,8 @@ class Deciding : Reconcile<api::Accounting> {
     if (!RunSlurmdbd()) KeepWhatIsThere();
     Runs(Set(), 1, kAccounting.app);
     if (!findings.ready && spec.storage_config)
-      findings.Wait("WaitingForDatabase", "slurmdbd answers once its database at " + spec.storage_config->host + " does");
+      findings.Wait("WaitingForDatabase",
+                    "slurmdbd answers once its database at " + spec.storage_config->host + " does");
   }
 
   const StatefulSet* Set() const { return world.Find<StatefulSet>(key_); }
@@ -91,7 +93,8 @@ class Deciding : Reconcile<api::Accounting> {
       findings.Problem("ConfigRefused", "slurmdbd.conf cannot be made: " + conf.error().message());
       return false;
     }
-    const FoundKey slurm = FindKey(world, key_.ns, spec.slurm_key_ref ? &*spec.slurm_key_ref : nullptr, "spec.slurmKeyRef");
+    const FoundKey slurm =
+        FindKey(world, key_.ns, spec.slurm_key_ref ? &*spec.slurm_key_ref : nullptr, "spec.slurmKeyRef");
     const FoundKey jwt = FindKey(world, key_.ns, api::JwtKey(spec), "spec.jwtKeyRef");
     const bool keys = Known(slurm) && Known(jwt);
     if (!keys || !Jwks()) return false;
@@ -115,10 +118,10 @@ class Deciding : Reconcile<api::Accounting> {
       findings.Problem("InvalidSpec", "spec.storageConfig.passwordKeyRef must name a Secret and a key in it");
       return std::nullopt;
     }
-    const auto state =
-        world.Ask(ConfState(key_, password, ref.key, {key_.ns, salt.name}, salt.key), kReferenceAge);
+    const auto state = world.Ask(ConfState(key_, password, ref.key, {key_.ns, salt.name}, salt.key), kReferenceAge);
     if (state.value == nullptr) {
-      findings.Wait("ReadingKeys", named + (state.error.empty() ? "is being looked for" : "cannot be read: " + state.error));
+      findings.Wait("ReadingKeys",
+                    named + (state.error.empty() ? "is being looked for" : "cannot be read: " + state.error));
       return std::nullopt;
     }
     if (!state.value->password_wrong.empty()) {
@@ -126,23 +129,25 @@ class Deciding : Reconcile<api::Accounting> {
       return std::nullopt;
     }
     if (state.value->present && state.value->controller_uid != object.metadata.uid) {
-      findings.Problem("NameConflict", "Secret " + key_.ToString() +
-                                           " exists and does not belong to this Accounting; remove it, or rename one of "
-                                           "the two");
+      findings.Problem("NameConflict",
+                       "Secret " + key_.ToString() +
+                           " exists and does not belong to this Accounting; remove it, or rename one of "
+                           "the two");
       return std::nullopt;
     }
     std::string made_from = Sha256Hex(conf.before + "\n" + conf.after + "\n" + state.value->password_digest);
     if (state.value->present && state.value->made_from == made_from) return made_from;
     findings.Wait("WritingConfig", "slurmdbd.conf is being written");
-    plan.Add({.effect = plan::WriteSecret({.key = key_, .metadata = SecretMetadata(made_from)}, object.metadata.uid,
-                                          plan::SecretText(std::string(kConfFile),
-                                                           {{.text = conf.before},
+    plan.Add({.effect = plan::WriteSecret(
+                  {.key = key_, .metadata = SecretMetadata(made_from)}, object.metadata.uid,
+                  plan::SecretText(std::string(kConfFile), {{.text = conf.before},
                                                             {.secret = password,
                                                              .data_key = ref.key,
                                                              .field = "spec.storageConfig.passwordKeyRef",
                                                              .write = &slurm::ConfValue},
                                                             {.text = conf.after}})),
-              .reason = state.value->present ? "the configuration of slurmdbd has changed" : "slurmdbd reads its configuration there",
+              .reason = state.value->present ? "the configuration of slurmdbd has changed"
+                                             : "slurmdbd reads its configuration there",
               .guards = {},
               .after = {},
               .event = {}});

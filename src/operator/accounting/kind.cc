@@ -10,10 +10,9 @@ namespace {
 constexpr const kube::Resource* kChildren[] = {&kube::kStatefulSets, &kube::kServices};
 
 constexpr plan::Right kUses[] = {
-    {&kube::kPods, "get list watch create"},    // why one cannot start; tried without effect, for fields not known
-    {&kube::kSecrets, "create get patch"},      // slurmdbd.conf, and what it is made from
-    {&kube::kConfigMaps, "get"},                // the keys of tokens (jwks)
-    {&kube::kStatefulSets, "patch"},            // a note on one of a former operator
+    {&kube::kPods, "get list watch create"},  // why one cannot start; tried without effect, for fields not known
+    {&kube::kSecrets, "create get patch"},    // slurmdbd.conf, and what it is made from
+    {&kube::kConfigMaps, "get"},              // the keys of tokens (jwks)
 };
 
 constexpr std::string_view kComponents[] = {kAccounting.component};

@@ -39,16 +39,17 @@ async::Task<Result<std::optional<Fetched>>> ConfState::Fetch(plan::Services& ser
   } else {
     value->password_digest = Hex(HmacSha256(slurm_key.Reveal(), secret->Reveal()));
   }
-  const auto object = co_await services.client.Get<SecretMetadata>(kube::kSecrets, conf, {.metadata_only = true}, deadline);
+  const auto object =
+      co_await services.client.Get<SecretMetadata>(kube::kSecrets, conf, {.metadata_only = true}, deadline);
   if (!object && object.error().code() != Code::kNotFound) co_return Fail(object.error());
   if (object) {
     value->present = true;
     value->made_from = object->metadata.Annotation(std::string(kAnnotationMadeFrom));
     if (const json::OwnerReference* owner = object->metadata.ControllerOwner()) value->controller_uid = owner->uid;
   }
-  const uint64_t digest = Fnv64(value->password_digest + "\n" + value->password_wrong + "\n" + value->controller_uid +
-                                    "\n" + value->made_from,
-                                value->present);
+  const uint64_t digest = Fnv64(
+      value->password_digest + "\n" + value->password_wrong + "\n" + value->controller_uid + "\n" + value->made_from,
+      value->present);
   co_return Fetched{std::move(value), digest};
 }
 

@@ -28,8 +28,8 @@ struct ConfState final : plan::Question {
         salt(std::move(salt)),
         salt_key(std::move(salt_key)) {}
   std::string id() const override {
-    return "secret " + conf.ToString() + " with password " + password.name + " " + password_key + " under " + salt.name +
-           " " + salt_key;
+    return "secret " + conf.ToString() + " with password " + password.name + " " + password_key + " under " +
+           salt.name + " " + salt_key;
   }
   async::Task<Result<std::optional<Fetched>>> Fetch(plan::Services& services, async::Deadline deadline) const override;
 

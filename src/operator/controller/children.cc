@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "operator/controller/immutable.h"
 #include "operator/names.h"
 #include "operator/render/cluster.h"
+#include "operator/render/immutable.h"
 #include "operator/render/merge.h"
 #include "operator/render/parts.h"
 #include "operator/render/scripts.h"

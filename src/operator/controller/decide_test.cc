@@ -296,10 +296,13 @@ TEST_F(ControllerTest, AccountingIsNeverDroppedSilently) {
   HaveKeys();
   api::Accounting accounting;
   accounting.metadata.name = "db";
+  world.Put(accounting);
   controller.spec.accounting_ref = {"db"};
-  EXPECT_EQ(BodyOf(Look(), "StatefulSet", "main-controller"), "") << "started without the accounting it asks for";
+  EXPECT_THAT(SlurmConf(Look()), HasSubstr("AccountingStorageHost=db-accounting\nAccountingStoragePort=6819\n"));
 
   accounting.spec.external = true;
+  world.Put(accounting);
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("True ReferenceInvalid: Accounting slurm/db"));
   accounting.spec.external_config = {"db.example.com", 7819};
   world.Put(accounting);
   const plan::Plan with = Look();
@@ -312,25 +315,6 @@ TEST_F(ControllerTest, AccountingIsNeverDroppedSilently) {
   EXPECT_FALSE(plan.children_complete);
   EXPECT_THAT(ConditionOf(plan, "Degraded"),
               HasSubstr("Accounting slurm/gone, named in spec.accountingRef, does not exist"));
-}
-
-// slurm.conf named a slurmdbd that nobody runs.
-TEST_F(ControllerTest, AnAccountingThatNobodyRunsKeepsTheLastGoodConfiguration) {
-  HaveKeys();
-  api::Accounting accounting;
-  accounting.metadata.name = "db";
-  world.Put(accounting);
-  controller.spec.accounting_ref = {"db"};
-  EXPECT_EQ(BodyOf(Look(), "ConfigMap", "main-config"), "");
-  controller.spec.accounting_ref.reset();
-  const plan::Plan without = Look();
-  Applied(without);
-  controller.spec.accounting_ref = {"db"};
-  const plan::Plan plan = Look();
-  EXPECT_EQ(BodyOf(plan, "ConfigMap", "main-config"), "");
-  EXPECT_FALSE(plan.children_complete);
-  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True NotSupported: Accounting slurm/db"));
-  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("this version runs no slurmdbd"));
 }
 
 TEST_F(ControllerTest, FilesThatTheOperatorWritesAreNotTakenFromOthers) {

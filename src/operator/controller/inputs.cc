@@ -82,15 +82,16 @@ class Collecting {
               ", named in spec.accountingRef, does not exist; create it, or remove the reference");
       return;
     }
-    if (!accounting->spec.external.value_or(false) || !accounting->spec.external_config) {
-      return Refuse("NotSupported",
-                    "Accounting " + key.ToString() +
-                        ", named in spec.accountingRef, is not external, and this version runs no slurmdbd; run it "
-                        "yourself and set spec.external and spec.externalConfig of the Accounting, or remove the "
-                        "reference");
+    const api::AccountingSpec& spec = accounting->spec;
+    if (!spec.external.value_or(false)) {
+      inputs_.config.accounting = {AccountingName(ref->name), render::AccountingPort(*accounting)};
+    } else if (spec.external_config) {
+      inputs_.config.accounting = {spec.external_config->host, render::AccountingPort(*accounting)};
+    } else {
+      Refuse("ReferenceInvalid", "Accounting " + key.ToString() +
+                                     ", named in spec.accountingRef, is external and does not say where it is; set its "
+                                     "spec.externalConfig");
     }
-    const api::ExternalConfig& dbd = *accounting->spec.external_config;
-    inputs_.config.accounting = {dbd.host, dbd.port == 0 ? kSlurmdbdPort : dbd.port};
   }
 
   // By name, also those that are being deleted: their workers run until the end.

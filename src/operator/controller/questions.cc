@@ -26,25 +26,6 @@ struct ClaimObject {
   }
 };
 
-struct TextFiles {
-  std::map<std::string, std::string> data;
-  static const json::Schema& Schema() {
-    static const json::Schema schema = json::Object<TextFiles>({json::Field<&TextFiles::data>("data")});
-    return schema;
-  }
-};
-
-std::string WrongWithJwks(const TextFiles& files, const std::string& file) {
-  const auto found = files.data.find(file);
-  if (found == files.data.end()) return "has no key \"" + file + "\"";
-  const auto jwks = json::Parse(found->second);
-  if (!jwks) return "is no JSON in \"" + file + "\": " + jwks.error().message();
-  const json::Value* keys = json::Find(*jwks, {"keys"});
-  if (keys == nullptr || !keys->is_array() || keys->get_array().empty())
-    return "has no list \"keys\" in \"" + file + "\", as a JWKS file has";
-  return "";
-}
-
 using Fetched = plan::Question::Fetched;
 
 }  // namespace
@@ -56,15 +37,6 @@ async::Task<Result<std::optional<Fetched>>> ClaimModes::Fetch(plan::Services& se
   if (!claim) co_return Fail(claim.error());
   const uint64_t digest = Fnv64(Join(claim->spec.access_modes, ","));
   co_return Fetched{std::make_shared<const Value>(claim->spec.access_modes), digest};
-}
-
-async::Task<Result<std::optional<Fetched>>> JwksFile::Fetch(plan::Services& services, async::Deadline deadline) const {
-  const auto files = co_await services.client.Get<TextFiles>(kube::kConfigMaps, key, {}, deadline);
-  if (!files && files.error().code() == Code::kNotFound) co_return std::optional<Fetched>();
-  if (!files) co_return Fail(files.error());
-  std::string wrong = WrongWithJwks(*files, file);
-  const uint64_t digest = Fnv64(wrong);
-  co_return Fetched{std::make_shared<const Value>(std::move(wrong)), digest};
 }
 
 async::Task<Result<std::optional<Fetched>>> InCharge::Fetch(plan::Services& services, async::Deadline deadline) const {

@@ -19,17 +19,6 @@ struct ClaimModes final : plan::Question {
   kube::Key key;
 };
 
-// What is wrong with a JWKS file, one key of a ConfigMap; "": auth/jwt can read it. Absent: there is no ConfigMap.
-struct JwksFile final : plan::Question {
-  using Value = std::string;
-  JwksFile(kube::Key key, std::string file) : key(std::move(key)), file(std::move(file)) {}
-  std::string id() const override { return "jwks " + key.ToString() + " " + file; }
-  async::Task<Result<std::optional<Fetched>>> Fetch(plan::Services& services, async::Deadline deadline) const override;
-
-  kube::Key key;
-  std::string file;
-};
-
 // The host name of the slurmctld in charge: the first that responds. Absent: none does.
 struct InCharge final : plan::Question {
   using Value = std::string;

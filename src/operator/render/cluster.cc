@@ -29,6 +29,12 @@ std::string ConfServer(const api::Controller& controller) {
          std::to_string(ControllerPort(controller));
 }
 
+int AccountingPort(const api::Accounting& accounting) {
+  const api::AccountingSpec& spec = accounting.spec;
+  const bool external = spec.external.value_or(false) && spec.external_config;
+  return PortOr(external ? spec.external_config->port : spec.service.port.value_or(0), kSlurmdbdPort);
+}
+
 int RestApiPort(const api::RestApi& rest_api) {
   return PortOr(rest_api.spec.service.port.value_or(0), kSlurmrestdPort);
 }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "api/accounting.h"
 #include "api/controller.h"
 #include "api/nodeset.h"
 #include "api/restapi.h"
@@ -16,6 +17,9 @@ int ControllerPort(const api::Controller& controller);
 
 // "main-controller.slurm:6817", or where the external slurmctld is: the value of --conf-server.
 std::string ConfServer(const api::Controller& controller);
+
+// Of slurmdbd's Service, or of the external one.
+int AccountingPort(const api::Accounting& accounting);
 
 int RestApiPort(const api::RestApi& rest_api);
 // "http://main-restapi.slurm:6820"

@@ -198,21 +198,12 @@ plan::Plan DecideLater(plan::Plan (*decide)(const plan::World&, const kube::Key&
 }
 
 TEST(Later, SaysSoAndTouchesNothing) {
-  for (const plan::Plan& plan :
-       {DecideLater(&accounting::Decide, api::Accounting()), DecideLater(&loginset::Decide, api::LoginSet())}) {
+  for (const plan::Plan& plan : {DecideLater(&loginset::Decide, api::LoginSet())}) {
     EXPECT_THAT(plan.children, IsEmpty());
     EXPECT_THAT(plan.actions, IsEmpty());
     EXPECT_THAT(ConditionOf(plan, "Ready"), StartsWith("False NotManagedYet: this version of Capstan does not"));
     EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True NotManagedYet: "));
   }
-}
-
-TEST(Later, ExternalAccountingNeedsNothingOfUs) {
-  api::Accounting accounting;
-  accounting.spec.external = true;
-  accounting.spec.external_config = {"db.example.com", 6819};
-  const plan::Plan plan = DecideLater(&accounting::Decide, std::move(accounting));
-  EXPECT_EQ(ConditionOf(plan, "Ready"), "True Ready: slurmdbd runs outside of Kubernetes, at db.example.com:6819");
 }
 
 TEST(Later, MissingObjectsWantNothing) {
