@@ -36,6 +36,27 @@ bool IsOwnStatus(const Value& object, const Call& call) {
          call.key == KeyOf(object);
 }
 
+Broken OnlyNotesTakeOver(const Call& call) {
+  const auto patch = json::Parse(call.body);
+  const Value* notes = patch ? json::Find(*patch, {"metadata", "annotations"}) : nullptr;
+  const bool only = notes != nullptr && notes->is_object() && notes->get_object().size() == 1 &&
+                    notes->get_object().contains("capstan.dev/taken-over") && patch->get_object().size() == 1 &&
+                    json::Find(*patch, {"metadata"})->get_object().size() == 2 && call.subresource.empty();
+  if (only) return std::nullopt;
+  return "a patch of " + call.kind + " " + call.key.name + " does more than note that it was taken over";
+}
+
+Broken WritesOwnSecret(const Value& object, const Call& call) {
+  const auto body = json::Parse(call.body);
+  if (call.kind != "Secret" || !body || !call.subresource.empty()) return "it is no Secret that is written";
+  if (call.verb != "create" && call.verb != "patch") return "a Secret is never sent " + call.verb;
+  if (!Owned(*body, json::FindText(object, {"metadata", "uid"})))
+    return "Secret " + call.key.name + " would belong to somebody else";
+  if (call.verb == "patch" && json::FindText(*body, {"metadata", "uid"}).empty())
+    return "Secret " + call.key.name + " is patched whatever is there";
+  return std::nullopt;
+}
+
 Broken OnlyItsStatus(const Value& object, const Call& call, const Around&) {
   if (IsOwnStatus(object, call)) return std::nullopt;
   return "of this kind nothing but the status is written, and this is " + call.verb + " " + call.kind + " " +

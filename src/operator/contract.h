@@ -83,6 +83,12 @@ inline Broken SaysReady(const json::Value& object) { return Says(object, "Ready"
 // The write is one of the custom resource's own status.
 bool IsOwnStatus(const json::Value& object, const Call& call);
 
+// The call, a patch, does no more than note on a workload that a former operator's is left as it is.
+Broken OnlyNotesTakeOver(const Call& call);
+
+// The call writes a Secret that `object` controls: creates it so, or patches the one that was seen.
+Broken WritesOwnSecret(const json::Value& object, const Call& call);
+
 // The breach of a kind of which nothing is done yet.
 Broken OnlyItsStatus(const json::Value& object, const Call& call, const Around& around);
 

@@ -10,17 +10,6 @@ using json::Find;
 using json::FindText;
 using json::Value;
 
-// All that it says of a Deployment that a former operator made.
-Broken NoteBreach(const Call& call) {
-  const auto patch = json::Parse(call.body);
-  const Value* notes = patch ? Find(*patch, {"metadata", "annotations"}) : nullptr;
-  const bool only = notes != nullptr && notes->is_object() && notes->get_object().size() == 1 &&
-                    notes->get_object().contains("capstan.dev/taken-over") && patch->get_object().size() == 1 &&
-                    Find(*patch, {"metadata"})->get_object().size() == 2 && call.subresource.empty();
-  if (only) return std::nullopt;
-  return "a patch of Deployment " + call.key.name + " does more than note that it was taken over";
-}
-
 bool NamesASigningKey(const Value& rest_api, const Call& call, const Around& around) {
   const kube::Key controller{call.key.ns, std::string(FindText(rest_api, {"spec", "controllerRef", "name"}))};
   const Value* found = around.Find("Controller", controller);
@@ -36,7 +25,8 @@ Broken Breach(const Value& rest_api, const Call& call, const Around& around) {
   const auto [ns, name] = KeyOf(rest_api);
   if (call.key.ns != ns) return "namespace " + call.key.ns + " is not the RestApi's";
   if (IsOwnStatus(rest_api, call)) return std::nullopt;
-  if (call.verb == "patch" && call.kind == "Deployment" && call.key.name == name + "-restapi") return NoteBreach(call);
+  if (call.verb == "patch" && call.kind == "Deployment" && call.key.name == name + "-restapi")
+    return OnlyNotesTakeOver(call);
   if (call.verb != "apply") return "a RestApi never sends " + call.verb + " " + call.kind + " " + call.key.name;
   const bool child = call.kind == "Deployment" || call.kind == "Service";
   if (!child || call.key.name != name + "-restapi" || !call.subresource.empty())

@@ -3,27 +3,25 @@
 #include <algorithm>
 #include <array>
 
-#include "api/accounting.h"
 #include "api/loginset.h"
-#include "api/token.h"
+#include "operator/accounting/contract.h"
 #include "operator/controller/contract.h"
 #include "operator/nodeset/contract.h"
 #include "operator/restapi/contract.h"
+#include "operator/token/contract.h"
 
 namespace capstan::op::test {
 namespace {
 
-constexpr Contract kAccounting{.resource = &api::Accounting::kResource, .breach = &OnlyItsStatus};
 constexpr Contract kLoginSet{.resource = &api::LoginSet::kResource, .breach = &OnlyItsStatus};
-constexpr Contract kToken{.resource = &api::Token::kResource, .breach = &OnlyItsStatus};
 
 constexpr auto kContracts = std::to_array<const Contract*>({
     &controller::kContract,
     &restapi::kContract,
     &nodeset::kContract,
-    &kAccounting,
+    &accounting::kContract,
     &kLoginSet,
-    &kToken,
+    &token::kContract,
 });
 
 }  // namespace
