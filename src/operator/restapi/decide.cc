@@ -2,8 +2,8 @@
 
 #include "api/controller.h"
 #include "api/restapi.h"
-#include "operator/keys.h"
 #include "operator/former.h"
+#include "operator/keys.h"
 #include "operator/names.h"
 #include "operator/objects.h"
 #include "operator/reconcile.h"
