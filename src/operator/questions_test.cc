@@ -6,11 +6,14 @@
 #include "json/value.h"
 #include "kube/testing/fake_api_server.h"
 #include "kube/testing/run_virtual.h"
+#include "operator/accounting/questions.h"
 #include "operator/controller/questions.h"
 #include "operator/nodeset/questions.h"
 #include "operator/testing/world.h"
+#include "operator/token/questions.h"
 #include "operator/unknown_fields.h"
 #include "plan/services.h"
+#include "slurm/jwt.h"
 
 namespace capstan::op {
 namespace {
@@ -18,6 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class QuestionsTest : public ::testing::Test {
  protected:
@@ -89,6 +93,53 @@ TEST_F(QuestionsTest, NodeAnnotationsAreThoseThatNobodyTellsSlurm) {
                            R"("features.slinky.slurm.net/spec":"gpu","topology.slinky.slurm.net/spec":"t:b1"}}})");
   EXPECT_THAT(*Ask(nodeset::NodeAnnotations("k1")),
               ElementsAre("topology.slinky.slurm.net/spec", "features.slinky.slurm.net/spec"));
+}
+
+// --- Secrets that we write -------------------------------------------------------------------------------------------
+
+// People choose passwords that can be guessed: whoever reads a plain digest could try them.
+TEST_F(QuestionsTest, ThePasswordsDigestIsKeyedBySlurmsKey) {
+  const accounting::ConfState question({"slurm", "db-accounting"}, {"slurm", "keys"}, "password", {"slurm", "keys"},
+                                       "slurm.key");
+  PutSecret(R"({"slurm.key":"a2V5","password":"MTIzNA=="})");
+  const auto first = Ask(question);
+  EXPECT_EQ(first->password_digest, Hex(HmacSha256("key", "1234")));
+  EXPECT_EQ(first->password_wrong, "");
+  EXPECT_FALSE(first->present);
+  PutSecret(R"({"slurm.key":"a2V5","password":")" + Base64("12\"34") + "\"}");
+  EXPECT_THAT(Ask(question)->password_wrong, HasSubstr("holds a password that is refused"));
+  EXPECT_THAT(Ask(question)->password_wrong, Not(HasSubstr("34"))) << "it would stand in a condition";
+  PutSecret(R"({"slurm.key":"a2V5"})");
+  EXPECT_THAT(Ask(question)->password_wrong, HasSubstr("has no key \"password\""));
+  server.Put(
+      kube::kSecrets,
+      R"({"metadata":{"namespace":"slurm","name":"db-accounting","annotations":{"capstan.dev/made-from":"m"},)"
+      R"("ownerReferences":[{"apiVersion":"v1","kind":"Accounting","name":"db","uid":"u","controller":true}]}})");
+  EXPECT_TRUE(Ask(question)->present);
+  EXPECT_EQ(Ask(question)->controller_uid, "u");
+  EXPECT_EQ(Ask(question)->made_from, "m");
+}
+
+TEST_F(QuestionsTest, ATokenIsReadWithTheKeyThatSignedIt) {
+  const token::IssuedToken question({"slurm", "keys"}, "SLURM_JWT", {"slurm", "signing"}, "jwt.key");
+  EXPECT_EQ(Ask(question), nullptr);
+  const auto sign = [&](std::string_view key) {
+    server.Put(kube::kSecrets,
+               R"({"metadata":{"namespace":"slurm","name":"signing"},"data":{"jwt.key":")" + Base64(key) + "\"}}");
+  };
+  const auto signed_token = slurm::SignToken(
+      {.user = "alice", .issuer = "i", .id = "1", .issued_at = Time(100s), .expires_at = Time(1000s)}, Secret("first"));
+  ASSERT_TRUE(signed_token);
+  PutSecret(R"({"SLURM_JWT":")" + Base64(signed_token->Reveal()) + "\"}");
+  EXPECT_EQ(Ask(question)->invalid, "the key that signs it cannot be had");
+  sign("first");
+  ASSERT_TRUE(Ask(question)->claims);
+  EXPECT_EQ(Ask(question)->claims->user, "alice");
+  EXPECT_EQ(Ask(question)->claims->expires_at, Time(1000s));
+  EXPECT_EQ(Ask(question)->key_bytes, 5u);
+  sign("second");
+  EXPECT_FALSE(Ask(question)->claims);
+  EXPECT_NE(Ask(question)->invalid, "");
 }
 
 // --- Unknown fields --------------------------------------------------------------------------------------------------

@@ -42,8 +42,8 @@ def test_with_namespaces_only_what_has_none_is_granted_cluster_wide():
     assert confined[("Role", "ns")] == LEASES
 
 
-def test_secrets_are_read_by_name_and_never_listed_changed_or_deleted():
-    assert granted(operator())[("ClusterRole", None)][("", "secrets")] == {"get", "create"}
+def test_secrets_are_read_by_name_and_never_listed_or_deleted():
+    assert granted(operator())[("ClusterRole", None)][("", "secrets")] == {"get", "create", "patch"}
 
 
 def test_volumes_are_never_deleted():

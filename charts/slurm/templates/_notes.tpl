@@ -38,7 +38,7 @@
 {{- define "slurm.later" -}}
 {{- $later := list -}}
 {{- if and .Values.accounting.enabled (not .Values.accounting.external) -}}
-{{-   $later = append $later "accounting.enabled without accounting.external: no slurmdbd is run, and a new slurmctld is not started until it is turned off" -}}
+{{-   $later = append $later "accounting.enabled without accounting.external: this version has no image of slurmdbd; name one in accounting.slurmdbd.image" -}}
 {{- end -}}
 {{- if .Values.controller.metrics.serviceMonitor.enabled -}}
 {{-   $later = append $later "controller.metrics.serviceMonitor.enabled: no ServiceMonitor is made" -}}

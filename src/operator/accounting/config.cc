@@ -60,4 +60,12 @@ Result<SlurmdbdConf> MakeSlurmdbdConf(const api::Accounting& accounting) {
   return conf;
 }
 
+Result<std::string> PasswordValue(std::string_view password) {
+  if (auto value = slurm::ConfValue(password)) return value;
+  return Fail(
+      Code::kInvalid,
+      "it is empty, or has a double quote, a line break or another control character, which slurmdbd.conf cannot "
+      "express; use another password");
+}
+
 }  // namespace capstan::op::accounting

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "api/accounting.h"
 #include "base/result.h"
@@ -17,5 +17,8 @@ struct SlurmdbdConf {
 
 // `accounting` has its defaults. kInvalid: a value or spec.extraConf that slurmdbd.conf cannot hold.
 Result<SlurmdbdConf> MakeSlurmdbdConf(const api::Accounting& accounting);
+
+// The password as slurmdbd.conf wants it. kInvalid when it cannot be written there; the error does not show it.
+Result<std::string> PasswordValue(std::string_view password);
 
 }  // namespace capstan::op::accounting

@@ -13,7 +13,6 @@
 #include "operator/render/metadata.h"
 #include "operator/unknown_fields.h"
 #include "plan/objects/secrets.h"
-#include "slurm/conf.h"
 
 namespace capstan::op::accounting {
 namespace {
@@ -144,7 +143,7 @@ class Deciding : Reconcile<api::Accounting> {
                                                             {.secret = password,
                                                              .data_key = ref.key,
                                                              .field = "spec.storageConfig.passwordKeyRef",
-                                                             .write = &slurm::ConfValue},
+                                                             .write = &PasswordValue},
                                                             {.text = conf.after}})),
               .reason = state.value->present ? "the configuration of slurmdbd has changed"
                                              : "slurmdbd reads its configuration there",

@@ -6,10 +6,10 @@
 #include "json/object_meta.h"
 #include "json/schema.h"
 #include "kube/client.h"
+#include "operator/accounting/config.h"
 #include "operator/names.h"
 #include "plan/objects/secrets.h"
 #include "plan/services.h"
-#include "slurm/conf.h"
 
 namespace capstan::op::accounting {
 namespace {
@@ -34,8 +34,8 @@ async::Task<Result<std::optional<Fetched>>> ConfState::Fetch(plan::Services& ser
   if (!secret && secret.error().code() != Code::kNotFound) co_return Fail(secret.error());
   if (!secret) {
     value->password_wrong = "is missing, or has no key \"" + password_key + "\"";
-  } else if (const auto written = slurm::ConfValue(secret->Reveal()); !written) {
-    value->password_wrong = "holds a password that slurmdbd.conf cannot: " + written.error().message();
+  } else if (const auto written = PasswordValue(secret->Reveal()); !written) {
+    value->password_wrong = "holds a password that is refused: " + written.error().message();
   } else {
     value->password_digest = Hex(HmacSha256(slurm_key.Reveal(), secret->Reveal()));
   }
