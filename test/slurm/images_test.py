@@ -1,5 +1,4 @@
 """What is in the container images, read from the archives that dev/images makes."""
-import json
 import os
 import re
 import shutil
@@ -8,50 +7,10 @@ import sys
 import tarfile
 
 import pytest
+from image import CLONE, Image
 
-CLONE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 SLURM_IMAGES = {"slurmctld": "401:401", "slurmd": None, "slurmrestd": "65534:65534"}
 LICENCES = "usr/share/licenses/capstan/"
-
-
-class Image:
-    """An image's configuration and files; a later layer's file hides an earlier one's."""
-
-    def __init__(self, name):
-        made = subprocess.run([CLONE + "/dev/images", name], text=True, stderr=subprocess.PIPE)
-        assert made.returncode == 0, made.stderr
-        self.archive = f"{CLONE}/build/images/{name}.tar"
-        self.files = {}
-        with tarfile.open(self.archive) as archive:
-            manifest, = json.load(archive.extractfile("manifest.json"))
-            self.reference, = manifest["RepoTags"]
-            self.layers = manifest["Layers"]
-            self.config = json.load(archive.extractfile(manifest["Config"]))["config"]
-            for layer in self.layers:
-                with tarfile.open(fileobj=archive.extractfile(layer)) as files:
-                    self._add(layer, files)
-
-    def _add(self, layer, files):
-        for member in files:
-            path = os.path.normpath(member.name)
-            folder, name = os.path.split(path)
-            if name.startswith(".wh."):
-                hidden = os.path.join(folder, name[len(".wh."):])
-                self.files = {p: f for p, f in self.files.items() if p != hidden and not p.startswith(hidden + "/")}
-            else:
-                self.files[path] = (layer, member)
-
-    def paths(self):
-        """All but folders."""
-        return {path for path, (_, member) in self.files.items() if not member.isdir()}
-
-    def member(self, path):
-        return self.files[path][1]
-
-    def read(self, path):
-        layer, member = self.files[path]
-        with tarfile.open(self.archive) as archive, tarfile.open(fileobj=archive.extractfile(layer)) as files:
-            return files.extractfile(member.name).read()
 
 
 @pytest.fixture(scope="module")
