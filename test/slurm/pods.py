@@ -4,6 +4,7 @@ A pod here is one container: the image's entrypoint as process 1, with its user,
 host name, and an address by which all others know it. Everything ends with the Pods, or with this process.
 """
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from image import Image
 
 # A range for documentation, which nobody routes, and not the one of run-slurm.
 NETWORK = "203.0.113."
+ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 # The script waits for its network, mounts what a container has, and becomes the entrypoint.
 START = r'''
 name=$1 root=$2; shift 2
@@ -109,7 +111,7 @@ class Pod:
              "--fork", "--kill-child", "bash", "-euc", START, "-", self.name, self.inner_root,
              "chroot", "--userspec", self.user, "--groups", self.user.split(":")[1], self.inner_root,
              *self.image.config["Entrypoint"], *arguments],
-            env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", **environment},
+            env={**ENVIRONMENT, **environment},
             log=self.log)
         await_that(self.pid, f"process 1 of {self.name}")
         link = f"v{self.index}"
@@ -121,7 +123,14 @@ class Pod:
             assert made.returncode == 0, made.stderr
         for words in ("ip link set lo up", "ip link set eth0 up", f"ip addr add {self.address}/24 dev eth0"):
             subprocess.run(["nsenter", "-t", str(self.pid()), "-n", *words.split()], check=True)
+        await_that(lambda: not self.running() or self._entered(), f"entrypoint of {self.name}", said=self.said)
         return self
+
+    def _entered(self):
+        try:
+            return os.readlink(f"/proc/{self.pid()}/root").endswith(self.inner_root)
+        except OSError:
+            return False
 
     def pid(self):
         """Process 1, as this process sees it: below nsenter and unshare."""
@@ -136,12 +145,15 @@ class Pod:
     def run(self, *argv, user=None, check=True, timeout=60, **environment):
         """The output of a command in the pod, as kubectl exec would run it."""
         done = subprocess.run(self.command(*argv, user=user), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              stdin=subprocess.DEVNULL, timeout=timeout,
-                              env={"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", **environment})
+                              stdin=subprocess.DEVNULL, timeout=timeout, env={**ENVIRONMENT, **environment})
         if check:
             assert done.returncode == 0, f"{argv}: {done.stdout}\n{self.name} said:\n{self.said()}"
             return done.stdout
         return done
+
+    def open(self, *argv):
+        """A command in the pod with pipes, as Talk."""
+        return Talk(self.command(*argv))
 
     def running(self):
         return self.process is not None and self.process.poll() is None
@@ -168,6 +180,32 @@ class Pod:
             assert self.running(), f"{self.name} ended with {self.process.returncode}; it said:\n{self.said()}"
             return condition()
         await_that(alive, f"{what} in {self.name}; it said:\n", seconds, self.said)
+
+
+class Talk:
+    """A process that is written to and read from; both its outputs are one."""
+
+    def __init__(self, argv):
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        env=ENVIRONMENT)
+        os.set_blocking(self.process.stdout.fileno(), False)
+        self.seen = ""
+
+    def say(self, text):
+        self.process.stdin.write(text.encode())
+        self.process.stdin.flush()
+
+    def read(self):
+        self.seen += (self.process.stdout.read() or b"").decode()
+        return self.seen
+
+    def await_text(self, pattern):
+        await_that(lambda: re.search(pattern, self.read()), f"'{pattern}'", 30, lambda: f" in: {self.seen}")
+
+    def end(self):
+        """The exit status after the end of its input."""
+        self.process.stdin.close()
+        return self.process.wait(30)
 
 
 def child(pid):
