@@ -101,7 +101,7 @@ class World:
         self.ldap.write("/mnt/ldap/people.ldif", LDIF.format(key=self.public.strip()))
         self.ctl.write("/etc/slurm/slurm.conf", SLURM_CONF)
         self.ctl.write("/etc/slurm/cgroup.conf", "CgroupPlugin=disabled\n")
-        self.laptop.write("/root/key", self.private, 0o600)
+        self.laptop.write("/run/key", self.private, 0o600)
         for pod in (self.login, self.w0, self.w1):
             pod.folder("/mnt/ssh-config", mode=0o777)  # as a mounted folder is
             pod.write("/mnt/sssd-conf/sssd.conf", SSSD_CONF)
@@ -131,7 +131,7 @@ class World:
                    "two idle nodes", 30, lambda: ": " + self.ctl.run("sinfo", "-N", check=False).stdout + self.w0.said())
 
     def ssh_words(self, where, *command, level="ERROR"):
-        return ["ssh", "-i", "/root/key", "-o", "IdentitiesOnly=yes", "-o", "PreferredAuthentications=publickey",
+        return ["ssh", "-i", "/run/key", "-o", "IdentitiesOnly=yes", "-o", "PreferredAuthentications=publickey",
                 "-o", "StrictHostKeyChecking=accept-new", "-o", "ConnectTimeout=10", "-o", f"LogLevel={level}", where, *command]
 
     def ssh(self, where, *command, check=True):
