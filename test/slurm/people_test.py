@@ -101,15 +101,16 @@ class World:
         self.ldap.write("/mnt/ldap/people.ldif", LDIF.format(key=self.public.strip()))
         self.ctl.write("/etc/slurm/slurm.conf", SLURM_CONF)
         self.ctl.write("/etc/slurm/cgroup.conf", "CgroupPlugin=disabled\n")
+        self.laptop.entrypoint = ["/bin/sleep", "infinity"]
         self.laptop.write("/run/key", self.private, 0o600)
         for pod in (self.login, self.w0, self.w1):
             pod.folder("/mnt/ssh-config", mode=0o777)  # as a mounted folder is
             pod.write("/mnt/sssd-conf/sssd.conf", SSSD_CONF)
             pod.write("/mnt/ssh-config/sshd_config", SSHD_CONFIG)
             pod.write("/mnt/ssh-config/authorized_keys", "# nobody\n", 0o666)
+        self.w0.privileged = self.w1.privileged = True  # as the operator makes them
 
     def start(self):
-        self.laptop.image.config["Entrypoint"] = ["/bin/sleep", "infinity"]
         self.laptop.start()
         self.ldap.start()
         self.ctl.start()
@@ -274,6 +275,5 @@ def test_an_mpi_program_sums_across_workers(world):
 
 
 def test_workers_have_an_oci_runtime(world):
-    world.laptop.image.config["Entrypoint"] = ["/bin/sleep", "infinity"]
     world.laptop.start()
     assert world.laptop.run("crun", "--version").startswith("crun version 1.")

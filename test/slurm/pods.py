@@ -3,6 +3,7 @@
 A pod here is one container: the image's entrypoint as process 1, with its user, on an overlay over the image's files; a
 host name, and an address by which all others know it. Everything ends with the Pods, or with this process.
 """
+import functools
 import os
 import re
 import shutil
@@ -16,6 +17,9 @@ from image import Image
 # A range for documentation, which nobody routes, and not the one of run-slurm.
 NETWORK = "203.0.113."
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+# What containerd leaves to a container that is not privileged.
+CAPABILITIES = ("chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap", "net_bind_service", "net_raw",
+                "sys_chroot", "mknod", "audit_write", "setfcap")
 # The script waits for its network, mounts what a container has, and becomes the entrypoint.
 START = r'''
 name=$1 root=$2; shift 2
@@ -32,6 +36,9 @@ mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 mount --bind /sys "$root/sys"
 exec "$@"
 '''
+
+
+built = functools.cache(Image)
 
 
 class Pods:
@@ -57,7 +64,7 @@ class Pods:
 
     def add(self, name, image):
         """A pod that does not run yet. Add all before one starts: they know each other's names."""
-        pod = Pod(self, name, Image(image), f"{NETWORK}{10 + len(self.pods)}")
+        pod = Pod(self, name, built(image), f"{NETWORK}{10 + len(self.pods)}")
         self.pods[name], self.hosts[name] = pod, pod.address
         return pod
 
@@ -69,7 +76,8 @@ class Pods:
 
 class Pod:
     def __init__(self, pods, name, image, address):
-        self.pods, self.name, self.image, self.address = pods, name, image, address
+        self.pods, self.name, self.address = pods, name, address
+        self.entrypoint = image.config["Entrypoint"]
         self.index = len(pods.pods)
         self.mac = f"02:00:00:00:00:{self.index:02x}"  # the same in its next life: others remember it
         self.root = pods.path(name, "root")
@@ -83,6 +91,7 @@ class Pod:
         assert made.returncode == 0, made.stderr
         self.inner_root = inner + "/root"
         self.user = image.config.get("User") or "0:0"
+        self.privileged = False
 
     def write(self, path, data, mode=0o644, owner=0):
         data = data.encode() if isinstance(data, str) else data
@@ -108,11 +117,9 @@ class Pod:
         self.write("/etc/hosts", "127.0.0.1 localhost\n" + "".join(f"{a} {n}\n" for n, a in self.pods.hosts.items()))
         self.process = start(
             ["nsenter", "-t", str(self.pods.init), "-n", "-m", "-p", "unshare", "--net", "--uts", "--ipc", "--pid", "--mount",
-             "--fork", "--kill-child", "bash", "-euc", START, "-", self.name, self.inner_root,
+             "--fork", "--kill-child", "bash", "-euc", START, "-", self.name, self.inner_root, *self._limits(),
              "chroot", "--userspec", self.user, "--groups", self.user.split(":")[1], self.inner_root,
-             *self.image.config["Entrypoint"], *arguments],
-            env={**ENVIRONMENT, **environment},
-            log=self.log)
+             *self.entrypoint, *arguments], env={**ENVIRONMENT, **environment}, log=self.log)
         await_that(self.pid, f"process 1 of {self.name}")
         link = f"v{self.index}"
         self.pods.within("ip", "link", "del", link)  # of its life before
@@ -125,6 +132,10 @@ class Pod:
             subprocess.run(["nsenter", "-t", str(self.pid()), "-n", *words.split()], check=True)
         await_that(lambda: not self.running() or self._entered(), f"entrypoint of {self.name}", said=self.said)
         return self
+
+    def _limits(self):
+        return [] if self.privileged else ["setpriv", "--bounding-set", ",".join(["-all", *("+" + c for c in CAPABILITIES)]),
+                                           "--inh-caps", "-all"]
 
     def _entered(self):
         try:
