@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 #include "base/text.h"
+#include "entry/mounted.h"
 #include "entry/node_conf.h"
+#include "entry/pam.h"
 #include "entry/process.h"
 #include "entry/sizing.h"
 #include "entry/words.h"
@@ -18,11 +21,19 @@ namespace capstan::entry {
 namespace {
 
 constexpr auto kHardwareLimit = std::chrono::seconds(30);
+constexpr auto kHostKeysLimit = std::chrono::seconds(30);
 constexpr int64_t kStopSeconds = 600;
+constexpr std::string_view kRolesBeside[] = {"sssd", "sshd"};
+constexpr const char* kHostKeys[] = {"/etc/ssh/ssh_host_ed25519_key", "/etc/ssh/ssh_host_ecdsa_key",
+                                     "/etc/ssh/ssh_host_rsa_key"};
 
 std::string Variable(const char* name) {
   const char* value = getenv(name);
   return value == nullptr ? "" : value;
+}
+
+bool Has(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
 }
 
 // -D, also among others as in -Dvv.
@@ -72,8 +83,7 @@ Result<std::chrono::milliseconds> StopLimit() {
   return std::chrono::seconds(*seconds);
 }
 
-}  // namespace
-
+// A directory that cannot be made is said and passed over: the daemon may not need it.
 void MakeDirectories(const Role& role) {
   for (const Directory& directory : role.directories) {
     if (mkdir(directory.path, 0755) != 0 && errno != EEXIST) {
@@ -88,6 +98,8 @@ void MakeDirectories(const Role& role) {
     }
   }
 }
+
+}  // namespace
 
 Result<std::string> MakeFolder() {
   // With the uid: in /tmp, others of the same name may have been first.
@@ -105,27 +117,89 @@ Result<std::vector<std::string>> DaemonArguments(const Role& role, const std::ve
   Result<std::vector<std::string>> words = SplitWords(Variable(role.options_variable));
   if (!words) return Fail(std::move(words).error().WithContext(role.options_variable));
   words->insert(words->end(), arguments.begin(), arguments.end());
-  if (!role.notifies) return words;
-  DropForegroundFlags(&*words);
-  std::erase(*words, "--systemd");
-  words->insert(words->begin(), "--systemd");
+  for (const std::string_view option : role.ask) {
+    if (option == "--systemd") DropForegroundFlags(&*words);
+    std::erase(*words, option);
+  }
+  words->insert(words->begin(), role.ask.begin(), role.ask.end());
   return words;
 }
 
+Result<std::vector<const Role*>> RolesBeside(const Role& role) {
+  std::vector<std::string_view> names(role.beside.begin(), role.beside.end());
+  const std::string variable = Variable("CAPSTAN_BESIDE");
+  if (role.may_have_people) {
+    for (const std::string_view word : Words(variable)) {
+      if (!Has(kRolesBeside, word)) {
+        return Fail(Code::kInvalid, "CAPSTAN_BESIDE names '" + std::string(word) + "', must be of: sssd sshd");
+      }
+      if (!Has(names, word)) names.push_back(word);
+    }
+  }
+  std::vector<const Role*> roles;
+  for (const std::string_view name : names) {
+    CAPSTAN_TRY(const Role* found, FindRole(name));
+    roles.push_back(found);
+  }
+  return roles;
+}
+
+namespace {
+
 Result<Service> PrepareService(const Role& role, const std::vector<std::string>& arguments) {
   Service service;
-  CAPSTAN_TRY(std::string program, FindProgram(role.name));
+  CAPSTAN_TRY(std::string program, FindProgram(role.program));
   CAPSTAN_TRY(std::vector<std::string> words, DaemonArguments(role, arguments));
-  CAPSTAN_TRY(service.stop_limit, StopLimit());
   if (role.sizes_node) CAPSTAN_CHECK_OK(AddNodeSize(program, &words));
-  Result<std::string> folder = MakeFolder();
-  if (!folder && role.notifies) return Fail(std::move(folder).error());
-  service.folder = std::move(folder).value_or("");
+  MakeDirectories(role);
+  if (!role.files.empty()) {
+    const auto mounted = std::make_shared<Mounted>(role.files);
+    mounted->Refresh();
+    service.refresh = [mounted] { return mounted->Refresh(); };
+    service.reload_signal = role.reload_signal;
+  }
+  if (role.as_slurm && geteuid() == 0) {
+    // It stays the same process, which is what announcements are believed by.
+    CAPSTAN_TRY(std::string setpriv, FindProgram("setpriv"));
+    const std::string user = std::to_string(kSlurmUser);
+    service.argv = {std::move(setpriv), "--reuid=" + user, "--regid=" + user, "--clear-groups", "--"};
+  }
+  service.name = role.program;
   service.argv.push_back(std::move(program));
   service.argv.insert(service.argv.end(), words.begin(), words.end());
   service.notifies = role.notifies;
-  service.keeps_jobs = role.keeps_jobs;
+  service.on_end = role.on_end;
   return service;
+}
+
+// The host's own keys, where none is mounted or was brought.
+Result<void> MakeHostKeys() {
+  if (std::ranges::any_of(kHostKeys, [](const char* path) { return access(path, F_OK) == 0; })) return {};
+  CAPSTAN_TRY(const std::string program, FindProgram("ssh-keygen"));
+  CAPSTAN_CHECK_OK(RunAndRead({program, "-A"}, kHostKeysLimit));
+  return {};
+}
+
+}  // namespace
+
+Result<Container> PrepareContainer(const Role& role, const std::vector<std::string>& arguments) {
+  Container container;
+  CAPSTAN_TRY(container.stop_limit, StopLimit());
+  CAPSTAN_TRY(const std::vector<const Role*> beside, RolesBeside(role));
+  CAPSTAN_TRY(Service first, PrepareService(role, arguments));
+  container.services.push_back(std::move(first));
+  for (const Role* other : beside) {
+    CAPSTAN_TRY(Service service, PrepareService(*other, {}));
+    container.services.push_back(std::move(service));
+  }
+  const bool sshd =
+      role.name == "sshd" || std::ranges::any_of(beside, [](const Role* other) { return other->name == "sshd"; });
+  if (sshd) CAPSTAN_CHECK_OK(MakeHostKeys(), "ssh host keys");
+  if (sshd && role.sizes_node) CAPSTAN_CHECK_OK(LetInOnlyWithJob());
+  Result<std::string> folder = MakeFolder();
+  if (!folder && std::ranges::any_of(container.services, &Service::notifies)) return Fail(std::move(folder).error());
+  container.folder = std::move(folder).value_or("");
+  return container;
 }
 
 }  // namespace capstan::entry

@@ -1,11 +1,12 @@
-// capstan-entry ROLE [ARGUMENT...]: the first process of a container that runs a Slurm daemon. See
-// supervisor.h.
+// capstan-entry ROLE [ARGUMENT...]: the first process of a container that runs a Slurm daemon. See supervisor.h.
+// capstan-entry drain-logins SECONDS: what a login pod runs before it is stopped. See drain.h.
 #include <stdlib.h>
 #include <sysexits.h>
 
 #include <string>
 #include <vector>
 
+#include "entry/drain.h"
 #include "entry/launch.h"
 #include "entry/process.h"
 
@@ -13,12 +14,13 @@ namespace capstan::entry {
 namespace {
 
 Result<int> Run(const std::vector<std::string>& arguments) {
+  if (!arguments.empty() && arguments[0] == "drain-logins")
+    return DrainLogins({arguments.begin() + 1, arguments.end()});
   HoldStopSignals();  // until the supervisor takes them
   if (arguments.empty()) return Fail(Code::kInvalid, "usage: capstan-entry ROLE [ARGUMENT...]");
   CAPSTAN_TRY(const Role* role, FindRole(arguments[0]));
-  MakeDirectories(*role);
-  CAPSTAN_TRY(const Service service, PrepareService(*role, {arguments.begin() + 1, arguments.end()}));
-  return Supervise(service);
+  CAPSTAN_TRY(const Container container, PrepareContainer(*role, {arguments.begin() + 1, arguments.end()}));
+  return Supervise(container);
 }
 
 }  // namespace

@@ -51,8 +51,7 @@ Notification ParseNotification(std::string_view text) {
   return notification;
 }
 
-Result<NotifySocket> NotifySocket::Bind(const std::string& folder) {
-  const std::string path = folder + "/notify";
+Result<NotifySocket> NotifySocket::Bind(const std::string& path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return Fail(Code::kInvalid, path + " is too long for a socket's path");

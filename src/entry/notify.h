@@ -30,9 +30,9 @@ Notification ParseNotification(std::string_view text);
 // A bound socket. Not copyable; closed and unlinked in the end.
 class NotifySocket {
  public:
-  // Binds `folder`/notify, in place of one that is there, for everybody to write to: whom to believe is
-  // decided by Notification::sender.
-  static Result<NotifySocket> Bind(const std::string& folder);
+  // Binds `path`, in place of what is there, for everybody to write to: whom to believe is decided by
+  // Notification::sender.
+  static Result<NotifySocket> Bind(const std::string& path);
 
   NotifySocket(NotifySocket&& other) noexcept;
   NotifySocket& operator=(NotifySocket&&) = delete;

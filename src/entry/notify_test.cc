@@ -46,7 +46,7 @@ class NotifySocketTest : public ::testing::Test {
 };
 
 TEST_F(NotifySocketTest, ReceivesMessagesInOrderWithTheKernelsWordForTheSender) {
-  auto socket = NotifySocket::Bind(folder_);
+  auto socket = NotifySocket::Bind(folder_ + "/notify");
   ASSERT_TRUE(socket);
   EXPECT_FALSE(socket->Receive());
   Send(socket->path(), "READY=1");
@@ -60,15 +60,15 @@ TEST_F(NotifySocketTest, ReceivesMessagesInOrderWithTheKernelsWordForTheSender) 
 }
 
 TEST_F(NotifySocketTest, TakesThePlaceOfASocketLeftBehind) {
-  auto dead = NotifySocket::Bind(folder_);
-  auto socket = NotifySocket::Bind(folder_);
+  auto dead = NotifySocket::Bind(folder_ + "/notify");
+  auto socket = NotifySocket::Bind(folder_ + "/notify");
   ASSERT_TRUE(socket);
   Send(socket->path(), "READY=1");
   EXPECT_TRUE(socket->Receive());
 }
 
 TEST_F(NotifySocketTest, SaysWhyItCannotListen) {
-  EXPECT_EQ(NotifySocket::Bind("/nonexistent").error().message(),
+  EXPECT_EQ(NotifySocket::Bind("/nonexistent/notify").error().message(),
             "cannot listen on /nonexistent/notify: No such file or directory");
   EXPECT_EQ(NotifySocket::Bind(std::string(200, 'x')).error().code(), Code::kInvalid);
 }

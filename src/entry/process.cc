@@ -15,6 +15,7 @@
 
 #include "base/spawn_attributes.h"
 #include "base/text.h"
+#include "entry/files.h"
 
 extern char** environ;
 
@@ -72,16 +73,6 @@ bool ReadAll(int fd, Clock::time_point deadline, std::string* text) {
     if (count < 0 && errno != EINTR) return false;
     if (count > 0) text->append(buffer, static_cast<size_t>(count));
   }
-}
-
-std::optional<std::string> ReadSmallFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return std::nullopt;
-  char buffer[1024];
-  const ssize_t count = read(fd, buffer, sizeof buffer);
-  close(fd);
-  if (count < 0) return std::nullopt;
-  return std::string(buffer, static_cast<size_t>(count));
 }
 
 }  // namespace
@@ -155,7 +146,7 @@ std::optional<ProcessEntry> ParseStat(std::string_view text) {
 }
 
 std::optional<ProcessEntry> ReadProcess(pid_t pid) {
-  const auto text = ReadSmallFile("/proc/" + std::to_string(pid) + "/stat");
+  const auto text = ReadFile("/proc/" + std::to_string(pid) + "/stat");
   return text ? ParseStat(*text) : std::nullopt;
 }
 

@@ -1,12 +1,16 @@
-// The roles a container can have: which Slurm daemon runs in it, and what that daemon needs to find.
+// The roles a container can have: which daemon runs in it, and what that daemon needs to find.
 //
 // A new role is one row in role.cc. Everything here is constant and may be used from any thread.
 #pragma once
+
+#include <sys/types.h>
 
 #include <span>
 #include <string_view>
 
 #include "base/result.h"
+#include "entry/mounted.h"
+#include "entry/supervisor.h"
 
 namespace capstan::entry {
 
@@ -21,12 +25,19 @@ struct Directory {
 };
 
 struct Role {
-  std::string_view name;         // first argument of capstan-entry, and the daemon's program name
-  const char* options_variable;  // environment variable with further options, in front of the container's arguments
-  bool notifies;                 // runs with --systemd: announces readiness and a new main process (see notify.h)
-  bool sizes_node;               // knows --conf and -C: is told what share of the machine the pod has (see sizing.h)
-  bool keeps_jobs;               // its jobs outlive it: restarted instead of ending the container (see supervisor.h)
-  std::span<const Directory> directories;
+  std::string_view name;             // first argument of capstan-entry
+  std::string_view program;          // the daemon
+  const char* options_variable;      // environment variable with further options, in front of the container's arguments
+  std::span<const char* const> ask;  // options it always has: that it stays in the foreground, and speaks to us
+  bool notifies = false;             // announces readiness, and perhaps a new main process (see notify.h)
+  bool sizes_node = false;  // knows --conf and -C: is told what share of the machine the pod has (see sizing.h)
+  bool as_slurm = false;    // root starts it as Slurm's user
+  OnEnd on_end = OnEnd::kEnd;
+  std::span<const Directory> directories = {};
+  std::span<const std::string_view> beside = {};  // roles that run in the same container, always
+  bool may_have_people = false;                   // further ones are named by CAPSTAN_BESIDE: sssd, sshd
+  std::span<const MountedFile> files = {};        // what it reads and what may be mounted (see mounted.h)
+  int reload_signal = 0;                          // what it gets when they change; after SIGTERM it is started again
 };
 
 // kInvalid, with the known names, for anything else.

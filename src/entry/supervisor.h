@@ -1,22 +1,17 @@
-// Runs one daemon as the first process of a container, to its end.
+// Runs the daemons of a container as its first process, to their end: one, or one with others beside it.
 //
 // - Every orphan is reaped. When this process is not PID 1 it becomes the sub-reaper, so that it is the same
-// there.
-// - SIGTERM, SIGINT, SIGHUP and SIGUSR2 go to the *current* main process, which changes with `scontrol
-// reconfigure`
-//   (notify.h). Only the main process itself may name its successor, and only a process of ours: a job in the
-//   same container that writes to the socket is not believed.
-// - The end of the main process is the end: its exit status is returned, 128 + n if signal n ended it. With
-// one
-//   exception: jobs outlive slurmd, but not the container. So a daemon that keeps jobs, ends without having
-//   been asked to, and leaves job steps running is started again, five times at most, after 1, 2, 4, 8 and 16
-//   s. The count begins anew once it has run for five minutes.
-// - After SIGTERM or SIGINT the daemon has `stop_limit` before SIGKILL. slurmctld writes its state in that
-// time, so it
-//   is long; a pod's own grace period ends sooner.
-// - `folder`/ready exists while the daemon has said that it is ready; a daemon that does not notify counts as
-// ready
-//   while it runs.
+//   there.
+// - SIGTERM and SIGINT go to the current main process of every daemon, SIGHUP and SIGUSR2 to that of the first. It
+//   changes with `scontrol reconfigure` (notify.h). Only the main process itself may name its successor, and only a
+//   process of ours: a job in the same container that writes to the socket is not believed.
+// - What the end of a daemon means is said by its OnEnd. The exit status is that of the first daemon, 128 + n if signal
+//   n ended it.
+// - After SIGTERM or SIGINT the daemons have `stop_limit` before SIGKILL. slurmctld writes its state in that
+//   time, so it is long; a pod's own grace period ends sooner.
+// - What a daemon reads and what is mounted is compared every two seconds (Service::refresh).
+// - `folder`/ready exists while all daemons have said that they are ready; one that does not notify counts as
+//   ready while it runs.
 //
 // One thread, no other children of this process, and signals must not have been handled before. A stop signal that is
 // held (process.h) means that nothing is started.
@@ -24,6 +19,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,13 +28,29 @@
 
 namespace capstan::entry {
 
+enum class OnEnd {
+  kEnd,  // of the daemon is the end of the container
+  // The same, but jobs outlive slurmd and not the container: a daemon that was not asked to end and leaves job steps
+  // running is started again, five times at most, after 1, 2, 4, 8 and 16 s.
+  kEndUnlessJobs,
+  kStartAgain,  // for ever, after 1 s and up to a minute; the sessions of people go on meanwhile
+};
+// The delays and their count begin anew once a daemon has run for five minutes.
+
 struct Service {
+  std::string name;
   std::vector<std::string> argv;  // argv[0] is the program's path
-  std::string folder;             // writable, for the socket and the ready file; needed only if it notifies
   bool notifies = false;
-  bool keeps_jobs = false;
-  std::chrono::milliseconds stop_limit{};
+  OnEnd on_end = OnEnd::kEnd;
   std::chrono::milliseconds first_restart_delay{1000};
+  std::function<bool()> refresh = {};  // true: the daemon must be told, by `reload_signal`
+  int reload_signal = 0;               // after SIGTERM it is started again at once
+};
+
+struct Container {
+  std::vector<Service> services;  // not empty
+  std::string folder;             // writable, for sockets and the ready file; needed only if one notifies
+  std::chrono::milliseconds stop_limit{};
 };
 
 // What may happen at any rate is told once a minute.
@@ -52,7 +64,7 @@ class OncePerMinute {
   int64_t untold_ = 0;
 };
 
-// The exit status for this process. An Error only if the daemon could not be started at all.
-Result<int> Supervise(const Service& service);
+// The exit status for this process. An Error only if a daemon could not be started at all.
+Result<int> Supervise(const Container& container);
 
 }  // namespace capstan::entry

@@ -195,7 +195,7 @@ def test_starts_slurmd_again_while_job_steps_run(container):
     container.run("slurmd", fake="step fail-first").started()
     step = container.events("step")[0]["step"]
     assert len(container.events("start")) == 2
-    assert "the daemon ended with status 1 while job steps are running" in container.said()
+    assert "slurmd ended with status 1 while job steps are running" in container.said()
     assert state(step) == "S"
     assert container.stop() == 0
 
@@ -231,10 +231,12 @@ def test_is_the_same_as_process_1(tmp_path):
 
 @pytest.mark.parametrize("arguments, environment, complaint", [
     ([], {}, "usage: capstan-entry ROLE"),
-    (["slurm"], {}, "unknown role 'slurm'; known roles: slurmctld, slurmd, slurmrestd"),
+    (["slurm"], {}, "unknown role 'slurm'; known roles: slurmctld, slurmd, slurmrestd, slurmdbd, sackd, login, sshd, sssd"),
     (["slurmd", "--conf"], {}, "--conf is the last argument; it needs a value"),
     (["slurmd"], {"POD_CPUS": "many"}, "POD_CPUS is 'many', must be a whole number"),
     (["slurmctld"], {"SLURMCTLD_OPTIONS": "'"}, "SLURMCTLD_OPTIONS: the quote ' is never closed"),
+    (["slurmd"], {"CAPSTAN_BESIDE": "slurmctld"}, "CAPSTAN_BESIDE names 'slurmctld', must be of: sssd sshd"),
+    (["drain-logins", "12h"], {}, "usage: capstan-entry drain-logins SECONDS, 1 to 2592000"),
     (["slurmctld"], {"CAPSTAN_STOP_SECONDS": "0"}, "CAPSTAN_STOP_SECONDS is '0', must be 1 to 86400"),
 ])
 def test_says_what_is_wrong_with_its_input(container, arguments, environment, complaint):

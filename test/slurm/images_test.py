@@ -8,50 +8,14 @@ import sys
 import tarfile
 
 import pytest
+from image import CLONE, Image
 
-CLONE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-SLURM_IMAGES = {"slurmctld": "401:401", "slurmd": None, "slurmrestd": "65534:65534"}
+# The user, and the role and program of each; the first four have the same layers, so have the other two.
+SLURM_IMAGES = {"slurmctld": "401:401", "slurmdbd": "401:401", "slurmrestd": "65534:65534", "sackd": None, "slurmd": None,
+                "login": None}
+PEOPLE_IMAGES = ("slurmd", "login")
+TRIAL_IMAGES = {"mariadb": "database", "slapd": "directory"}
 LICENCES = "usr/share/licenses/capstan/"
-
-
-class Image:
-    """An image's configuration and files; a later layer's file hides an earlier one's."""
-
-    def __init__(self, name):
-        made = subprocess.run([CLONE + "/dev/images", name], text=True, stderr=subprocess.PIPE)
-        assert made.returncode == 0, made.stderr
-        self.archive = f"{CLONE}/build/images/{name}.tar"
-        self.files = {}
-        with tarfile.open(self.archive) as archive:
-            manifest, = json.load(archive.extractfile("manifest.json"))
-            self.reference, = manifest["RepoTags"]
-            self.layers = manifest["Layers"]
-            self.config = json.load(archive.extractfile(manifest["Config"]))["config"]
-            for layer in self.layers:
-                with tarfile.open(fileobj=archive.extractfile(layer)) as files:
-                    self._add(layer, files)
-
-    def _add(self, layer, files):
-        for member in files:
-            path = os.path.normpath(member.name)
-            folder, name = os.path.split(path)
-            if name.startswith(".wh."):
-                hidden = os.path.join(folder, name[len(".wh."):])
-                self.files = {p: f for p, f in self.files.items() if p != hidden and not p.startswith(hidden + "/")}
-            else:
-                self.files[path] = (layer, member)
-
-    def paths(self):
-        """All but folders."""
-        return {path for path, (_, member) in self.files.items() if not member.isdir()}
-
-    def member(self, path):
-        return self.files[path][1]
-
-    def read(self, path):
-        layer, member = self.files[path]
-        with tarfile.open(self.archive) as archive, tarfile.open(fileobj=archive.extractfile(layer)) as files:
-            return files.extractfile(member.name).read()
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +35,7 @@ def test_slurm_images_start_their_daemon_through_the_entry(images):
         assert not image.config.get("Cmd"), "a pod's arguments must be all there are"
         assert (image.config.get("User") or None) == SLURM_IMAGES[name]
         assert image.member("usr/local/bin/capstan-entry").mode & 0o111
-        assert f"usr/sbin/{name}" in image.paths()
+        assert f"usr/sbin/{'sackd' if name == 'login' else name}" in image.paths()
 
 
 def test_slurm_images_have_what_the_containers_beside_a_daemon_run(images):
@@ -98,7 +62,7 @@ def test_slurms_user_has_the_number_of_the_charts(images):
 
 def test_slurm_images_carry_no_configuration_keys_or_leftovers(images):
     unwanted = re.compile(r"etc/slurm/.|var/lib/apt/lists/.|var/cache/apt/.*(\.bin|\.deb)$|usr/share/man/.|run/install$"
-                          r"|etc/munge/.|.*/munge\.key$|etc/apt/sources\.list\.d/.*\.list$|etc/apt/sources\.list$")
+                          r"|etc/munge/.|etc/ssh/ssh_host_|etc/sssd/sssd\.conf|root/\.ssh/.|.*/munge\.key$|etc/apt/sources\.list\.d/.*\.list$|etc/apt/sources\.list$")
     for name, image in images.items():
         assert [path for path in image.paths() if unwanted.match(path)] == [], name
 
@@ -113,8 +77,39 @@ def test_every_package_keeps_its_copyright_file(images):
         assert missing == [], name
 
 
-def test_slurm_images_have_the_same_layers(images):
-    assert len({tuple(image.layers) for image in images.values()}) == 1
+def test_slurm_images_have_few_layers(images):
+    assert len({tuple(image.layers) for name, image in images.items() if name not in PEOPLE_IMAGES}) == 1
+    assert len({tuple(images[name].layers) for name in PEOPLE_IMAGES}) == 1
+    alone, people = images["slurmctld"].layers, images["slurmd"].layers
+    assert people[:-2] == alone[:-1], "what comes last is Capstan's, and the packages for people before it"
+
+
+def test_people_find_what_they_log_in_to(images):
+    for image in (images[name] for name in PEOPLE_IMAGES):
+        for program in ("usr/sbin/sshd", "usr/sbin/sssd", "usr/bin/sss_ssh_authorizedkeys", "usr/bin/crun", "usr/bin/setpriv"):
+            assert program in image.paths()
+        modules = {os.path.basename(path) for path in image.paths() if "/security/" in path}
+        assert {"pam_sss.so", "pam_slurm_adopt.so", "pam_mkhomedir.so"} <= modules
+        assert re.search(rb"^session.*pam_mkhomedir\.so.*umask=0077$", image.read("etc/pam.d/common-session"), re.M)
+        assert re.search(rb"^session +optional +pam_loginuid\.so$", image.read("etc/pam.d/sshd"), re.M)
+        assert b"pam_slurm_adopt" not in image.read("etc/pam.d/sshd"), "a login has no jobs; a worker's entry adds it"
+        libraries = {os.path.basename(path) for path in image.paths()}
+        assert "libmpich.so.12" in libraries and not [name for name in libraries if name.startswith("libLLVM")]
+
+
+def test_users_that_only_rest_names_can_resolve(images):
+    for image in images.values():
+        assert any(path.endswith("/libnss_sss.so.2") for path in image.paths())
+        assert re.search(rb"^passwd: .*\bsss\b", image.read("etc/nsswitch.conf"), re.M)
+
+
+def test_trial_images_start_their_script():
+    for name, script in TRIAL_IMAGES.items():
+        image = Image(name)
+        with open(CLONE + "/VERSION") as file:
+            assert image.reference == f"localhost/capstan/{name}:{file.read().strip()}"
+        assert image.config["Entrypoint"] == [f"/usr/local/bin/{script}"]
+        assert LICENCES + "NOTICE" in image.paths()
 
 
 def test_every_image_has_notice_and_licences(images, capstan):
@@ -189,5 +184,32 @@ def test_a_service_name_can_be_resolved_in_the_capstan_image(capstan_root):
 
 
 def test_a_second_run_builds_nothing(images):
-    again = subprocess.run([CLONE + "/dev/images", *SLURM_IMAGES], text=True, capture_output=True)
+    again = subprocess.run([CLONE + "/dev/images", *SLURM_IMAGES, *TRIAL_IMAGES], text=True, capture_output=True)
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+
+
+def baked(*targets):
+    """What buildx would build, and how it would call it."""
+    printed = subprocess.run([CLONE + "/dev/buildx", "bake", "-f", CLONE + "/images/docker-bake.hcl", "--print", *targets],
+                             text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=CLONE)
+    assert printed.returncode == 0, printed.stderr
+    return json.loads(printed.stdout)["target"]
+
+
+# Read only: there is no daemon here that would build it.
+def test_buildx_would_build_the_same_images_under_the_same_names():
+    references = subprocess.run([CLONE + "/dev/images", "--references"], text=True, capture_output=True, check=True).stdout
+    expected = dict(line.split() for line in references.splitlines())
+    for targets, suffix in (([], ""), (["multiarch"], "-multiarch")):
+        found = baked(*targets)
+        assert {name.removesuffix(suffix): target["tags"][0] for name, target in found.items() if "tags" in target} == expected
+        for name, target in found.items():
+            assert (target.get("platforms") == ["linux/amd64", "linux/arm64"]) == bool(suffix), name
+            for used in target.get("contexts", {}).values():
+                assert used.removeprefix("target:") in found or os.path.isdir(f"{CLONE}/{used}"), used
+            containerfile = os.path.join(CLONE, target["context"], target["dockerfile"])
+            with open(containerfile) as file:
+                text = file.read()
+            assert "target" not in target or f" AS {target['target']}\n" in text
+            for stage in target.get("contexts", {}):
+                assert f" AS {stage}\n" in text
