@@ -238,11 +238,12 @@ void Machines::SayThatItRuns(const kube::Key& key, const std::string& uid) {
            [](Value& running) { json::MakeObject(running, {"status"}) = {{"phase", "Running"}}; });
 }
 
+// slurmd says so once it has registered, and goes on when slurmctld has forgotten it.
 void Machines::BecomeReady(const kube::Key& key, const std::string& uid) {
   const Value* pod = Living(key, uid);
   if (pod == nullptr) return;
   const Site* site = SiteOf(*pod);
-  if (site == nullptr || !site->Knows(HostOf(*pod))) {
+  if (site == nullptr || !site->HasRegistered(HostOf(*pod))) {
     return After(2s, [this, key, uid] { BecomeReady(key, uid); });
   }
   api.Edit(kube::kPods, key, "status", [this](Value& ready) {

@@ -263,8 +263,6 @@ bool Site::Runs(const std::string& host, const std::string& uid) const {
   return slurmd != slurmd_of_.end() && slurmd->second == uid;
 }
 
-bool Site::Knows(const std::string& host) const { return slurm.controller_up() && slurm.NodeNamed(host).has_value(); }
-
 // What the worker's preStop hook does.
 void Site::RunStopHook(const std::string& host, const std::string& uid) {
   if (!deleted_by_operator_.contains(uid)) Forgive(host);

@@ -70,8 +70,8 @@ class Site {
   void StartSlurmd(const std::string& host, const std::string& uid, const std::string& feature);
   void RunStopHook(const std::string& host, const std::string& uid);
   void EndSlurmd(const std::string& host, const std::string& uid);
-  bool Runs(const std::string& host, const std::string& uid) const;     // the slurmd of that pod
-  bool Knows(const std::string& host) const;                            // slurmctld runs, and has such a node
+  bool Runs(const std::string& host, const std::string& uid) const;  // the slurmd of that pod
+  bool HasRegistered(const std::string& host) const { return slurm.HasRegistered(host); }
   void Forgive(const std::string& node);                                // its jobs may be lost
   void WorkerDeleted(const std::string& host, const std::string& uid);  // by the operator
   void Applied(const kube::Resource& resource, const kube::Key& object);

@@ -64,6 +64,8 @@ class FakeSlurm {
   void StartSlurmd(SlurmdSpec spec);         // registers at once, or when slurmctld is up again
   void StopSlurmd(const std::string& name);  // without a word; its jobs die with it
   bool SlurmdRuns(const std::string& name) const { return slurmds_.contains(name); }
+  // It runs, and slurmctld has known it since it was started, whether or not it still does.
+  bool HasRegistered(const std::string& name) const { return SlurmdRuns(name) && !unregistered_.contains(name); }
   // Called with a DOWN node as it was, when its slurmd is heard and it returns to service.
   std::function<void(const Node& before)> on_return;
 
