@@ -197,14 +197,7 @@ def test_the_service_keeps_its_endpoints_while_slurmctld_is_withheld(place, rele
     here = place(release)
     here.former.create(workers=0)
     here.put_slurmctld()
-    if release == OLD:
-        here.former._user("Accounting", "db", {
-            "slurmKeyRef": {"name": "main-auth-slurm", "key": "slurm.key"},
-            "jwtKeyRef": {"name": "main-auth-jwt", "key": "jwt.key"},
-            "storageConfig": {"host": "mariadb", "passwordKeyRef": {"name": "db", "key": "password"}}})
-        withheld = {"accountingRef": {"name": "db"}}
-    else:
-        withheld = {"configFileRefs": [{"name": "missing"}]}
+    withheld = {"configFileRefs": [{"name": "missing"}]}
     here.former.patch("controller", "main", {"spec": withheld}, manager="helm")
     generation = here.get("statefulset", "main-controller")["metadata"]["generation"]
     here.start()
