@@ -252,6 +252,7 @@ void Site::Forgive(const std::string& node) {
 
 void Site::StartSlurmd(const std::string& host, const std::string& uid, const std::string& feature) {
   slurmd_of_[host] = uid;
+  failed_.erase(host);
   slurm::testing::SlurmdSpec spec{.name = host, .address = "10.0.0.1", .features = {feature}, .topology = ""};
   if (machines.random.Percent(10)) spec.boot_time = machines.loop.WallNow();  // a machine that has just been booted
   slurm.StartSlurmd(std::move(spec));
@@ -273,7 +274,10 @@ void Site::RunStopHook(const std::string& host, const std::string& uid) {
 
 void Site::EndSlurmd(const std::string& host, const std::string& uid) {
   if (!Runs(host, uid)) return;
-  if (!deleted_by_operator_.contains(uid)) Forgive(host);
+  if (!deleted_by_operator_.contains(uid)) {
+    Forgive(host);
+    failed_.insert(host);
+  }
   slurmd_of_.erase(host);
   slurm.StopSlurmd(host);
 }
@@ -334,7 +338,9 @@ void Site::Schedule() {
                              .whole_nodes = machines.random.Percent(50),
                              .runs_for = job.runs_for,
                              .time_limit = std::chrono::ceil<std::chrono::minutes>(job.runs_for)});
-        if (id) machines.story.Add("slurm: job " + std::to_string(*id) + " starts on " + node.name);
+        if (!id) continue;
+        machines.story.Add("slurm: job " + std::to_string(*id) + " starts on " + node.name);
+        if (failed_.contains(node.name)) forgiven_.insert(*id);
       }
       if (!id) waiting.push_back(std::move(job));
     }

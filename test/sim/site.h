@@ -116,6 +116,7 @@ class Site {
   bool slurmrestd_runs_ = false;
   std::map<std::string, std::string> slurmd_of_;  // Slurm node -> uid of the pod whose slurmd runs
   std::set<std::string> deleted_by_operator_;     // uids
+  std::set<std::string> failed_;  // hosts that lost their slurmd by no deletion of the operator's; jobs may still start
   std::set<int64_t> forgiven_;
   std::vector<Read> reads_;                                     // of nodes, by the operator
   std::map<std::string, std::vector<OthersAct>> others_acted_;  // by node
