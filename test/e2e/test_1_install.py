@@ -2,6 +2,8 @@
 import json
 import subprocess
 
+import pytest
+
 import lab as labs
 
 
@@ -66,22 +68,28 @@ def test_a_fourth_worker_stays_pending_and_a_condition_says_why(shared):
                     lambda: shared.condition("nodesets", labs.NODESET, "Degraded")["status"] == "False", within=30)
 
 
-def test_a_kind_that_is_not_managed_yet_says_so(shared):
-    """With what the chart allows the operator: its watches, and the writing of a status."""
+def create(shared, kind, spec):
+    shared.kubectl("create", "-f", "-", text_in=json.dumps({
+        "apiVersion": "slinky.slurm.net/v1beta1", "kind": kind, "metadata": {"name": "later"}, "spec": spec}))
+
+
+@pytest.mark.parametrize("kind, reason", [("Accounting", "KeyMissing"), ("LoginSet", "NotManagedYet")])
+def test_why_a_resource_is_not_ready_is_said(shared, kind, reason):
     key = {"name": "none", "key": "none"}
-    specs = {
+    create(shared, kind, {
         "Accounting": {"slurmKeyRef": key, "jwtKeyRef": key, "storageConfig": {"host": "db", "passwordKeyRef": key}},
-        "LoginSet": {"controllerRef": {"name": "slurm"}, "sssdConfRef": key},
-        "Token": {"jwtKeyRef": key, "username": "slurm"},
-    }
-    objects = [{"apiVersion": "slinky.slurm.net/v1beta1", "kind": kind, "metadata": {"name": "later"}, "spec": spec}
-               for kind, spec in specs.items()]
-    shared.kubectl("create", "-f", "-", text_in=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    for kind in specs:
-        shared.wait_for(f"the {kind} says that it is not managed yet",
-                        lambda k=kind: shared.condition(k, "later", "Ready")["reason"] == "NotManagedYet", within=30)
-        assert shared.condition(kind, "later", "Ready")["status"] == "False"
-        shared.kubectl("delete", kind, "later", "--timeout=30s")
+        "LoginSet": {"controllerRef": {"name": "slurm"}, "sssdConfRef": key}}[kind])
+    shared.wait_for("it says why", lambda: shared.condition(kind, "later", "Ready")["reason"] == reason, within=30)
+    assert shared.condition(kind, "later", "Ready")["status"] == "False"
+    shared.kubectl("delete", kind, "later", "--timeout=30s")
+
+
+def test_a_token_is_issued(shared):
+    """With what the chart allows the operator."""
+    create(shared, "Token", {"jwtKeyRef": shared.get("controllers", "slurm")["spec"]["jwtKeyRef"], "username": "slurm"})
+    shared.wait_for("it is issued", lambda: shared.condition("tokens", "later", "Ready")["status"] == "True", within=30)
+    assert shared.get("secrets", "later-jwt-slurm")["metadata"]["ownerReferences"][0]["kind"] == "Token"
+    shared.kubectl("delete", "tokens", "later", "--timeout=30s")
 
 
 def test_only_the_clusters_processes_are_found_by_their_name(shared):
