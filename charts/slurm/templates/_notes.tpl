@@ -38,7 +38,7 @@
 {{- define "slurm.later" -}}
 {{- $later := list -}}
 {{- if and .Values.accounting.enabled (not .Values.accounting.external) -}}
-{{-   $later = append $later "accounting.enabled without accounting.external: this version has no image of slurmdbd; name one in accounting.slurmdbd.image" -}}
+{{-   $later = append $later "accounting.enabled without accounting.external: a slurmdbd in Kubernetes has not been tried on a cluster yet" -}}
 {{- end -}}
 {{- if .Values.controller.metrics.serviceMonitor.enabled -}}
 {{-   $later = append $later "controller.metrics.serviceMonitor.enabled: no ServiceMonitor is made" -}}
