@@ -33,4 +33,30 @@ FoundKey FindKey(const plan::World& world, std::string_view ns, const api::Secre
   return {FoundKey::State::kKnown, found->second, ""};
 }
 
+bool ReportKey(const FoundKey& key, Findings& findings) {
+  if (key.state == FoundKey::State::kUnknown) findings.Wait("ReadingKeys", key.message);
+  if (key.state == FoundKey::State::kAbsent || key.state == FoundKey::State::kWrong)
+    findings.Problem("KeyMissing", key.message);
+  return key.known();
+}
+
+bool CheckJwks(const plan::World& world, std::string_view ns, const std::optional<api::ConfigMapKeySelector>& ref,
+               Findings& findings) {
+  if (!ref) return true;
+  const kube::Key key{std::string(ns), ref->name};
+  const std::string named = "ConfigMap " + key.ToString() + ", named in spec.jwksKeyRef, ";
+  const auto answer = world.Ask(JwksFile(key, ref->key), kReferenceAge);
+  if (answer.absent()) {
+    findings.Problem("ReferenceMissing", named + "does not exist; create it with the key \"" + ref->key + "\"");
+    return false;
+  }
+  if (answer.value == nullptr) {
+    findings.Wait("ReadingReferences",
+                  named + (answer.error.empty() ? "is being looked for" : "cannot be read: " + answer.error));
+    return false;
+  }
+  if (!answer.value->empty()) findings.Problem("ReferenceInvalid", named + *answer.value);
+  return answer.value->empty();
+}
+
 }  // namespace capstan::op

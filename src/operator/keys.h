@@ -2,10 +2,12 @@
 // ever known here.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "api/common.h"
+#include "operator/findings.h"
 #include "plan/world.h"
 
 namespace capstan::op {
@@ -28,5 +30,13 @@ struct FoundKey {
 // `ref` is the field `field` of the resource; may be null.
 FoundKey FindKey(const plan::World& world, std::string_view ns, const api::SecretKeySelector* ref,
                  std::string_view field);
+
+// Says of a key that is not known why not; whether it is known.
+bool ReportKey(const FoundKey& key, Findings& findings);
+
+// The file of further keys for tokens (auth/jwt), when `ref`, spec.jwksKeyRef, names one; slurmctld and slurmdbd do not
+// start without it. False: it is not there, or cannot be read by auth/jwt; the findings say which.
+bool CheckJwks(const plan::World& world, std::string_view ns, const std::optional<api::ConfigMapKeySelector>& ref,
+               Findings& findings);
 
 }  // namespace capstan::op

@@ -58,32 +58,6 @@ class Deciding : Reconcile<api::Accounting> {
 
   const StatefulSet* Set() const { return world.Find<StatefulSet>(key_); }
 
-  bool Known(const FoundKey& key) {
-    if (key.state == FoundKey::State::kUnknown) findings.Wait("ReadingKeys", key.message);
-    if (key.state == FoundKey::State::kAbsent || key.state == FoundKey::State::kWrong)
-      findings.Problem("KeyMissing", key.message);
-    return key.known();
-  }
-
-  bool Jwks() {
-    const auto& ref = object.spec.jwks_key_ref;
-    if (!ref) return true;
-    const kube::Key key{key_.ns, ref->name};
-    const std::string named = "ConfigMap " + key.ToString() + ", named in spec.jwksKeyRef, ";
-    const auto answer = world.Ask(JwksFile(key, ref->key), kReferenceAge);
-    if (answer.absent()) {
-      findings.Problem("ReferenceMissing", named + "does not exist; create it with the key \"" + ref->key + "\"");
-      return false;
-    }
-    if (answer.value == nullptr) {
-      findings.Wait("ReadingReferences",
-                    named + (answer.error.empty() ? "is being looked for" : "cannot be read: " + answer.error));
-      return false;
-    }
-    if (!answer.value->empty()) findings.Problem("ReferenceInvalid", named + *answer.value);
-    return answer.value->empty();
-  }
-
   // False: what runs is to stay as it is.
   bool RunSlurmdbd() {
     const api::AccountingSpec& spec = object.spec;
@@ -95,8 +69,8 @@ class Deciding : Reconcile<api::Accounting> {
     const FoundKey slurm =
         FindKey(world, key_.ns, spec.slurm_key_ref ? &*spec.slurm_key_ref : nullptr, "spec.slurmKeyRef");
     const FoundKey jwt = FindKey(world, key_.ns, api::JwtKey(spec), "spec.jwtKeyRef");
-    const bool keys = Known(slurm) && Known(jwt);
-    if (!keys || !Jwks()) return false;
+    if (!ReportKey(slurm, findings) || !ReportKey(jwt, findings)) return false;
+    if (!CheckJwks(world, key_.ns, spec.jwks_key_ref, findings)) return false;
     const std::optional<std::string> written = Write(*conf);
     if (!written) return false;
     const StatefulSet* present = Set();

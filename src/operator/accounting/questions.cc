@@ -2,9 +2,6 @@
 
 #include "base/hash.h"
 #include "base/secret.h"
-#include "json/codec.h"
-#include "json/object_meta.h"
-#include "json/schema.h"
 #include "kube/client.h"
 #include "operator/accounting/config.h"
 #include "operator/names.h"
@@ -15,15 +12,6 @@ namespace capstan::op::accounting {
 namespace {
 
 using Fetched = plan::Question::Fetched;
-
-struct SecretMetadata {
-  json::ObjectMeta metadata;
-  static const json::Schema& Schema() {
-    static const json::Schema schema =
-        json::Object<SecretMetadata>({json::Field<&SecretMetadata::metadata>("metadata")});
-    return schema;
-  }
-};
 
 }  // namespace
 
@@ -40,12 +28,12 @@ async::Task<Result<std::optional<Fetched>>> ConfState::Fetch(plan::Services& ser
     value->password_digest = Hex(HmacSha256(slurm_key.Reveal(), secret->Reveal()));
   }
   const auto object =
-      co_await services.client.Get<SecretMetadata>(kube::kSecrets, conf, {.metadata_only = true}, deadline);
+      co_await services.client.Get<plan::SecretObject>(kube::kSecrets, conf, {.metadata_only = true}, deadline);
   if (!object && object.error().code() != Code::kNotFound) co_return Fail(object.error());
   if (object) {
     value->present = true;
     value->made_from = object->metadata.Annotation(std::string(kAnnotationMadeFrom));
-    if (const json::OwnerReference* owner = object->metadata.ControllerOwner()) value->controller_uid = owner->uid;
+    value->controller_uid = object->controller_uid();
   }
   const uint64_t digest = Fnv64(
       value->password_digest + "\n" + value->password_wrong + "\n" + value->controller_uid + "\n" + value->made_from,

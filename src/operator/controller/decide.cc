@@ -194,10 +194,7 @@ class Deciding : Reconcile<api::Controller> {
     for (const auto& [ref, field] : {std::pair(spec.slurm_key_ref ? &*spec.slurm_key_ref : nullptr, "spec.slurmKeyRef"),
                                      std::pair(api::JwtKey(spec), "spec.jwtKeyRef")}) {
       if (ref == nullptr) continue;
-      const FoundKey key = FindKey(world, ns_, ref, field);
-      if (key.state == FoundKey::State::kUnknown) findings.Wait("ReadingKeys", key.message);
-      if (key.state == FoundKey::State::kAbsent || key.state == FoundKey::State::kWrong)
-        findings.Problem("KeyMissing", key.message);
+      ReportKey(FindKey(world, ns_, ref, field), findings);
     }
   }
 

@@ -8,6 +8,7 @@
 #include "operator/controller/children.h"
 #include "operator/controller/immutable.h"
 #include "operator/controller/questions.h"
+#include "operator/keys.h"
 #include "operator/names.h"
 #include "operator/questions.h"
 #include "operator/render/cluster.h"
@@ -39,7 +40,8 @@ class Collecting {
     GoverningService();
     NodeSets();
     Files();
-    Jwks();
+    if (!CheckJwks(world_, controller_.metadata.namespace_, controller_.spec.jwks_key_ref, findings_))
+      inputs_.complete = false;
     return std::move(inputs_);
   }
 
@@ -165,22 +167,6 @@ class Collecting {
       keys_[name] = answer.value->keys;
       inputs_.digests.push_back(answer.value->sha256);
     }
-  }
-
-  // slurmctld does not start with a file that is missing, or that auth/jwt cannot read.
-  void Jwks() {
-    const auto& ref = controller_.spec.jwks_key_ref;
-    if (!ref) return;
-    const kube::Key key{controller_.metadata.namespace_, ref->name};
-    const std::string named = "ConfigMap " + key.ToString() + ", named in spec.jwksKeyRef, ";
-    const auto answer = world_.Ask(JwksFile(key, ref->key), kReferenceAge);
-    if (answer.absent()) return Missing(named + "does not exist; create it with the key \"" + ref->key + "\"");
-    if (answer.value == nullptr) {
-      inputs_.complete = false;
-      return findings_.Wait("ReadingReferences",
-                            named + (answer.error.empty() ? "is being looked for" : "cannot be read: " + answer.error));
-    }
-    if (!answer.value->empty()) Refuse("ReferenceInvalid", named + *answer.value);
   }
 
   const plan::World& world_;

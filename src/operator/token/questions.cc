@@ -1,40 +1,15 @@
 #include "operator/token/questions.h"
 
-#include <map>
-
 #include "base/hash.h"
 #include "base/secret.h"
-#include "json/codec.h"
-#include "json/object_meta.h"
-#include "json/schema.h"
 #include "kube/client.h"
+#include "plan/objects/secrets.h"
 #include "plan/services.h"
 
 namespace capstan::op::token {
 namespace {
 
 using Fetched = plan::Question::Fetched;
-
-struct SecretObject {
-  json::ObjectMeta metadata;
-  std::map<std::string, Secret> data;
-  bool immutable = false;
-  static const json::Schema& Schema() {
-    static const json::Schema schema = json::Object<SecretObject>({
-        json::Field<&SecretObject::metadata>("metadata"),
-        json::Field<&SecretObject::data>("data"),
-        json::Field<&SecretObject::immutable>("immutable"),
-    });
-    return schema;
-  }
-
-  std::optional<Secret> Value(const std::string& key) const {
-    const auto found = data.find(key);
-    auto bytes = found == data.end() ? std::nullopt : FromBase64(found->second.Reveal());
-    if (!bytes || bytes->empty()) return std::nullopt;
-    return Secret(*std::move(bytes));
-  }
-};
 
 uint64_t DigestOf(const IssuedToken::Value& value) {
   uint64_t digest = Fnv64(value.uid + " " + value.controller_uid + " " + value.key_uid + " " + value.invalid,
@@ -51,15 +26,15 @@ uint64_t DigestOf(const IssuedToken::Value& value) {
 
 async::Task<Result<std::optional<Fetched>>> IssuedToken::Fetch(plan::Services& services,
                                                                async::Deadline deadline) const {
-  const auto signing = co_await services.client.Get<SecretObject>(kube::kSecrets, signing_key, {}, deadline);
+  const auto signing = co_await services.client.Get<plan::SecretObject>(kube::kSecrets, signing_key, {}, deadline);
   if (!signing && signing.error().code() != Code::kNotFound) co_return Fail(signing.error());
-  const auto object = co_await services.client.Get<SecretObject>(kube::kSecrets, secret, {}, deadline);
+  const auto object = co_await services.client.Get<plan::SecretObject>(kube::kSecrets, secret, {}, deadline);
   if (!object && object.error().code() == Code::kNotFound) co_return std::optional<Fetched>();
   if (!object) co_return Fail(object.error());
   auto value = std::make_shared<Value>();
   value->uid = object->metadata.uid;
   value->immutable = object->immutable;
-  if (const json::OwnerReference* owner = object->metadata.ControllerOwner()) value->controller_uid = owner->uid;
+  value->controller_uid = object->controller_uid();
   const std::optional<Secret> key = signing ? signing->Value(signing_data_key) : std::nullopt;
   const std::optional<Secret> token = object->Value(data_key);
   if (signing) value->key_uid = signing->metadata.uid;

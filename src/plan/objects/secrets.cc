@@ -18,17 +18,6 @@ using async::Task;
 
 using Values = std::map<std::string, Secret>;
 
-// Of a Secret that is to be written to: whose it is, and the names of its values.
-struct PresentSecret {
-  json::ObjectMeta metadata;
-  Values data;
-  static const json::Schema& Schema() {
-    static const json::Schema schema = json::Object<PresentSecret>(
-        {json::Field<&PresentSecret::metadata>("metadata"), json::Field<&PresentSecret::data>("data")});
-    return schema;
-  }
-};
-
 bj::object Encoded(const Values& values) {
   bj::object data;
   for (const auto& [key, value] : values) data[key] = Base64(value.Reveal());
@@ -88,9 +77,9 @@ class WriteSecretEffect final : public SecretEffect {
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
     // Whose it is comes first: what cannot be written is not made either.
-    auto present = co_await services.client.Get<PresentSecret>(kube::kSecrets, order_.key, {}, deadline);
+    auto present = co_await services.client.Get<SecretObject>(kube::kSecrets, order_.key, {}, deadline);
     if (!present && present.error().code() != Code::kNotFound) co_return Fail(present.error());
-    if (present && !IsOurs(present->metadata)) co_return NameConflict({&kube::kSecrets, order_.key});
+    if (present && !IsOurs(*present)) co_return NameConflict({&kube::kSecrets, order_.key});
     CAPSTAN_CO_TRY(const Values values, co_await content_->Make(services, deadline));
     if (present) co_return co_await Patch(services, *present, values, deadline);
     CAPSTAN_CO_TRY(const bool created, co_await Create(services, values, deadline));
@@ -99,12 +88,11 @@ class WriteSecretEffect final : public SecretEffect {
   }
 
  private:
-  bool IsOurs(const json::ObjectMeta& metadata) const {
-    const json::OwnerReference* owner = metadata.ControllerOwner();
-    return owner != nullptr && owner->uid == owner_uid_ && !metadata.deleting();
+  bool IsOurs(const SecretObject& secret) const {
+    return secret.controller_uid() == owner_uid_ && !secret.metadata.deleting();
   }
 
-  Task<Result<void>> Patch(Services& services, const PresentSecret& present, const Values& values,
+  Task<Result<void>> Patch(Services& services, const SecretObject& present, const Values& values,
                            Deadline deadline) const {
     CAPSTAN_CO_TRY(bj::value metadata, json::Parse(order_.metadata));
     json::MakeObject(metadata, {})["uid"] = present.metadata.uid;
@@ -175,6 +163,27 @@ class TextContent final : public SecretContent {
 
 }  // namespace
 
+const json::Schema& SecretObject::Schema() {
+  static const json::Schema schema = json::Object<SecretObject>({
+      json::Field<&SecretObject::metadata>("metadata"),
+      json::Field<&SecretObject::data>("data"),
+      json::Field<&SecretObject::immutable>("immutable"),
+  });
+  return schema;
+}
+
+std::optional<Secret> SecretObject::Value(const std::string& key) const {
+  const auto found = data.find(key);
+  auto bytes = found == data.end() ? std::nullopt : FromBase64(found->second.Reveal());
+  if (!bytes || bytes->empty()) return std::nullopt;
+  return Secret(*std::move(bytes));
+}
+
+std::string SecretObject::controller_uid() const {
+  const json::OwnerReference* owner = metadata.ControllerOwner();
+  return owner == nullptr ? "" : owner->uid;
+}
+
 std::shared_ptr<const Effect> CreateSecret(SecretOrder order, std::shared_ptr<const SecretContent> content) {
   return std::make_shared<CreateSecretEffect>(std::move(order), std::move(content));
 }
@@ -193,10 +202,8 @@ std::shared_ptr<const SecretContent> SecretText(std::string data_key, std::vecto
 }
 
 Task<Result<Secret>> ReadSecretKey(kube::Client& client, kube::Key secret, std::string data_key, Deadline deadline) {
-  CAPSTAN_CO_TRY(const PresentSecret read, co_await client.Get<PresentSecret>(kube::kSecrets, secret, {}, deadline));
-  const auto data = read.data.find(data_key);
-  auto bytes = data == read.data.end() ? std::nullopt : FromBase64(data->second.Reveal());
-  if (bytes && !bytes->empty()) co_return Secret(*std::move(bytes));
+  CAPSTAN_CO_TRY(const SecretObject read, co_await client.Get<SecretObject>(kube::kSecrets, secret, {}, deadline));
+  if (auto value = read.Value(data_key)) co_return *std::move(value);
   co_return Fail(Code::kNotFound, "Secret " + secret.ToString() + " has no usable key " + data_key);
 }
 

@@ -7,10 +7,13 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/secret.h"
+#include "json/object_meta.h"
+#include "json/schema.h"
 #include "kube/client.h"
 #include "kube/resource.h"
 #include "plan/action.h"
@@ -59,6 +62,19 @@ struct SecretPiece {
   Result<std::string> (*write)(std::string_view value) = nullptr;
 };
 std::shared_ptr<const SecretContent> SecretText(std::string data_key, std::vector<SecretPiece> pieces);
+
+// A Secret that was read by name. Its values are as the API server has them, in base64.
+struct SecretObject {
+  json::ObjectMeta metadata;
+  std::map<std::string, Secret> data;
+  bool immutable = false;
+  static const json::Schema& Schema();
+
+  // nullopt: nothing usable is under `key`.
+  std::optional<Secret> Value(const std::string& key) const;
+  // The uid of what controls it; "": nothing does.
+  std::string controller_uid() const;
+};
 
 // The value of one key of a Secret. kNotFound: there is no such Secret, or nothing usable under that key.
 async::Task<Result<Secret>> ReadSecretKey(kube::Client& client, kube::Key secret, std::string data_key,
