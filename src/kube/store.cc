@@ -146,8 +146,8 @@ std::span<const AnyObject* const> AnyStore::ByIndexAny(std::string_view index, s
   return list == at->lists.end() ? std::span<const AnyObject* const>() : list->second;
 }
 
-void AnyStore::AddIndexAny(std::string name, IndexFunction values) {
-  Index& index = indexes_.emplace_back(Index{std::move(name), std::move(values), {}, {}, {}});
+void AnyStore::AddIndexAny(std::string name, IndexFunction values, SameFunction same) {
+  Index& index = indexes_.emplace_back(Index{std::move(name), std::move(values), std::move(same), {}, {}, {}});
   for (const AnyObject* object : visible_) Reindex(index, nullptr, object);
 }
 
@@ -209,6 +209,7 @@ void AnyStore::Tell(const AnyObject* before, const AnyObject* after) {
   const Identity id = (after ? after : before)->id();
   std::vector<IndexEntry> touched{{kByNamespace, id.ns}};
   for (const Index& index : indexes_) {
+    if (before && after && index.same && index.before == index.after && index.same(*before, *after)) continue;
     for (const std::string& value : index.before) touched.push_back({index.name, value});
     for (const std::string& value : index.after) {
       if (!std::ranges::binary_search(index.before, value)) touched.push_back({index.name, value});

@@ -153,12 +153,13 @@ class AnyStore {
  protected:
   using List = std::vector<const AnyObject*>;  // sorted by key
   using IndexFunction = std::function<std::vector<std::string>(const AnyObject&)>;
+  using SameFunction = std::function<bool(const AnyObject& before, const AnyObject& after)>;
 
   const AnyObject* FindAny(std::string_view ns, std::string_view name) const;
   std::span<const AnyObject* const> All() const { return visible_; }
   std::span<const AnyObject* const> InNamespaceAny(std::string_view ns) const;
   std::span<const AnyObject* const> ByIndexAny(std::string_view index, std::string_view value) const;
-  void AddIndexAny(std::string name, IndexFunction values);
+  void AddIndexAny(std::string name, IndexFunction values, SameFunction same);
   Result<bool> AnsweredAny(std::unique_ptr<AnyObject> object, Tick now);
 
   // How the texts of the protocol become objects. `readable` as for json::Decoder. kInvalid names the field.
@@ -192,6 +193,7 @@ class AnyStore {
   struct Index {
     std::string name;
     IndexFunction values;
+    SameFunction same;  // nullptr: every difference counts
     std::map<std::string, List, std::less<>> lists;
     std::vector<std::string> before, after;  // scratch of one change
   };
@@ -275,11 +277,20 @@ class Store final : public AnyStore {
     return ObjectList<T>(ByIndexAny(index, value));
   }
 
-  // `values` depends on the object alone. Objects there already are indexed at once.
-  void AddIndex(std::string name, std::function<std::vector<std::string>(const T&)> values) {
-    AddIndexAny(std::move(name), [values = std::move(values)](const AnyObject& object) {
-      return values(static_cast<const ObjectOf<T>&>(object).value);
-    });
+  // `values` depends on the object alone. Objects there already are indexed at once. `same`, if given: who reads the index
+  // looks at nothing in which these two versions of an object differ; its entries do not count as touched then.
+  void AddIndex(std::string name, std::function<std::vector<std::string>(const T&)> values,
+                std::function<bool(const T& before, const T& after)> same = nullptr) {
+    const auto of = [](const AnyObject& object) -> const T& { return static_cast<const ObjectOf<T>&>(object).value; };
+    SameFunction same_any;
+    if (same) {
+      same_any = [of, same = std::move(same)](const AnyObject& before, const AnyObject& after) {
+        return same(of(before), of(after));
+      };
+    }
+    AddIndexAny(
+        std::move(name), [of, values = std::move(values)](const AnyObject& object) { return values(of(object)); },
+        std::move(same_any));
   }
 
   bool ReadsProtobuf() const override { return reads_protobuf_; }

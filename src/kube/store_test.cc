@@ -132,6 +132,22 @@ TEST_F(StoreTest, IndexesByWhatIsAsked) {
   EXPECT_EQ(store.By("phase", "y").size(), 1u) << "the entry follows the object that replaced the provisional one";
 }
 
+// The status of each NodeSet woke its Controller and all other NodeSets of that.
+TEST_F(StoreTest, WhatReadersOfAnIndexDoNotLookAtDoesNotTouchIt) {
+  Listed({Make("a", 5, "x"), Make("b", 6, "x")}, 9);
+  store.AddIndex(
+      "letter", [](const Thing& thing) { return std::vector{thing.metadata.name.substr(0, 1)}; },
+      [](const Thing& before, const Thing& after) { return before.metadata.labels == after.metadata.labels; });
+  Modified(Make("a", 10, "y"));
+  EXPECT_EQ(notes.touched, (Names{"namespace=ns"}));
+  Thing labelled = Make("a", 11, "y");
+  labelled.metadata.labels["l"] = "1";
+  Modified(labelled);
+  EXPECT_EQ(notes.touched, (Names{"namespace=ns", "letter=a"}));
+  Gone(labelled);
+  EXPECT_EQ(notes.touched, (Names{"namespace=ns", "letter=a"}));
+}
+
 TEST_F(StoreTest, IsLiveWhileItHears) {
   EXPECT_FALSE(store.Live(now, 90s));
   Listed({}, 9);

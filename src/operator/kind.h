@@ -50,12 +50,22 @@ void AddStores(plan::Stores& stores);
 // Makes `engine` the operator's: the stores and the reconcilers. REQUIRES: before engine.Run().
 void AddKinds(plan::Engine& engine, std::vector<plan::Reconciler> reconcilers = Reconcilers());
 
-// The store of a custom resource that names its Controller, found by it: index "controller", "ns/name".
+// What a person, or another program, wants of an object is the same: all but its status and who wrote it.
+template <class T>
+bool IsWantedAlike(const T& before, const T& after) {
+  const json::ObjectMeta &a = before.metadata, &b = after.metadata;
+  return a.uid == b.uid && a.deletion_timestamp == b.deletion_timestamp && a.labels == b.labels &&
+         a.annotations == b.annotations && a.finalizers == b.finalizers && before.spec == after.spec;
+}
+
+// The store of a custom resource that names its Controller, found by it: index "controller", "ns/name". Who reads the
+// index is woken by what is wanted alone: each status would wake the Controller and all its other NodeSets.
 template <class T>
 void AddStoreByController(plan::Stores& stores) {
-  stores.Add<T>({.everywhere = true}).AddIndex("controller", [](const T& object) {
+  const auto controller = [](const T& object) {
     return std::vector{object.metadata.namespace_ + "/" + object.spec.controller_ref.name};
-  });
+  };
+  stores.Add<T>({.everywhere = true}).AddIndex("controller", controller, &IsWantedAlike<T>);
 }
 
 template <class T>
