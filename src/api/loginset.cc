@@ -66,7 +66,7 @@ const json::Schema& LoginSet::Schema() {
                                  SpecField(Field<&LoginSet::spec>("spec"), "The login hosts as they are wanted."),
                                  StatusField(Field<&LoginSet::status>("status")),
                              })
-          .Doc("Hosts that users log in to by SSH, with Slurm's commands. Not in this version.");
+          .Doc("Hosts that users log in to by SSH, with Slurm's commands.");
   return schema;
 }
 

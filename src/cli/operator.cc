@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "net/client.h"
 #include "operator/kind.h"
 #include "operator/names.h"
 #include "operator/settings.h"
@@ -22,8 +23,10 @@ std::string ClusterDomain(const OperatorFlags& flags) {
 }  // namespace
 
 int RunOperator(const OperatorFlags& flags) {
-  const op::Settings settings{
-      .cluster_domain = ClusterDomain(flags), .image_prefix = flags.image_prefix, .image_tag = flags.image_tag};
+  const op::Settings settings{.cluster_domain = ClusterDomain(flags),
+                              .image_prefix = flags.image_prefix,
+                              .image_tag = flags.image_tag,
+                              .own_tag = std::string(net::UserAgent().substr(net::UserAgent().find('/') + 1))};
   const auto set_up = [](const process::ProgramParts& parts) {
     op::AddKinds(parts.engine);
     return Result<void>();

@@ -50,7 +50,7 @@ void SortUnique(std::vector<std::string>& values) {
 }  // namespace
 
 AnyStore::AnyStore(std::string name) : name_(std::move(name)) {
-  indexes_.push_back({std::string(kByOwner), &OwnerUid, {}, {}, {}});
+  indexes_.push_back({std::string(kByOwner), &OwnerUid, nullptr, {}, {}, {}});
 }
 AnyStore::~AnyStore() = default;
 

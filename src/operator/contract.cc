@@ -57,10 +57,4 @@ Broken WritesOwnSecret(const Value& object, const Call& call) {
   return std::nullopt;
 }
 
-Broken OnlyItsStatus(const Value& object, const Call& call, const Around&) {
-  if (IsOwnStatus(object, call)) return std::nullopt;
-  return "of this kind nothing but the status is written, and this is " + call.verb + " " + call.kind + " " +
-         call.key.name;
-}
-
 }  // namespace capstan::op

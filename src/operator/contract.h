@@ -89,7 +89,4 @@ Broken OnlyNotesTakeOver(const Call& call);
 // The call writes a Secret that `object` controls: creates it so, or patches the one that was seen.
 Broken WritesOwnSecret(const json::Value& object, const Call& call);
 
-// The breach of a kind of which nothing is done yet.
-Broken OnlyItsStatus(const json::Value& object, const Call& call, const Around& around);
-
 }  // namespace capstan::op

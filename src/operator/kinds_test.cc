@@ -57,8 +57,8 @@ TEST(Kinds, ChildrenAreWatchedByTheComponentsOfTheirRows) {
   plan::Stores stores;
   AddStores(stores);
   EXPECT_EQ(stores.FindEntry(kube::kPods)->watching.label_selector,
-            "app.kubernetes.io/component in (accounting,controller,worker)");
-  EXPECT_EQ(stores.FindEntry(kube::kDeployments)->watching.label_selector, "app.kubernetes.io/component in (restapi)");
+            "app.kubernetes.io/component in (accounting,controller,login,worker)");
+  EXPECT_EQ(stores.FindEntry(kube::kDeployments)->watching.label_selector, "app.kubernetes.io/component in (login,restapi)");
 }
 
 }  // namespace

@@ -35,6 +35,10 @@ inline constexpr std::string_view kAnnotationScaleIn = CAPSTAN_DOMAIN "scale-in"
 inline constexpr std::string_view kAnnotationForceDelete = CAPSTAN_DOMAIN "force-delete";
 // Of a Controller, a person's: missing keys are made ("true", "slurm", "jwt").
 inline constexpr std::string_view kAnnotationGenerateKeys = CAPSTAN_DOMAIN "generate-keys";
+// Of a LoginSet, a person's: how long a login that goes waits for its sessions ("12h").
+inline constexpr std::string_view kAnnotationLoginDrainCap = CAPSTAN_DOMAIN "login-drain-cap";
+// Of an Accounting, a person's: a database for trials, with a claim of this size ("2Gi").
+inline constexpr std::string_view kAnnotationEmbeddedDatabase = CAPSTAN_DOMAIN "embedded-database";
 inline constexpr std::string_view kFinalizerDrain = CAPSTAN_DOMAIN "drain";  // of a NodeSet
 #undef CAPSTAN_DOMAIN
 // What these were called in 0.1 before its release; read, never written.
@@ -59,6 +63,9 @@ inline constexpr std::string_view kAnnotationDefaultContainer = "kubectl.kuberne
 inline constexpr std::string_view kHashSlurmKey = "slinky.slurm.net/slurm-key-hash";
 inline constexpr std::string_view kHashJwtKey = "slinky.slurm.net/jwt-key-hash";
 inline constexpr std::string_view kHashSlurmConfig = "slinky.slurm.net/slurm-config-hash";
+inline constexpr std::string_view kHashSshdConfig = "slinky.slurm.net/sshd-conf-hash";
+inline constexpr std::string_view kHashSssdConfig = "slinky.slurm.net/sssd-conf-hash";
+inline constexpr std::string_view kHashSshHostKeys = "slinky.slurm.net/ssh-host-keys-hash";
 inline constexpr std::string_view kHashSlurmdbdConfig = "slinky.slurm.net/slurmdbd-conf-hash";
 
 // --- Finalizers ------------------------------------------------------------------------------------------------------
@@ -78,6 +85,7 @@ inline constexpr int kSlurmdPort = 6818;
 inline constexpr int kSlurmdbdPort = 6819;
 inline constexpr int kSlurmrestdPort = 6820;
 inline constexpr int kDatabasePort = 3306;
+inline constexpr int kSshPort = 22;
 
 // --- Components: app name and component label ------------------------------------------------------------------------
 struct Component {
@@ -87,7 +95,9 @@ struct Component {
 inline constexpr Component kController{"slurmctld", "controller"};
 inline constexpr Component kRestApi{"slurmrestd", "restapi"};
 inline constexpr Component kAccounting{"slurmdbd", "accounting"};
+inline constexpr Component kDatabase{"mariadb", "accounting"};
 inline constexpr Component kWorker{"slurmd", "worker"};
+inline constexpr Component kLogin{"login", "login"};
 
 // --- Derived names ---------------------------------------------------------------------------------------------------
 inline std::string ControllerName(std::string_view cr) { return std::string(cr) + "-controller"; }
@@ -95,6 +105,9 @@ inline std::string ControllerInternalName(std::string_view cr) { return std::str
 inline std::string ConfigName(std::string_view cr) { return std::string(cr) + "-config"; }
 inline std::string RestApiName(std::string_view cr) { return std::string(cr) + "-restapi"; }
 inline std::string AccountingName(std::string_view cr) { return std::string(cr) + "-accounting"; }
+inline std::string DatabaseName(std::string_view cr) { return std::string(cr) + "-accounting-db"; }
+inline std::string SshConfigName(std::string_view cr) { return std::string(cr) + "-ssh-config"; }
+inline std::string SshHostKeysName(std::string_view cr) { return std::string(cr) + "-ssh-host-keys"; }
 inline std::string WorkerServiceName(std::string_view controller) { return "slurm-workers-" + std::string(controller); }
 inline std::string WorkerBudgetName(std::string_view controller) {
   return "slurm-workers-pdb-" + std::string(controller);

@@ -37,7 +37,6 @@ inline constexpr auto kReasons = std::to_array<Reason>({
      "What the spec asks for cannot be made; the message names the field. What is there stays as it is."},
     {"NameConflict", Reason::kProblem | Reason::kEvent,
      "Another object has the name already; of two NodeSets that meet in Slurm, the younger one gives way."},
-    {"NotManagedYet", Reason::kProblem, "This version accepts the kind and does nothing for it."},
     {"NotSupported", Reason::kProblem, "This version does not act on a field, or on an annotation."},
     {"UnknownFields", Reason::kProblem, "Fields of a template that the API server does not know; they are left out."},
     {"InternalError", Reason::kEvent, "A bug: nothing is done for the object for a while."},

@@ -13,11 +13,15 @@ struct Settings {
   std::string cluster_domain = "cluster.local";  // of Kubernetes' own DNS names
   std::string image_prefix = "capstan";          // of images that a custom resource does not name
   std::string image_tag = "26.05";
+  std::string own_tag = "latest";  // of images that are Capstan's own: its version
 
   // The image of one of Slurm's daemons: "capstan/slurmctld:26.05".
   std::string Image(std::string_view daemon) const {
     return image_prefix + "/" + std::string(daemon) + ":" + image_tag;
   }
+
+  // Of what is not Slurm's, but ours: it has Capstan's version.
+  std::string OwnImage(std::string_view name) const { return image_prefix + "/" + std::string(name) + ":" + own_tag; }
 
   // A Service's name from anywhere in the cluster: "main-controller.slurm.svc.cluster.local".
   std::string Fqdn(std::string_view service, std::string_view ns) const {

@@ -73,7 +73,7 @@ def create(shared, kind, spec):
         "apiVersion": "slinky.slurm.net/v1beta1", "kind": kind, "metadata": {"name": "later"}, "spec": spec}))
 
 
-@pytest.mark.parametrize("kind, reason", [("Accounting", "KeyMissing"), ("LoginSet", "NotManagedYet")])
+@pytest.mark.parametrize("kind, reason", [("Accounting", "KeyMissing"), ("LoginSet", "ReferenceMissing")])
 def test_why_a_resource_is_not_ready_is_said(shared, kind, reason):
     key = {"name": "none", "key": "none"}
     create(shared, kind, {

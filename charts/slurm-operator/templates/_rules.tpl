@@ -25,7 +25,7 @@
   resources: [accountings, controllers, restapis, tokens]
   verbs: [get, list, watch]
 - apiGroups: [slinky.slurm.net]
-  resources: [accountings/finalizers, controllers/finalizers, nodesets/finalizers, restapis/finalizers]
+  resources: [accountings/finalizers, controllers/finalizers, loginsets/finalizers, nodesets/finalizers, restapis/finalizers]
   verbs: [update]
 - apiGroups: [slinky.slurm.net]
   resources: [accountings/status, controllers/status, loginsets/status, nodesets/status, restapis/status, tokens/status]

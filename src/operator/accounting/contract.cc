@@ -19,7 +19,8 @@ Broken Breach(const Value& accounting, const Call& call, const Around&) {
   if (call.key.ns != ns) return "namespace " + call.key.ns + " is not the Accounting's";
   if (IsOwnStatus(accounting, call)) return std::nullopt;
   if (IsExternal(accounting)) return "an external Accounting makes nothing";
-  if (call.key.name != own_name + "-accounting")
+  const std::string name = own_name + "-accounting";
+  if (call.key.name != name && call.key.name != name + "-db")
     return "an Accounting never writes to " + call.kind + " " + call.key.name;
   if (call.kind == "Secret") return WritesOwnSecret(accounting, call);
   if (call.verb == "patch" && call.kind == "StatefulSet") return OnlyNotesTakeOver(call);

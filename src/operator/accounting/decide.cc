@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "operator/accounting/children.h"
 #include "operator/accounting/config.h"
+#include "operator/accounting/database.h"
 #include "operator/accounting/questions.h"
 #include "operator/former.h"
 #include "operator/keys.h"
@@ -49,11 +50,28 @@ class Deciding : Reconcile<api::Accounting> {
                          {{"spec.slurmdbd", &spec.slurmdbd}}, findings);
     DropUnknownServiceFields(world, own, {"spec.service.spec", &spec.service.spec}, findings);
     Want(ServiceObject(object));
+    if (!EmbeddedDatabase(object).empty()) RunDatabase();
     if (!RunSlurmdbd()) KeepWhatIsThere();
     Runs(Set(), 1, kAccounting.app);
     if (!findings.ready && spec.storage_config)
       findings.Wait("WaitingForDatabase",
                     "slurmdbd answers once its database at " + spec.storage_config->host + " does");
+  }
+
+  // slurmdbd waits for it by itself.
+  void RunDatabase() {
+    const kube::Key name{key_.ns, DatabaseName(object.metadata.name)};
+    object.spec.storage_config = StorageOfDatabase(object);
+    auto children = DatabaseObjects(object, SettingsOf(world), world.Find<StatefulSet>(name));
+    if (!children) {
+      findings.Problem("InvalidSpec", children.error().message());
+      return KeepWhatIsThere();
+    }
+    for (plan::Child& child : *children) plan.children.push_back(std::move(child));
+    const auto password = world.Ask(SecretDigest(name), kReferenceAge);
+    if (!password.absent()) return;
+    plan.Add(MakePassword(object));
+    findings.Wait("CreatingKeys", "the password in Secret " + name.ToString() + " is being made");
   }
 
   const StatefulSet* Set() const { return world.Find<StatefulSet>(key_); }

@@ -171,6 +171,34 @@ TEST_F(AccountingTest, ItsDatabaseIsNamedWhileSlurmdbdDoesNotAnswer) {
   EXPECT_THAT(ConditionOf(Look(), "Progressing"), StartsWith("False "));
 }
 
+TEST_F(AccountingTest, ATrialBringsItsDatabase) {
+  accounting.metadata.annotations["capstan.dev/embedded-database"] = "2Gi";
+  accounting.spec.storage_config.reset();
+  world.Absent("secret slurm/db-accounting-db");
+  const auto look = [&] {
+    world.Put(accounting);
+    world.Answer("secret slurm/db-accounting with password db-accounting-db password under main-auth-slurm slurm.key",
+                 std::make_shared<const ConfState::Value>(state));
+    return world.Decide(&Decide, "db");
+  };
+  state.password_wrong = "is missing";
+  const plan::Plan first = look();
+  EXPECT_THAT(ActionNames(first), ElementsAre("create Secret slurm/db-accounting-db"));
+  world.Secret("db-accounting-db", {"password"});
+  state.password_wrong.clear();
+  const plan::Plan second = look();
+  EXPECT_THAT(ActionNames(second), ElementsAre("write Secret slurm/db-accounting"));
+  for (const plan::Child& child : second.children) {
+    if (child.key.name.ends_with("-db"))
+      test::ExpectGoldenJson("accounting", "database-" + std::string(child.resource->kind) + ".json", child.body);
+  }
+  accounting.metadata.annotations["capstan.dev/embedded-database"] = "large";
+  const plan::Plan refused = look();
+  EXPECT_FALSE(refused.children_complete) << "a database that runs stays";
+  EXPECT_THAT(ConditionOf(refused, "Degraded"),
+              StartsWith("True InvalidSpec: annotation capstan.dev/embedded-database is \"large\", must be the size"));
+}
+
 TEST_F(AccountingTest, AnExternalOneNeedsNothingOfUs) {
   accounting.spec = {};
   accounting.spec.external = true;

@@ -1,5 +1,8 @@
-// A LoginSet: accepted and not managed yet. It gets conditions that say so, and nothing else: no object is made, and
-// none of the same name is touched.
+// A LoginSet: hosts that people log in to by SSH, with Slurm's commands.
+//
+// Its host keys are made once, in a Secret that nobody owns: they outlive the LoginSet, so that people who come back to
+// one that was made anew meet the host that they know. Pods are replaced for a new template, and by nothing else where the
+// image reads its files live (children.h).
 #pragma once
 
 #include "kube/resource.h"

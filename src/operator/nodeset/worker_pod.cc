@@ -20,10 +20,7 @@ namespace {
 using namespace render;  // NOLINT: this file is made of its parts
 
 constexpr std::string_view kLog = "/var/log/slurm/slurmd.log";
-constexpr std::string_view kHashSshd = "slinky.slurm.net/sshd-conf-hash";
 constexpr int kOwnerOnly = 0600;
-
-std::string SshConfigName(const api::NodeSet& set) { return set.metadata.name + "-ssh-config"; }
 
 bool HasSsh(const api::NodeSet& set) { return set.spec.ssh && set.spec.ssh->enabled.value_or(false); }
 
@@ -129,8 +126,9 @@ JsonArray Volumes(const api::NodeSet& set, const api::Controller& controller) {
   volumes.push_back(MemoryDir("slurm-logfile"));
   if (HasSsh(set)) {
     const api::SecretKeySelector& sssd = set.spec.ssh->sssd_conf_ref;
-    volumes.push_back(ProjectedVolume("ssh-config", kOwnerOnly,
-                                      JsonArray{ConfigMapFile(SshConfigName(set), "sshd_config", "sshd_config")}));
+    volumes.push_back(
+        ProjectedVolume("ssh-config", kOwnerOnly,
+                        JsonArray{ConfigMapFile(SshConfigName(set.metadata.name), "sshd_config", "sshd_config")}));
     volumes.push_back(
         ProjectedVolume("sssd-conf", kOwnerOnly, JsonArray{SecretFile(sssd.name, sssd.key, "sssd.conf")}));
   }
@@ -222,7 +220,7 @@ Metadata WorkerMetadata(const api::NodeSet& set, const std::string& revision) {
                {});
   if (set.spec.workload_disruption_protection.value_or(true))
     metadata.Add({{std::string(kLabelPodProtect), "true"}}, {});
-  if (HasSsh(set)) metadata.annotations.insert_or_assign(std::string(kHashSshd), Sha256Hex(SshdText(set)));
+  if (HasSsh(set)) metadata.annotations.insert_or_assign(std::string(kHashSshdConfig), Sha256Hex(SshdText(set)));
   return metadata;
 }
 
@@ -295,7 +293,7 @@ NewWorker WorkerTemplate::Stamp(int ordinal) {
 
 plan::Child SshConfig(const api::NodeSet& set) {
   const Metadata metadata = Inherited(set.metadata).Add(ComponentLabels(kWorker, set.metadata.name), {});
-  JsonObject body = OwnedObject(kube::kConfigMaps, SshConfigName(set), metadata, OwnerOf(set));
+  JsonObject body = OwnedObject(kube::kConfigMaps, SshConfigName(set.metadata.name), metadata, OwnerOf(set));
   body["data"] = JsonObject{{"sshd_config", SshdText(set)}};
   return AsChild(kube::kConfigMaps, body, "the workers' sshd reads it");
 }

@@ -56,4 +56,23 @@ esac
 scontrol update nodename="$node" state=down reason='slurm-operator: Pod is terminating'
 )sh";
 
+const std::string_view kInitconfScript = R"sh(set -eu
+to=/mnt/etc/slurm
+mkdir -p "$to"
+for file in /mnt/slurm/*.conf /mnt/slurm/*.key; do
+  [ -f "$file" ] || continue
+  case $file in
+    *.key | */slurmdbd.conf) mode=600 ;;
+    *) mode=644 ;;
+  esac
+  name=${file##*/}
+  cp "$file" "$to/.$name"
+  chmod "$mode" "$to/.$name"
+  chown "$SLURM_USER:$SLURM_USER" "$to/.$name"
+  mv "$to/.$name" "$to/$name"
+done
+chown "$SLURM_USER:$SLURM_USER" "$to"
+ls -l "$to"
+)sh";
+
 }  // namespace capstan::op::render

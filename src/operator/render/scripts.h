@@ -21,4 +21,8 @@ extern const std::string_view kReconfigureScript;
 // somebody else has taken out of service stays as it is, with its reason and whoever gave it.
 extern const std::string_view kWorkerStopScript;
 
+// Copies configuration and keys from /mnt/slurm, where only root can read them, to /mnt/etc/slurm, and gives them to
+// $SLURM_USER with the modes that Slurm insists on.
+extern const std::string_view kInitconfScript;
+
 }  // namespace capstan::op::render

@@ -3,10 +3,10 @@
 #include "api/controller.h"
 #include "api/restapi.h"
 #include "operator/former.h"
-#include "operator/keys.h"
 #include "operator/names.h"
 #include "operator/objects.h"
 #include "operator/reconcile.h"
+#include "operator/references.h"
 #include "operator/restapi/children.h"
 #include "operator/unknown_fields.h"
 #include "slurm/conf.h"
@@ -43,32 +43,15 @@ class Deciding : Reconcile<api::RestApi> {
   };
 
   std::optional<Ingredients> Gather() {
-    const auto* controller = world.Find<api::Controller>(controller_);
-    if (controller == nullptr) {
-      findings.Problem("ControllerNotFound",
-                       "Controller " + controller_.ToString() +
-                           ", named in spec.controllerRef, does not exist; create it, or correct the name");
-      return std::nullopt;
-    }
-    Ingredients ingredients{controller, {}};
-    if (const auto& ref = controller->spec.slurm_key_ref) {
-      const FoundKey slurm =
-          FindKey(world, controller_.ns, &*ref, "spec.slurmKeyRef of Controller " + controller_.name);
-      if (!slurm.known()) {
-        // Its Controller says what is wrong with it; here one only waits.
-        findings.Wait("WaitingForKey", slurm.message);
-        return std::nullopt;
-      }
-      ingredients.hashes.slurm_key = slurm.digest;
-    }
+    const auto cluster = FindCluster(*this, controller_);
+    if (!cluster) return std::nullopt;
     const ConfigMap* config = Config();
     if (config == nullptr || config->data.slurm_conf.empty()) {
       findings.Wait("WaitingForConfig",
                     "Controller " + controller_.ToString() + " has not published its configuration yet");
       return std::nullopt;
     }
-    ingredients.hashes.config = slurm::ConfHash(config->data.slurm_conf);
-    return ingredients;
+    return Ingredients{cluster->controller, {cluster->slurm_key, slurm::ConfHash(config->data.slurm_conf)}};
   }
 
   const ConfigMap* Config() const { return world.Find<ConfigMap>({controller_.ns, ConfigName(controller_.name)}); }

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "operator/accounting/decide.h"
-#include "operator/loginset/decide.h"
 #include "operator/names.h"
 #include "operator/testing/golden.h"
 #include "operator/testing/world.h"
@@ -185,32 +183,6 @@ TEST_F(RestApiTest, ZeroReplicasSaysWhatThatMeans) {
   deployment.metadata.name = "main-restapi";
   world.Put(deployment);
   EXPECT_THAT(ConditionOf(Look(), "Ready"), HasSubstr("cannot reach Slurm"));
-}
-
-// --- Kinds that come later -------------------------------------------------------------------------------------------
-
-template <class T>
-plan::Plan DecideLater(plan::Plan (*decide)(const plan::World&, const kube::Key&), T object) {
-  test::TestWorld world;
-  object.metadata.name = "x";
-  world.Put(std::move(object));
-  return world.Decide(decide, "x");
-}
-
-TEST(Later, SaysSoAndTouchesNothing) {
-  for (const plan::Plan& plan : {DecideLater(&loginset::Decide, api::LoginSet())}) {
-    EXPECT_THAT(plan.children, IsEmpty());
-    EXPECT_THAT(plan.actions, IsEmpty());
-    EXPECT_THAT(ConditionOf(plan, "Ready"), StartsWith("False NotManagedYet: this version of Capstan does not"));
-    EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True NotManagedYet: "));
-  }
-}
-
-TEST(Later, MissingObjectsWantNothing) {
-  test::TestWorld world;
-  for (const auto decide : {&accounting::Decide, &loginset::Decide}) {
-    EXPECT_FALSE(world.Decide(decide, "none").status.has_value());
-  }
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "api/loginset.h"
 #include "operator/accounting/contract.h"
 #include "operator/controller/contract.h"
+#include "operator/loginset/contract.h"
 #include "operator/nodeset/contract.h"
 #include "operator/restapi/contract.h"
 #include "operator/token/contract.h"
@@ -13,14 +13,12 @@
 namespace capstan::op::test {
 namespace {
 
-constexpr Contract kLoginSet{.resource = &api::LoginSet::kResource, .breach = &OnlyItsStatus};
-
 constexpr auto kContracts = std::to_array<const Contract*>({
     &controller::kContract,
     &restapi::kContract,
     &nodeset::kContract,
     &accounting::kContract,
-    &kLoginSet,
+    &loginset::kContract,
     &token::kContract,
 });
 

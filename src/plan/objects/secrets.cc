@@ -113,17 +113,20 @@ class WriteSecretEffect final : public SecretEffect {
 
 class RandomContent final : public SecretContent {
  public:
-  RandomContent(std::string data_key, size_t bytes) : data_key_(std::move(data_key)), bytes_(bytes) {}
-  uint64_t digest() const override { return Fnv64(data_key_, bytes_); }
+  RandomContent(std::string data_key, size_t bytes, bool digits)
+      : data_key_(std::move(data_key)), bytes_(bytes), digits_(digits) {}
+  uint64_t digest() const override { return Fnv64(data_key_, 2 * bytes_ + digits_); }
   Task<Result<Values>> Make(Services& services, Deadline) const override {
+    Secret bytes = services.entropy(bytes_);
     Values values;
-    values.emplace(data_key_, services.entropy(bytes_));
+    values.emplace(data_key_, digits_ ? Secret(Hex(bytes.Reveal())) : std::move(bytes));
     co_return values;
   }
 
  private:
   std::string data_key_;
   size_t bytes_;
+  bool digits_;
 };
 
 class TextContent final : public SecretContent {
@@ -194,7 +197,11 @@ std::shared_ptr<const Effect> WriteSecret(SecretOrder order, std::string owner_u
 }
 
 std::shared_ptr<const SecretContent> RandomBytes(std::string data_key, size_t bytes) {
-  return std::make_shared<RandomContent>(std::move(data_key), bytes);
+  return std::make_shared<RandomContent>(std::move(data_key), bytes, false);
+}
+
+std::shared_ptr<const SecretContent> RandomDigits(std::string data_key, size_t bytes) {
+  return std::make_shared<RandomContent>(std::move(data_key), bytes, true);
 }
 
 std::shared_ptr<const SecretContent> SecretText(std::string data_key, std::vector<SecretPiece> pieces) {

@@ -51,6 +51,9 @@ std::shared_ptr<const Effect> WriteSecret(SecretOrder order, std::string owner_u
 // `bytes` random bytes under `data_key`.
 std::shared_ptr<const SecretContent> RandomBytes(std::string data_key, size_t bytes);
 
+// The same as a text of twice as many hexadecimal digits, for people's programs.
+std::shared_ptr<const SecretContent> RandomDigits(std::string data_key, size_t bytes);
+
 // A text under `data_key`, put together from pieces: each is either as it stands here, or the value of another Secret.
 struct SecretPiece {
   std::string text;

@@ -1,0 +1,201 @@
+#include "operator/loginset/children.h"
+
+#include <array>
+
+#include "operator/names.h"
+#include "operator/render/cluster.h"
+#include "operator/render/merge.h"
+#include "operator/render/parts.h"
+#include "operator/render/scripts.h"
+#include "operator/render/workload.h"
+
+namespace capstan::op::loginset {
+namespace {
+
+using namespace render;  // NOLINT: this file is made of its parts
+
+constexpr int kOwnerOnly = 0600;
+constexpr int kEverybodyReads = 0644;
+constexpr Duration kAfterSessions = 30s;  // for the daemons to end, once no session is left
+constexpr auto kHostKeyTypes = std::to_array<std::string_view>({"rsa", "ecdsa", "ed25519"});
+
+std::string SshdConfigText(const api::LoginSet& login_set) {
+  return "#\n### GENERAL ###\nInclude /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\nX11Forwarding yes\n"
+         "Subsystem sftp internal-sftp\n#\n### EXTRA CONFIG ###\n" +
+         login_set.spec.extra_sshd_config + "\n";
+}
+
+std::string AuthorizedKeysText(const api::LoginSet& login_set) {
+  return "#\n### SLINKY ###\n" + login_set.spec.root_ssh_authorized_keys + "\n";
+}
+
+JsonArray HostKeyFiles(const api::LoginSet& login_set) {
+  JsonArray items;
+  for (const std::string_view type : kHostKeyTypes) {
+    const std::string file = "ssh_host_" + std::string(type) + "_key";
+    items.push_back(JsonObject{{"key", file}, {"path", file}, {"mode", kOwnerOnly}});
+    items.push_back(JsonObject{{"key", file + ".pub"}, {"path", file + ".pub"}, {"mode", kEverybodyReads}});
+  }
+  JsonObject secret{{"name", SshHostKeysName(login_set.metadata.name)}, {"items", std::move(items)}};
+  return JsonArray{JsonObject{{"secret", std::move(secret)}}};
+}
+
+JsonArray Volumes(const api::LoginSet& login_set, const api::Controller& controller) {
+  const std::string& name = login_set.metadata.name;
+  JsonArray keys;
+  if (const auto& key = controller.spec.slurm_key_ref) keys.push_back(SecretFile(key->name, key->key, "slurm.key"));
+  const api::SecretKeySelector& sssd = login_set.spec.sssd_conf_ref;
+  const std::string conf = SshConfigName(name);
+  return JsonArray{
+      MemoryDir("slurm-etc"),
+      MemoryDir("sackd-dir"),
+      ProjectedVolume("slurm-config", kOwnerOnly, std::move(keys)),
+      ProjectedVolume("ssh-host-keys", kOwnerOnly, HostKeyFiles(login_set)),
+      ProjectedVolume("ssh-config", kOwnerOnly,
+                      JsonArray{ConfigMapFile(conf, "sshd_config", "sshd_config"),
+                                ConfigMapFile(conf, "authorized_keys", "authorized_keys")}),
+      ProjectedVolume("sssd-conf", kOwnerOnly, JsonArray{SecretFile(sssd.name, sssd.key, "sssd.conf")}),
+  };
+}
+
+JsonArray Mounts(bool live) {
+  JsonArray mounts{Mount("slurm-etc", "/etc/slurm", true), Mount("sackd-dir", "/run/slurm")};
+  if (live) {
+    mounts.push_back(Mount("ssh-host-keys", "/mnt/ssh-host-keys", true));
+    mounts.push_back(Mount("ssh-config", "/mnt/ssh-config", true));
+    mounts.push_back(Mount("sssd-conf", "/mnt/sssd-conf", true));
+    return mounts;
+  }
+  for (const std::string_view type : kHostKeyTypes) {
+    for (const std::string_view suffix : {"", ".pub"}) {
+      const std::string file = "ssh_host_" + std::string(type) + "_key" + std::string(suffix);
+      mounts.push_back(FileMount("ssh-host-keys", "/etc/ssh/" + file, file));
+    }
+  }
+  mounts.push_back(FileMount("ssh-config", "/etc/ssh/sshd_config", "sshd_config"));
+  mounts.push_back(FileMount("ssh-config", "/root/.ssh/authorized_keys", "authorized_keys"));
+  mounts.push_back(FileMount("sssd-conf", "/etc/sssd/sssd.conf", "sssd.conf"));
+  return mounts;
+}
+
+JsonObject Exec(JsonArray command) { return JsonObject{{"exec", JsonObject{{"command", std::move(command)}}}}; }
+
+// A container port of this name that the user gives has another number; ours is then no longer wanted.
+Result<JsonObject> Login(const api::LoginSet& login_set, const api::Controller& controller, bool live,
+                         Duration drain_cap) {
+  JsonObject container{{"name", kLogin.app}};
+  container["env"] = JsonArray{Variable("SACKD_OPTIONS", "--conf-server " + ConfServer(controller))};
+  container["ports"] = JsonArray{ContainerPort(kLogin.app, kSshPort)};
+  container["readinessProbe"] =
+      Exec(live ? JsonArray{"test", "-e", "/run/capstan/ready"} : JsonArray{"test", "-S", "/run/slurm/sack.socket"});
+  container["volumeMounts"] = Mounts(live);
+  if (live) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(drain_cap).count();
+    container["lifecycle"] = JsonObject{
+        {"preStop", Exec(JsonArray{"/usr/local/bin/capstan-entry", "drain-logins", std::to_string(seconds)})}};
+  }
+  return MergeContainer(std::move(container), login_set.spec.login, "spec.login");
+}
+
+Result<JsonObject> Initconf(const api::LoginSet& login_set) {
+  JsonObject container{{"name", "initconf"}};
+  container["env"] = JsonArray{Variable("SLURM_USER", "slurm")};
+  container["command"] = JsonArray{"sh", "-c", kInitconfScript};
+  container["volumeMounts"] =
+      JsonArray{Mount("slurm-etc", "/mnt/etc/slurm"), Mount("slurm-config", "/mnt/slurm", true)};
+  return MergeContainer(std::move(container), login_set.spec.initconf, "spec.initconf");
+}
+
+Result<JsonObject> PodSpec(const api::LoginSet& login_set, const api::Controller& controller, Duration drain_cap,
+                           const Settings& settings) {
+  CAPSTAN_TRY(const bool live, ReadsFilesLive(login_set, settings));
+  CAPSTAN_TRY(JsonObject login, Login(login_set, controller, live, drain_cap));
+  DefaultImage(login, settings.Image(kLogin.app));
+  CAPSTAN_TRY(JsonObject initconf, Initconf(login_set));
+  DefaultImage(initconf, ImageOf(login));
+  const std::string service = WorkerServiceName(controller.metadata.name);
+  JsonObject pod{{"automountServiceAccountToken", false}, {"enableServiceLinks", false}};
+  pod["dnsConfig"] = JsonObject{{"searches", JsonArray{settings.Fqdn(service, login_set.metadata.namespace_)}}};
+  pod["initContainers"] = JsonArray{std::move(initconf)};
+  pod["containers"] = JsonArray{std::move(login)};
+  pod["volumes"] = Volumes(login_set, controller);
+  if (live) {
+    const auto grace = std::chrono::duration_cast<std::chrono::seconds>(drain_cap + kAfterSessions).count();
+    pod["terminationGracePeriodSeconds"] = grace;
+  }
+  return pod;
+}
+
+Json Either(const json::IntOrString& value) { return value.is_number() ? Json(value.number()) : Json(value.text()); }
+
+// A session is cut by no rollout: the next pod is there before one goes, which then waits for its sessions.
+JsonObject Strategy(const api::LoginSet& login_set) {
+  const auto& user = login_set.spec.strategy;
+  const std::string type = user && !user->type.empty() ? user->type : "RollingUpdate";
+  JsonObject strategy{{"type", type}};
+  if (type != "RollingUpdate") return strategy;
+  JsonObject rolling{{"maxSurge", 1}, {"maxUnavailable", 0}};
+  if (user && user->rolling_update) {
+    if (const auto& surge = user->rolling_update->max_surge) rolling["maxSurge"] = Either(*surge);
+    if (const auto& away = user->rolling_update->max_unavailable) rolling["maxUnavailable"] = Either(*away);
+  }
+  strategy["rollingUpdate"] = std::move(rolling);
+  return strategy;
+}
+
+}  // namespace
+
+Result<bool> ReadsFilesLive(const api::LoginSet& login_set, const Settings& settings) {
+  CAPSTAN_TRY(const Json login, json::ParseObject(login_set.spec.login, "spec.login"));
+  const std::string_view image = json::FindText(login, {"image"});
+  return image.empty() || image.starts_with(settings.image_prefix + "/" + std::string(kLogin.app));
+}
+
+Result<plan::Child> ServiceObject(const api::LoginSet& login_set) {
+  const api::ServiceSpec& user = login_set.spec.service;
+  const std::string& name = login_set.metadata.name;
+  const std::string app(kLogin.app);
+  const int port = user.port.value_or(0) == 0 ? kSshPort : *user.port;
+  return Render({.owner = OwnerOf(login_set),
+                 .name = name,
+                 .inherited = Inherited(login_set.metadata),
+                 .labels = ComponentLabels(kLogin, name),
+                 .ports = {{app, port, user.node_port.value_or(0), app}},
+                 .selector = SelectorLabels(kLogin, name),
+                 .user = &user},
+                "people reach sshd through it");
+}
+
+plan::Child SshConfig(const api::LoginSet& login_set) {
+  Metadata metadata = Inherited(login_set.metadata);
+  metadata.Add(ComponentLabels(kLogin, login_set.metadata.name), {});
+  JsonObject body =
+      OwnedObject(kube::kConfigMaps, SshConfigName(login_set.metadata.name), metadata, OwnerOf(login_set));
+  body["data"] =
+      JsonObject{{"authorized_keys", AuthorizedKeysText(login_set)}, {"sshd_config", SshdConfigText(login_set)}};
+  return AsChild(kube::kConfigMaps, body, "sshd reads its configuration there");
+}
+
+std::string SshTexts(const api::LoginSet& login_set) {
+  return SshdConfigText(login_set) + "\n" + AuthorizedKeysText(login_set);
+}
+
+Result<plan::Child> LoginDeployment(const api::LoginSet& login_set, const api::Controller& controller,
+                                    const PodHashes& hashes, Duration drain_cap, const Settings& settings) {
+  CAPSTAN_TRY(JsonObject pod, PodSpec(login_set, controller, drain_cap, settings));
+  return Render({.resource = kube::kDeployments,
+                 .owner = OwnerOf(login_set),
+                 .component = kLogin,
+                 .name = login_set.metadata.name,
+                 .replicas = *login_set.spec.replicas,
+                 .user = login_set.spec.pod_template,
+                 .pod = std::move(pod),
+                 .hashes = {{std::string(kHashSlurmKey), hashes.slurm_key},
+                            {std::string(kHashSshdConfig), hashes.sshd_config},
+                            {std::string(kHashSssdConfig), hashes.sssd_config},
+                            {std::string(kHashSshHostKeys), hashes.host_keys}},
+                 .more = {{"strategy", Strategy(login_set)}}},
+                "logins run in it");
+}
+
+}  // namespace capstan::op::loginset
