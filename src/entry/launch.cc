@@ -168,6 +168,7 @@ Result<Service> PrepareService(const Role& role, const std::vector<std::string>&
   service.argv.push_back(std::move(program));
   service.argv.insert(service.argv.end(), words.begin(), words.end());
   service.notifies = role.notifies;
+  service.may_fail = role.may_fail;
   service.on_end = role.on_end;
   return service;
 }

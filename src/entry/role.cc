@@ -90,6 +90,7 @@ constexpr Role kRoles[] = {
      .ask = kSssd,
      .notifies = true,
      .on_end = OnEnd::kStartAgain,
+     .may_fail = true,  // an sssd.conf that it refuses shuts nobody out who needs no SSSD
      .files = kSssdFiles,
      .reload_signal = SIGTERM},
 };

@@ -33,6 +33,7 @@ struct Role {
   bool sizes_node = false;  // knows --conf and -C: is told what share of the machine the pod has (see sizing.h)
   bool as_slurm = false;    // root starts it as Slurm's user
   OnEnd on_end = OnEnd::kEnd;
+  bool may_fail = false;  // once it has failed, the container counts as ready without it
   std::span<const Directory> directories = {};
   std::span<const std::string_view> beside = {};  // roles that run in the same container, always
   bool may_have_people = false;                   // further ones are named by CAPSTAN_BESIDE: sssd, sshd

@@ -60,7 +60,7 @@ class Daemon {
   void Refresh();
 
   int fd() const { return socket_ ? socket_->fd() : -1; }
-  bool ready() const { return ready_; }
+  bool ready() const { return ready_ || (service_.may_fail && restarts_ > 0); }
   const Moment& restart_at() const { return restart_at_; }
   bool refreshes() const { return service_.refresh != nullptr; }
   // Set: it has ended, and is not started again.

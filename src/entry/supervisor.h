@@ -11,7 +11,7 @@
 //   time, so it is long; a pod's own grace period ends sooner.
 // - What a daemon reads and what is mounted is compared every two seconds (Service::refresh).
 // - `folder`/ready exists while all daemons have said that they are ready; one that does not notify counts as
-//   ready while it runs.
+//   ready while it runs, and one that may fail, also after it has ended by itself.
 //
 // One thread, no other children of this process, and signals must not have been handled before. A stop signal that is
 // held (process.h) means that nothing is started.
@@ -42,6 +42,7 @@ struct Service {
   std::vector<std::string> argv;  // argv[0] is the program's path
   bool notifies = false;
   OnEnd on_end = OnEnd::kEnd;
+  bool may_fail = false;  // once it has ended by itself, all counts as ready without it
   std::chrono::milliseconds first_restart_delay{1000};
   std::function<bool()> refresh = {};  // true: the daemon must be told, by `reload_signal`
   int reload_signal = 0;               // after SIGTERM it is started again at once

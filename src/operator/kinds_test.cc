@@ -58,7 +58,8 @@ TEST(Kinds, ChildrenAreWatchedByTheComponentsOfTheirRows) {
   AddStores(stores);
   EXPECT_EQ(stores.FindEntry(kube::kPods)->watching.label_selector,
             "app.kubernetes.io/component in (accounting,controller,login,worker)");
-  EXPECT_EQ(stores.FindEntry(kube::kDeployments)->watching.label_selector, "app.kubernetes.io/component in (login,restapi)");
+  EXPECT_EQ(stores.FindEntry(kube::kDeployments)->watching.label_selector,
+            "app.kubernetes.io/component in (login,restapi)");
 }
 
 }  // namespace

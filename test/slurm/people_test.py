@@ -185,6 +185,19 @@ def test_what_is_mounted_counts_while_the_pod_runs(world):
     assert session.end() == 0
 
 
+# SSSD ended at once, and the login was never ready: not even root came in to mend it.
+def test_a_login_whose_sssd_conf_is_refused_lets_in_who_needs_none(world):
+    world.login.write("/mnt/sssd-conf/sssd.conf", "no section\n")
+    world.login.write("/mnt/ssh-config/authorized_keys", world.public, 0o666)
+    for pod in (world.laptop, world.ldap, world.ctl):
+        pod.start()
+    world.login.start(SACKD_OPTIONS="--conf-server ctl:6817")
+    world.login.await_that(lambda: os.path.exists(world.login.root + "/run/capstan/ready"), "ready file")
+    world.await_login("root@login")
+    world.login.write("/mnt/sssd-conf/sssd.conf", SSSD_CONF)
+    world.await_login("ada@login")
+
+
 # Their end would have been the container's, and that of everybody's session.
 def test_sessions_outlive_the_daemons_of_a_login(world):
     world.start()
