@@ -10,7 +10,6 @@ from helm_render import CHART_NAMES, CHARTS, REPOSITORY, RenderError, nested, no
 every_chart = pytest.mark.parametrize("chart", CHART_NAMES)
 DEMO = REPOSITORY / "examples" / "demo" / "values.yaml"
 CRDS = ("accountings", "controllers", "loginsets", "nodesets", "restapis", "tokens")
-PEER_ONLY = {"vendor": {"nvidia": {"dcgm": {"enabled": True}}, "google": {"a3mega": []}}}
 
 
 def chart_yaml(chart, file):
@@ -73,6 +72,8 @@ def test_schema_describes_every_default(chart):
     ("slurm", "nodesets.a.replicas", -1),
     ("slurm", "nodesets.a.updateStrategy.rollingUpdate.maxUnavailable", "half"),
     ("slurm", "prologScriptRefs", [{}]),
+    ("slurm", "accounting.database.embedded.size", "2 GB"),
+    ("slurm", "vendor.nvidia.dcgm.jobMappingDir", "/a b"),
     ("slurm", "restapi.replicas", "two"),
     ("slurm-operator", "operator.replicas", "two"),
     ("slurm-operator", "operator.namespaces", ["a"]),
@@ -87,6 +88,7 @@ def test_value_of_a_wrong_type_is_refused_and_named(chart, path, value):
 @pytest.mark.parametrize("chart, path", [
     ("slurm", "controller.persistence"), ("slurm", "controller.persistence.enabled"), ("slurm", "slurmKey.create"), ("slurm", "jwtKey.secretRef"),
     ("slurm", "controller.metrics"), ("slurm", "sssd"), ("slurm", "nodesetDefaults"), ("slurm", "imagePrefix"),
+    ("slurm", "accounting.database.embedded"), ("slurm", "vendor"), ("slurm", "vendor.nvidia.dcgm.jobMappingDir"), ("slurm", "homes"),
     ("slurm-operator", "operator"), ("slurm-operator", "operator.metricsSecure"), ("slurm-operator", "crds")])
 def test_null_is_refused_where_it_would_silently_mean_something_else(chart, path):
     """Helm takes a value of null away, default and all; without `persistence.enabled` a cluster would lose its jobs with the next restart."""
@@ -96,12 +98,12 @@ def test_null_is_refused_where_it_would_silently_mean_something_else(chart, path
 
 @every_chart
 def test_unknown_values_are_accepted(chart):
-    assert render(chart, {**PEER_ONLY, "somethingElse": 1}) == render(chart)
+    assert render(chart, {"somethingElse": 1, "vendor": {"other": {"enabled": True}}}) == render(chart)
 
 
 def test_notes_name_values_without_effect():
-    said = notes(values={**PEER_ONLY, "controller": {"persistance": {}}, "restapi": {"z": 1}, "accounting": {"y": 1}, "nodesets": {"a": {"replicaz": 1}}, "loginsets": {"b": {"x": 1}}, "slurmKey": {"annotations": {"a": "b"}}})
-    for name in ("vendor", "controller.persistance", "restapi.z", "accounting.y", "nodesets.a.replicaz", "loginsets.b.x", "slurmKey.annotations"):
+    said = notes(values={"somethingElse": 1, "vendor": {"google": {"a3mega": [{"targetNodeSet": "x", "nodePool": "p"}]}}, "controller": {"persistance": {}}, "restapi": {"z": 1}, "accounting": {"y": 1}, "nodesets": {"a": {"replicaz": 1}}, "loginsets": {"b": {"x": 1}}, "slurmKey": {"annotations": {"a": "b"}}})
+    for name in ("somethingElse", "vendor.google.a3mega: there is no node set x", "controller.persistance", "restapi.z", "accounting.y", "nodesets.a.replicaz", "loginsets.b.x", "slurmKey.annotations"):
         assert f"\n  {name}\n" in said
 
 
@@ -154,9 +156,7 @@ def test_notes_see_each_kind_of_partition(values):
 
 
 @pytest.mark.parametrize("values, words", [
-    ({"accounting": {"enabled": True}}, "accounting.enabled without accounting.external: "),
     ({"controller": {"metrics": {"serviceMonitor": {"enabled": True}}}}, "controller.metrics.serviceMonitor.enabled: "),
-    ({"loginsets": {"a": {}}}, "loginsets.a: "),
     ({"nodesets": {"a": {"scalingMode": "DaemonSet"}}}, "nodesets.a.scalingMode DaemonSet: "),
     ({"nodesets": {"a": {"pinToNode": True}}}, "nodesets.a.pinToNode: "),
     ({"nodesets": {"a": {"ssh": {"enabled": True}}}}, "nodesets.a.ssh: "),
@@ -167,9 +167,32 @@ def test_notes_say_what_the_operator_does_not_do_yet(values, words):
     assert f"\n  {words}" in said.split("does not do yet what these values ask for:\n", 1)[1]
 
 
-def test_notes_promise_no_login_and_warn_of_nothing_that_works():
-    assert "ssh -p" not in notes(values={"loginsets": {"a": {}}})
-    assert "WARNING" not in notes(values={"accounting": {"enabled": True, "external": True}, "nodesets": {"a": {}}})
+def test_notes_warn_of_nothing_that_works():
+    assert "WARNING" not in notes(values={"accounting": {"enabled": True}, "nodesets": {"a": {}}, "loginsets": {"b": {}}})
+
+
+@pytest.mark.parametrize("service, command", [
+    ({}, "ssh -p 22 USER@\"$(kubectl --namespace ns get service slurm-login-a --output jsonpath='{.status.loadBalancer.ingress[0].ip}"),
+    ({"port": 2222}, "ssh -p 2222 USER@"),
+    ({"spec": {"type": "NodePort"}}, "ssh -p \"$(kubectl --namespace ns get service slurm-login-a --output jsonpath='{.spec.ports[0].nodePort}')\" USER@NODE"),
+    ({"spec": {"type": "ClusterIP"}}, "jsonpath='{.spec.clusterIP}')\"   # from within the cluster"),
+])
+def test_notes_say_how_to_log_in(service, command):
+    assert command in notes(values={"loginsets": {"a": {"service": service}}})
+
+
+def test_notes_speak_of_the_history_of_jobs_and_of_homes_only_where_there_are_any():
+    assert "sacct" not in notes() and "sacct" in notes(values={"accounting": {"enabled": True}})
+    without = "homes.existingClaim is not set: "
+    assert without not in notes() and without in notes(values={"loginsets": {"a": {}}})
+    assert without not in notes(values={"loginsets": {"a": {}}, "homes": {"existingClaim": "h"}})
+
+
+def test_notes_say_that_the_database_for_trials_is_not_for_production():
+    embedded = {"accounting": {"enabled": True, "database": {"embedded": {"enabled": True}}}}
+    assert "accounting.database.embedded is for trials and not for production" in notes(values=embedded)
+    assert "mariadb-password with the key password" in notes(values={"accounting": {"enabled": True}})
+    assert "mariadb-password" not in notes(values=embedded)
 
 
 def test_logo_can_be_left_out():

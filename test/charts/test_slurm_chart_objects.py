@@ -35,6 +35,8 @@ def test_all_names_begin_with_the_fullname(release, values, fullname):
 
 @pytest.mark.parametrize("values, sentence", [
     ({"fullnameOverride": "x" * 42}, "41 are possible"),
+    ({"fullnameOverride": "x" * 42, "controller": {"external": True}, "accounting": {"enabled": True}}, "41 are possible"),
+    ({"fullnameOverride": "x" * 39, "accounting": {"enabled": True, "database": {"embedded": {"enabled": True}}}}, "38 are possible"),
     ({"nodesets": {"n" * 51: {}}}, "63 are possible"),
     ({"loginsets": {"n" * 52: {}}}, "63 are possible"),
     ({"nodesets": {"Upper": {}}}, "worker set Upper: a name is made of small letters"),
@@ -104,6 +106,18 @@ def test_accounting_is_linked_to_the_controller():
     assert accounting["jwtKeyRef"] == {"name": "slurm-auth-jwt", "key": "jwt.key"}
     assert accounting["storageConfig"] == {"host": "mariadb", "port": 3306, "database": "slurm_acct_db", "username": "slurm",
                                            "passwordKeyRef": {"name": "mariadb-password", "key": "password"}}
+
+
+def test_embedded_database_is_an_annotation_and_needs_nothing_of_the_user():
+    found = pick(render(values={"accounting": {"enabled": True, "database": {"embedded": {"enabled": True, "size": "5Gi"}}}}), "Accounting")
+    assert found["metadata"]["annotations"] == {"capstan.dev/embedded-database": "5Gi"}
+    assert "storageConfig" not in found["spec"]
+    assert "annotations" not in pick(render(values={"accounting": {"enabled": True}}), "Accounting")["metadata"]
+
+
+def test_external_accounting_has_no_embedded_database():
+    with pytest.raises(RenderError, match="accounting.database.embedded and accounting.external exclude each other"):
+        render(values={"accounting": {"enabled": True, "external": True, "database": {"embedded": {"enabled": True}}}})
 
 
 def test_external_accounting_has_nothing_but_its_address():
@@ -203,6 +217,16 @@ def test_login_set_fields():
     assert (found["replicas"], found["strategy"], found["rootSshAuthorizedKeys"], found["extraSshdConfig"]) == (2, {"type": "Recreate"}, "ssh-ed25519 AAAA\n", "X yes")
     assert found["service"] == {"spec": {"type": "LoadBalancer"}}
     assert found["sssdConfRef"] == {"name": "slurm-sssd-conf", "key": "sssd.conf"}
+
+
+def test_homes_are_mounted_where_people_and_their_jobs_are():
+    own = {"login": {"volumeMounts": [{"name": "x", "mountPath": "/x"}]}, "podSpec": {"volumes": [{"name": "x", "emptyDir": {}}]}}
+    documents = render(values={"homes": {"existingClaim": "mine"}, "loginsets": {"a": own}, "nodesets": {"b": {}}})
+    login, workers = pick(documents, "LoginSet")["spec"], pick(documents, "NodeSet")["spec"]
+    mount, volume = {"name": "homes", "mountPath": "/home"}, {"name": "homes", "persistentVolumeClaim": {"claimName": "mine"}}
+    assert login["login"]["volumeMounts"] == [own["login"]["volumeMounts"][0], mount]
+    assert login["template"]["spec"]["volumes"] == [own["podSpec"]["volumes"][0], volume]
+    assert (workers["slurmd"]["volumeMounts"], workers["template"]["spec"]["volumes"]) == ([mount], [volume])
 
 
 @pytest.mark.parametrize("values, made", [

@@ -7,13 +7,17 @@
 {{- compact (list $own $partitions) | join "\n" -}}
 {{- end -}}
 
-{{/* ConfigMaps with files and scripts. For prolog scripts the inline ones come first, for the others the references. */}}
+{{/*
+ConfigMaps with files and scripts. For prolog scripts the inline ones come first, for the others the references; those of the chart for vendors
+come last.
+*/}}
 {{- define "slurm.controllerFileRefs" -}}
 {{- $v := .Values -}}
+{{- $dcgm := $v.vendor.nvidia.dcgm.enabled -}}
 {{- $refs := list
-      (dict "field" "configFileRefs" "suffix" "config-extra" "files" $v.configFiles)
-      (dict "field" "prologScriptRefs" "suffix" "prolog-scripts" "files" $v.prologScripts "refs" $v.prologScriptRefs "filesFirst" true)
-      (dict "field" "epilogScriptRefs" "suffix" "epilog-scripts" "files" $v.epilogScripts "refs" $v.epilogScriptRefs)
+      (dict "field" "configFileRefs" "suffix" "config-extra" "files" $v.configFiles "last" (include "slurm.gresConfigMap" .))
+      (dict "field" "prologScriptRefs" "suffix" "prolog-scripts" "files" $v.prologScripts "refs" $v.prologScriptRefs "filesFirst" true "last" (ternary "prolog-dcgm" "" $dcgm))
+      (dict "field" "epilogScriptRefs" "suffix" "epilog-scripts" "files" $v.epilogScripts "refs" $v.epilogScriptRefs "last" (ternary "epilog-dcgm" "" $dcgm))
       (dict "field" "prologSlurmctldScriptRefs" "suffix" "prolog-slurmctld-scripts" "files" $v.prologSlurmctldScripts "refs" $v.prologSlurmctldScriptRefs)
       (dict "field" "epilogSlurmctldScriptRefs" "suffix" "epilog-slurmctld-scripts" "files" $v.epilogSlurmctldScripts "refs" $v.epilogSlurmctldScriptRefs) -}}
 {{- $fields := list -}}

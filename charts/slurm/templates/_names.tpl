@@ -79,13 +79,30 @@ label holds 63 characters; the API server would refuse the pods long after the i
 {{- end -}}
 
 {{/*
-A slurmctld in this cluster runs in the StatefulSet <fullname>-controller. Its pods carry the label controller-revision-hash, which is that name with
-"-" and ten characters, so 41 characters are left for <fullname>.
+<fullname>, where a StatefulSet is called <fullname> with a suffix: (list ROOT SUFFIX). Its pods carry the label controller-revision-hash, which is
+that name with "-" and ten characters.
 */}}
-{{- define "slurm.controllerName" -}}
-{{- $name := include "slurm.fullname" . -}}
-{{- if and (not .Values.controller.external) (gt (len $name) 41) -}}
-{{-   fail (printf "the name %s is %d characters long and 41 are possible: choose a shorter release name or set fullnameOverride." $name (len $name)) -}}
+{{- define "slurm.statefulName" -}}
+{{- $name := include "slurm.fullname" (index . 0) -}}
+{{- $possible := sub 52 (len (index . 1)) | int -}}
+{{- if gt (len $name) $possible -}}
+{{-   fail (printf "the name %s is %d characters long and %d are possible: choose a shorter release name or set fullnameOverride." $name (len $name) $possible) -}}
 {{- end -}}
 {{- $name -}}
+{{- end -}}
+
+{{- define "slurm.controllerName" -}}
+{{- if .Values.controller.external -}}
+{{-   include "slurm.fullname" . -}}
+{{- else -}}
+{{-   include "slurm.statefulName" (list . "-controller") -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "slurm.accountingName" -}}
+{{- if .Values.accounting.external -}}
+{{-   include "slurm.fullname" . -}}
+{{- else -}}
+{{-   include "slurm.statefulName" (list . (.Values.accounting.database.embedded.enabled | ternary "-accounting-db" "-accounting")) -}}
+{{- end -}}
 {{- end -}}

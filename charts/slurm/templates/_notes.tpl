@@ -19,6 +19,12 @@
 {{- if has $generated (list "true" "jwt") -}}
 {{-   $left = append $left (printf "secret/%s" (include "slurm.jwtKeyRef" . | fromYaml).name) -}}
 {{- end -}}
+{{- if and .Values.accounting.enabled .Values.accounting.database.embedded.enabled -}}
+{{-   $left = append $left (printf "persistentvolumeclaim/data-%s-accounting-db-0" (include "slurm.fullname" .)) -}}
+{{- end -}}
+{{- range $key, $set := include "slurm.loginsets" . | fromJson -}}
+{{-   $left = append $left (printf "secret/%s-ssh-host-keys" (include "slurm.setName" (list $ "login" $key))) -}}
+{{- end -}}
 {{- join " " $left -}}
 {{- end -}}
 
@@ -31,20 +37,19 @@
 {{-     $expected = append $expected (printf "%s with the key %s" $ref.name $ref.key) -}}
 {{-   end -}}
 {{- end -}}
+{{- $acct := .Values.accounting -}}
+{{- if and $acct.enabled (not $acct.external) (not $acct.database.embedded.enabled) -}}
+{{-   $ref := $acct.storageConfig.passwordKeyRef -}}
+{{-   $expected = append $expected (printf "%s with the key %s" $ref.name $ref.key) -}}
+{{- end -}}
 {{- join "\n" $expected -}}
 {{- end -}}
 
 {{/* What is asked for and the operator answers with a condition that says it comes later, one a line. */}}
 {{- define "slurm.later" -}}
 {{- $later := list -}}
-{{- if and .Values.accounting.enabled (not .Values.accounting.external) -}}
-{{-   $later = append $later "accounting.enabled without accounting.external: a slurmdbd in Kubernetes has not been tried on a cluster yet" -}}
-{{- end -}}
 {{- if .Values.controller.metrics.serviceMonitor.enabled -}}
 {{-   $later = append $later "controller.metrics.serviceMonitor.enabled: no ServiceMonitor is made" -}}
-{{- end -}}
-{{- range $key, $set := include "slurm.loginsets" . | fromJson -}}
-{{-   $later = append $later (printf "loginsets.%s: no login host is run; use a worker (kubectl exec) for Slurm's commands" $key) -}}
 {{- end -}}
 {{- range $key, $set := include "slurm.nodesets" . | fromJson -}}
 {{-   if eq $set.scalingMode "DaemonSet" -}}
@@ -72,7 +77,7 @@ said, and a misspelt one is found here too.
 {{- $known := list "nameOverride" "fullnameOverride" "namespaceOverride" "asciiArt" "imagePrefix" "imagePullSecrets" "imagePullPolicy" "priorityClass"
       "slurmKey" "jwtKey" "jwksKeys" "clusterName" "configFiles" "prologScripts" "epilogScripts" "prologSlurmctldScripts" "epilogSlurmctldScripts"
       "prologScriptRefs" "epilogScriptRefs" "prologSlurmctldScriptRefs" "epilogSlurmctldScriptRefs" "controller" "restapi" "accounting" "loginsets"
-      "loginsetDefaults" "sssd" "nodesets" "nodesetDefaults" "partitions" "extraObjects" "global" -}}
+      "loginsetDefaults" "sssd" "homes" "nodesets" "nodesetDefaults" "partitions" "vendor" "extraObjects" "global" -}}
 {{- range keys .Values | sortAlpha -}}
 {{-   if not (has . $known) -}}
 {{-     $unused = append $unused . -}}
@@ -86,7 +91,7 @@ said, and a misspelt one is found here too.
 {{- $sections := dict
       "controller" (list "external" "externalConfig" "slurmctld" "inplaceReconfigure" "reconfigure" "logfile" "ha" "persistence" "extraConf" "extraConfMap" "metadata" "podSpec" "service" "metrics")
       "restapi" (list "replicas" "pdb" "slurmrestd" "metadata" "podSpec" "service")
-      "accounting" (list "enabled" "external" "externalConfig" "slurmdbd" "storageConfig" "extraConf" "extraConfMap" "metadata" "podSpec" "service") -}}
+      "accounting" (list "enabled" "external" "externalConfig" "slurmdbd" "storageConfig" "database" "extraConf" "extraConfMap" "metadata" "podSpec" "service") -}}
 {{- range $section, $keys := $sections -}}
 {{-   range keys (get $.Values $section) | sortAlpha -}}
 {{-     if not (has . $keys) -}}
@@ -94,6 +99,7 @@ said, and a misspelt one is found here too.
 {{-     end -}}
 {{-   end -}}
 {{- end -}}
+{{- $nodesets := include "slurm.nodesets" . | fromJson -}}
 {{- /* The defaults are no list of known keys: a misspelt one would make itself known. */ -}}
 {{- $nodesetKeys := list "enabled" "scalingMode" "replicas" "pinToNode" "workloadDisruptionProtection" "pruneSlurmNodeRecords" "ordinalPadding"
       "oversubscribeNode" "slurmd" "logfile" "extraConf" "extraConfMap" "partition" "ssh" "updateStrategy" "metadata" "podSpec" "minReadySeconds"
@@ -109,6 +115,13 @@ said, and a misspelt one is found here too.
 {{- end -}}
 {{- range $name, $set := .Values.loginsets -}}
 {{-   $unused = concat $unused (include "slurm.unusedKeys" (list (printf "loginsets.%s" $name) $set $loginsetKeys) | fromJsonArray) -}}
+{{- end -}}
+{{- range $machine := list "a3mega" "a3ultra" -}}
+{{-   range get $.Values.vendor.google $machine -}}
+{{-     if not (hasKey $nodesets .targetNodeSet) -}}
+{{-       $unused = append $unused (printf "vendor.google.%s: there is no node set %s" $machine .targetNodeSet) -}}
+{{-     end -}}
+{{-   end -}}
 {{- end -}}
 {{- join "\n" $unused -}}
 {{- end -}}
@@ -131,4 +144,19 @@ as a JSON list.
 {{-   end -}}
 {{- end -}}
 {{- toJson $unused -}}
+{{- end -}}
+
+{{/* How to log in to one login set by SSH: (list ROOT NAME SERVICE). */}}
+{{- define "slurm.sshCommand" -}}
+{{- $get := printf "kubectl --namespace %s get service %s --output" (include "slurm.namespace" (index . 0)) (index . 1) -}}
+{{- $service := index . 2 | default dict -}}
+{{- $port := $service.port | default 22 | int -}}
+{{- $type := dig "spec" "type" "ClusterIP" $service -}}
+{{- if eq $type "LoadBalancer" -}}
+ssh -p {{ $port }} USER@"$({{ $get }} jsonpath='{.status.loadBalancer.ingress[0].ip}{.status.loadBalancer.ingress[0].hostname}')"
+{{- else if eq $type "NodePort" -}}
+ssh -p "$({{ $get }} jsonpath='{.spec.ports[0].nodePort}')" USER@NODE   # the address of any Kubernetes node
+{{- else -}}
+ssh -p {{ $port }} USER@"$({{ $get }} jsonpath='{.spec.clusterIP}')"   # from within the cluster
+{{- end -}}
 {{- end -}}

@@ -50,8 +50,9 @@ jwt
 {{- end -}}
 
 {{/*
-A field that lists ConfigMaps: (dict "root" ROOT "field" FIELD "suffix" SUFFIX "files" FILES "refs" LIST "filesFirst" BOOL). The chart's own ConfigMap
-<fullname>-<suffix> is listed when it has files, before or after the user's. Nothing when the list is empty.
+A field that lists ConfigMaps: (dict "root" ROOT "field" FIELD "suffix" SUFFIX "files" FILES "refs" LIST "filesFirst" BOOL ["last" SUFFIX]). The chart's
+own ConfigMap <fullname>-<suffix> is listed when it has files, before or after the user's; <fullname>-<last> when it is given. Nothing when the list
+is empty.
 */}}
 {{- define "slurm.configMapRefs" -}}
 {{- $own := list -}}
@@ -62,7 +63,11 @@ A field that lists ConfigMaps: (dict "root" ROOT "field" FIELD "suffix" SUFFIX "
 {{- range .refs -}}
 {{-   $names = append $names .name -}}
 {{- end -}}
-{{- with .filesFirst | ternary (concat $own $names) (concat $names $own) -}}
+{{- $names = .filesFirst | ternary (concat $own $names) (concat $names $own) -}}
+{{- with .last -}}
+{{-   $names = append $names (printf "%s-%s" (include "slurm.fullname" $.root) .) -}}
+{{- end -}}
+{{- with $names -}}
 {{ $.field }}:
 {{- range . }}
   - name: {{ . }}
