@@ -1,5 +1,5 @@
-"""When `make demo` starts the operator anew, and when it scales: on a cluster that is played, by a Deployment whose note is a file, and a NodeSet whose
-replicas are one."""
+"""When `make demo` starts the operator anew, and when it scales, adds an account and makes keys: on a cluster that is played, by a Deployment whose
+note is a file, and a NodeSet whose replicas are one."""
 import pathlib
 import shutil
 import subprocess
@@ -9,7 +9,11 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLAYED = {
     "dev/bootstrap": "", "dev/tools": "", "dev/build": "", "dev/images": "",
-    "dev/cluster": "echo config",
+    "dev/cluster": """case "$*" in
+*" sacct "*" state") echo COMPLETED ;;
+*sbatch*) echo 7 ;;
+*) echo config ;;
+esac""",
     "build/tools/helm": 'case "$*" in *"slurm-operator charts/"*) [ -e note ] || : > note ;; esac',
     "build/tools/kubectl": """case "$*" in
 *"get namespace"*) echo there ;;
@@ -19,6 +23,12 @@ PLAYED = {
 *"get nodesets.slinky"*) cat replicas 2> /dev/null || echo 1 ;;
 *"scale nodesets.slinky"*) said=$*; echo "${said##*=}" > replicas ;;
 *" sinfo "*) printf 'a\\nb\\nc\\n' ;;
+*"list cluster"*) echo slurm_slurm ;;
+*"sacctmgr -nP list"*) cat accounts 2> /dev/null ;;
+*"sacctmgr -i add"*) echo added >> accounts ;;
+*"create secret generic ldap-people"*) sha256sum > people ;;
+*"apply -f -") cat > /dev/null ;;
+*host-keys*) echo a2V5 ;;
 esac""",
 }
 
@@ -32,6 +42,7 @@ def demo(tmp_path):
         (tmp_path / name).chmod(0o755)
     shutil.copy(ROOT / "dev/demo", tmp_path / "dev/demo")
     shutil.copy(ROOT / "VERSION", tmp_path)
+    shutil.copytree(ROOT / "examples/demo", tmp_path / "examples/demo")
     (tmp_path / "build/images").mkdir()
 
     def up(image, **env):
@@ -42,6 +53,7 @@ def demo(tmp_path):
         return len(restarts.read_text().split()) if restarts.exists() else 0
     up.note = tmp_path / "note"
     up.replicas = tmp_path / "replicas"
+    up.folder = tmp_path
     return up
 
 
@@ -62,3 +74,16 @@ def test_a_second_demo_takes_whatever_number_of_workers_there_is(demo, before, a
     demo.replicas.write_text(before)
     demo("first")
     assert demo.replicas.read_text().strip() == after
+
+
+def test_a_second_demo_keeps_the_keys_and_accounts_of_people(demo):
+    demo("first")
+    files = demo.folder / "build/demo"
+    kept = {file.name: file.read_text() for file in files.iterdir()}
+    people = (demo.folder / "people").read_text()
+    demo("second")
+    assert {file.name: file.read_text() for file in files.iterdir()} == kept
+    assert (demo.folder / "people").read_text() == people
+    assert (demo.folder / "accounts").read_text() == "added\n"  # the account, as whose list that of the people is played
+    assert (files / "ada").stat().st_mode & 0o077 == 0
+    assert kept["known_hosts"] == "slurm-login-slinky key\n"

@@ -85,5 +85,7 @@ def bare(request):
 
 @pytest.fixture(scope="module")
 def lab(request, bare):
+    if getattr(request.module, "PEOPLE", False):
+        bare.install_people()
     fill(bare, getattr(request.module, "SETTINGS", ()))
     return bare

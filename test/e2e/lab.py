@@ -23,6 +23,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -30,6 +31,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGES = "localhost/capstan"
 NODESET = "slurm-worker-slinky"
+LOGINSET = "slurm-login-slinky"
 WORKERS = 3
 STATE = pathlib.Path("/var/lib/capstan-dev")  # of the local cluster
 MARK = "capstan.dev/lab"                      # the label of our namespaces
@@ -124,6 +126,7 @@ class Lab:
         self.operator = operator
         self.everywhere = everywhere
         self.nodes = tuple(nodes)  # Kubernetes nodes of its own
+        self.keys = None           # the folder with the people's, once there are people
 
     def kubectl(self, *words, **options):
         """In its namespace."""
@@ -140,8 +143,9 @@ class Lab:
 
     def picture(self):
         """How things stand, for the message of a failed test."""
-        parts = [self.kubectl("get", "pods,controllers,restapis,nodesets", "-o", "wide", check=False).stdout]
-        for kind in ("controllers", "restapis", "nodesets"):
+        kinds = ("controllers", "restapis", "nodesets", "accountings", "loginsets")
+        parts = [self.kubectl("get", "pods," + ",".join(kinds), "-o", "wide", check=False).stdout]
+        for kind in kinds:
             for item in (self.get(kind) or {"items": []})["items"]:
                 for one in item.get("status", {}).get("conditions", []):
                     parts.append(f"{kind}/{item['metadata']['name']} {one['type']}={one['status']} {one['reason']}: {one['message']}")
@@ -195,6 +199,8 @@ class Lab:
 
     def install_slurm(self, *settings):
         words = [word for setting in (f"nodesets.slinky.replicas={WORKERS}", *settings) for word in ("--set", setting)]
+        if self.keys:
+            words = ["--values", "examples/demo/people.yaml", "--set", "homes.existingClaim=homes", *words]
         helm("upgrade", "--install", "slurm", "charts/slurm", "-n", self.namespace, "--values", "examples/demo/values.yaml",
              "--values", "-", "--set", f"imagePrefix={IMAGES}", *words, text_in=json.dumps(self._placement()))
 
@@ -216,6 +222,45 @@ class Lab:
         self.uninstall_slurm()
         self.uninstall_operator()
         kubectl("delete", "namespace", self.namespace, self.operator_namespace, "--ignore-not-found", "--wait=false")
+
+    # --- People
+
+    def install_people(self):
+        """Before Slurm: ada and grace, in an LDAP server, and a claim for their homes."""
+        self.keys = ROOT / "build/e2e" / self.namespace
+        shutil.rmtree(self.keys, ignore_errors=True)
+        self.keys.mkdir(parents=True)
+        folder = ROOT / "examples/demo"
+        people = (folder / "people.ldif").read_text()
+        for person in ("ada", "grace"):
+            run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.keys / person)
+            people = people.replace(f"KEY_OF_{person.upper()}", (self.keys / f"{person}.pub").read_text().strip())
+        self.kubectl("create", "secret", "generic", "ldap-people", f"--from-literal=people.ldif={people}")
+        self.kubectl("apply", "-f", folder / "homes.yaml")
+        self.kubectl("apply", "-f", "-", text_in=(folder / "ldap.yaml").read_text().replace("capstan/slapd", f"{IMAGES}/slapd"))
+
+    def ssh_words(self, person, command):
+        """By the login's Service."""
+        options = ("IdentitiesOnly=yes", "BatchMode=yes", "ConnectTimeout=10", "StrictHostKeyChecking=no",
+                   "UserKnownHostsFile=/dev/null", "LogLevel=ERROR")
+        return ["dev/cluster", "join", "node1", "ssh", "-i", self.keys / person, *(word for option in options for word in ("-o", option)),
+                f"{person}@{LOGINSET}.{self.namespace}", command]
+
+    def ssh_result(self, person, command, timeout=60):
+        return run(*self.ssh_words(person, command), check=False, timeout=timeout)
+
+    def ssh(self, person, command, timeout=60):
+        return run(*self.ssh_words(person, command), timeout=timeout)
+
+    def wait_for_accounting(self, within):
+        self.wait_for("accounting knows the cluster", lambda: self.in_controller_result(
+            "sacctmgr", "-nP", "list", "cluster", "format=cluster").stdout.strip(), within)
+
+    def account_for(self, *users):
+        """An account "demo" with these."""
+        for words in (("account", "demo"), ("user", ",".join(users), "account=demo")):
+            done = self.in_controller_result("sacctmgr", "-i", "add", *words)
+            assert done.returncode == 0, done.stdout + done.stderr
 
     # --- Workers and jobs
 
