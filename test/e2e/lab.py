@@ -200,7 +200,8 @@ class Lab:
     def install_slurm(self, *settings):
         words = [word for setting in (f"nodesets.slinky.replicas={WORKERS}", *settings) for word in ("--set", setting)]
         if self.keys:
-            words = ["--values", "examples/demo/people.yaml", "--set", "homes.existingClaim=homes", *words]
+            words = ["--values", "examples/demo/people.yaml", "--set", "homes.existingClaim=homes",
+                     "--set", f"controller.podSpec.initContainers[0].image={IMAGES}/login:26.05", *words]
         helm("upgrade", "--install", "slurm", "charts/slurm", "-n", self.namespace, "--values", "examples/demo/values.yaml",
              "--values", "-", "--set", f"imagePrefix={IMAGES}", *words, text_in=json.dumps(self._placement()))
 
