@@ -229,6 +229,11 @@ def test_demo_needs_no_cgroups_and_leaves_the_number_of_workers_alone():
     assert "replicas" not in pick(documents, "NodeSet", "slurm-worker-slinky")["spec"]
 
 
+def test_demo_has_the_ldap_server_of_this_version():
+    version = (REPOSITORY / "VERSION").read_text(encoding="utf-8").strip()
+    assert f"image: capstan/slapd:{version}\n" in (DEMO.parent / "ldap.yaml").read_text(encoding="utf-8")
+
+
 def test_every_definition_survives_an_uninstallation():
     definitions = pick_all(render("slurm-operator-crds"), "CustomResourceDefinition")
     assert sorted(d["metadata"]["name"] for d in definitions) == [f"{plural}.slinky.slurm.net" for plural in CRDS]
