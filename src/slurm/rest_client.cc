@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kReadBytes = 64 << 10;
 constexpr size_t kLongestFault = 300;              // bytes of what is said about an answer
 constexpr size_t kElementBytes = size_t{1} << 20;  // of one node or job
+constexpr int64_t kLeastDbdMessages = 10'000;      // slurmctld takes no smaller MaxDBDMsgs
 
 // One host's name and nothing that slurmrestd would take for a list.
 Result<void> CheckName(std::string_view name) {
@@ -318,31 +319,33 @@ async::Task<Result<std::vector<Job>>> RestClient::JobNumbered(int64_t id, async:
 }
 
 async::Task<Result<RestClient::Life>> RestClient::ReadLife(async::Deadline deadline) {
-  if (has_conf_) {
-    auto life = co_await LifeFromConf(deadline);
-    if (life || life.error().code() != Code::kNotFound) co_return life;
-    has_conf_ = false;
-  }
-  co_return co_await LifeFromDiag(deadline);
+  if (!has_conf_) co_return co_await LifeFromDiag(deadline);
+  const auto conf = co_await ReadConf(deadline);
+  if (!conf && !has_conf_) co_return co_await LifeFromDiag(deadline);
+  if (!conf) co_return Fail(conf.error());
+  if (conf->meta.boot_time == 0)
+    co_return Fail(Code::kUnavailable, "slurmrestd does not say when slurmctld was started");
+  Life life{.id = "boot " + std::to_string(conf->meta.boot_time),
+            .uptime = std::chrono::seconds(std::max<int64_t>(0, conf->meta.last_update - conf->meta.boot_time)),
+            .slurmd_timeout = std::nullopt};
+  if (conf->conf.slurmd_timeout > 0) life.slurmd_timeout = std::chrono::seconds(conf->conf.slurmd_timeout);
+  co_return life;
 }
 
-// The one place where slurmctld tells when it was started.
-async::Task<Result<RestClient::Life>> RestClient::LifeFromConf(async::Deadline deadline) {
+// slurm.conf as slurmctld has it, and the one place where it tells when it was started.
+async::Task<Result<wire::ConfAnswer>> RestClient::ReadConf(async::Deadline deadline) {
   for (bool again = false;; again = true) {
     CAPSTAN_CO_TRY(const Answer answer, co_await CallOnce("GET", "/slurm/v0.0.45/conf", "", deadline));
     if (!answer.ok() && !again && answer.ToError(false).code() == Code::kUnauthenticated) {
       token_ = Secret();
       continue;
     }
-    if (!answer.ok()) co_return Fail(answer.ToError(false));
-    CAPSTAN_CO_TRY(const auto conf, DecodeAnswer<wire::ConfAnswer>(answer.body));
-    if (conf.meta.boot_time == 0)
-      co_return Fail(Code::kUnavailable, "slurmrestd does not say when slurmctld was started");
-    Life life{.id = "boot " + std::to_string(conf.meta.boot_time),
-              .uptime = std::chrono::seconds(std::max<int64_t>(0, conf.meta.last_update - conf.meta.boot_time)),
-              .slurmd_timeout = std::nullopt};
-    if (conf.conf.slurmd_timeout > 0) life.slurmd_timeout = std::chrono::seconds(conf.conf.slurmd_timeout);
-    co_return life;
+    if (!answer.ok()) {
+      const Error error = answer.ToError(false);
+      if (error.code() == Code::kNotFound) has_conf_ = false;
+      co_return Fail(error);
+    }
+    co_return DecodeAnswer<wire::ConfAnswer>(answer.body);
   }
 }
 
@@ -364,6 +367,20 @@ async::Task<Result<std::vector<ControllerPing>>> RestClient::Ping(async::Deadlin
   std::vector<ControllerPing> controllers;
   for (const wire::Ping& ping : pings.pings) controllers.push_back({ping.hostname, ping.responding, ping.primary});
   co_return controllers;
+}
+
+async::Task<Result<AccountingQueue>> RestClient::ReadAccountingQueue(async::Deadline deadline) {
+  CAPSTAN_CO_TRY(const Answer answer, co_await Get("diag/", deadline));
+  CAPSTAN_CO_TRY(const auto diag, DecodeAnswer<wire::DiagAnswer>(answer.body));
+  AccountingQueue queue{.waiting = diag.statistics.dbd_agent_queue_size, .capacity = kLeastDbdMessages};
+  if (!has_conf_) co_return queue;
+  const auto conf = co_await ReadConf(deadline);
+  if (!conf && !has_conf_) co_return queue;
+  if (!conf) co_return Fail(conf.error());
+  // Slurm adds four for each node.
+  queue.capacity = conf->conf.max_dbd_messages > 0 ? conf->conf.max_dbd_messages : 2 * conf->conf.max_job_count;
+  queue.capacity = std::max(queue.capacity, kLeastDbdMessages);
+  co_return queue;
 }
 
 async::Task<Result<void>> RestClient::Update(NodeUpdate update, async::Deadline deadline) {

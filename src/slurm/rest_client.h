@@ -21,6 +21,10 @@
 
 namespace capstan::slurm {
 
+namespace wire {
+struct ConfAnswer;
+}
+
 // Signs a token that is valid from now for `lifetime` (jwt.h). Called again when four fifths of it have
 // passed and when Slurm refuses a token, so a rotated key is picked up at once. An issue time some seconds in
 // the past lets clocks differ a little.
@@ -79,6 +83,7 @@ class RestClient {
   async::Task<Result<Life>> ReadLife(async::Deadline deadline);
 
   async::Task<Result<std::vector<ControllerPing>>> Ping(async::Deadline deadline);
+  async::Task<Result<AccountingQueue>> ReadAccountingQueue(async::Deadline deadline);
   async::Task<Result<void>> Update(NodeUpdate update, async::Deadline deadline);
   // kNotFound when there is no such node, kConflict while a job or a reservation holds it.
   async::Task<Result<void>> Delete(std::string name, async::Deadline deadline);
@@ -104,7 +109,7 @@ class RestClient {
                                        async::Deadline deadline);
   async::Task<Result<Answer>> Get(std::string path, async::Deadline deadline);
   async::Task<Result<void>> Negotiate(async::Deadline deadline);
-  async::Task<Result<Life>> LifeFromConf(async::Deadline deadline);
+  async::Task<Result<wire::ConfAnswer>> ReadConf(async::Deadline deadline);
   async::Task<Result<Life>> LifeFromDiag(async::Deadline deadline);
   template <class Record>
   async::Task<Result<List<Record>>> ReadList(std::string path, std::string array, async::Deadline deadline);

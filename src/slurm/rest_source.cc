@@ -433,4 +433,9 @@ async::Task<Result<std::vector<ControllerPing>>> RestSource::Ping(async::Deadlin
   co_return co_await client_.Ping(deadline);
 }
 
+async::Task<Result<AccountingQueue>> RestSource::ReadAccountingQueue(async::Deadline deadline) {
+  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
+  co_return co_await client_.ReadAccountingQueue(deadline);
+}
+
 }  // namespace capstan::slurm

@@ -64,6 +64,7 @@ class RestSource final : public Source {
   async::Task<Result<void>> DeleteReservation(std::string name, async::Deadline deadline) override;
   async::Task<Result<void>> Reconfigure(async::Deadline deadline) override;
   async::Task<Result<std::vector<ControllerPing>>> Ping(async::Deadline deadline) override;
+  async::Task<Result<AccountingQueue>> ReadAccountingQueue(async::Deadline deadline) override;
 
   // Since the start, for metrics.
   struct Counters {

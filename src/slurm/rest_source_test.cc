@@ -321,6 +321,24 @@ TEST_F(RestSourceTest, WhileSlurmctldIsAwayOnlyThePingIsAsked) {
   EXPECT_LE(TimeUntil([&] { return !source->Latest().error; }, 1min), Duration(5s));
 }
 
+TEST_F(RestSourceTest, TheQueueForSlurmdbdIsReadWithWhatItHolds) {
+  Start();
+  slurm.accounting_queue = 1234;
+  const auto queue = Await(source->ReadAccountingQueue(loop.After(1min)));
+  ASSERT_TRUE(queue) << queue.error().message();
+  EXPECT_EQ(*queue, (AccountingQueue{.waiting = 1234, .capacity = 20'000}));
+}
+
+// Before v0.0.45 nobody tells what it holds: Slurm's least is sure.
+TEST_F(RestSourceTest, TheQueueOfAnOlderSlurmHoldsTheLeast) {
+  testing::FakeSlurmrestd older(slurm, {.versions = {43, 44}});
+  RestSource old(loop, older, [this](Duration lifetime) { return Sign(lifetime); });
+  slurm.accounting_queue = 7;
+  const auto queue = Await(old.ReadAccountingQueue(loop.After(1min)));
+  ASSERT_TRUE(queue) << queue.error().message();
+  EXPECT_EQ(*queue, (AccountingQueue{.waiting = 7, .capacity = 10'000}));
+}
+
 TEST_F(RestSourceTest, ARestartedSlurmctldIsANewIncarnationAndAbsenceIsUnknownForAWhile) {
   Start();
   const Incarnation before = source->Latest().snapshot->incarnation;

@@ -294,7 +294,11 @@ const json::Schema& ConfMeta::Schema() {
 }
 
 const json::Schema& Conf::Schema() {
-  static const json::Schema schema = json::Object<Conf>({json::Field<&Conf::slurmd_timeout>("SlurmdTimeout")});
+  static const json::Schema schema = json::Object<Conf>({
+      json::Field<&Conf::slurmd_timeout>("SlurmdTimeout"),
+      json::Field<&Conf::max_dbd_messages>("MaxDBDMsgs"),
+      json::Field<&Conf::max_job_count>("MaxJobCount"),
+  });
   return schema;
 }
 
@@ -310,6 +314,7 @@ const json::Schema& Statistics::Schema() {
   static const json::Schema schema = json::Object<Statistics>({
       json::Field<&Statistics::req_time>("req_time"),
       json::Field<&Statistics::req_time_start>("req_time_start"),
+      json::Field<&Statistics::dbd_agent_queue_size>("dbd_agent_queue_size"),
   });
   return schema;
 }

@@ -103,6 +103,8 @@ struct ConfMeta {
 
 struct Conf {
   int64_t slurmd_timeout = 0;
+  int64_t max_dbd_messages = 0;  // 0: by the next one
+  int64_t max_job_count = 0;
   static const json::Schema& Schema();
 };
 
@@ -114,6 +116,7 @@ struct ConfAnswer {
 
 struct Statistics {
   Number req_time, req_time_start;
+  int64_t dbd_agent_queue_size = 0;
   static const json::Schema& Schema();
 };
 

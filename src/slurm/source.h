@@ -70,6 +70,14 @@ struct ControllerPing {
   bool operator==(const ControllerPing&) const = default;
 };
 
+// What slurmctld keeps for a slurmdbd that is away.
+struct AccountingQueue {
+  int64_t waiting = 0;   // messages
+  int64_t capacity = 0;  // of at least so many; then records are lost (MaxDBDMsgs)
+
+  bool operator==(const AccountingQueue&) const = default;
+};
+
 class Source {
  public:
   virtual ~Source() = default;
@@ -132,6 +140,9 @@ class Source {
 
   // Who is in charge. Answers in milliseconds also while no controller responds.
   virtual async::Task<Result<std::vector<ControllerPing>>> Ping(async::Deadline deadline) = 0;
+
+  // How full the queue of messages for slurmdbd is. Errors as of ReadNodes.
+  virtual async::Task<Result<AccountingQueue>> ReadAccountingQueue(async::Deadline deadline) = 0;
 };
 
 }  // namespace capstan::slurm

@@ -316,6 +316,13 @@ TEST_F(RealSlurm, ANodeOfAMachineThatWasBootedSinceIsDownUntilItIsResumed) {
   EXPECT_TRUE(NodeBecomes("w-1", [](const Node& n) { return n.state.IsUsable(); }));
 }
 
+TEST_F(RealSlurm, TellsOfTheQueueForSlurmdbdAndWhatItHolds) {
+  const auto queue = Await(source.ReadAccountingQueue(Soon()));
+  ASSERT_TRUE(queue) << queue.error().message();
+  EXPECT_EQ(queue->waiting, 0);
+  EXPECT_GE(queue->capacity, 20'000) << "MaxJobCount is 10,000 by default";
+}
+
 TEST_F(RealSlurm, WhileSlurmctldIsAwayAPingSaysSoAtOnce) {
   StartPolling();
   Shell("$SLURM_CONTROL stop slurmctld");

@@ -125,6 +125,9 @@ class FakeSlurm {
   Time nodes_changed() const { return nodes_changed_; }
   Time jobs_changed() const { return jobs_changed_; }
 
+  // Messages for a slurmdbd that is away; it keeps the 20,000 that it keeps by default.
+  int64_t accounting_queue = 0;
+
   const Options& options() const { return options_; }
   async::Loop& loop() { return loop_; }
 

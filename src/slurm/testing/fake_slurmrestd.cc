@@ -351,17 +351,19 @@ net::Response FakeSlurmrestd::DeleteNode(const std::string& name) {
 
 net::Response FakeSlurmrestd::Life() const {
   const int64_t timeout = std::chrono::duration_cast<std::chrono::seconds>(slurm_.options().slurmd_timeout).count();
-  return Envelope(200,
-                  "\"slurm_conf\":{\"SlurmdTimeout\":" + std::to_string(timeout) +
-                      "},\"slurm_conf_meta\":{\"LastUpdate\":" + std::to_string(UnixSeconds(slurm_.loop().WallNow())) +
-                      ",\"BOOT_TIME\":" + std::to_string(UnixSeconds(slurm_.boot_time())) + "},",
-                  slurm_.options().release);
+  return Envelope(
+      200,
+      "\"slurm_conf\":{\"MaxDBDMsgs\":0,\"MaxJobCount\":10000,\"SlurmdTimeout\":" + std::to_string(timeout) +
+          "},\"slurm_conf_meta\":{\"LastUpdate\":" + std::to_string(UnixSeconds(slurm_.loop().WallNow())) +
+          ",\"BOOT_TIME\":" + std::to_string(UnixSeconds(slurm_.boot_time())) + "},",
+      slurm_.options().release);
 }
 
 net::Response FakeSlurmrestd::Statistics() const {
   return Envelope(200,
                   "\"statistics\":{\"req_time\":" + Number(slurm_.loop().WallNow()) +
-                      ",\"req_time_start\":" + Number(slurm_.boot_time()) + "},",
+                      ",\"req_time_start\":" + Number(slurm_.boot_time()) +
+                      ",\"dbd_agent_queue_size\":" + std::to_string(slurm_.accounting_queue) + "},",
                   slurm_.options().release);
 }
 
