@@ -45,10 +45,10 @@ TEST(PodTrouble, SaysWhatDoesNotPassByItself) {
       {.type = "PodScheduled", .status = "False", .reason = "Unschedulable", .message = "no node is left"}};
   EXPECT_EQ(PodTrouble(pod), "pod w-3 cannot be placed: no node is left");
   pod.status.conditions.clear();
-  pod.status.container_statuses = {{.name = "slurmd", .state = {ContainerWaiting{"ContainerCreating", ""}}}};
+  pod.status.container_statuses = {{.name = "slurmd", .state = {.waiting = ContainerWaiting{"ContainerCreating", ""}}}};
   EXPECT_EQ(PodTrouble(pod), "");
   pod.status.init_container_statuses = {
-      {.name = "logfile", .state = {ContainerWaiting{"CrashLoopBackOff", "back-off"}}}};
+      {.name = "logfile", .state = {.waiting = ContainerWaiting{"CrashLoopBackOff", "back-off"}}}};
   EXPECT_EQ(PodTrouble(pod), "pod w-3, container logfile: CrashLoopBackOff: back-off");
 }
 

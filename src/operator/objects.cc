@@ -27,9 +27,17 @@ const json::Schema& ContainerWaiting::Schema() {
   return schema;
 }
 
-const json::Schema& ContainerState::Schema() {
+const json::Schema& ContainerTerminated::Schema() {
   static const json::Schema schema =
-      json::Object<ContainerState>({Field<&ContainerState::waiting>("waiting").Number(1)});
+      json::Object<ContainerTerminated>({Field<&ContainerTerminated::message>("message").Number(4)});
+  return schema;
+}
+
+const json::Schema& ContainerState::Schema() {
+  static const json::Schema schema = json::Object<ContainerState>({
+      Field<&ContainerState::waiting>("waiting").Number(1),
+      Field<&ContainerState::terminated>("terminated").Number(3),
+  });
   return schema;
 }
 
@@ -39,6 +47,7 @@ const json::Schema& ContainerStatus::Schema() {
       Field<&ContainerStatus::container_id>("containerID").Number(8),
       Field<&ContainerStatus::restart_count>("restartCount").Number(5),
       Field<&ContainerStatus::state>("state").Number(2),
+      Field<&ContainerStatus::last_state>("lastState").Number(3),
   });
   return schema;
 }
@@ -114,9 +123,24 @@ const json::Schema& PodTemplateMeta::Schema() {
   return schema;
 }
 
-const json::Schema& StatefulSetTemplate::Schema() {
-  static const json::Schema schema =
-      json::Object<StatefulSetTemplate>({Field<&StatefulSetTemplate::metadata>("metadata")});
+const json::Schema& ContainerImage::Schema() {
+  static const json::Schema schema = json::Object<ContainerImage>({
+      Field<&ContainerImage::name>("name"),
+      Field<&ContainerImage::image>("image"),
+  });
+  return schema;
+}
+
+const json::Schema& PodTemplateSpec::Schema() {
+  static const json::Schema schema = json::Object<PodTemplateSpec>({Field<&PodTemplateSpec::containers>("containers")});
+  return schema;
+}
+
+const json::Schema& WorkloadTemplate::Schema() {
+  static const json::Schema schema = json::Object<WorkloadTemplate>({
+      Field<&WorkloadTemplate::metadata>("metadata"),
+      Field<&WorkloadTemplate::spec>("spec"),
+  });
   return schema;
 }
 
@@ -145,9 +169,15 @@ const json::Schema& StatefulSet::Schema() {
   return schema;
 }
 
+const json::Schema& DeploymentSpec::Schema() {
+  static const json::Schema schema = json::Object<DeploymentSpec>({Field<&DeploymentSpec::pod_template>("template")});
+  return schema;
+}
+
 const json::Schema& Deployment::Schema() {
   static const json::Schema schema = json::Object<Deployment>({
       Field<&Deployment::metadata>("metadata"),
+      Field<&Deployment::spec>("spec"),
       Field<&Deployment::status>("status"),
   });
   return schema;

@@ -29,8 +29,15 @@ struct ContainerWaiting {
   bool operator==(const ContainerWaiting&) const = default;
   static const json::Schema& Schema();
 };
+// How a container ended.
+struct ContainerTerminated {
+  std::string message;  // what it said, where its pod asks for that (terminationMessagePolicy)
+  bool operator==(const ContainerTerminated&) const = default;
+  static const json::Schema& Schema();
+};
 struct ContainerState {
   std::optional<ContainerWaiting> waiting;
+  std::optional<ContainerTerminated> terminated;
   bool operator==(const ContainerState&) const = default;
   static const json::Schema& Schema();
 };
@@ -39,6 +46,7 @@ struct ContainerStatus {
   std::string container_id;  // of the last one that was made; "" before the first
   int32_t restart_count = 0;
   ContainerState state;
+  ContainerState last_state;  // before its last restart
   bool operator==(const ContainerStatus&) const = default;
   static const json::Schema& Schema();
 };
@@ -103,9 +111,21 @@ struct PodTemplateMeta {
   bool operator==(const PodTemplateMeta&) const = default;
   static const json::Schema& Schema();
 };
-struct StatefulSetTemplate {
+struct ContainerImage {
+  std::string name;
+  std::string image;
+  bool operator==(const ContainerImage&) const = default;
+  static const json::Schema& Schema();
+};
+struct PodTemplateSpec {
+  std::vector<ContainerImage> containers;
+  bool operator==(const PodTemplateSpec&) const = default;
+  static const json::Schema& Schema();
+};
+struct WorkloadTemplate {
   PodTemplateMeta metadata;
-  bool operator==(const StatefulSetTemplate&) const = default;
+  PodTemplateSpec spec;
+  bool operator==(const WorkloadTemplate&) const = default;
   static const json::Schema& Schema();
 };
 struct LabelSelector {
@@ -119,7 +139,7 @@ struct StatefulSetSpec {
   std::string pod_management_policy;
   LabelSelector selector;
   json::Raw claim_templates;
-  StatefulSetTemplate pod_template;
+  WorkloadTemplate pod_template;
   bool operator==(const StatefulSetSpec&) const = default;
   static const json::Schema& Schema();
 };
@@ -131,9 +151,15 @@ struct StatefulSet {
   bool operator==(const StatefulSet&) const = default;
   static const json::Schema& Schema();
 };
+struct DeploymentSpec {
+  WorkloadTemplate pod_template;
+  bool operator==(const DeploymentSpec&) const = default;
+  static const json::Schema& Schema();
+};
 struct Deployment {
   static constexpr const kube::Resource& kResource = kube::kDeployments;
   json::ObjectMeta metadata;
+  DeploymentSpec spec;
   WorkloadStatus status;
   bool operator==(const Deployment&) const = default;
   static const json::Schema& Schema();

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
+
 namespace capstan::op {
 namespace {
+
+constexpr size_t kLongestWords = 300;  // bytes
 
 // Reasons for waiting that do not pass by themselves.
 bool IsTrouble(std::string_view reason) {
@@ -14,11 +18,20 @@ bool IsTrouble(std::string_view reason) {
   return std::ranges::find(kReasons, reason) != kReasons.end();
 }
 
+// The last thing that a container said before it ended, where it is known.
+std::string LastWords(const ContainerStatus& status) {
+  if (!status.last_state.terminated) return {};
+  const std::string_view said = Trim(status.last_state.terminated->message);
+  const std::string_view line = said.substr(said.rfind('\n') + 1);
+  return line.empty() ? "" : "; it said: " + std::string(Trim(line.substr(0, kLongestWords)));
+}
+
 std::string ContainerTrouble(const std::vector<ContainerStatus>& statuses) {
   for (const ContainerStatus& status : statuses) {
     if (!status.state.waiting || !IsTrouble(status.state.waiting->reason)) continue;
     const ContainerWaiting& waiting = *status.state.waiting;
-    return "container " + status.name + ": " + waiting.reason + (waiting.message.empty() ? "" : ": " + waiting.message);
+    return "container " + status.name + ": " + waiting.reason +
+           (waiting.message.empty() ? "" : ": " + waiting.message) + LastWords(status);
   }
   return {};
 }

@@ -59,6 +59,8 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"Settling", Reason::kWait,
      "The configuration is new; the daemon is started when it has stood still for a second."},
     {"Creating", Reason::kWait, "The daemon is being created."},
+    {"WaitingForUpgrade", Reason::kProblem | Reason::kWait,
+     "The image that is wanted waits for a daemon that Slurm upgrades first; the one that runs stays."},
     {"Starting", Reason::kWait, "Pods are not ready yet."},
     {"PodFailing", Reason::kProblem, "A pod cannot start, as Kubernetes says."},
 
@@ -67,6 +69,8 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"ClusterNameTooLong", Reason::kProblem, "The cluster's name is longer than Slurm's accounting takes."},
     {"ClaimRefused", Reason::kProblem, "The volume claim for several slurmctld does not take several writers."},
     {"ClaimUnchanged", Reason::kProblem, "Another volume is asked for than the StatefulSet has, which is kept."},
+    {"AccountingQueueFills", Reason::kProblem,
+     "slurmdbd does not take what slurmctld keeps for it; once that is too much, records of jobs are lost."},
     {"StatefulSetOutdated", Reason::kProblem, "The StatefulSet must be made anew for what the spec asks for."},
 
     // Accountings.

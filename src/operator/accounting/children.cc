@@ -21,6 +21,8 @@ Result<JsonObject> Slurmdbd(const api::Accounting& accounting, const Settings& s
   container["readinessProbe"] = TcpProbe(kSlurmdbdPort);
   container["securityContext"] = RunAs(kSlurmUser);
   container["volumeMounts"] = JsonArray{Mount("slurm-etc", "/etc/slurm", true), Mount("run", "/run")};
+  // Why it ended, as of a database of a newer Slurm, is in the pod's status then.
+  container["terminationMessagePolicy"] = "FallbackToLogsOnError";
   CAPSTAN_TRY(JsonObject merged, MergeContainer(std::move(container), accounting.spec.slurmdbd, "spec.slurmdbd"));
   DefaultImage(merged, settings.Image(kAccounting.app));
   return merged;

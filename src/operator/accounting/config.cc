@@ -1,5 +1,9 @@
 #include "operator/accounting/config.h"
 
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.h"
 #include "operator/names.h"
 #include "slurm/conf.h"
 
@@ -32,11 +36,23 @@ void Storage(ConfText& text, const api::StorageConfig& storage) {
   text.Set("StorageLoc", *storage.database);
 }
 
+// A list of hosts, a URL or a port would be taken for a name that nobody knows, and tried for ever.
+Result<void> CheckHost(std::string_view host) {
+  const auto fits = [](unsigned char c) { return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_'; };
+  const bool address = std::ranges::count(host, ':') > 1 && std::ranges::all_of(host, [](unsigned char c) {
+                         return std::isxdigit(c) != 0 || c == ':' || c == '.';
+                       });
+  if (address || (!host.empty() && std::ranges::all_of(host, fits))) return {};
+  return Fail(Code::kInvalid, "spec.storageConfig.host is " + JsonQuoted(host) +
+                                  ", must be a host's name or address; a port goes into spec.storageConfig.port");
+}
+
 }  // namespace
 
 Result<SlurmdbdConf> MakeSlurmdbdConf(const api::Accounting& accounting) {
   if (!accounting.spec.storage_config)
     return Fail(Code::kInvalid, "spec.storageConfig must say where the database is when spec.external is false");
+  CAPSTAN_CHECK_OK(CheckHost(accounting.spec.storage_config->host));
   ConfText before, after;
   General(before, accounting);
   before.Section("PLUGINS & PARAMETERS").Set("AuthType", "auth/slurm").Set("AuthAltTypes", "auth/jwt");

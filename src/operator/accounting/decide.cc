@@ -53,9 +53,16 @@ class Deciding : Reconcile<api::Accounting> {
     if (!EmbeddedDatabase(object).empty()) RunDatabase();
     if (!RunSlurmdbd()) KeepWhatIsThere();
     Runs(Set(), 1, kAccounting.app);
-    if (!findings.ready && spec.storage_config)
-      findings.Wait("WaitingForDatabase",
-                    "slurmdbd answers once its database at " + spec.storage_config->host + " does");
+    if (!findings.ready && Set() != nullptr && spec.storage_config) WaitForDatabase(*spec.storage_config);
+  }
+
+  // slurmdbd does not listen before its database has let it in, and tries for ever: only its log says what is wrong.
+  void WaitForDatabase(const api::StorageConfig& storage) {
+    findings.Wait("WaitingForDatabase", "slurmdbd answers once its database at " + storage.host +
+                                            " does; if it does not, `kubectl logs -n " + key_.ns + " " + key_.name +
+                                            "-0` says why: that cannot be reached, or refuses user \"" +
+                                            storage.username + "\" or the password in Secret " + key_.ns + "/" +
+                                            storage.password_key_ref.name);
   }
 
   // slurmdbd waits for it by itself.

@@ -18,6 +18,7 @@ using test::ConditionOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class AccountingTest : public ::testing::Test {
@@ -99,14 +100,13 @@ LogFile=/dev/null
 
 TEST_F(AccountingTest, WhatSlurmdbdConfCannotHoldIsRefusedInWords) {
   for (const char* odd : {"a\"b", "a\nb"}) {
-    accounting.spec.storage_config->host = odd;
+    accounting.spec.storage_config->username = odd;
     const plan::Plan plan = Look();
     EXPECT_THAT(plan.actions, IsEmpty());
     EXPECT_FALSE(plan.children_complete);
     EXPECT_THAT(ConditionOf(plan, "Degraded"),
-                StartsWith("True ConfigRefused: slurmdbd.conf cannot be made: configuration value StorageHost"));
+                StartsWith("True ConfigRefused: slurmdbd.conf cannot be made: configuration value StorageUser"));
   }
-  accounting.spec.storage_config->host = "mariadb";
   accounting.spec.storage_config->username = "a b#c";
   EXPECT_THAT(Conf(), HasSubstr("StorageUser=\"a b\\#c\"\n"));
   accounting.spec.extra_conf = "nonsense";
@@ -164,11 +164,58 @@ TEST_F(AccountingTest, ItsDatabaseIsNamedWhileSlurmdbdDoesNotAnswer) {
   StatefulSet set;
   set.metadata = {.name = "db-accounting", .namespace_ = "slurm", .uid = "uid-set"};
   world.Put(set);
-  EXPECT_THAT(ConditionOf(Look(), "Progressing"), HasSubstr("slurmdbd answers once its database at mariadb does"));
+  EXPECT_THAT(
+      ConditionOf(Look(), "Progressing"),
+      HasSubstr("slurmdbd answers once its database at mariadb does; if it does not, `kubectl logs -n slurm "
+                "db-accounting-0` says why: that cannot be reached, or refuses user \"slurm\" or the password in "
+                "Secret slurm/mariadb-password"));
   set.status.ready_replicas = set.status.updated_replicas = 1;
   world.Put(set);
   EXPECT_EQ(ConditionOf(Look(), "Ready"), "True Ready: slurmdbd is ready");
   EXPECT_THAT(ConditionOf(Look(), "Progressing"), StartsWith("False "));
+}
+
+TEST_F(AccountingTest, WhatASlurmdbdSaidThatEndedIsTold) {
+  Written(Look());
+  StatefulSet set;
+  set.metadata = {.name = "db-accounting", .namespace_ = "slurm", .uid = "uid-set"};
+  world.Put(set);
+  op::Pod pod;
+  pod.metadata = {.name = "db-accounting-0", .owner_references = {{.uid = "uid-set", .controller = true}}};
+  pod.status.container_statuses = {
+      {.name = "slurmdbd",
+       .state = {.waiting = ContainerWaiting{"CrashLoopBackOff", "back-off 10s"}},
+       .last_state = {.terminated = ContainerTerminated{"slurmdbd: one\nslurmdbd: fatal: the tables are newer\n"}}}};
+  world.Put(pod);
+  EXPECT_EQ(ConditionOf(Look(), "Degraded"),
+            "True PodFailing: pod db-accounting-0, container slurmdbd: CrashLoopBackOff: back-off 10s; it said: "
+            "slurmdbd: fatal: the tables are newer");
+}
+
+// It said that slurmdbd waits for its database, when there was no slurmdbd for want of a key.
+TEST_F(AccountingTest, TheDatabaseIsNotBlamedWhileThereIsNoSlurmdbd) {
+  world.Absent("secret slurm/main-auth-slurm");
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True KeyMissing: Secret slurm/main-auth-slurm"));
+  EXPECT_THAT(ConditionOf(plan, "Ready"), Not(HasSubstr("WaitingForDatabase")));
+  EXPECT_THAT(ConditionOf(plan, "Progressing"), StartsWith("False "));
+  world.Secret("main-auth-slurm", {"slurm.key"});
+  EXPECT_THAT(ActionNames(Look()), ElementsAre("write Secret slurm/db-accounting")) << "it has appeared";
+}
+
+TEST_F(AccountingTest, AHostThatIsNoNameOrAddressIsRefused) {
+  for (const char* odd : {"", "my database", "db#1", "db:3306", "http://db"}) {
+    accounting.spec.storage_config->host = odd;
+    const plan::Plan plan = Look();
+    EXPECT_THAT(plan.actions, IsEmpty());
+    EXPECT_THAT(ConditionOf(plan, "Degraded"),
+                StartsWith("True ConfigRefused: slurmdbd.conf cannot be made: spec.storageConfig.host is \"" +
+                           std::string(odd) + "\", must be a host's name or address"));
+  }
+  for (const char* good : {"mariadb", "db-1.example.com", "10.0.0.1", "fd00::1", "db_1"}) {
+    accounting.spec.storage_config->host = good;
+    EXPECT_THAT(ActionNames(Look()), ElementsAre("write Secret slurm/db-accounting")) << good;
+  }
 }
 
 TEST_F(AccountingTest, ATrialBringsItsDatabase) {

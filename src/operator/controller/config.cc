@@ -122,6 +122,23 @@ Result<void> CheckNames(const Config& config) {
   return {};
 }
 
+// slurmctld does not start when it is to enforce what no slurmdbd tells it. Of a key that is there twice the last counts.
+Result<void> CheckEnforcement(const Config& config) {
+  if (config.accounting) return {};
+  CAPSTAN_TRY(const auto lines, slurm::ParseConf(config.extra_conf));
+  std::string enforced, type;
+  for (const slurm::ConfLine& line : lines) {
+    for (const ConfItem& item : line.items) {
+      if (EqualsIgnoreCase(item.key, "AccountingStorageEnforce")) enforced = item.value;
+      if (EqualsIgnoreCase(item.key, "AccountingStorageType")) type = item.value;
+    }
+  }
+  if (enforced.empty() || EqualsIgnoreCase(enforced, "none") || type.contains("slurmdbd")) return {};
+  return Fail(Code::kInvalid,
+              "AccountingStorageEnforce=" + enforced +
+                  " of spec.extraConf needs accounting; name an Accounting in spec.accountingRef, or remove the line");
+}
+
 Result<void> NodeSets(ConfText& text, const Config& config) {
   if (config.node_sets.empty()) return {};
   text.Section("NODESET & PARTITION");
@@ -156,6 +173,7 @@ Result<std::string> SlurmConf(const Config& config) {
   Accounting(text, config);
   AllScripts(text, config);
   CAPSTAN_CHECK_OK(CheckNames(config));
+  CAPSTAN_CHECK_OK(CheckEnforcement(config));
   CAPSTAN_CHECK_OK(NodeSets(text, config));
   CAPSTAN_CHECK_OK(Extra(text, config));
   return text.Build();

@@ -73,6 +73,17 @@ TEST_P(SlurmConfRefuses, WithOneSentence) {
   EXPECT_NE(text.error().message().find(GetParam().says), std::string::npos) << text.error().message();
 }
 
+TEST(SlurmConf, EnforcementIsTakenWithAnAccountingOfOursOrTheUsers) {
+  Config config = Plain();
+  config.extra_conf = "AccountingStorageEnforce=limits\nAccountingStorageType=accounting_storage/slurmdbd\n";
+  EXPECT_TRUE(SlurmConf(config));
+  config.extra_conf = "AccountingStorageEnforce=limits\nAccountingStorageEnforce=none\n";
+  EXPECT_TRUE(SlurmConf(config));
+  config.extra_conf = "AccountingStorageEnforce=limits\n";
+  config.accounting = ConfigAccounting{"db-accounting", 6819};
+  EXPECT_TRUE(SlurmConf(config));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, SlurmConfRefuses,
     ::testing::Values(Refusal{"LineWithoutEquals", [](Config& c) { c.extra_conf = "ReturnToService=2\nnonsense\n"; },
@@ -98,6 +109,9 @@ INSTANTIATE_TEST_SUITE_P(
                               "NodeSet main-all has the name All in Slurm"},
                       Refusal{"NodeSetDefault", [](Config& c) { c.node_sets = {{"default", true, "", "default"}}; },
                               "NodeSet default"},
+                      Refusal{"EnforcementWithoutAccounting",
+                              [](Config& c) { c.extra_conf = "accountingstorageenforce=associations,limits\n"; },
+                              "AccountingStorageEnforce=associations,limits of spec.extraConf needs accounting"},
                       Refusal{"PartitionWord", [](Config& c) { c.node_sets = {{"gpu", true, "UP", "main-gpu"}}; },
                               "NodeSet main-gpu"}),
     [](const auto& info) { return info.param.what; });

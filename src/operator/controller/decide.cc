@@ -18,6 +18,7 @@
 #include "operator/render/cluster.h"
 #include "operator/render/json.h"
 #include "operator/unknown_fields.h"
+#include "operator/upgrades.h"
 #include "plan/objects/effects.h"
 #include "plan/objects/secrets.h"
 
@@ -26,6 +27,7 @@ namespace {
 
 constexpr size_t kKeyBytes = 64;
 constexpr Duration kInChargeAge = 30s;
+constexpr Duration kQueueAge = 30s;
 
 // Whether the operator may make the key `which` ("slurm" or "jwt") when there is none: only if the Controller's annotation
 // says "true", or the key's own name. A new key in place of a lost one cuts off every running daemon, so nobody gets one
@@ -60,6 +62,7 @@ class Deciding : Reconcile<api::Controller> {
       ReplaceStuck();
       Runs(Set(), object.spec.Replicas(), op::kController.app);
     }
+    WatchAccountingQueue();
     AddUnheeded(object.spec, kUnheeded, findings);
     return Finish(api::ControllerStatus());
   }
@@ -164,7 +167,17 @@ class Deciding : Reconcile<api::Controller> {
     const StatefulSet* present = OwnSet();
     auto set = SlurmctldSet(object, hashes, SettingsOf(world), present);
     if (set && present != nullptr && LacksVolume(*present)) return KeepWhatIsThere();
+    if (set && present != nullptr) {
+      set = InOrder(*this, SlurmdbdBefore(world, object), op::kController, present->spec.pod_template, *std::move(set),
+                    NoneEverRan(*present));
+    }
     Want(std::move(set));
+  }
+
+  bool NoneEverRan(const StatefulSet& set) const {
+    const auto pods = world.OwnedBy<Pod>(set.metadata.uid);
+    const auto never = [](const Pod& pod) { return NeverRan(pod) && !PodTrouble(pod).empty(); };
+    return !pods.empty() && std::ranges::all_of(pods, never);
   }
 
   void HandleKey(const FoundKey& key, const api::SecretKeySelector* ref, std::string_view which) {
@@ -300,6 +313,26 @@ class Deciding : Reconcile<api::Controller> {
                   .after = {},
                   .event = {}});
     if (active) labelled.push_back(id);
+  }
+
+  // --- Accounting ----------------------------------------------------------------------------------------------------
+
+  // slurmctld keeps what slurmdbd does not take, as much as it can, and says nothing of it.
+  void WatchAccountingQueue() {
+    const auto& ref = object.spec.accounting_ref;
+    if (!ref || ref->name.empty() || !world.Slurm(plan.slurm_cluster).heard()) return;
+    const auto fill = world.Ask(AccountingQueueFill(plan.slurm_cluster), kQueueAge);
+    if (fill.value == nullptr || fill.value->tenths == 0) return;
+    const int tenths = fill.value->tenths;
+    const std::string queue = "slurmctld's queue of messages for slurmdbd, which holds " +
+                              std::to_string(fill.value->capacity) + ", is " +
+                              (tenths == 10 ? "full" : std::to_string(tenths) + "0 % full");
+    findings.Problem(
+        "AccountingQueueFills",
+        queue +
+            (tenths == 10 ? ", and records of jobs are being lost" : ", and records of jobs are lost once it is full") +
+            "; see why slurmdbd of Accounting " + ns_ + "/" + ref->name +
+            " does not take them, or raise MaxDBDMsgs in spec.extraConf meanwhile");
   }
 
   // --- What is said about it -----------------------------------------------------------------------------------------

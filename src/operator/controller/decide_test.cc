@@ -317,6 +317,88 @@ TEST_F(ControllerTest, AccountingIsNeverDroppedSilently) {
               HasSubstr("Accounting slurm/gone, named in spec.accountingRef, does not exist"));
 }
 
+TEST_F(ControllerTest, AccountingMayBeTurnedOnAndOffWhileItRuns) {
+  HaveKeys();
+  const plan::Plan without = Look();
+  Applied(without);
+  api::Accounting accounting;
+  accounting.metadata.name = "db";
+  world.Put(accounting);
+  controller.spec.accounting_ref = {"db"};
+  const plan::Plan with = Look();
+  EXPECT_THAT(SlurmConf(with), HasSubstr("AccountingStorageType=accounting_storage/slurmdbd\n"));
+  EXPECT_NE(PodAnnotation(with, kHashSlurmConfig), PodAnnotation(without, kHashSlurmConfig)) << "slurmctld starts anew";
+  EXPECT_TRUE(with.children_complete);
+  Applied(with);
+  controller.spec.accounting_ref.reset();
+  EXPECT_EQ(BodyOf(Look(), "StatefulSet", "main-controller"), BodyOf(without, "StatefulSet", "main-controller"));
+  EXPECT_EQ(BodyOf(Look(), "ConfigMap", "main-config"), BodyOf(without, "ConfigMap", "main-config"));
+  controller.spec.accounting_ref = {"db"};
+  controller.spec.extra_conf = "AccountingStorageEnforce=associations\n";
+  Applied(Look());
+  controller.spec.accounting_ref.reset();
+  const plan::Plan refused = Look();
+  EXPECT_EQ(SlurmConf(refused), "") << "slurmctld would not start again";
+  EXPECT_FALSE(refused.children_complete);
+  EXPECT_THAT(ConditionOf(refused, "Degraded"),
+              HasSubstr("AccountingStorageEnforce=associations of spec.extraConf needs"));
+}
+
+TEST_F(ControllerTest, TwoClustersOfOneNameInOneAccountingAreNotMixed) {
+  HaveKeys();
+  api::Accounting accounting;
+  accounting.metadata.name = "db";
+  world.Put(accounting);
+  controller.spec.accounting_ref = {"db"};
+  controller.spec.cluster_name = "hpc";
+  controller.metadata.creation_timestamp = ParseRfc3339("2026-01-02T00:00:00Z");
+  api::Controller other = controller;
+  other.metadata = {.name = "other", .creation_timestamp = ParseRfc3339("2026-01-01T00:00:00Z")};
+  world.Put(other);
+  const plan::Plan plan = Look();
+  EXPECT_THAT(SlurmConf(plan), IsEmpty());
+  EXPECT_FALSE(plan.children_complete) << "one that runs already stays";
+  EXPECT_EQ(BodyOf(plan, "StatefulSet", "main-controller"), "");
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              StartsWith("True NameConflict: Controller other, which is older, has the ClusterName hpc in Accounting "
+                         "slurm/db too; give this one another spec.clusterName"));
+  other.metadata.creation_timestamp = ParseRfc3339("2026-01-03T00:00:00Z");
+  world.Put(other);
+  EXPECT_THAT(SlurmConf(Look()), Not(IsEmpty())) << "the younger one gives way";
+  other.metadata.creation_timestamp = ParseRfc3339("2026-01-01T00:00:00Z");
+  other.spec.cluster_name = "another";
+  world.Put(other);
+  EXPECT_THAT(SlurmConf(Look()), Not(IsEmpty()));
+  other.spec.cluster_name = "HPC";
+  other.spec.accounting_ref = {"db2"};
+  world.Put(other);
+  EXPECT_THAT(SlurmConf(Look()), Not(IsEmpty()));
+}
+
+TEST_F(ControllerTest, AQueueForSlurmdbdThatFillsIsToldBeforeItIsFull) {
+  HaveKeys();
+  api::Accounting accounting;
+  accounting.metadata.name = "db";
+  world.Put(accounting);
+  world.Put(MakeRestApi("main", "2026-01-01T00:00:00Z"));
+  world.Nodes("slurm/main", {});
+  controller.spec.accounting_ref = {"db"};
+  const auto told = [&](int tenths) {
+    world.Answer("accounting queue of slurm/main",
+                 std::make_shared<const AccountingQueueFill::Value>(tenths, int64_t{20'000}));
+    return ConditionOf(Look(), "Degraded");
+  };
+  EXPECT_THAT(told(0), StartsWith("False AsExpected"));
+  EXPECT_THAT(told(3), StartsWith("True AccountingQueueFills: slurmctld's queue of messages for slurmdbd, which holds "
+                                  "20000, is 30 % full, and records of jobs are lost once it is full; see why slurmdbd "
+                                  "of Accounting slurm/db"));
+  EXPECT_THAT(told(10), HasSubstr("is full, and records of jobs are being lost"));
+  world.Failed("accounting queue of slurm/main", "timeout");
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), HasSubstr("is full")) << "nobody has said that it is no longer";
+  controller.spec.accounting_ref.reset();
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False AsExpected"));
+}
+
 TEST_F(ControllerTest, FilesThatTheOperatorWritesAreNotTakenFromOthers) {
   HaveKeys();
   Applied(Look());
@@ -461,7 +543,7 @@ TEST_F(ControllerTest, SaysWhyAPodDoesNotStart) {
   pod.metadata = {.name = "main-controller-0",
                   .owner_references = {{.kind = "StatefulSet", .uid = "set", .controller = true}}};
   pod.status.container_statuses = {
-      {.name = "slurmctld", .state = {ContainerWaiting{"ImagePullBackOff", "no such image"}}}};
+      {.name = "slurmctld", .state = {.waiting = ContainerWaiting{"ImagePullBackOff", "no such image"}}}};
   world.Put(pod);
   EXPECT_THAT(
       ConditionOf(Look(), "Degraded"),
@@ -719,7 +801,7 @@ TEST_F(PresentSetTest, WithBackupsTheServiceWaitsForTheLabel) {
 // A bad image was mended, and the StatefulSet went on waiting for the pod that could not pull the old one.
 TEST_F(PresentSetTest, APodThatNeverRanMakesWayForItsMendedTemplate) {
   const auto waiting = [](std::string reason) {
-    return ContainerStatus{.name = "slurmctld", .state = {ContainerWaiting{std::move(reason), ""}}};
+    return ContainerStatus{.name = "slurmctld", .state = {.waiting = ContainerWaiting{std::move(reason), ""}}};
   };
   const auto acts = [&] { return ActionNames(LookAtIt()); };
   pod.status.container_statuses = {waiting("ImagePullBackOff")};

@@ -1,10 +1,12 @@
 #include "operator/controller/inputs.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "api/accounting.h"
 #include "api/nodeset.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "operator/controller/children.h"
 #include "operator/controller/immutable.h"
 #include "operator/controller/questions.h"
@@ -84,6 +86,7 @@ class Collecting {
               ", named in spec.accountingRef, does not exist; create it, or remove the reference");
       return;
     }
+    TwoOfOneName(key);
     const api::AccountingSpec& spec = accounting->spec;
     if (!spec.external.value_or(false)) {
       inputs_.config.accounting = {AccountingName(ref->name), render::AccountingPort(*accounting)};
@@ -93,6 +96,22 @@ class Collecting {
       Refuse("ReferenceInvalid", "Accounting " + key.ToString() +
                                      ", named in spec.accountingRef, is external and does not say where it is; set its "
                                      "spec.externalConfig");
+    }
+  }
+
+  // slurmdbd knows a cluster by its name: the jobs of two of one name would be each other's, and each slurmctld would
+  // take the other's place there.
+  void TwoOfOneName(const kube::Key& accounting) {
+    if (controller_.spec.external.value_or(false)) return;
+    const std::string& name = inputs_.config.cluster_name;
+    const json::ObjectMeta& own = controller_.metadata;
+    for (const api::Controller& other : world_.By<api::Controller>("accounting", accounting.ToString())) {
+      const json::ObjectMeta& its = other.metadata;
+      const bool older = std::tie(its.creation_timestamp, its.name) < std::tie(own.creation_timestamp, own.name);
+      if (!older || other.spec.external.value_or(false) || !EqualsIgnoreCase(other.ClusterName(), name)) continue;
+      return Refuse("NameConflict", "Controller " + its.name + ", which is older, has the ClusterName " + name +
+                                        " in Accounting " + accounting.ToString() +
+                                        " too; give this one another spec.clusterName, or another Accounting");
     }
   }
 

@@ -19,6 +19,15 @@ constexpr plan::Right kUses[] = {
 
 constexpr std::string_view kComponents[] = {op::kController.component, kWorker.component};
 
+// Those of one Accounting are found by it: index "accounting", "ns/name".
+void AddStoreByAccounting(plan::Stores& stores) {
+  const auto accounting = [](const api::Controller& controller) {
+    const auto& ref = controller.spec.accounting_ref;
+    return ref ? std::vector{controller.metadata.namespace_ + "/" + ref->name} : std::vector<std::string>();
+  };
+  stores.Add<api::Controller>({.everywhere = true}).AddIndex("accounting", accounting, &IsWantedAlike<api::Controller>);
+}
+
 }  // namespace
 
 extern const Kind kKind;
@@ -28,6 +37,6 @@ constinit const Kind kKind{.name = "controller",
                            .children = kChildren,
                            .uses = kUses,
                            .components = kComponents,
-                           .add_store = &AddStore<api::Controller>};
+                           .add_store = &AddStoreByAccounting};
 
 }  // namespace capstan::op::controller

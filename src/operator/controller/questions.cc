@@ -1,5 +1,7 @@
 #include "operator/controller/questions.h"
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "base/text.h"
 #include "json/codec.h"
@@ -40,13 +42,23 @@ async::Task<Result<std::optional<Fetched>>> ClaimModes::Fetch(plan::Services& se
 }
 
 async::Task<Result<std::optional<Fetched>>> InCharge::Fetch(plan::Services& services, async::Deadline deadline) const {
-  const std::shared_ptr<slurm::Source> source = services.slurm.Find(cluster);
-  if (!source) co_return Fail(Code::kUnavailable, "there is no way to Slurm cluster " + cluster + " yet");
+  CAPSTAN_CO_TRY(const std::shared_ptr<slurm::Source> source, services.slurm.Reach(cluster));
   CAPSTAN_CO_TRY(const std::vector<slurm::ControllerPing> pings, co_await source->Ping(deadline));
   for (const slurm::ControllerPing& ping : pings) {
     if (ping.responding) co_return Fetched{std::make_shared<const Value>(ping.hostname), Fnv64(ping.hostname)};
   }
   co_return std::optional<Fetched>();
+}
+
+// Only full tenths are told: the few messages that are always on their way wake nobody.
+async::Task<Result<std::optional<Fetched>>> AccountingQueueFill::Fetch(plan::Services& services,
+                                                                       async::Deadline deadline) const {
+  CAPSTAN_CO_TRY(const std::shared_ptr<slurm::Source> source, services.slurm.Reach(cluster));
+  CAPSTAN_CO_TRY(const slurm::AccountingQueue queue, co_await source->ReadAccountingQueue(deadline));
+  const int64_t capacity = std::max<int64_t>(1, queue.capacity);
+  const int tenths = int(std::clamp<int64_t>(queue.waiting, 0, capacity) * 10 / capacity);
+  const uint64_t digest = Fnv64(std::to_string(capacity), uint64_t(tenths));
+  co_return Fetched{std::make_shared<const Value>(tenths, capacity), digest};
 }
 
 }  // namespace capstan::op::controller

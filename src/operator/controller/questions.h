@@ -29,4 +29,17 @@ struct InCharge final : plan::Question {
   std::string cluster;  // "ns/controller"
 };
 
+// How full slurmctld's queue of messages for slurmdbd is.
+struct AccountingQueueFill final : plan::Question {
+  struct Value {
+    int tenths = 0;        // full ones; 10: it is full
+    int64_t capacity = 0;  // messages
+  };
+  explicit AccountingQueueFill(std::string cluster) : cluster(std::move(cluster)) {}
+  std::string id() const override { return "accounting queue of " + cluster; }
+  async::Task<Result<std::optional<Fetched>>> Fetch(plan::Services& services, async::Deadline deadline) const override;
+
+  std::string cluster;  // "ns/controller"
+};
+
 }  // namespace capstan::op::controller

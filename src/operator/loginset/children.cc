@@ -1,7 +1,6 @@
 #include "operator/loginset/children.h"
 
-#include <array>
-
+#include "operator/loginset/host_keys.h"
 #include "operator/names.h"
 #include "operator/render/cluster.h"
 #include "operator/render/merge.h"
@@ -17,7 +16,6 @@ using namespace render;  // NOLINT: this file is made of its parts
 constexpr int kOwnerOnly = 0600;
 constexpr int kEverybodyReads = 0644;
 constexpr Duration kAfterSessions = 30s;  // for the daemons to end, once no session is left
-constexpr auto kHostKeyTypes = std::to_array<std::string_view>({"rsa", "ecdsa", "ed25519"});
 
 std::string SshdConfigText(const api::LoginSet& login_set) {
   return "#\n### GENERAL ###\nInclude /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\nX11Forwarding yes\n"

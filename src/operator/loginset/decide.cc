@@ -6,12 +6,14 @@
 #include "operator/keys.h"
 #include "operator/loginset/children.h"
 #include "operator/loginset/host_keys.h"
+#include "operator/loginset/questions.h"
 #include "operator/names.h"
 #include "operator/questions.h"
 #include "operator/reconcile.h"
 #include "operator/references.h"
 #include "operator/render/metadata.h"
 #include "operator/unknown_fields.h"
+#include "operator/upgrades.h"
 #include "plan/objects/secrets.h"
 
 namespace capstan::op::loginset {
@@ -52,7 +54,7 @@ class Deciding : Reconcile<api::LoginSet> {
     if (sssd.state == FoundKey::State::kUnknown) findings.Wait("ReadingReferences", sssd.message);
     if (sssd.state == FoundKey::State::kAbsent || sssd.state == FoundKey::State::kWrong)
       findings.Problem("ReferenceMissing", sssd.message);
-    if (!cluster || !cap || !host_keys || !sssd.known()) return false;
+    if (!cluster || !cap || !host_keys || !sssd.known() || !SssdConfIsGood()) return false;
     PodHashes hashes{.slurm_key = cluster->slurm_key, .sshd_config = {}, .sssd_config = {}, .host_keys = {}};
     if (live && !*live) {
       hashes.sshd_config = Sha256Hex(SshTexts(object));
@@ -64,6 +66,10 @@ class Deciding : Reconcile<api::LoginSet> {
     if (deployment && present != nullptr && IsOfFormer(present->metadata, object.metadata.uid) &&
         IsLeftToFormer(*this, present->metadata, *deployment))
       return false;
+    if (deployment && present != nullptr) {
+      deployment = InOrder(*this, SlurmctldBefore(world, *cluster->controller), kLogin, present->spec.pod_template,
+                           *std::move(deployment));
+    }
     return Want(std::move(deployment));
   }
 
@@ -90,7 +96,7 @@ class Deciding : Reconcile<api::LoginSet> {
                         (answer.error.empty() ? " is being looked for" : " cannot be read: " + answer.error));
       return false;
     }
-    for (const std::string_view type : {"rsa", "ecdsa", "ed25519"}) {
+    for (const std::string_view type : kHostKeyTypes) {
       for (const std::string_view suffix : {"", ".pub"}) {
         const std::string file = "ssh_host_" + std::string(type) + "_key" + std::string(suffix);
         const auto digest = answer.value->digests.find(file);
@@ -103,7 +109,26 @@ class Deciding : Reconcile<api::LoginSet> {
       }
     }
     host_keys_ = Sha256Hex(host_keys_);
-    return true;
+    return IsGood(world.Ask(HostKeyFiles(secret), kReferenceAge), secret, "");
+  }
+
+  // It is read live: what is wrong with it is told, and what runs keeps what it understood last.
+  bool SssdConfIsGood() {
+    const api::SecretKeySelector& ref = object.spec.sssd_conf_ref;
+    const kube::Key secret{key_.ns, ref.name};
+    return IsGood(world.Ask(SssdFile(secret, ref.key), kReferenceAge), secret, ", named in spec.sssdConfRef,");
+  }
+
+  // `wrong`: what is wrong with the content of `secret`, where others have said what is missing.
+  bool IsGood(const plan::Answer<std::string>& wrong, const kube::Key& secret, std::string_view named) {
+    const std::string whose = "Secret " + secret.ToString() + std::string(named);
+    if (wrong.value == nullptr) {
+      findings.Wait("ReadingReferences",
+                    whose + (wrong.error.empty() ? " is being looked at" : " cannot be read: " + wrong.error));
+      return false;
+    }
+    if (!wrong.value->empty()) findings.Problem("ReferenceInvalid", whose + " " + *wrong.value);
+    return wrong.value->empty();
   }
 
   void MakeHostKeys(const kube::Key& secret) {

@@ -9,6 +9,7 @@
 #include "operator/references.h"
 #include "operator/restapi/children.h"
 #include "operator/unknown_fields.h"
+#include "operator/upgrades.h"
 #include "slurm/conf.h"
 
 namespace capstan::op::restapi {
@@ -61,9 +62,14 @@ class Deciding : Reconcile<api::RestApi> {
     const auto ingredients = Gather();
     if (!ingredients) return false;
     const std::string& config = ingredients->hashes.config;
-    if (world.Find<Deployment>(key_) == nullptr && !HasSettled(config, kRestApi.app)) return false;
+    const auto* present = world.Find<Deployment>(key_);
+    if (present == nullptr && !HasSettled(config, kRestApi.app)) return false;
     auto deployment = DeploymentObject(object, *ingredients->controller, ingredients->hashes, SettingsOf(world));
     if (deployment && IsLeftAsItIs(*deployment, config)) return false;
+    if (deployment && present != nullptr) {
+      deployment = InOrder(*this, SlurmctldBefore(world, *ingredients->controller), kRestApi,
+                           present->spec.pod_template, *std::move(deployment));
+    }
     return Want(std::move(deployment));
   }
 
