@@ -2,6 +2,7 @@
 
     cluster = Former(kubectl, "slurm", release=LATER, images={"slurmctld": "...", ...})
     cluster.create(workers=2)      # custom resources, and every object as that operator writes it
+    cluster.create(workers=2, people=True)      # with an Accounting, a LoginSet and a Token, too
 
 `kubectl` is called with arguments, and `stdin`; it returns what it printed. Everything of that operator is written by the
 field manager `manager`, with Update, as its client does. Custom resources and keys are the user's.
@@ -9,7 +10,12 @@ field manager `manager`, with Update, as its client does. Custom resources and k
 
 import base64
 import copy
+import hashlib
+import hmac
 import json
+import subprocess
+import tempfile
+import time
 
 OLD = "1.2.1"
 LATER = "later"
@@ -38,6 +44,39 @@ def http_probe(path, port, **more):
     return {"httpGet": {"path": path, "port": port}, **more}
 
 
+KEY = bytes(range(64))  # Slurm's, and the one that signs tokens
+SSSD_CONF = "[sssd]\nservices = nss, pam\ndomains = DEFAULT\n\n[domain/DEFAULT]\nid_provider = ldap\n"
+
+
+def encoded(data):
+    """The data of a Secret."""
+    return {"data": {key: base64.b64encode(text if isinstance(text, bytes) else text.encode()).decode()
+                     for key, text in data.items()}}
+
+
+def ssh_host_keys():
+    """As that operator makes them: OpenSSH's form, without a passphrase."""
+    files = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in ("rsa", "ecdsa", "ed25519"):
+            name = f"ssh_host_{kind}_key"
+            subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-C", "", "-f", f"{folder}/{name}"], check=True)
+            for file in (name, name + ".pub"):
+                with open(f"{folder}/{file}", encoding="ascii") as text:
+                    files[file] = text.read()
+    return files
+
+
+def token(user, lifetime):
+    """A JWT as that operator signs it."""
+    now = int(time.time())
+    parts = ({"alg": "HS256", "typ": "JWT"}, {"jti": "00000000-0000-4000-8000-000000000000", "iss": "slurm-operator", "iat": now,
+                                              "nbf": now, "exp": now + lifetime, "sun": user})
+    urlsafe = lambda data: base64.urlsafe_b64encode(data).rstrip(b"=")
+    said = b".".join(urlsafe(json.dumps(part).encode()) for part in parts)
+    return (said + b"." + urlsafe(hmac.new(KEY, said, hashlib.sha256).digest())).decode()
+
+
 PATIENT = {"failureThreshold": 6, "periodSeconds": 10}
 
 
@@ -51,6 +90,7 @@ class Former:
         self.kubectl = kubectl
         self.namespace = namespace
         self.old = release == OLD
+        self.people = False
         self.images = images
         self.uids = {}
 
@@ -58,8 +98,8 @@ class Former:
     def create_resources(self, workers, controller=None, node_set=None):
         """`controller` and `node_set`: further members of their specs."""
         for name in ("slurm", "jwt"):
-            data = {f"{name}.key": base64.b64encode(bytes(range(64))).decode()}
-            self._write("helm", "v1", "Secret", f"main-auth-{name}", {"data": data})
+            made = self._write("helm", "v1", "Secret", f"main-auth-{name}", encoded({f"{name}.key": KEY}))
+            self.uids["Secret"] = made["metadata"]["uid"]  # the one that signs tokens, at last
         image = {name: {"image": text} for name, text in self.images.items()}
         if not self.cgroups:
             self._write("helm", "v1", "ConfigMap", "main-files", {"data": {"cgroup.conf": "CgroupPlugin=disabled\n"}})
@@ -82,8 +122,15 @@ class Former:
         self.uids[kind] = self._write("helm", GROUP, kind, name, {"spec": spec})["metadata"]["uid"]
 
     # --- what the operator made of it ---------------------------------------------------------------------------------
-    def create(self, workers, controller=None, node_set=None):
+    def create(self, workers, controller=None, node_set=None, people=False):
+        self.people = people
+        if people:
+            controller = {"accountingRef": {"name": "main"}} | (controller or {})
         self.create_resources(workers, controller, node_set)
+        if people:
+            self.create_accounting()
+            self.create_logins()
+            self.create_token()
         self.create_shared()
         self.create_config()
         self.create_slurmctld()
@@ -121,9 +168,112 @@ class Former:
             "#", "### PLUGINS & PARAMETERS ###", "AuthType=auth/slurm", "CredType=cred/slurm", "AuthAltTypes=auth/jwt",
             "AuthAltParameters=jwt_key=/etc/slurm/jwt.key", "AuthInfo=use_client_ids",
             "SlurmctldParameters=enable_configless,reconfig_on_restart",
-            "#", "### ACCOUNTING ###", "AccountingStorageType=accounting_storage/none",
+            "#", "### ACCOUNTING ###", *self._accounting_lines(),
             "#", "### NODESET & PARTITION ###", "NodeSet=main-worker Feature=main-worker",
             "PartitionName=main-worker Nodes=main-worker State=UP Default=YES", *([] if self.cgroups else WITHOUT_CGROUPS), ""])
+
+    def _accounting_lines(self):
+        if not self.people:
+            return ["AccountingStorageType=accounting_storage/none"]
+        return ["AccountingStorageType=accounting_storage/slurmdbd", "AccountingStorageHost=main-accounting",
+                "AccountingStoragePort=6819"]
+
+    def create_accounting(self):
+        """slurmdbd, which the user gave a password with a character of its own."""
+        keys = {"slurmKeyRef": {"name": "main-auth-slurm", "key": "slurm.key"},
+                "jwtKeyRef": {"name": "main-auth-jwt", "key": "jwt.key"}}
+        self._write("helm", "v1", "Secret", "mariadb", encoded({"password": "pa$s'word"}))
+        self._user("Accounting", "main", keys | {
+            "slurmdbd": {"image": self.images["slurmdbd"]},
+            "storageConfig": {"host": "mariadb", "username": "slurm",
+                              "passwordKeyRef": {"name": "mariadb", "key": "password"}}})
+        labels, app = self._labels("slurmdbd", "accounting", "main"), selector("slurmdbd", "main")
+        conf = "\n".join([
+            "#", "### GENERAL ###", "DbdHost=main-accounting-0", "DbdPort=6819", "SlurmUser=slurm",
+            "#", "### PLUGINS & PARAMETERS ###", "AuthType=auth/slurm", "AuthAltTypes=auth/jwt",
+            "AuthAltParameters=jwt_key=/etc/slurm/jwt.key", "AuthInfo=use_client_ids",
+            "#", "### STORAGE ###", "StorageType=accounting_storage/mysql", "StorageHost=mariadb", "StoragePort=3306",
+            "StorageUser=slurm", "StorageLoc=slurm_acct_db", "StoragePass=pa$s'word",
+            "#", "### LOGGING ###", "LogFile=/dev/null", ""])
+        self._own("v1", "Secret", "main-accounting", "Accounting", labels=labels, **encoded({"slurmdbd.conf": conf}))
+        port = {"name": "slurmdbd", "port": 6819, "protocol": "TCP", "targetPort": "slurmdbd"}
+        self._own("v1", "Service", "main-accounting", "Accounting", labels=labels, spec={"selector": app, "ports": [port]})
+        user = {"runAsNonRoot": True, "runAsUser": 401, "runAsGroup": 401}
+        container = {"name": "slurmdbd", "image": self.images["slurmdbd"],
+                     "ports": [{"name": "slurmdbd", "containerPort": 6819, "protocol": "TCP"}],
+                     "readinessProbe": {"tcpSocket": {"port": 6819}}, "securityContext": user,
+                     "volumeMounts": [{"name": "slurm-etc", "mountPath": "/etc/slurm", "readOnly": True},
+                                      {"name": "run", "mountPath": "/run"}]}
+        sources = [secret_file("main-accounting", "slurmdbd.conf", "slurmdbd.conf"),
+                   secret_file("main-auth-slurm", "slurm.key", "slurm.key"),
+                   secret_file("main-auth-jwt", "jwt.key", "jwt.key")]
+        spec = {"automountServiceAccountToken": False, "containers": [container],
+                "securityContext": user | {"fsGroup": 401},
+                "volumes": [{"name": "slurm-etc", "projected": {"defaultMode": 0o600, "sources": sources}},
+                            {"name": "run", "emptyDir": {"medium": "Memory"}}]}
+        annotations = {"kubectl.kubernetes.io/default-container": "slurmdbd",
+                       **{f"slinky.slurm.net/{what}-hash": "a" * 64 for what in ("slurm-key", "jwt-key", "slurmdbd-conf")}}
+        self._own("apps/v1", "StatefulSet", "main-accounting", "Accounting", labels=labels, spec={
+            "replicas": 1, "revisionHistoryLimit": 0, "serviceName": "main-accounting", "podManagementPolicy": "Parallel",
+            "selector": {"matchLabels": app}, "template": self._template("main-accounting", labels, annotations, spec)})
+
+    def create_logins(self):
+        self._write("helm", "v1", "Secret", "sssd-conf", encoded({"sssd.conf": SSSD_CONF}))
+        self._user("LoginSet", "login", {
+            "controllerRef": {"name": "main"}, "replicas": 1, "login": {"image": self.images["login"]},
+            "initconf": {"image": self.images["login"]}, "rootSshAuthorizedKeys": "ssh-ed25519 AAAA root",
+            "sssdConfRef": {"name": "sssd-conf", "key": "sssd.conf"}})
+        labels, app = self._labels("login", "login", "login"), selector("login", "login")
+        files = ssh_host_keys()
+        self._own("v1", "Secret", "login-ssh-host-keys", "LoginSet", labels=labels, immutable=True, **encoded(files))
+        self._own("v1", "ConfigMap", "login-ssh-config", "LoginSet", labels=labels, data={
+            "authorized_keys": "#\n### SLINKY ###\nssh-ed25519 AAAA root\n",
+            "sshd_config": "#\n### GENERAL ###\nInclude /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\nX11Forwarding yes\n"
+                           "Subsystem sftp internal-sftp\n#\n### EXTRA CONFIG ###\n\n"})
+        port = {"name": "login", "port": 22, "protocol": "TCP", "targetPort": "login"}
+        self._own("v1", "Service", "login", "LoginSet", labels=labels, spec={"selector": app, "ports": [port]})
+        file_mounts = [("ssh-host-keys", f"/etc/ssh/{name}", name) for name in files]
+        file_mounts += [("ssh-config", "/etc/ssh/sshd_config", "sshd_config"),
+                        ("ssh-config", "/root/.ssh/authorized_keys", "authorized_keys"),
+                        ("sssd-conf", "/etc/sssd/sssd.conf", "sssd.conf")]
+        container = {
+            "name": "login", "image": self.images["login"], "ports": [{"name": "login", "containerPort": 22, "protocol": "TCP"}],
+            "env": [{"name": "SACKD_OPTIONS", "value": f"--conf-server main-controller.{self.namespace}:6817"}],
+            "readinessProbe": {"exec": {"command": ["test", "-S", "/run/slurm/sack.socket"]}},
+            "volumeMounts": [{"name": "slurm-etc", "mountPath": "/etc/slurm", "readOnly": True},
+                             {"name": "sackd-dir", "mountPath": "/run/slurm"},
+                             *({"name": volume, "mountPath": path, "subPath": name, "readOnly": True}
+                               for volume, path, name in file_mounts)]}
+        initconf = {"name": "initconf", "image": self.images["login"], "env": [{"name": "SLURM_USER", "value": "slurm"}],
+                    "command": ["sh", "-c", "true"],
+                    "volumeMounts": [{"name": "slurm-etc", "mountPath": "/mnt/etc/slurm"},
+                                     {"name": "slurm-config", "mountPath": "/mnt/slurm", "readOnly": True}]}
+        items = [{"key": name, "path": name, "mode": 0o644 if name.endswith(".pub") else 0o600} for name in files]
+        config = [{"key": name, "path": name, "mode": 0o600} for name in ("sshd_config", "authorized_keys")]
+        projected = {
+            "slurm-config": [secret_file("main-auth-slurm", "slurm.key", "slurm.key")],
+            "ssh-host-keys": [{"secret": {"name": "login-ssh-host-keys", "items": items}}],
+            "ssh-config": [{"configMap": {"name": "login-ssh-config", "items": config}}],
+            "sssd-conf": [{"secret": {"name": "sssd-conf", "items": [
+                {"key": "sssd.conf", "path": "sssd.conf", "mode": 0o600}]}}]}
+        volumes = [{"name": name, "emptyDir": {"medium": "Memory"}} for name in ("slurm-etc", "sackd-dir")]
+        volumes += [{"name": name, "projected": {"defaultMode": 0o600, "sources": sources}}
+                    for name, sources in projected.items()]
+        spec = {"automountServiceAccountToken": False, "enableServiceLinks": False, "initContainers": [initconf],
+                "containers": [container], "volumes": volumes,
+                "dnsConfig": {"searches": [f"slurm-workers-main.{self.namespace}.svc.cluster.local"]}}
+        annotations = {"kubectl.kubernetes.io/default-container": "login",
+                       **{f"slinky.slurm.net/{what}-hash": "a" * 64 for what in ("ssh-host-keys", "sshd-conf", "sssd-conf")}}
+        self._own("apps/v1", "Deployment", "login", "LoginSet", labels=labels, spec={
+            "replicas": 1, "revisionHistoryLimit": 0, "selector": {"matchLabels": app},
+            "template": self._template("login", labels, annotations, spec)})
+
+    def create_token(self):
+        """Its Secret is the signing key's, not the Token's."""
+        self._user("Token", "alice", {"jwtKeyRef": {"name": "main-auth-jwt", "key": "jwt.key"}, "username": "alice",
+                                      "lifetime": "24h"})
+        self._own("v1", "Secret", "alice-jwt-alice", "Secret", **encoded({"SLURM_JWT": token("alice", 24 * 3600)}))
+        self.patch_status("token", "alice", {"issuedAt": "2026-01-01T00:00:00Z"})
 
     def create_slurmctld(self):
         app = selector("slurmctld", "main")
@@ -187,7 +337,7 @@ class Former:
         probe = {"tcpSocket": {"port": 6820}}
         nobody = {"runAsNonRoot": True, "runAsUser": 65534, "runAsGroup": 65534}
         container = {
-            "name": "slurmrestd", "image": self.images["slurmrestd"], "args": ["-s", "openapi/slurmctld", "0.0.0.0:6820"],
+            "name": "slurmrestd", "image": self.images["slurmrestd"], "args": [*([] if self.people else ["-s", "openapi/slurmctld"]), "0.0.0.0:6820"],
             "env": [{"name": "SLURM_JWT", "value": "daemon"},
                     {"name": "SLURMRESTD_SECURITY", "value": "disable_unshare_files,disable_unshare_sysv"}],
             "ports": [{"name": "slurmrestd", "containerPort": 6820, "protocol": "TCP"}],
@@ -282,8 +432,9 @@ class Former:
                 "volumeMounts": [{"name": "slurm-logfile", "mountPath": "/var/log/slurm"}]}
 
     def _owner(self, kind, controller=True):
-        name = "main-worker" if kind == "NodeSet" else "main"
-        owner = {"apiVersion": GROUP, "kind": kind, "name": name, "uid": self.uids[kind], "blockOwnerDeletion": True}
+        name = {"NodeSet": "main-worker", "LoginSet": "login", "Secret": "main-auth-jwt"}.get(kind, "main")
+        version = "v1" if kind == "Secret" else GROUP
+        owner = {"apiVersion": version, "kind": kind, "name": name, "uid": self.uids[kind], "blockOwnerDeletion": True}
         return {"ownerReferences": [owner | ({"controller": True} if controller else {})]}
 
     def _own(self, version, kind, name, owner, labels=None, annotations=None, **members):

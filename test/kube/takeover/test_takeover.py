@@ -13,7 +13,8 @@ import pytest
 from apiserver import REPOSITORY, clean_environment, die_with_parent, free_ports
 from takeover.former import HASH, LATER, OLD, PREFIX, Former
 
-IMAGES = {name: f"registry.example.org/{name}:1" for name in ("slurmctld", "slurmrestd", "slurmd")}
+IMAGES = {name: f"registry.example.org/{name}:1" for name in
+          ("slurmctld", "slurmrestd", "slurmd", "slurmdbd", "login")}
 numbers = itertools.count()
 SECONDS = 60  # at most; some, on an idle machine
 ACTIVE = "controller.slinky.slurm.net/active"
@@ -174,6 +175,45 @@ def test_nothing_that_runs_is_replaced(place, release):
     conf = here.get("configmap", "main-config")["data"]["slurm.conf"]
     assert f"SlurmctldHost=main-controller-0({host}.{here.namespace})" in conf
     assert here.condition("controller", "main", "Degraded")["message"] == "nothing is wrong"
+
+
+@pytest.mark.parametrize("release", [OLD, LATER])
+def test_accounting_logins_and_tokens_go_on(place, release):
+    here = place(release)
+    here.former.create(workers=0, people=True)
+    here.put_slurmctld()
+    workloads = [("statefulset", "main-accounting"), ("deployment", "login"), ("deployment", "main-restapi")]
+    before = {each: here.get(*each) for each in workloads}
+    secrets = {name: here.get("secret", name) for name in ("main-accounting", "login-ssh-host-keys", "alice-jwt-alice")}
+    ssh_config = here.get("configmap", "login-ssh-config")["data"]
+
+    here.start()
+    for kind, name in workloads:
+        here.until(f"{kind} {name} is left as it is", lambda: "capstan.dev/taken-over" in here.get(
+            kind, name)["metadata"].get("annotations", {}))
+    here.until("slurmdbd.conf is ours", lambda: "capstan.dev/made-from" in here.get(
+        "secret", "main-accounting")["metadata"].get("annotations", {}))
+    here.until("the Token has its Secret", lambda: here.get(
+        "secret", "alice-jwt-alice")["metadata"]["ownerReferences"][0]["kind"] == "Token")
+    here.until("sshd's files are ours", lambda: here.applied("configmap", "login-ssh-config"))
+    here.until("the Token is ready", lambda: here.condition("token", "alice", "Ready")["status"] == "True")
+    for each in workloads:
+        assert here.get(*each)["spec"] == before[each]["spec"]
+    for name, secret in secrets.items():
+        assert here.get("secret", name)["data"] == secret["data"], f"{name} has other content"
+    owner, = here.get("secret", "main-accounting")["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["uid"]) == ("Accounting", here.former.uids["Accounting"])
+    assert here.get("configmap", "login-ssh-config")["data"] == ssh_config
+    assert here.get("loginset", "login")["status"]["selector"] == \
+        "app.kubernetes.io/instance=login,app.kubernetes.io/name=login"
+    conf = here.get("configmap", "main-config")["data"]["slurm.conf"]
+    assert "AccountingStorageHost=main-accounting\nAccountingStoragePort=6819\n" in conf
+    for kind, name in (("accounting", "main"), ("loginset", "login"), ("token", "alice"), ("controller", "main")):
+        assert here.condition(kind, name, "Degraded")["message"] == "nothing is wrong", kind
+
+    here.former.patch("accounting", "main", {"spec": {"slurmdbd": {"image": "x/slurmdbd:2"}}}, manager="helm")
+    here.until("another image is taken up", lambda: here.get("statefulset", "main-accounting")["spec"]["template"][
+        "spec"]["containers"][0]["image"] == "x/slurmdbd:2")
 
 
 def test_another_claim_is_told_and_the_rest_rolls(place):
