@@ -72,8 +72,7 @@ const json::Schema& NodeSetRollingUpdate::Schema() {
           .Default("\"25%\"")
           .Rule("type(self) == int ? self > 0 : self.matches('^0*[1-9][0-9]*%$')",
                 "maxUnavailable must be a number above 0 or a percentage above 0%")
-          .Doc("How many workers may be away for an update at the same time; percentages are rounded up. Not in "
-               "this version."),
+          .Doc("How many workers may be away for an update at the same time; percentages are rounded up."),
   });
   return schema;
 }
@@ -102,8 +101,8 @@ const json::Schema& NodeSetUpdateStrategy::Schema() {
                               .Default("\"RollingUpdate\"")
                               .Enum({"RollingUpdate", "OnDelete", "ScheduledUpdate"})
                               .Doc("How workers get a new template: drained and replaced in turn, only when somebody "
-                                   "deletes them, or in a maintenance reservation. In this version always only when "
-                                   "somebody deletes them."),
+                                   "deletes them, or in a maintenance reservation. ScheduledUpdate is not in this "
+                                   "version: it is as OnDelete."),
                       })
           .Rule(
               "self.type != 'ScheduledUpdate' || (has(self.scheduledUpdate) && "

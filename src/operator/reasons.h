@@ -84,10 +84,12 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"Deleting", Reason::kWait, "It is being deleted; its workers go first."},
     {"ScalingIn", Reason::kWait, "Workers are to go, once no job is on them."},
     {"ScalingOut", Reason::kWait, "Workers are being created."},
+    {"RollingUpdate", Reason::kWait | Reason::kEvent, "Workers of an older template are renewed in turn."},
     {"SuccessfulCreate", Reason::kEvent, "A worker was created."},
     {"SuccessfulDelete", Reason::kEvent, "A worker, or a pod that never ran, was deleted."},
     {"ScalingDown", Reason::kEvent, "A worker that is to go was drained in Slurm."},
     {"NodeCordon", Reason::kEvent, "A worker was drained in Slurm because a person has cordoned it."},
+    {"ClaimRemoved", Reason::kEvent, "A volume claim of a worker that is gone was deleted, as the spec asks."},
     {"SlurmNodeNotRegistered", Reason::kEvent, "A worker that Slurm has no record of was deleted, to be made anew."},
     {"SlurmNodeRemoved", Reason::kEvent, "Slurm's record of a worker that is gone was removed."},
 

@@ -5,7 +5,7 @@
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
-  verbs: [get, create]
+  verbs: [get, list, create, delete]
 - apiGroups: [""]
   resources: [pods/status]
   verbs: [patch]

@@ -160,6 +160,19 @@ Broken DeleteBreach(const Call& call, const Around& around) {
   return std::nullopt;
 }
 
+// Of a worker that is gone, and only as the policy says. (An operator that renews a worker keeps its data.)
+Broken ClaimBreach(const Value& set, const Call& call, const Around& around) {
+  const Value* policy = json::Find(set, {"spec", "persistentVolumeClaimRetentionPolicy"});
+  const auto says = [&](std::string_view when) { return policy != nullptr && FindText(*policy, {when}) == "Delete"; };
+  if (!says(IsDeleting(set) ? "whenDeleted" : "whenScaled")) return "claim " + call.key.name + " is to be kept";
+  const std::string ordinal = call.key.name.substr(call.key.name.rfind('-') + 1);
+  for (const Value* pod : around.pods) {
+    if (FindText(*pod, {"metadata", "name"}) == NameOf(set) + "-" + ordinal)
+      return "claim " + call.key.name + " is deleted under its worker";
+  }
+  return std::nullopt;
+}
+
 Broken Breach(const Value& set, const Call& call, const Around& around) {
   const auto [ns, name] = KeyOf(set);
   if (call.key.ns != ns) return "namespace " + call.key.ns + " is not the NodeSet's";
@@ -170,6 +183,7 @@ Broken Breach(const Value& set, const Call& call, const Around& around) {
   }
   if (call.kind == "ConfigMap" && call.key.name == name + "-ssh-config") return SshConfigBreach(set, call);
   if (call.verb == "create") return CreateBreach(set, call);
+  if (call.kind == "PersistentVolumeClaim" && call.verb == "delete") return ClaimBreach(set, call, around);
   const bool worker = call.kind == "Pod" && IsWorkerName(name, call.key.name);
   if (worker && call.verb == "patch" && call.subresource == "status") return StatusBreach(call);
   if (worker && call.verb == "patch" && call.subresource.empty()) return PatchBreach(set, call, around);

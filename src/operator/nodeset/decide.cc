@@ -6,9 +6,11 @@
 
 #include "api/controller.h"
 #include "operator/names.h"
+#include "operator/nodeset/claims.h"
 #include "operator/nodeset/deletion.h"
 #include "operator/nodeset/records.h"
 #include "operator/nodeset/release.h"
+#include "operator/nodeset/renewal.h"
 #include "operator/nodeset/revision.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/status.h"
@@ -37,7 +39,8 @@ constexpr Duration kAnnounceTime = 10s;
 constexpr Duration kRegistrationTimeout = 2min;  // from the start of a worker, and from its readiness
 constexpr Duration kOldRecordTimeout = 1min;     // until a worker is made in spite of its predecessor's record
 constexpr Duration kLostRecordTimeout = kDeletionTimeout;  // of a worker that is ready
-constexpr int kMostNewWorkers = 128;                   // in one Plan, besides those whose creation has failed before
+constexpr int kMostNewWorkers = 128;  // in one Plan, besides those whose creation has failed before
+constexpr Duration kClaimsAge = 1min;
 constexpr size_t kMostCreatedBytes = size_t{8} << 20;  // of the workers in one Plan
 
 // One Decide at work: what it sees, and the Plan that grows.
@@ -62,8 +65,8 @@ class Deciding : Reconcile<api::NodeSet> {
     scale_ = ScaleTo(IsManaged() ? *object.spec.replicas : int(workers_.size()), workers_, slurm_);
     plan.slurm_cluster = cluster_;
     if (auto revision = Revision(set)) {
-      revision_ = *std::move(revision);
-      former_revision_ = FormerRevision(set, revision_);
+      revisions_.former = FormerRevision(set, *revision);
+      revisions_.current = *std::move(revision);
     } else {
       render_error_ = revision.error().message();
     }
@@ -81,12 +84,14 @@ class Deciding : Reconcile<api::NodeSet> {
       plan.children_complete = false;
       return Finished();
     }
-    TakeOverWorkers(workers_, former_revision_, revision_, plan);
+    TakeOverWorkers(workers_, revisions_.former, revisions_.current, plan);
     RemoveAllEnded();
     const Choice choice = Choose();
     for (const Worker* worker : choice.go) ScaleIn(*worker);
+    ChooseToRenew();
+    for (const Worker* worker : renewal_.go) ScaleIn(*worker);
     for (const Worker* worker : scale_.kept) {
-      if (!(choice.open && worker->marked())) Keep(*worker);
+      if (!(choice.open && worker->marked()) && !IsRenewed(*worker)) Keep(*worker);
     }
     for (const Worker& worker : workers_) {
       Note(worker);
@@ -94,6 +99,7 @@ class Deciding : Reconcile<api::NodeSet> {
     }
     if (object.spec.ssh && *object.spec.ssh->enabled) plan.children.push_back(SshConfig(set_));
     CreateMissing();
+    if (AreRemovedInScaleIn(object.spec)) RemoveClaimsOfScaleIn();
     RemoveRecords(world, set_, slurm_, workers_, created_hosts_, plan);
     return Finished();
   }
@@ -108,7 +114,7 @@ class Deciding : Reconcile<api::NodeSet> {
         plan.Add(Release(set_, {}, "its workers are to live on without it"));
         break;
       case DeletionState::kDone:
-        plan.Add(Release(set_, {NoWorkerIsLeft(set_)}, "no worker is left"));
+        LetGo();
         break;
       case DeletionState::kForced:
       case DeletionState::kAbandoned:
@@ -132,8 +138,8 @@ class Deciding : Reconcile<api::NodeSet> {
   }
 
   plan::Plan Finished() {
-    const Seen seen{world,  set_,   object.spec, controller_,      slurm_,        workers_,
-                    scale_, elder_, revision_,   former_revision_, render_error_, deletion_};
+    const Seen seen{world,    set_,          object.spec, controller_, slurm_,        workers_, scale_,
+                    renewal_, renewal_held_, elder_,      revisions_,  render_error_, deletion_};
     plan.RequeueAfter(NextAvailable(seen));
     return Finish(StatusOf(seen, findings));
   }
@@ -163,6 +169,24 @@ class Deciding : Reconcile<api::NodeSet> {
     }
     RemoveRecords(world, set_, slurm_, workers_, created_hosts_, plan);
     for (const std::string& record : deletion_.records) plan.slurm_expects.push_back(record);
+  }
+
+  void LetGo() {
+    std::vector<plan::ActionId> removed;
+    if (AreRemovedAtTheEnd(object.spec)) {
+      const auto claims = world.Ask(Claims(set_.metadata.namespace_, set_.metadata.name), kClaimsAge);
+      if (claims.value == nullptr && !Lasts("claims are not known", kDeletionTimeout)) return;
+      if (claims.value != nullptr) removed = RemoveClaims(*claims.value);
+    }
+    Action release = Release(set_, {NoWorkerIsLeft(set_)}, "no worker is left");
+    release.after = std::move(removed);
+    plan.Add(std::move(release));
+  }
+
+  std::vector<plan::ActionId> RemoveClaims(const std::vector<SeenClaim>& claims) {
+    std::vector<plan::ActionId> removed;
+    for (Action& removal : RemovalsOfClaims(set_, claims, workers_)) removed.push_back(plan.Add(std::move(removal)));
+    return removed;
   }
 
   // Said first, so that whoever watches reads it while the object is there; but not for ever.
@@ -241,10 +265,11 @@ class Deciding : Reconcile<api::NodeSet> {
     const auto told = [](const Worker* worker) { return worker->marked() && worker->stage != Stage::kServing; };
     if (std::ranges::all_of(all, told)) return {.go = all};
     // It is the same choice while those who were chosen leave, and while Slurm is not heard.
-    const Duration needed = world.HeldFor("choice down to " + std::to_string(scale_.kept.size()));
+    const std::string what = "choice down to " + std::to_string(scale_.kept.size());
+    const Duration needed = world.HeldFor(what);
     if (!slurm_.heard()) return {.go = all, .open = true};
     const bool fresh = slurm_.age() <= needed || needed >= kFreshReadTimeout;
-    const bool complete = scale_.by_job_end == 0 || !AwaitsJobs(needed);
+    const bool complete = scale_.by_job_end == 0 || !AwaitsJobs(needed, what);
     if (needed < kChoiceTimeout) plan.RequeueAfter(kChoiceTimeout - needed);
     if (fresh && complete) return {.go = all, .open = needed < kChoiceTimeout};
     for (const Worker& worker : workers_) plan.slurm_expects.push_back(worker.host);
@@ -259,10 +284,10 @@ class Deciding : Reconcile<api::NodeSet> {
 
   // The jobs are wanted until those who go are marked, since only then does the choice no longer hang on them; and not
   // for ever: they may be what slurmrestd dies of each time that it is heard.
-  bool AwaitsJobs(Duration needed) {
+  bool AwaitsJobs(Duration needed, const std::string& choice) {
     if (needed >= kChoiceTimeout) return false;
     plan.slurm_jobs = true;
-    const Duration asked = world.HeldFor("jobs for the choice down to " + std::to_string(scale_.kept.size()));
+    const Duration asked = world.HeldFor("jobs for the " + choice);
     if (asked >= kJobsTimeout) return false;
     plan.RequeueAfter(std::min(kJobsPollInterval, kJobsTimeout - asked));
     return slurm_.Jobs() == nullptr || slurm_.jobs_age() > needed;
@@ -275,7 +300,7 @@ class Deciding : Reconcile<api::NodeSet> {
         return;
       case Stage::kUnbound:
         // Placing it would change it: the exact version that was seen proves that it never ran.
-        RemoveUnchanged(worker, WhyItGoes() + ": the worker was never placed on a node");
+        RemoveUnchanged(worker, WhyItGoes(worker) + ": the worker was never placed on a node");
         return;
       case Stage::kUnknown:
         // While Slurm is not heard nobody knows who is busy, nor can Slurm be told anything: who goes is chosen later.
@@ -330,7 +355,7 @@ class Deciding : Reconcile<api::NodeSet> {
 
   std::vector<plan::ActionId> MarkGoing(const Worker& worker) {
     if (worker.marked()) return {};
-    return {Annotate("cordon", worker, R"("true")", WhyItGoes())};
+    return {Annotate("cordon", worker, R"("true")", WhyItGoes(worker))};
   }
 
   void Drain(const Worker& worker) {
@@ -340,10 +365,13 @@ class Deciding : Reconcile<api::NodeSet> {
     const bool keep = worker.stage == Stage::kDown && !present.empty() && !slurm::IsReasonOfSlurmctld(present) &&
                       !present.starts_with(kReasonPrefix);
     slurm::NodeUpdate update{.action = NodeAction::kDrain, .reason = keep ? present : ScaleInReason(PodKey(worker))};
-    Update("drain", worker, std::move(update), WhyItGoes());
+    Update("drain", worker, std::move(update), WhyItGoes(worker));
     plan.actions.back().guards = {keep ? plan::NodeIsDownFor(cluster_, worker.host, present) : NotHeld(worker)};
     plan.actions.back().after = cordoned;
-    plan.actions.back().event = {.reason = EventWord("ScalingDown"), .action = "ScaleDown"};
+    if (IsRenewed(worker))
+      plan.actions.back().event = {.reason = EventWord("RollingUpdate"), .action = "Update"};
+    else
+      plan.actions.back().event = {.reason = EventWord("ScalingDown"), .action = "ScaleDown"};
   }
 
   // Fewer workers may have been wanted once than are now, and an API server that lags shows that again. Only who has been
@@ -353,10 +381,38 @@ class Deciding : Reconcile<api::NodeSet> {
     if (!worker.marked()) return;
     // Its drain may be being lifted still, as of when it was wanted: what is proven now would not hold for long.
     if (world.InFlight(plan::NodeTarget(cluster_, worker.host))) return;
-    RemoveUnchanged(worker, WhyItGoes() + ": the worker is drained and runs no job");
+    RemoveUnchanged(worker, WhyItGoes(worker) + ": the worker is drained and runs no job");
     plan.actions.back().guards = {AsksForTheSame(set_), plan::NodeIsDrained(cluster_, worker.host, absent_is_enough)};
     plan.slurm_expects.push_back(worker.host);
   }
+
+  // --- Rolling update ------------------------------------------------------------------------------------------------
+
+  // Of the workers that stay, those of an older template are renewed in turn.
+  void ChooseToRenew() {
+    const auto is_current = [&](const Worker* worker) { return revisions_.IsCurrent(*worker->pod); };
+    if (!std::ranges::all_of(scale_.kept, is_current)) renewal_held_ = WhyNoneIsRenewed();
+    renewal_ = Renew(renewal_held_.empty());
+    if (!renewal_.takes_busy) return;
+    const std::string what = "choice of one of " + std::to_string(renewal_.old.size()) + " to renew";
+    if (AwaitsJobs(world.HeldFor(what), what)) renewal_ = Renew(false);
+  }
+
+  Renewal Renew(bool begin) const {
+    return RenewalOf(object.spec, scale_.kept, revisions_, begin, slurm_.Jobs(), world.now());
+  }
+
+  std::string WhyNoneIsRenewed() {
+    if (Template() == nullptr && !render_error_.empty()) return "no worker can be made from the template as it is";
+    if (!slurm_.heard()) return "Slurm must say which of them run jobs, and is not heard (" + slurm_.error() + ")";
+    if (controller_ == nullptr || controller_->metadata.deleting()) return "their Controller is not there";
+    const api::Condition* progressing = api::FindCondition(controller_->status.conditions, api::kProgressing);
+    if (progressing != nullptr && progressing->status == "True")
+      return "its Controller comes first, which is not settled (" + progressing->message + ")";
+    return "";
+  }
+
+  bool IsRenewed(const Worker& worker) const { return std::ranges::find(renewal_.go, &worker) != renewal_.go.end(); }
 
   // --- Workers that stay ---------------------------------------------------------------------------------------------
 
@@ -454,14 +510,24 @@ class Deciding : Reconcile<api::NodeSet> {
 
   // --- Scale-out -----------------------------------------------------------------------------------------------------
 
-  void CreateMissing() {
-    if (controller_ == nullptr || controller_->metadata.deleting() || !render_error_.empty()) return;
-    if (scale_.create.empty()) return;
-    auto workers = WorkerTemplate::Of(set_, *controller_, settings_);
-    if (!workers) {
-      render_error_ = workers.error().message();
-      return;
+  // From which workers are made now; nullptr: none can be.
+  WorkerTemplate* Template() {
+    if (controller_ == nullptr || controller_->metadata.deleting() || !render_error_.empty()) return nullptr;
+    if (!template_) {
+      auto made = WorkerTemplate::Of(set_, *controller_, settings_);
+      if (!made) {
+        render_error_ = made.error().message();
+        return nullptr;
+      }
+      template_ = *std::move(made);
     }
+    return &*template_;
+  }
+
+  void CreateMissing() {
+    if (scale_.create.empty()) return;
+    WorkerTemplate* workers = Template();
+    if (workers == nullptr) return;
     std::set<std::string_view> failed;
     for (const plan::Failure& failure : world.failures()) failed.insert(failure.target);
     int creations = 0, fresh = 0;
@@ -488,7 +554,9 @@ class Deciding : Reconcile<api::NodeSet> {
     std::vector<plan::ActionId> after = RemoveOldRecord(worker.host);
     for (const NewClaim& claim : worker.claims) {
       const plan::ObjectRef ref{&kube::kPersistentVolumeClaims, {set_.metadata.namespace_, claim.name}};
-      after.push_back(create({.effect = plan::Create(ref, claim.body, ""), .reason = "volume of " + worker.name}));
+      Action made{.effect = plan::Create(ref, claim.body, ""), .reason = "volume of " + worker.name};
+      if (AreRemovedInScaleIn(object.spec)) made.guards = {ClaimStays(ref.key)};
+      after.push_back(create(std::move(made)));
     }
     const plan::ObjectRef ref{&kube::kPods, {set_.metadata.namespace_, worker.name}};
     create({.effect = plan::Create(ref, worker.body, set_.metadata.uid),
@@ -497,6 +565,16 @@ class Deciding : Reconcile<api::NodeSet> {
             .event = {{.reason = EventWord("SuccessfulCreate"), .action = "Create"}}});
     created_hosts_.insert(worker.host);
     return any_failed;
+  }
+
+  // While nobody comes or goes: those without a worker are of workers that are not wanted back.
+  void RemoveClaimsOfScaleIn() {
+    const auto comes_or_goes = [](const Worker& worker) {
+      return worker.stage == Stage::kLeaving || worker.stage == Stage::kEnded;
+    };
+    const auto claims = world.Ask(Claims(set_.metadata.namespace_, set_.metadata.name), kClaimsAge);
+    if (scale_.missing > 0 || !scale_.surplus.empty() || std::ranges::any_of(workers_, comes_or_goes)) return;
+    if (claims.known()) RemoveClaims(*claims.value);
   }
 
   // A registration changes hardly anything of a record that is there: the new worker would have the size, the features
@@ -514,7 +592,8 @@ class Deciding : Reconcile<api::NodeSet> {
   }
 
   std::string Wanted() const { return std::to_string(*object.spec.replicas); }
-  std::string WhyItGoes() const {
+  std::string WhyItGoes(const Worker& worker) const {
+    if (IsRenewed(worker)) return "update to revision " + revisions_.current;
     return set_.metadata.deleting() ? "the NodeSet is being deleted" : "scale-in to " + Wanted();
   }
 
@@ -529,8 +608,10 @@ class Deciding : Reconcile<api::NodeSet> {
   Scale scale_;
   std::set<std::string, std::less<>> created_hosts_;
   std::optional<std::set<std::string, std::less<>>> hosts_;  // behind which there is a pod, once that was needed
-  std::string revision_;
-  std::string former_revision_;  // ""; or workers that bear it are of this revision as well
+  Revisions revisions_;
+  Renewal renewal_;
+  std::string renewal_held_;  // why no further worker is renewed now; "" when nothing but the budget holds it
+  std::optional<WorkerTemplate> template_;  // once it was needed
   std::string render_error_;
 };
 

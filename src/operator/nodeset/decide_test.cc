@@ -425,31 +425,11 @@ TEST_F(NodeSetTest, APendingWorkerSaysWhy) {
 
 TEST_F(NodeSetTest, WhatIsNotHeededIsSaid) {
   set.spec.pin_to_node = true;
-  set.spec.claim_retention = api::ClaimRetentionPolicy{.when_deleted = "Delete"};
   set.spec.ssh = api::NodeSetSsh{.enabled = true, .sssd_conf_ref = {.name = "sssd", .key = "sssd.conf"}};
   const api::Condition degraded = ConditionOf(Look(0), "Degraded");
   EXPECT_EQ(degraded.reason, "NotSupported");
   EXPECT_THAT(degraded.message, HasSubstr("pinToNode"));
-  EXPECT_THAT(degraded.message, HasSubstr("claims are kept"));
   EXPECT_THAT(degraded.message, HasSubstr("no sshd runs"));
-}
-
-// It read "Ready" and "Settled" while no worker had the new image, nor ever would.
-TEST_F(NodeSetTest, ANewTemplateThatWorkersDoNotGetIsSaidUnlessThatIsWanted) {
-  Worker_(0, {NodeFlag::kIdle});
-  Worker_(1, {NodeFlag::kIdle});
-  set.spec.slurmd.text = R"({"image":"new"})";
-  Put(MakePod(1));
-  const plan::Plan plan = Look(2);
-  EXPECT_THAT(Acts(plan), IsEmpty());
-  const api::Condition degraded = ConditionOf(plan, "Degraded");
-  EXPECT_EQ(degraded.reason, "NotSupported");
-  EXPECT_THAT(degraded.message, StartsWith("1 of 2 workers still run an older template"));
-  set.spec.update_strategy = api::NodeSetUpdateStrategy{.type = "OnDelete"};
-  EXPECT_EQ(ConditionOf(Look(2), "Degraded").status, "False");
-  set.spec.update_strategy.reset();
-  Put(MakePod(0));
-  EXPECT_EQ(ConditionOf(Look(2), "Degraded").status, "False") << "all have it";
 }
 
 TEST_F(NodeSetTest, ATemplateWithHostNetworkMakesNoWorkersAndTakesNoneAway) {

@@ -12,9 +12,9 @@ constexpr const kube::Resource* kChildren[] = {&kube::kConfigMaps};
 constexpr plan::Right kUses[] = {
     {&api::NodeSet::kResource, "patch"},  // its finalizer
     {&kube::kPods, "get list watch create patch delete"},
-    {&kube::kPods, "patch", "status"},               // conditions of a former operator
-    {&kube::kPersistentVolumeClaims, "get create"},  // never deleted: they hold people's data
-    {&kube::kSecrets, "get"},                        // whether those of sshd are there
+    {&kube::kPods, "patch", "status"},                           // conditions of a former operator
+    {&kube::kPersistentVolumeClaims, "get list create delete"},  // deleted as claims.h says
+    {&kube::kSecrets, "get"},                                    // whether those of sshd are there
     {&kube::kNodes, "get list watch"},
 };
 

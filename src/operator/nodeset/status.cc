@@ -17,27 +17,12 @@ constexpr Duration kNodeAnnotationsAge = 10min;
 constexpr size_t kLongestShown = 256;  // bytes of a Slurm node's reason in a message
 constexpr size_t kNamed = 3;           // so many workers are named in a message, the rest counted
 
-// How long until a pod has been ready for minReadySeconds, if it stays so; max: it is not ready.
-Duration UntilAvailable(const Pod& pod, int32_t min_ready_seconds, Time now) {
-  const PodCondition* ready = pod.Condition("Ready");
-  if (ready == nullptr || ready->status != "True") return Duration::max();
-  if (min_ready_seconds == 0) return Duration::zero();
-  if (!ready->last_transition_time) return Duration::max();
-  return std::max(Duration::zero(), *ready->last_transition_time + std::chrono::seconds(min_ready_seconds) - now);
-}
-
-// The worker is of the template as it is.
-bool IsCurrent(const Seen& seen, const Pod& pod) {
-  const std::string& revision = pod.metadata.Label(std::string(kLabelRevision));
-  return revision == seen.revision || (!seen.former_revision.empty() && revision == seen.former_revision);
-}
-
 // What workers bear under the former revision is understood only by this: it stays until none does.
 const std::string& StatusRevision(const Seen& seen) {
   const bool any = std::ranges::any_of(seen.workers, [&](const Worker& worker) {
-    return worker.pod->metadata.Label(std::string(kLabelRevision)) == seen.former_revision;
+    return worker.pod->metadata.Label(std::string(kLabelRevision)) == seen.revisions.former;
   });
-  return any && !seen.former_revision.empty() ? seen.former_revision : seen.revision;
+  return any && !seen.revisions.former.empty() ? seen.revisions.former : seen.revisions.current;
 }
 
 void CountPods(const Seen& seen, api::NodeSetStatus& status) {
@@ -47,7 +32,7 @@ void CountPods(const Seen& seen, api::NodeSetStatus& status) {
     ++status.replicas;
     status.ready_replicas += pod.status.phase == "Running" && pod.Ready();
     status.available_replicas += UntilAvailable(pod, seen.spec.min_ready_seconds, seen.world.now()) == Duration::zero();
-    status.updated_replicas += worker.stage != Stage::kLeaving && IsCurrent(seen, pod);
+    status.updated_replicas += worker.stage != Stage::kLeaving && seen.revisions.IsCurrent(pod);
   }
   status.desired = *seen.spec.replicas;
   status.unavailable_replicas = std::max(0, status.desired - status.available_replicas);
@@ -125,22 +110,6 @@ bool Stays(const Seen& seen, const Worker& worker) {
   return std::ranges::find(seen.scale.kept, &worker) != seen.scale.kept.end();
 }
 
-// Which workers a new template has not reached, under a strategy that promises to bring it to them; "" when there are
-// none.
-std::string OldTemplate(const Seen& seen) {
-  const auto& strategy = seen.spec.update_strategy;
-  if (!strategy || strategy->type != api::kUpdateRolling) return "";
-  if (!seen.render_error.empty() || seen.set.metadata.deleting()) return "";
-  const auto old = std::ranges::count_if(seen.scale.kept, [&](const Worker* worker) {
-    return worker->stage != Stage::kEnded && !IsCurrent(seen, *worker->pod);
-  });
-  if (old == 0) return "";
-  return std::to_string(old) + " of " + std::to_string(seen.scale.kept.size()) +
-         " workers still run an older template, and this version does no rolling updates; to renew a worker, annotate "
-         "its pod " +
-         std::string(kAnnotationPodCordon) + "=true, wait until its jobs have ended, and delete the pod";
-}
-
 // The kubelet would wait for it without a word that reaches the NodeSet.
 void FindMissingSecret(const Seen& seen, Findings& findings) {
   if (!seen.spec.ssh || !seen.spec.ssh->enabled.value_or(false)) return;
@@ -204,7 +173,6 @@ void FindProblems(const Seen& seen, Findings& findings) {
   FindUnknownFields(seen, findings);
   AddUnheeded(seen.spec, kUnheeded, findings);
   FindUnheededAnnotations(seen, findings);
-  if (std::string old = OldTemplate(seen); !old.empty()) findings.Remark("NotSupported", std::move(old));
 }
 
 // What scale-in waits for, worker by worker.
@@ -265,11 +233,26 @@ std::string Deleting(const Seen& seen) {
          std::string(kAnnotationForceDelete) + "=true";
 }
 
+// How far a rolling update has come, and what it waits for; "" when none is under way.
+std::string Updating(const Seen& seen) {
+  const Renewal& renewal = seen.renewal;
+  if (renewal.budget == 0 || renewal.old.empty() || !seen.render_error.empty()) return "";
+  std::string text = std::to_string(renewal.old.size()) + " of " + std::to_string(*seen.spec.replicas) +
+                     " workers are of an older template";
+  std::vector<std::string> going;
+  for (const Worker* worker : renewal.go) going.push_back(Going(*worker, seen));
+  if (!going.empty()) return text + "; " + Several(going);
+  if (!seen.renewal_held.empty()) return text + "; " + seen.renewal_held;
+  return text + "; the next goes when fewer than " + std::to_string(renewal.budget) + " are out of service (now " +
+         std::to_string(renewal.unavailable) + ")";
+}
+
 void FindWaits(const Seen& seen, Findings& findings) {
   if (seen.set.metadata.deleting()) return findings.Wait("Deleting", Deleting(seen));
   std::vector<std::string> going;
   for (const Worker* worker : seen.scale.surplus) going.push_back(Going(*worker, seen));
   if (!going.empty()) findings.Wait("ScalingIn", Several(going));
+  if (std::string text = Updating(seen); !text.empty()) findings.Wait("RollingUpdate", std::move(text));
   if (seen.scale.missing > 0)
     findings.Wait("ScalingOut", "creating " + std::to_string(seen.scale.missing) + " workers");
   std::vector<std::string> coming;

@@ -8,6 +8,7 @@
 #include "api/nodeset.h"
 #include "operator/findings.h"
 #include "operator/nodeset/deletion.h"
+#include "operator/nodeset/renewal.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/workers.h"
 #include "plan/world.h"
@@ -23,10 +24,11 @@ struct Seen {
   const plan::SlurmView& slurm;
   const std::vector<Worker>& workers;
   const Scale& scale;
-  const api::NodeSet* elder;  // has this one's name in Slurm; nullptr: none
-  const std::string& revision;
-  const std::string& former_revision;  // ""; or workers that bear it are of this revision as well
-  const std::string& render_error;     // why no worker pod can be made; empty when it can
+  const Renewal& renewal;
+  const std::string& renewal_held;  // why no further worker is renewed now; "" when nothing but the budget holds it
+  const api::NodeSet* elder;        // has this one's name in Slurm; nullptr: none
+  const Revisions& revisions;
+  const std::string& render_error;  // why no worker pod can be made; empty when it can
   const Deletion& deletion;
 };
 

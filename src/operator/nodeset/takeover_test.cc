@@ -62,6 +62,7 @@ TEST_F(TakenOver, ItsPodConditionsGo) {
 TEST_F(TakenOver, ItsRevisionIsThatOfTheSpecItSpokeOf) {
   set.metadata.generation = set.status.observed_generation = 7;
   set.status.node_set_hash = "former";
+  set.spec.update_strategy = api::NodeSetUpdateStrategy{.type = std::string(api::kUpdateOnDelete)};
   const std::string ours = Revision(set).value();
   for (const int i : {0, 1}) {
     Pod pod = FormersPod(i);

@@ -18,19 +18,8 @@ constexpr auto kFields = std::to_array<Unheeded<NodeSetSpec>>({
      [](const NodeSetSpec& spec) { return spec.pin_to_node.value_or(false); }},
     {"updateStrategy.scheduledUpdate", "is not heeded by this version: workers are not updated",
      [](const NodeSetSpec& spec) { return IsUpdatedBy(spec, api::kUpdateScheduled); }},
-    {"updateStrategy.rollingUpdate.maxUnavailable", "is not heeded by this version: workers are not updated",
-     [](const NodeSetSpec& spec) {
-       const auto default_amount = json::IntOrString("25%");
-       return IsUpdatedBy(spec, api::kUpdateRolling) && spec.update_strategy->rolling_update &&
-              spec.update_strategy->rolling_update->max_unavailable.value_or(default_amount) != default_amount;
-     }},
     {"ssh", "is not heeded by this version: no sshd runs in the workers; use kubectl exec",
      [](const NodeSetSpec& spec) { return spec.ssh && spec.ssh->enabled.value_or(false); }},
-    {"persistentVolumeClaimRetentionPolicy", "Delete is not heeded by this version: claims are kept",
-     [](const NodeSetSpec& spec) {
-       const auto& policy = spec.claim_retention;
-       return policy && (policy->when_deleted == api::kDelete || policy->when_scaled == api::kDelete);
-     }},
     {"pruneSlurmNodeRecords", "is not heeded by this version: Slurm's records of lost nodes stay; remove them in Slurm",
      [](const NodeSetSpec& spec) { return spec.prune_slurm_node_records.value_or("") == api::kPruneNodeNotFound; }},
     {"revisionHistoryLimit", "is not heeded by this version: no ControllerRevisions are made",

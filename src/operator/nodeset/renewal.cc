@@ -1,0 +1,79 @@
+#include "operator/nodeset/renewal.h"
+
+#include <algorithm>
+
+#include "operator/names.h"
+
+namespace capstan::op::nodeset {
+namespace {
+
+// A person has taken it out of service, or wants that.
+bool IsAPersons(const Worker& worker) { return worker.stage == Stage::kHeld || !worker.cordon.empty(); }
+
+// Slurm gives it work, or would if no person had taken it out of service.
+bool IsInService(const Worker& worker, int32_t min_ready_seconds, Time now) {
+  if (UntilAvailable(*worker.pod, min_ready_seconds, now) > Duration::zero()) return false;
+  return worker.stage == Stage::kServing || worker.stage == Stage::kUnknown || IsAPersons(worker);
+}
+
+int BudgetOf(const api::NodeSetSpec& spec) {
+  const auto& rolling = spec.update_strategy->rolling_update;
+  const auto most = rolling && rolling->max_unavailable ? rolling->max_unavailable->Of(*spec.replicas, true) : 1;
+  return most ? int(std::clamp<int64_t>(*most, 0, *spec.replicas)) : 1;
+}
+
+}  // namespace
+
+bool Revisions::IsCurrent(const Pod& pod) const {
+  const std::string& revision = pod.metadata.Label(std::string(kLabelRevision));
+  return revision == current || (!former.empty() && revision == former);
+}
+
+Duration UntilAvailable(const Pod& pod, int32_t min_ready_seconds, Time now) {
+  const PodCondition* ready = pod.Condition("Ready");
+  if (ready == nullptr || ready->status != "True") return Duration::max();
+  if (min_ready_seconds == 0) return Duration::zero();
+  if (!ready->last_transition_time) return Duration::max();
+  return std::max(Duration::zero(), *ready->last_transition_time + std::chrono::seconds(min_ready_seconds) - now);
+}
+
+Renewal RenewalOf(const api::NodeSetSpec& spec, const std::vector<const Worker*>& kept, const Revisions& revisions,
+                  bool begin, const std::vector<slurm::Job>* jobs, Time now) {
+  Renewal renewal;
+  for (const Worker* worker : kept) {
+    if (worker->stage != Stage::kEnded && !revisions.IsCurrent(*worker->pod)) renewal.old.push_back(worker);
+  }
+  if (!spec.update_strategy || spec.update_strategy->type != api::kUpdateRolling) return renewal;
+  renewal.budget = BudgetOf(spec);
+  renewal.unavailable = std::max(0, *spec.replicas - int(kept.size()));
+  for (const Worker* worker : kept) renewal.unavailable += !IsInService(*worker, spec.min_ready_seconds, now);
+
+  std::vector<const Worker*> others, held;
+  for (const Worker* worker : renewal.old) {
+    const bool serves = IsInService(*worker, spec.min_ready_seconds, now);
+    if (worker->marked()) {
+      renewal.go.push_back(worker);
+      renewal.unavailable += serves;
+    } else if (begin && worker->stage != Stage::kUnknown) {
+      (!serves ? renewal.go : IsAPersons(*worker) ? held : others).push_back(worker);
+    }
+  }
+  const auto sort = [jobs](std::vector<const Worker*>& some) {
+    SortForScaleIn(some, jobs == nullptr ? JobEnds() : JobEndsOf(*jobs, some));
+  };
+  sort(others);
+  sort(held);
+  others.insert(others.end(), held.begin(), held.end());
+  int busy = 0, left = 0;  // who goes and who does not, of those that run jobs
+  for (const Worker* worker : others) {
+    const bool goes = renewal.unavailable < renewal.budget;
+    if (worker->node != nullptr && worker->node->state.IsBusy() && !IsAPersons(*worker)) ++(goes ? busy : left);
+    if (!goes) continue;
+    renewal.go.push_back(worker);
+    ++renewal.unavailable;
+  }
+  renewal.takes_busy = busy > 0 && left > 0;
+  return renewal;
+}
+
+}  // namespace capstan::op::nodeset

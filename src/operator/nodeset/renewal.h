@@ -1,0 +1,40 @@
+// How a new template reaches workers that run: which of them are renewed now. A worker is renewed the way it goes in a
+// scale-in (mark, drain, proof, deletion), and comes back under its ordinal. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/nodeset.h"
+#include "operator/nodeset/workers.h"
+
+namespace capstan::op::nodeset {
+
+// By which template workers are current.
+struct Revisions {
+  std::string current;
+  std::string former;  // ""; or workers that bear it are of the current revision as well (takeover.h)
+
+  bool IsCurrent(const Pod& pod) const;
+};
+
+// One look at the workers that stay.
+struct Renewal {
+  std::vector<const Worker*> old;  // of another template, and not ended; by ordinal
+  std::vector<const Worker*> go;   // of these, those that are renewed now
+  int unavailable = 0;             // of those that there should be: missing, leaving, not in service, or going
+  int budget = 0;                  // how many may be unavailable for the sake of the update
+  bool takes_busy = false;         // of several with jobs only some go: who that is hangs on the ends of their jobs
+};
+
+// How long until a pod has been ready for minReadySeconds, if it stays so; max: it is not ready.
+Duration UntilAvailable(const Pod& pod, int32_t min_ready_seconds, Time now);
+
+// Under RollingUpdate, of the old ones: all that are marked or out of service, for they take nothing away; then as many
+// others as the budget leaves, those first that go first in a scale-in, those that a person holds last. While `begin` is
+// false none but the marked. `jobs` tell whose end first; nullptr: not known. Under another strategy nobody. Who cannot be told from Slurm (kUnknown) is not chosen.
+// `kept` are the workers that stay, by ordinal, of `spec.replicas`; `spec` has its defaults.
+Renewal RenewalOf(const api::NodeSetSpec& spec, const std::vector<const Worker*>& kept, const Revisions& revisions,
+                  bool begin, const std::vector<slurm::Job>* jobs, Time now);
+
+}  // namespace capstan::op::nodeset

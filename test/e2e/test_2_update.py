@@ -1,0 +1,73 @@
+"""A new template reaches the workers in turn, and no job is lost."""
+import json
+
+SETTINGS = ("nodesets.slinky.oversubscribeNode=true",)  # a worker that comes back finds a place at once
+
+
+def revisions(lab):
+    return {name: pod["metadata"]["labels"]["controller.kubernetes.io/hash"] for name, pod in lab.worker_pods().items()}
+
+
+def set_note(lab, text):
+    """Changes the template."""
+    patch = {"spec": {"template": {"metadata": {"annotations": {"example.com/note": text}}}}}
+    lab.kubectl("patch", "nodesets", "slurm-worker-slinky", "--type=merge", "-p", json.dumps(patch))
+
+
+def out_of_service(lab):
+    """Workers that are missing, not ready or drained; None when Slurm does not answer."""
+    records = lab.records()
+    if records is None:
+        return None
+    ready = {name.removeprefix("slurm-worker-") for name, pod in lab.worker_pods().items()
+             if not pod["metadata"].get("deletionTimestamp") and pod["status"].get("containerStatuses")
+             and all(status["ready"] for status in pod["status"]["containerStatuses"])}
+    return sorted(name for name in (f"slinky-{i}" for i in range(3))
+                  if name not in ready or not records.get(name, ("gone",))[0].startswith(("idle", "mix", "alloc", "comp")))
+
+
+def test_workers_are_renewed_one_after_another_under_jobs(lab):
+    before = revisions(lab)
+    long_one = lab.submit_open("slinky-1")
+    lab.wait_for_job(long_one, "RUNNING", within=20)
+    uid = lab.uid_of(1)
+    short_ones = [lab.submit("-t", "1", "--wrap", "sleep 2") for _ in range(12)]
+    set_note(lab, "new")
+    seen = set()
+
+    def two_are_renewed():
+        out = out_of_service(lab)
+        assert out is None or len(out) <= 1, out
+        seen.update(out or [])
+        now = revisions(lab)
+        return len(now) == 3 and sum(now[name] != before[name] for name in now) == 2 and out == ["slinky-1"]
+
+    lab.wait_for("the two others are renewed, and the third waits for its job", two_are_renewed, within=150)
+    assert seen == {"slinky-0", "slinky-1", "slinky-2"}
+    assert lab.uid_of(1) == uid and lab.job_state(long_one) == "RUNNING"
+    told = lab.condition("nodesets", "slurm-worker-slinky", "Progressing")
+    assert told["reason"] == "RollingUpdate" and "waiting for the jobs on slurm-worker-slinky-1" in told["message"]
+    lab.let_end(long_one, "slurm-worker-slinky-1")
+    lab.wait_for("all are of the new template",
+                 lambda: len(set(revisions(lab).values())) == 1 and revisions(lab).keys() == before.keys(), within=60)
+    for job in (long_one, *short_ones):
+        lab.wait_for_job(job, "COMPLETED", within=60)
+        assert lab.job_fields(job)["Restarts"] == "0"
+    lab.wait_for("it says so", lambda: lab.condition("nodesets", "slurm-worker-slinky", "Progressing")["status"] == "False", within=15)
+
+
+def test_the_old_template_put_back_ends_the_update(lab):
+    lab.wait_for_idle(3, within=60)
+    job = lab.submit_open("slinky-2")
+    lab.wait_for_job(job, "RUNNING", within=20)
+    uids = {ordinal: lab.uid_of(ordinal) for ordinal in range(3)}
+    lab.kubectl("patch", "nodesets", "slurm-worker-slinky", "--type=merge", "-p",
+                json.dumps({"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 3}},
+                                     "template": {"spec": {"nodeSelector": {"example.com/nowhere": "yes"}}}}}))
+    lab.wait_for("the worker with a job is drained", lambda: lab.node_states().get("slinky-2", "").startswith("drain"), within=30)
+    lab.kubectl("patch", "nodesets", "slurm-worker-slinky", "--type=merge", "-p",
+                json.dumps({"spec": {"template": {"spec": {"nodeSelector": None}}}}))
+    lab.wait_for("all are in service", lambda: out_of_service(lab) == [], within=90)
+    assert lab.uid_of(2) == uids[2] and lab.job_state(job) == "RUNNING"
+    lab.let_end(job, "slurm-worker-slinky-2")
+    lab.wait_for_job(job, "COMPLETED", within=30)
