@@ -46,8 +46,10 @@ def test_secrets_are_read_by_name_and_never_listed_or_deleted():
     assert granted(operator())[("ClusterRole", None)][("", "secrets")] == {"get", "create", "patch"}
 
 
-def test_volumes_are_never_deleted():
-    assert granted(operator())[("ClusterRole", None)][("", "persistentvolumeclaims")] == {"get", "create"}
+def test_claims_are_not_changed_and_volumes_not_touched():
+    rights = granted(operator())[("ClusterRole", None)]
+    assert rights[("", "persistentvolumeclaims")] == {"get", "list", "create", "delete"}
+    assert ("", "persistentvolumes") not in rights
 
 
 def test_without_leader_election_there_are_no_rights_on_leases():
