@@ -31,8 +31,7 @@ const json::Schema& NodeSetSsh::Schema() {
       json::Object<NodeSetSsh>(
           {
               Field<&NodeSetSsh::enabled>("enabled").Required().Default("false").Doc(
-                  "Run sshd in the workers; pam_slurm_adopt lets in only users with a job there. Not in this version: "
-                  "no image has sshd."),
+                  "Run sshd and SSSD in the workers; pam_slurm_adopt lets in only users with a job there."),
               Field<&NodeSetSsh::extra_sshd_config>("extraSshdConfig").Doc("Text put at the end of sshd_config."),
               Field<&NodeSetSsh::sssd_conf_ref>("sssdConfRef").Required().Doc("Secret key with sssd.conf."),
           })

@@ -57,4 +57,14 @@ Broken WritesOwnSecret(const Value& object, const Call& call) {
   return std::nullopt;
 }
 
+Broken MakesHostKeys(const Call& call) {
+  const auto body = json::Parse(call.body);
+  if (call.verb != "create" || !body) return "host keys are never sent " + call.verb;
+  if (Find(*body, {"metadata", "ownerReferences"}) != nullptr)
+    return "people would meet hosts that they do not know, once their owner has been made anew";
+  const Value* immutable = Find(*body, {"immutable"});
+  if (immutable == nullptr || *immutable != Value(true)) return "host keys could be changed";
+  return std::nullopt;
+}
+
 }  // namespace capstan::op

@@ -9,6 +9,7 @@
 #include "operator/controller/decide.h"
 #include "operator/controller/questions.h"
 #include "operator/controller/unheeded.h"
+#include "operator/host_keys.h"
 #include "operator/names.h"
 #include "operator/nodeset/decide.h"
 #include "operator/nodeset/revision.h"
@@ -148,6 +149,8 @@ class FieldsTest : public ::testing::Test {
     world.Add<CordonedNode>();
     world.Secret("keys", {"a", "b"}, "keys");
     world.Secret("other", {"a", "b"}, "other");
+    world.Secret("w-ssh-host-keys", {kHostKeyFiles.begin(), kHostKeyFiles.end()});
+    world.Answer("host keys slurm/w-ssh-host-keys", std::make_shared<const std::string>());
     world.Files("files", {"10-a.sh"});
     for (const char* jwks : {"jwks a", "jwks b", "other a"})
       world.Answer("jwks slurm/" + std::string(jwks), std::make_shared<const std::string>());

@@ -159,7 +159,6 @@ def test_notes_see_each_kind_of_partition(values):
     ({"controller": {"metrics": {"serviceMonitor": {"enabled": True}}}}, "controller.metrics.serviceMonitor.enabled: "),
     ({"nodesets": {"a": {"scalingMode": "DaemonSet"}}}, "nodesets.a.scalingMode DaemonSet: "),
     ({"nodesets": {"a": {"pinToNode": True}}}, "nodesets.a.pinToNode: "),
-    ({"nodesets": {"a": {"ssh": {"enabled": True}}}}, "nodesets.a.ssh: "),
     ({"nodesets": {"a": {"podSpec": {"hostNetwork": True}}}}, "nodesets.a.podSpec.hostNetwork: "),
 ])
 def test_notes_say_what_the_operator_does_not_do_yet(values, words):
@@ -168,7 +167,7 @@ def test_notes_say_what_the_operator_does_not_do_yet(values, words):
 
 
 def test_notes_warn_of_nothing_that_works():
-    assert "WARNING" not in notes(values={"accounting": {"enabled": True}, "nodesets": {"a": {}}, "loginsets": {"b": {}}})
+    assert "WARNING" not in notes(values={"accounting": {"enabled": True}, "nodesets": {"a": {"ssh": {"enabled": True}}}, "loginsets": {"b": {}}})
 
 
 @pytest.mark.parametrize("service, command", [

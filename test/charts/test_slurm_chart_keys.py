@@ -72,6 +72,7 @@ def test_notes_name_what_remains_with_the_command_that_removes_it():
     ({"accounting": {"enabled": True, "database": {"embedded": {"enabled": True}}}, "loginsets": {"a": {}}},
      "delete persistentvolumeclaim/statesave-slurm-controller-0 secret/slurm-auth-slurm secret/slurm-auth-jwt "
      "persistentvolumeclaim/data-slurm-accounting-db-0 secret/slurm-login-a-ssh-host-keys\n"),
+    ({"nodesets": {"a": {"ssh": {"enabled": True}}, "b": {}}}, "secret/slurm-auth-jwt secret/slurm-worker-a-ssh-host-keys\n"),
 ])
 def test_notes_name_nothing_that_the_user_made(values, command):
     assert command in notes(values=values)

@@ -25,6 +25,11 @@
 {{- range $key, $set := include "slurm.loginsets" . | fromJson -}}
 {{-   $left = append $left (printf "secret/%s-ssh-host-keys" (include "slurm.setName" (list $ "login" $key))) -}}
 {{- end -}}
+{{- range $key, $set := include "slurm.nodesets" . | fromJson -}}
+{{-   if dig "ssh" "enabled" false $set -}}
+{{-     $left = append $left (printf "secret/%s-ssh-host-keys" (include "slurm.setName" (list $ "worker" $key))) -}}
+{{-   end -}}
+{{- end -}}
 {{- join " " $left -}}
 {{- end -}}
 
@@ -57,9 +62,6 @@
 {{-   end -}}
 {{-   if $set.pinToNode -}}
 {{-     $later = append $later (printf "nodesets.%s.pinToNode: workers go where the scheduler puts them" $key) -}}
-{{-   end -}}
-{{-   if dig "ssh" "enabled" false $set -}}
-{{-     $later = append $later (printf "nodesets.%s.ssh: no sshd runs in the workers; use kubectl exec" $key) -}}
 {{-   end -}}
 {{-   if $set.podSpec.hostNetwork -}}
 {{-     $later = append $later (printf "nodesets.%s.podSpec.hostNetwork: no worker is made with it" $key) -}}

@@ -45,9 +45,11 @@ void Logging(ConfText& text) {
 std::vector<ConfItem> RequiredOptions(const Config& config) {
   std::string jwt = "jwt_key=/etc/slurm/jwt.key";
   if (config.jwks) jwt += ",jwks=/etc/slurm/jwks.json";
-  return {{"AuthAltParameters", jwt},
-          {"AuthInfo", "use_client_ids"},
-          {"SlurmctldParameters", "enable_configless,reconfig_on_restart"}};
+  std::vector<ConfItem> required = {{"AuthAltParameters", jwt},
+                                    {"AuthInfo", "use_client_ids"},
+                                    {"SlurmctldParameters", "enable_configless,reconfig_on_restart"}};
+  if (config.ssh) required.push_back({"PrologFlags", "contain"});
+  return required;
 }
 
 void Auth(ConfText& text) {

@@ -56,6 +56,18 @@ TEST(SlurmConf, DefaultsOfPartitionsAreNoPartition) {
 
 TEST(SlurmConf, EqualInputsGiveEqualBytes) { EXPECT_EQ(SlurmConf(Everything()), SlurmConf(Everything())); }
 
+// pam_slurm_adopt let nobody in: without the flag a job has no container that a session could be put into.
+TEST(SlurmConf, WorkersWithSshHaveContainersOfJobs) {
+  Config config = Plain();
+  EXPECT_FALSE(SlurmConf(config)->contains("PrologFlags"));
+  config.ssh = true;
+  EXPECT_TRUE(SlurmConf(config)->contains("\nPrologFlags=contain\n"));
+  config.extra_conf = "PrologFlags=Alloc,X11\n";
+  EXPECT_TRUE(SlurmConf(config)->ends_with("### MERGED CONFIG ###\nPrologFlags=Alloc,X11,contain\n"));
+  config.extra_conf = "prologflags=Contain\n";
+  EXPECT_TRUE(SlurmConf(config)->ends_with("### MERGED CONFIG ###\nPrologFlags=contain\n"));
+}
+
 struct Refusal {
   const char* what;
   void (*change)(Config&);

@@ -493,6 +493,22 @@ TEST_F(ControllerTest, NodeSetsAreWrittenByName) {
                                            "NodeSet=gpu Feature=gpu\nPartitionName=gpu Nodes=gpu State=UP\n"));
 }
 
+TEST_F(ControllerTest, ANodeSetWithSshHasContainersOfJobsMade) {
+  HaveKeys();
+  api::NodeSet set;
+  set.metadata.name = "a";
+  set.spec.controller_ref.name = "main";
+  world.Put(set);
+  EXPECT_THAT(SlurmConf(Look()), Not(HasSubstr("PrologFlags")));
+  set.spec.ssh = api::NodeSetSsh{.enabled = true, .sssd_conf_ref = {.name = "sssd", .key = "sssd.conf"}};
+  world.Put(set);
+  const std::string conf = SlurmConf(Look());
+  EXPECT_THAT(conf, HasSubstr("PrologFlags=contain\n"));
+  set.spec.ssh->extra_sshd_config = "X11Forwarding yes";
+  world.Put(set);
+  EXPECT_EQ(SlurmConf(Look()), conf) << "what sshd reads is no reason to start slurmctld anew";
+}
+
 TEST_F(ControllerTest, SlurmIsReachedThroughTheOldestRestApi) {
   HaveKeys();
   EXPECT_FALSE(Look().slurm.has_value());

@@ -1,11 +1,12 @@
 #include "operator/loginset/children.h"
 
-#include "operator/loginset/host_keys.h"
+#include "operator/host_keys.h"
 #include "operator/names.h"
 #include "operator/render/cluster.h"
 #include "operator/render/merge.h"
 #include "operator/render/parts.h"
 #include "operator/render/scripts.h"
+#include "operator/render/ssh.h"
 #include "operator/render/workload.h"
 
 namespace capstan::op::loginset {
@@ -14,7 +15,6 @@ namespace {
 using namespace render;  // NOLINT: this file is made of its parts
 
 constexpr int kOwnerOnly = 0600;
-constexpr int kEverybodyReads = 0644;
 constexpr Duration kAfterSessions = 30s;  // for the daemons to end, once no session is left
 
 std::string SshdConfigText(const api::LoginSet& login_set) {
@@ -27,49 +27,28 @@ std::string AuthorizedKeysText(const api::LoginSet& login_set) {
   return "#\n### SLINKY ###\n" + login_set.spec.root_ssh_authorized_keys + "\n";
 }
 
-JsonArray HostKeyFiles(const api::LoginSet& login_set) {
-  JsonArray items;
-  for (const std::string_view type : kHostKeyTypes) {
-    const std::string file = "ssh_host_" + std::string(type) + "_key";
-    items.push_back(JsonObject{{"key", file}, {"path", file}, {"mode", kOwnerOnly}});
-    items.push_back(JsonObject{{"key", file + ".pub"}, {"path", file + ".pub"}, {"mode", kEverybodyReads}});
-  }
-  JsonObject secret{{"name", SshHostKeysName(login_set.metadata.name)}, {"items", std::move(items)}};
-  return JsonArray{JsonObject{{"secret", std::move(secret)}}};
-}
-
 JsonArray Volumes(const api::LoginSet& login_set, const api::Controller& controller) {
   const std::string& name = login_set.metadata.name;
   JsonArray keys;
   if (const auto& key = controller.spec.slurm_key_ref) keys.push_back(SecretFile(key->name, key->key, "slurm.key"));
-  const api::SecretKeySelector& sssd = login_set.spec.sssd_conf_ref;
-  const std::string conf = SshConfigName(name);
   return JsonArray{
       MemoryDir("slurm-etc"),
       MemoryDir("sackd-dir"),
       ProjectedVolume("slurm-config", kOwnerOnly, std::move(keys)),
-      ProjectedVolume("ssh-host-keys", kOwnerOnly, HostKeyFiles(login_set)),
-      ProjectedVolume("ssh-config", kOwnerOnly,
-                      JsonArray{ConfigMapFile(conf, "sshd_config", "sshd_config"),
-                                ConfigMapFile(conf, "authorized_keys", "authorized_keys")}),
-      ProjectedVolume("sssd-conf", kOwnerOnly, JsonArray{SecretFile(sssd.name, sssd.key, "sssd.conf")}),
+      HostKeysVolume(SshHostKeysName(name)),
+      SshConfigVolume(SshConfigName(name), {"sshd_config", "authorized_keys"}),
+      SssdVolume(login_set.spec.sssd_conf_ref),
   };
 }
 
 JsonArray Mounts(bool live) {
   JsonArray mounts{Mount("slurm-etc", "/etc/slurm", true), Mount("sackd-dir", "/run/slurm")};
   if (live) {
-    mounts.push_back(Mount("ssh-host-keys", "/mnt/ssh-host-keys", true));
-    mounts.push_back(Mount("ssh-config", "/mnt/ssh-config", true));
-    mounts.push_back(Mount("sssd-conf", "/mnt/sssd-conf", true));
+    AddLiveMounts(mounts);
     return mounts;
   }
-  for (const std::string_view type : kHostKeyTypes) {
-    for (const std::string_view suffix : {"", ".pub"}) {
-      const std::string file = "ssh_host_" + std::string(type) + "_key" + std::string(suffix);
-      mounts.push_back(FileMount("ssh-host-keys", "/etc/ssh/" + file, file));
-    }
-  }
+  for (const std::string_view file : kHostKeyFiles)
+    mounts.push_back(FileMount("ssh-host-keys", "/etc/ssh/" + std::string(file), file));
   mounts.push_back(FileMount("ssh-config", "/etc/ssh/sshd_config", "sshd_config"));
   mounts.push_back(FileMount("ssh-config", "/root/.ssh/authorized_keys", "authorized_keys"));
   mounts.push_back(FileMount("sssd-conf", "/etc/sssd/sssd.conf", "sssd.conf"));
@@ -144,9 +123,7 @@ JsonObject Strategy(const api::LoginSet& login_set) {
 }  // namespace
 
 Result<bool> ReadsFilesLive(const api::LoginSet& login_set, const Settings& settings) {
-  CAPSTAN_TRY(const Json login, json::ParseObject(login_set.spec.login, "spec.login"));
-  const std::string_view image = json::FindText(login, {"image"});
-  return image.empty() || image.starts_with(settings.image_prefix + "/" + std::string(kLogin.app));
+  return render::ReadsFilesLive(login_set.spec.login, "spec.login", kLogin, settings);
 }
 
 Result<plan::Child> ServiceObject(const api::LoginSet& login_set) {

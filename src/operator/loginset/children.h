@@ -14,8 +14,7 @@ namespace capstan::op::loginset {
 // How long a pod that goes waits for its sessions, at most.
 inline constexpr Duration kDrainCap = 12h;
 
-// The image is Capstan's, or made from one under its name: its entrypoint reads files that change while it runs. In any
-// other image the files lie where the daemons read them, and a change of them replaces the pods, as the Slinky projects'
+// As render/ssh.h has it. With an image that does not, a change of the files replaces the pods, as the Slinky projects'
 // operator does it. kInvalid: spec.login is no object.
 Result<bool> ReadsFilesLive(const api::LoginSet& login_set, const Settings& settings);
 

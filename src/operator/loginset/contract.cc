@@ -9,21 +9,11 @@ namespace {
 using json::FindText;
 using json::Value;
 
-// One that belonged to the LoginSet would go with it, and people would meet a host that they do not know.
-Broken HostKeysBreach(const Call& call) {
-  const auto body = json::Parse(call.body);
-  if (call.verb != "create" || !body) return "host keys are never sent " + call.verb;
-  if (json::Find(*body, {"metadata", "ownerReferences"}) != nullptr) return "host keys would go with their LoginSet";
-  const Value* immutable = json::Find(*body, {"immutable"});
-  if (immutable == nullptr || *immutable != Value(true)) return "host keys could be changed";
-  return std::nullopt;
-}
-
 Broken Breach(const Value& login_set, const Call& call, const Around&) {
   const auto [ns, name] = KeyOf(login_set);
   if (call.key.ns != ns) return "namespace " + call.key.ns + " is not the LoginSet's";
   if (IsOwnStatus(login_set, call)) return std::nullopt;
-  if (call.kind == "Secret" && call.key.name == name + "-ssh-host-keys") return HostKeysBreach(call);
+  if (call.kind == "Secret" && call.key.name == name + "-ssh-host-keys") return MakesHostKeys(call);
   const bool child = call.kind == "ConfigMap"
                          ? call.key.name == name + "-ssh-config"
                          : (call.kind == "Deployment" || call.kind == "Service") && call.key.name == name;

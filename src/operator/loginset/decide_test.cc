@@ -2,16 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-
+#include "operator/host_keys.h"
 #include "operator/loginset/contract.h"
-#include "operator/loginset/host_keys.h"
-#include "operator/loginset/questions.h"
 #include "operator/testing/golden.h"
 #include "operator/testing/world.h"
 
@@ -28,9 +21,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-const std::vector<std::string> kHostKeys = {"ssh_host_ecdsa_key",   "ssh_host_ecdsa_key.pub",
-                                            "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub",
-                                            "ssh_host_rsa_key",     "ssh_host_rsa_key.pub"};
+const std::vector<std::string> kHostKeys(kHostKeyFiles.begin(), kHostKeyFiles.end());
 
 class LoginSetTest : public ::testing::Test {
  protected:
@@ -175,24 +166,6 @@ TEST_F(LoginSetTest, ASecretThatAppearsLaterIsTakenUp) {
   EXPECT_NE(Pods(), "");
 }
 
-TEST(SssdConf, WhatHasItsFormIsTaken) {
-  for (const char* text :
-       {"[sssd]\ndomains = a\n", "# by me\n; too\n\n[sssd]\n\n[domain/a]\r\nldap_uri=ldap://a,\n  ldap://b\n",
-        "[sssd]\nempty =\n"}) {
-    EXPECT_EQ(WrongWithSssdConf(text), "") << text;
-  }
-}
-
-TEST(SssdConf, WhatDoesNotIsToldWithItsLineAndWithoutItsText) {
-  EXPECT_EQ(WrongWithSssdConf(""), "has no section, such as [sssd]");
-  EXPECT_EQ(WrongWithSssdConf("# nothing\n"), "has no section, such as [sssd]");
-  EXPECT_EQ(WrongWithSssdConf("domains = a\n"), "has in line 1 something before the first section, such as [sssd]");
-  EXPECT_EQ(WrongWithSssdConf("[sssd\ndomains = a"), "has a section in line 1 whose name is not closed by ]");
-  EXPECT_EQ(WrongWithSssdConf("[sssd]\n\nldap_default_authtok hunter2\n"),
-            "has in line 3 neither a section, nor a setting (name = value), nor a comment");
-  EXPECT_EQ(WrongWithSssdConf(std::string("[sssd]\na=b\0c\n", 13)), "has a NUL byte in line 2");
-}
-
 TEST(LoginSetContract, AllowsItsOwnObjectsAndNothingElse) {
   const json::Value set =
       *json::Parse(R"({"kind":"LoginSet","metadata":{"namespace":"slurm","name":"login","uid":"u"}})");
@@ -206,82 +179,6 @@ TEST(LoginSetContract, AllowsItsOwnObjectsAndNothingElse) {
   EXPECT_FALSE(allows({"patch", "Secret", {"slurm", "login-ssh-host-keys"}, "", ownerless}));
   EXPECT_FALSE(allows({"apply", "ConfigMap", {"slurm", "main-config"}, "", owned}));
   EXPECT_FALSE(allows({"delete", "Deployment", {"slurm", "login"}, "", "{}"}));
-}
-
-// --- Host keys -------------------------------------------------------------------------------------------------------
-
-TEST(HostKeys, AreInTheFormatOfOpenSsh) {
-  const auto files = MakeHostKeys();
-  ASSERT_TRUE(files) << files.error().message();
-  ASSERT_EQ(files->size(), kHostKeys.size());
-  for (const std::string& name : kHostKeys) {
-    if (name.ends_with(".pub")) continue;
-    const std::string text(files->at(name).Reveal());
-    const std::string begin = "-----BEGIN OPENSSH PRIVATE KEY-----\n", end = "-----END OPENSSH PRIVATE KEY-----\n";
-    ASSERT_TRUE(text.starts_with(begin) && text.ends_with(end)) << name;
-    const auto bytes = FromBase64(text.substr(begin.size(), text.size() - begin.size() - end.size()));
-    ASSERT_TRUE(bytes) << name;
-    EXPECT_TRUE(bytes->starts_with(std::string("openssh-key-v1\0", 15))) << name;
-    const std::string open(files->at(name + ".pub").Reveal());
-    const auto blob = FromBase64(open.substr(open.find(' ') + 1));
-    ASSERT_TRUE(blob) << name;
-    EXPECT_NE(bytes->find(*blob), std::string::npos) << name << " holds another public key than " << name << ".pub";
-  }
-  EXPECT_NE(files->at("ssh_host_rsa_key"), MakeHostKeys()->at("ssh_host_rsa_key"));
-}
-
-std::string Said(const std::string& command) {
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return "no shell";
-  std::string said;
-  for (int c = fgetc(pipe); c != EOF; c = fgetc(pipe)) said.push_back(char(c));
-  pclose(pipe);
-  return said;
-}
-
-TEST(HostKeys, SshKeygenReadsThem) {
-  const auto files = MakeHostKeys();
-  ASSERT_TRUE(files) << files.error().message();
-  const std::map<std::string, std::string> sorts = {
-      {"rsa", "3072 SHA256:"}, {"ecdsa", "256 SHA256:"}, {"ed25519", "256 SHA256:"}};
-  std::string folder = "/tmp/host-keys-XXXXXX";
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  for (const auto& [type, bits] : sorts) {
-    const std::string name = "ssh_host_" + type + "_key", path = folder + "/" + name;
-    std::ofstream(path) << files->at(name).Reveal();
-    ASSERT_EQ(chmod(path.c_str(), 0600), 0);
-    EXPECT_EQ(Said("ssh-keygen -y -P '' -f " + path), files->at(name + ".pub").Reveal());
-    EXPECT_THAT(Said("ssh-keygen -l -f " + path), StartsWith(bits));
-  }
-  std::filesystem::remove_all(folder);
-}
-
-TEST(HostKeys, WhatIsNoHostKeyIsTold) {
-  const auto files = MakeHostKeys();
-  ASSERT_TRUE(files) << files.error().message();
-  const auto file = [&](const std::string& name) { return std::string(files->at(name).Reveal()); };
-  for (const std::string_view type : kHostKeyTypes) {
-    const std::string name = "ssh_host_" + std::string(type) + "_key";
-    EXPECT_EQ(WrongWithHostKey(type, file(name), file(name + ".pub")), "");
-    EXPECT_EQ(WrongWithHostKey(type, file(name), file(name + ".pub") + " somebody@there"), "");
-  }
-  const std::string open = file("ssh_host_rsa_key.pub"), hidden = file("ssh_host_rsa_key");
-  EXPECT_EQ(WrongWithHostKey("ed25519", hidden, open),
-            "has in \"ssh_host_ed25519_key.pub\" no public key of type ssh-ed25519");
-  EXPECT_EQ(WrongWithHostKey("rsa", hidden, ""), "has in \"ssh_host_rsa_key.pub\" no public key of type ssh-rsa");
-  EXPECT_EQ(WrongWithHostKey("rsa", open, open),
-            "has in \"ssh_host_rsa_key\" no private key (-----BEGIN ... PRIVATE KEY-----)");
-  EXPECT_EQ(WrongWithHostKey("rsa", file("ssh_host_ecdsa_key"), open),
-            "has in \"ssh_host_rsa_key.pub\" not the public key of \"ssh_host_rsa_key\"");
-  EXPECT_EQ(WrongWithHostKey("rsa", hidden.substr(0, 100) + hidden.substr(101), open),
-            "has in \"ssh_host_rsa_key\" a private key that is cut off, or changed on its way");
-  EXPECT_EQ(WrongWithHostKey("rsa", "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n", open),
-            "");
-  EXPECT_THAT(WrongWithHostKey("rsa",
-                               "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nAAAA\n"
-                               "-----END RSA PRIVATE KEY-----\n",
-                               open),
-              HasSubstr("a private key with a passphrase"));
 }
 
 }  // namespace

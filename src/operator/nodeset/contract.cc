@@ -182,6 +182,7 @@ Broken Breach(const Value& set, const Call& call, const Around& around) {
     return call.refused ? std::nullopt : FinalizerBreach(set, call, around);
   }
   if (call.kind == "ConfigMap" && call.key.name == name + "-ssh-config") return SshConfigBreach(set, call);
+  if (call.kind == "Secret" && call.key.name == name + "-ssh-host-keys") return MakesHostKeys(call);
   if (call.verb == "create") return CreateBreach(set, call);
   if (call.kind == "PersistentVolumeClaim" && call.verb == "delete") return ClaimBreach(set, call, around);
   const bool worker = call.kind == "Pod" && IsWorkerName(name, call.key.name);

@@ -11,6 +11,7 @@ const std::string kUnprotected = R"({"metadata":{"ownerReferences":[{"uid":"u","
 const std::string kOwned = R"({"metadata":{"labels":{"nodeset.slinky.slurm.net/pod-protect":"true"},
     "ownerReferences":[{"uid":"u","controller":true}]}})";
 const std::string kUnprotect = R"({"metadata":{"uid":"p","labels":{"nodeset.slinky.slurm.net/pod-protect":null}}})";
+const std::string kOwnerless = R"({"metadata":{},"immutable":true})";
 const std::string kByUid = R"({"preconditions":{"uid":"p"}})";
 const std::string kPersons = "bad disk";
 const std::string kOurs = "slurm-operator: Pod is terminating";
@@ -57,6 +58,10 @@ INSTANTIATE_TEST_SUITE_P(
         KubeCase{"SshConfig", {"apply", "ConfigMap", {"slurm", "w-ssh-config"}, "", kOwned}, false, true},
         KubeCase{"SshConfigGoes", {"delete", "ConfigMap", {"slurm", "w-ssh-config"}, "", kByUid}, true, true},
         KubeCase{"SshConfigWithoutOwner", {"apply", "ConfigMap", {"slurm", "w-ssh-config"}, "", "{}"}, false, false},
+        KubeCase{"HostKeys", {"create", "Secret", {"slurm", "w-ssh-host-keys"}, "", kOwnerless}, true, true},
+        KubeCase{"HostKeysThatGoWithIt", {"create", "Secret", {"slurm", "w-ssh-host-keys"}, "", kOwned}, false, false},
+        KubeCase{"HostKeysAnew", {"patch", "Secret", {"slurm", "w-ssh-host-keys"}, "", kOwnerless}, false, false},
+        KubeCase{"SomeSecret", {"create", "Secret", {"slurm", "other"}, "", kOwnerless}, false, false},
         KubeCase{"SomeConfigMap", {"apply", "ConfigMap", {"slurm", "other"}, "", kOwned}, false, false},
         KubeCase{"OwnSpec", {"apply", "NodeSet", {"slurm", "w"}, "", "{}"}, false, false},
         KubeCase{"OwnWorker", {"create", "Pod", {"slurm", "w-3"}, "", kOwned}, false, true},

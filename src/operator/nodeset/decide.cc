@@ -5,6 +5,8 @@
 #include <span>
 
 #include "api/controller.h"
+#include "operator/host_keys.h"
+#include "operator/keys.h"
 #include "operator/names.h"
 #include "operator/nodeset/claims.h"
 #include "operator/nodeset/deletion.h"
@@ -88,6 +90,7 @@ class Deciding : Reconcile<api::NodeSet> {
     RemoveAllEnded();
     const Choice choice = Choose();
     for (const Worker* worker : choice.go) ScaleIn(*worker);
+    host_keys_ = HaveHostKeys();
     ChooseToRenew();
     for (const Worker* worker : renewal_.go) ScaleIn(*worker);
     for (const Worker* worker : scale_.kept) {
@@ -97,8 +100,8 @@ class Deciding : Reconcile<api::NodeSet> {
       Note(worker);
       Protect(worker);
     }
-    if (object.spec.ssh && *object.spec.ssh->enabled) plan.children.push_back(SshConfig(set_));
-    CreateMissing();
+    if (HasSsh(set_)) plan.children.push_back(SshConfig(set_));
+    if (host_keys_) CreateMissing();
     if (AreRemovedInScaleIn(object.spec)) RemoveClaimsOfScaleIn();
     RemoveRecords(world, set_, slurm_, workers_, created_hosts_, plan);
     return Finished();
@@ -404,6 +407,7 @@ class Deciding : Reconcile<api::NodeSet> {
 
   std::string WhyNoneIsRenewed() {
     if (Template() == nullptr && !render_error_.empty()) return "no worker can be made from the template as it is";
+    if (!HaveSshFiles()) return "what sshd and SSSD of a new worker read is not there";
     if (!slurm_.heard()) return "Slurm must say which of them run jobs, and is not heard (" + slurm_.error() + ")";
     if (controller_ == nullptr || controller_->metadata.deleting()) return "their Controller is not there";
     const api::Condition* progressing = api::FindCondition(controller_->status.conditions, api::kProgressing);
@@ -510,6 +514,20 @@ class Deciding : Reconcile<api::NodeSet> {
 
   // --- Scale-out -----------------------------------------------------------------------------------------------------
 
+  // Those that workers which are made now would wait for, if any. A worker that runs has them.
+  bool HaveHostKeys() {
+    const auto live = ReadsFilesLive(set_, settings_);
+    if (!HasSsh(set_) || !live || !*live) return true;
+    return FindHostKeys(world, {set_.metadata.namespace_, set_.metadata.name}, kWorker, plan, findings).has_value();
+  }
+
+  // What sshd and SSSD of a new worker read.
+  bool HaveSshFiles() const {
+    if (!HasSsh(set_)) return true;
+    const api::SecretKeySelector& sssd = object.spec.ssh->sssd_conf_ref;
+    return host_keys_ && FindKey(world, set_.metadata.namespace_, &sssd, "spec.ssh.sssdConfRef").known();
+  }
+
   // From which workers are made now; nullptr: none can be.
   WorkerTemplate* Template() {
     if (controller_ == nullptr || controller_->metadata.deleting() || !render_error_.empty()) return nullptr;
@@ -610,6 +628,7 @@ class Deciding : Reconcile<api::NodeSet> {
   std::optional<std::set<std::string, std::less<>>> hosts_;  // behind which there is a pod, once that was needed
   Revisions revisions_;
   Renewal renewal_;
+  bool host_keys_ = false;    // workers that are made now need none, or they are there
   std::string renewal_held_;  // why no further worker is renewed now; "" when nothing but the budget holds it
   std::optional<WorkerTemplate> template_;  // once it was needed
   std::string render_error_;

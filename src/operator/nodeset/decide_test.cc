@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "operator/host_keys.h"
+#include "operator/questions.h"
 #include "plan/objects/effects.h"
 
 namespace capstan::op::nodeset {
@@ -425,11 +427,9 @@ TEST_F(NodeSetTest, APendingWorkerSaysWhy) {
 
 TEST_F(NodeSetTest, WhatIsNotHeededIsSaid) {
   set.spec.pin_to_node = true;
-  set.spec.ssh = api::NodeSetSsh{.enabled = true, .sssd_conf_ref = {.name = "sssd", .key = "sssd.conf"}};
   const api::Condition degraded = ConditionOf(Look(0), "Degraded");
   EXPECT_EQ(degraded.reason, "NotSupported");
   EXPECT_THAT(degraded.message, HasSubstr("pinToNode"));
-  EXPECT_THAT(degraded.message, HasSubstr("no sshd runs"));
 }
 
 TEST_F(NodeSetTest, ATemplateWithHostNetworkMakesNoWorkersAndTakesNoneAway) {
@@ -575,6 +575,30 @@ TEST_F(NodeSetTest, WorkersWithSshGetTheirConfig) {
   const plan::Plan plan = Look(0);
   ASSERT_EQ(plan.children.size(), 1u);
   EXPECT_EQ(plan.children[0].key.name, "w-ssh-config");
+}
+
+// Each worker made its own at every start: whoever came back to a name met a host that they did not know.
+TEST_F(NodeSetTest, WorkersWithSshHaveHostKeysThatStay) {
+  set.spec.ssh = api::NodeSetSsh{.enabled = true, .sssd_conf_ref = {.name = "sssd", .key = "sssd.conf"}};
+  Worker_(0, {NodeFlag::kIdle});
+  EXPECT_THAT(Acts(Look(2)), IsEmpty()) << "whether they are there is not known yet";
+  answers.entries()["secret slurm/w-ssh-host-keys"] = {.state = plan::AnswerState::kAbsent};
+  const plan::Plan plan = Look(2);
+  EXPECT_THAT(Acts(plan), ElementsAre("create Secret slurm/w-ssh-host-keys")) << "the worker that runs stays";
+  EXPECT_EQ(ConditionOf(plan, "Progressing").reason, "CreatingKeys");
+  SecretDigest::Value keys;
+  for (const std::string_view file : kHostKeyFiles) keys.digests.emplace(file, "x");
+  answers.entries()["secret slurm/w-ssh-host-keys"] = {.state = plan::AnswerState::kKnown,
+                                                       .value = std::make_shared<const SecretDigest::Value>(keys)};
+  answers.entries()["host keys slurm/w-ssh-host-keys"] = {.state = plan::AnswerState::kKnown,
+                                                          .value = std::make_shared<const std::string>()};
+  EXPECT_THAT(Acts(Look(2)), ElementsAre("create Pod slurm/w-1"));
+  keys.digests.erase("ssh_host_rsa_key");
+  answers.entries()["secret slurm/w-ssh-host-keys"].value = std::make_shared<const SecretDigest::Value>(keys);
+  EXPECT_THAT(Acts(Look(2)), IsEmpty());
+  EXPECT_THAT(ConditionOf(Look(2), "Degraded").message, HasSubstr("has no key \"ssh_host_rsa_key\""));
+  set.spec.slurmd.text = R"({"image":"ghcr.example.org/slurmd:1"})";
+  EXPECT_THAT(Acts(Look(2)), ElementsAre("create Pod slurm/w-1")) << "such an image makes its own";
 }
 
 // Each lifted the other's drains, and the workers of one were taken for the other's.

@@ -14,7 +14,7 @@ constexpr plan::Right kUses[] = {
     {&kube::kPods, "get list watch create patch delete"},
     {&kube::kPods, "patch", "status"},                           // conditions of a former operator
     {&kube::kPersistentVolumeClaims, "get list create delete"},  // deleted as claims.h says
-    {&kube::kSecrets, "get"},                                    // whether those of sshd are there
+    {&kube::kSecrets, "get create"},  // whether those of sshd are there; host keys, made once
     {&kube::kNodes, "get list watch"},
 };
 

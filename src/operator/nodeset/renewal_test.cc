@@ -1,7 +1,9 @@
 // How a new template reaches the workers.
 #include "operator/nodeset/renewal.h"
 
+#include "operator/host_keys.h"
 #include "operator/nodeset/decide_test.h"
+#include "operator/questions.h"
 
 namespace capstan::op::nodeset {
 namespace {
@@ -54,6 +56,30 @@ TEST_F(RenewalTest, OneOfFourIsDrainedAfterTheOther) {
   EXPECT_THAT(Acts(plan), ElementsAre("cordon Pod slurm/w-3", "drain Slurm node slurm/main/w-3"));
   EXPECT_EQ(plan.actions.back().event->reason, "RollingUpdate");
   EXPECT_THAT(ConditionOf(plan, "Progressing").message, HasSubstr("4 of 4 workers are of an older template"));
+}
+
+// Workers that ran would have made way for ones that wait for a Secret.
+TEST_F(RenewalTest, NoneGoesWhileWhatSshNeedsIsNotThere) {
+  IdleWorkers(2);
+  set.spec.ssh = api::NodeSetSsh{.enabled = true, .sssd_conf_ref = {.name = "sssd", .key = "sssd.conf"}};
+  const auto know = [this](const std::string& question, auto value) {
+    answers.entries()[question] = {.state = plan::AnswerState::kKnown,
+                                   .value = std::make_shared<const decltype(value)>(std::move(value))};
+  };
+  SecretDigest::Value keys;
+  for (const std::string_view file : kHostKeyFiles) keys.digests.emplace(file, "x");
+  answers.entries()["secret slurm/w-ssh-host-keys"] = {.state = plan::AnswerState::kAbsent};
+  know("secret slurm/sssd", SecretDigest::Value{{{"sssd.conf", "x"}}});
+  EXPECT_THAT(Acts(Look(2)), ElementsAre("create Secret slurm/w-ssh-host-keys"));
+  know("secret slurm/w-ssh-host-keys", keys);
+  know("host keys slurm/w-ssh-host-keys", std::string());
+  answers.entries()["secret slurm/sssd"] = {.state = plan::AnswerState::kAbsent};
+  const plan::Plan plan = Look(2);
+  EXPECT_THAT(Acts(plan), IsEmpty());
+  EXPECT_THAT(ConditionOf(plan, "Progressing").message,
+              HasSubstr("what sshd and SSSD of a new worker read is not there"));
+  know("secret slurm/sssd", SecretDigest::Value{{{"sssd.conf", "x"}}});
+  EXPECT_THAT(Acts(Look(2)), ElementsAre("cordon Pod slurm/w-1", "drain Slurm node slurm/main/w-1"));
 }
 
 TEST_F(RenewalTest, ADrainedOneIsDeletedByProofAndComesBackOfTheNewTemplate) {

@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "operator/keys.h"
 #include "operator/names.h"
 #include "operator/nodeset/questions.h"
 #include "operator/nodeset/unheeded.h"
+#include "operator/nodeset/worker_pod.h"
 #include "operator/pods.h"
+#include "operator/ssh_files.h"
 #include "operator/unknown_fields.h"
 
 namespace capstan::op::nodeset {
@@ -111,12 +112,10 @@ bool Stays(const Seen& seen, const Worker& worker) {
 }
 
 // The kubelet would wait for it without a word that reaches the NodeSet.
-void FindMissingSecret(const Seen& seen, Findings& findings) {
-  if (!seen.spec.ssh || !seen.spec.ssh->enabled.value_or(false)) return;
-  using State = FoundKey::State;
-  const FoundKey conf =
-      FindKey(seen.world, seen.set.metadata.namespace_, &seen.spec.ssh->sssd_conf_ref, "spec.ssh.sssdConfRef");
-  if (conf.state == State::kAbsent || conf.state == State::kWrong) findings.Problem("ReferenceMissing", conf.message);
+void FindSssdTrouble(const Seen& seen, Findings& findings) {
+  if (!HasSsh(seen.set)) return;
+  FindSssdConf(seen.world, seen.set.metadata.namespace_, seen.spec.ssh->sssd_conf_ref, "spec.ssh.sssdConfRef",
+               findings);
 }
 
 // The server leaves them out of a worker by itself.
@@ -169,7 +168,7 @@ void FindProblems(const Seen& seen, Findings& findings) {
     findings.Problem("SlurmUnreachable", "Slurm does not answer: " + seen.slurm.error() +
                                              (deleting ? "" : "; pods are kept in repair, no worker is taken away"));
   }
-  FindMissingSecret(seen, findings);
+  FindSssdTrouble(seen, findings);
   FindUnknownFields(seen, findings);
   AddUnheeded(seen.spec, kUnheeded, findings);
   FindUnheededAnnotations(seen, findings);

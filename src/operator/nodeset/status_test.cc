@@ -78,6 +78,10 @@ TEST_F(StatusTest, AMissingSecretOfSshIsNamed) {
   Answered("secret slurm/sssd", SecretDigest::Value{{{"other", "x"}}});
   EXPECT_THAT(ConditionOf(Look(0), "Degraded").message, HasSubstr("has no key \"sssd.conf\"; it has: other"));
   Answered("secret slurm/sssd", SecretDigest::Value{{{"sssd.conf", "x"}}});
+  Answered("sssd.conf slurm/sssd sssd.conf", std::string("has no section, such as [sssd]"));
+  EXPECT_THAT(ConditionOf(Look(0), "Degraded").message,
+              HasSubstr("Secret slurm/sssd, named in spec.ssh.sssdConfRef, has no section"));
+  Answered("sssd.conf slurm/sssd sssd.conf", std::string());
   EXPECT_THAT(ConditionOf(Look(0), "Degraded").message, Not(HasSubstr("sssdConfRef")));
 }
 

@@ -18,8 +18,6 @@ constexpr auto kFields = std::to_array<Unheeded<NodeSetSpec>>({
      [](const NodeSetSpec& spec) { return spec.pin_to_node.value_or(false); }},
     {"updateStrategy.scheduledUpdate", "is not heeded by this version: workers are not updated",
      [](const NodeSetSpec& spec) { return IsUpdatedBy(spec, api::kUpdateScheduled); }},
-    {"ssh", "is not heeded by this version: no sshd runs in the workers; use kubectl exec",
-     [](const NodeSetSpec& spec) { return spec.ssh && spec.ssh->enabled.value_or(false); }},
     {"pruneSlurmNodeRecords", "is not heeded by this version: Slurm's records of lost nodes stay; remove them in Slurm",
      [](const NodeSetSpec& spec) { return spec.prune_slurm_node_records.value_or("") == api::kPruneNodeNotFound; }},
     {"revisionHistoryLimit", "is not heeded by this version: no ControllerRevisions are made",

@@ -11,6 +11,7 @@
 #include "operator/render/merge.h"
 #include "operator/render/parts.h"
 #include "operator/render/scripts.h"
+#include "operator/render/ssh.h"
 #include "operator/render/workload.h"
 #include "slurm/node_conf.h"
 
@@ -21,8 +22,6 @@ using namespace render;  // NOLINT: this file is made of its parts
 
 constexpr std::string_view kLog = "/var/log/slurm/slurmd.log";
 constexpr int kOwnerOnly = 0600;
-
-bool HasSsh(const api::NodeSet& set) { return set.spec.ssh && set.spec.ssh->enabled.value_or(false); }
 
 std::string Padded(const api::NodeSet& set, int ordinal) {
   std::string digits = std::to_string(ordinal);
@@ -61,6 +60,7 @@ Result<std::string> WholeLimit(const Json& container, const Json& pod_spec, std:
   return std::to_string(quantity->Ceiling() / unit);
 }
 
+// With ssh, which daemons run beside slurmd: capstan-entry's word, which means nothing to others' images.
 Result<JsonArray> Environment(const api::NodeSet& set) {
   CAPSTAN_TRY(const Json container, json::ParseObject(set.spec.slurmd, "spec.slurmd"));
   CAPSTAN_TRY(const Json pod_spec, json::ParseObject(set.spec.pod_template.spec, "spec.template.spec"));
@@ -69,14 +69,19 @@ Result<JsonArray> Environment(const api::NodeSet& set) {
   const std::string field = "metadata.annotations['" + std::string(kAnnotationTopology) + "']";
   JsonObject topology{{"name", "SLINKY_TOPOLOGY"}};
   topology["valueFrom"] = JsonObject{{"fieldRef", JsonObject{{"fieldPath", field}}}};
-  return JsonArray{std::move(topology), Variable("POD_CPUS", cpus), Variable("POD_MEMORY", memory)};
+  JsonArray environment{std::move(topology), Variable("POD_CPUS", cpus), Variable("POD_MEMORY", memory)};
+  if (HasSsh(set)) environment.push_back(Variable("CAPSTAN_BESIDE", "sssd sshd"));
+  return environment;
 }
 
 // --- Containers and volumes ------------------------------------------------------------------------------------------
 
-JsonArray Mounts(const api::NodeSet& set) {
+JsonArray Mounts(const api::NodeSet& set, bool live) {
   JsonArray mounts{Mount("slurm-etc", "/etc/slurm", true), Mount("slurm-logfile", "/var/log/slurm")};
-  if (HasSsh(set)) {
+  if (!HasSsh(set)) return mounts;
+  if (live) {
+    AddLiveMounts(mounts);
+  } else {
     mounts.push_back(FileMount("ssh-config", "/etc/ssh/sshd_config", "sshd_config"));
     mounts.push_back(FileMount("sssd-conf", "/etc/sssd/sssd.conf", "sssd.conf"));
   }
@@ -94,7 +99,7 @@ Result<void> AddProbesOfTemplate(const api::NodeSet& set, JsonObject& slurmd) {
   return {};
 }
 
-Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& controller) {
+Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& controller, bool live) {
   CAPSTAN_TRY(const std::string feature, SlurmNameOf(set));
   CAPSTAN_TRY(const std::string conf, slurm::NodeConf(set.spec.extra_conf, std::array{feature}, ""));
   JsonObject slurmd{{"name", kWorker.app}};
@@ -104,7 +109,7 @@ Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& contro
   CAPSTAN_TRY(JsonArray environment, Environment(set));
   slurmd["env"] = std::move(environment);
   JsonArray ports{ContainerPort(kWorker.app, kSlurmdPort)};
-  if (HasSsh(set)) ports.push_back(ContainerPort("ssh", 22));
+  if (HasSsh(set)) ports.push_back(ContainerPort("ssh", kSshPort));
   slurmd["ports"] = std::move(ports);
   CAPSTAN_CHECK_OK(AddProbesOfTemplate(set, slurmd));
   slurmd["readinessProbe"] = HttpProbe("/readyz", kWorker.app);
@@ -114,29 +119,28 @@ Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& contro
   JsonObject stop;
   stop["command"] = JsonArray{"/usr/bin/sh", "-c", kWorkerStopScript};
   slurmd["lifecycle"] = JsonObject{{"preStop", JsonObject{{"exec", std::move(stop)}}}};
-  slurmd["volumeMounts"] = Mounts(set);
+  slurmd["volumeMounts"] = Mounts(set, live);
   return MergeContainer(std::move(slurmd), set.spec.slurmd, "spec.slurmd");
 }
 
-JsonArray Volumes(const api::NodeSet& set, const api::Controller& controller) {
+JsonArray Volumes(const api::NodeSet& set, const api::Controller& controller, bool live) {
   JsonArray volumes;
   JsonArray keys;
   if (const auto& key = controller.spec.slurm_key_ref) keys.push_back(SecretFile(key->name, key->key, "slurm.key"));
   volumes.push_back(ProjectedVolume("slurm-etc", kOwnerOnly, std::move(keys)));
   volumes.push_back(MemoryDir("slurm-logfile"));
   if (HasSsh(set)) {
-    const api::SecretKeySelector& sssd = set.spec.ssh->sssd_conf_ref;
-    volumes.push_back(
-        ProjectedVolume("ssh-config", kOwnerOnly,
-                        JsonArray{ConfigMapFile(SshConfigName(set.metadata.name), "sshd_config", "sshd_config")}));
-    volumes.push_back(
-        ProjectedVolume("sssd-conf", kOwnerOnly, JsonArray{SecretFile(sssd.name, sssd.key, "sssd.conf")}));
+    const std::string& name = set.metadata.name;
+    if (live) volumes.push_back(HostKeysVolume(SshHostKeysName(name)));
+    volumes.push_back(SshConfigVolume(SshConfigName(name), {"sshd_config"}));
+    volumes.push_back(SssdVolume(set.spec.ssh->sssd_conf_ref));
   }
   return volumes;
 }
 
 Result<JsonObject> BaseSpec(const api::NodeSet& set, const api::Controller& controller, const Settings& settings) {
-  CAPSTAN_TRY(JsonObject slurmd, Slurmd(set, controller));
+  CAPSTAN_TRY(const bool live, ReadsFilesLive(set, settings));
+  CAPSTAN_TRY(JsonObject slurmd, Slurmd(set, controller, live));
   DefaultImage(slurmd, settings.Image(kWorker.app));
   CAPSTAN_TRY(JsonObject logfile, MergeContainer(LogfileSidecar(kLog), set.spec.logfile, "spec.logfile"));
   DefaultImage(logfile, ImageOf(slurmd));
@@ -148,7 +152,7 @@ Result<JsonObject> BaseSpec(const api::NodeSet& set, const api::Controller& cont
   spec["containers"] = JsonArray{std::move(slurmd)};
   spec["tolerations"] =
       JsonArray{JsonObject{{"key", "nodeset.slinky.slurm.net/worker"}, {"operator", "Equal"}, {"effect", "NoExecute"}}};
-  spec["volumes"] = Volumes(set, controller);
+  spec["volumes"] = Volumes(set, controller, live);
   return spec;
 }
 
@@ -212,7 +216,7 @@ Result<std::vector<ClaimTemplate>> ClaimTemplates(const api::NodeSet& set) {
 }
 
 // All but what Stamp adds.
-Metadata WorkerMetadata(const api::NodeSet& set, const std::string& revision) {
+Metadata WorkerMetadata(const api::NodeSet& set, const std::string& revision, bool live) {
   Metadata metadata = PodMetadata(set.metadata, kWorker, set.spec.pod_template.metadata);
   metadata.Add({{std::string(kLabelCluster), set.spec.controller_ref.name},
                 {std::string(kLabelScalingMode), std::string(api::kScalingStatefulSet)},
@@ -220,7 +224,8 @@ Metadata WorkerMetadata(const api::NodeSet& set, const std::string& revision) {
                {});
   if (set.spec.workload_disruption_protection.value_or(true))
     metadata.Add({{std::string(kLabelPodProtect), "true"}}, {});
-  if (HasSsh(set)) metadata.annotations.insert_or_assign(std::string(kHashSshdConfig), Sha256Hex(SshdText(set)));
+  if (HasSsh(set) && !live)
+    metadata.annotations.insert_or_assign(std::string(kHashSshdConfig), Sha256Hex(SshdText(set)));
   return metadata;
 }
 
@@ -242,6 +247,12 @@ Result<void> CheckTemplate(const api::NodeSet& set) {
   CAPSTAN_TRY(const Json spec, json::ParseObject(set.spec.pod_template.spec, "spec.template.spec"));
   const Json* host_network = json::Find(spec, {"hostNetwork"});
   if (host_network == nullptr || !host_network->is_bool() || !host_network->get_bool()) return {};
+  if (HasSsh(set)) {
+    return Fail(
+        Code::kInvalid,
+        "spec.ssh.enabled and spec.template.spec.hostNetwork do not go together: port 22 is that of the machine's "
+        "own sshd; turn off either");
+  }
   return Fail(Code::kInvalid,
               "spec.template.spec.hostNetwork is not supported by this version, which could not tell which Slurm node "
               "such a worker is; remove it");
@@ -261,7 +272,8 @@ Result<WorkerTemplate> WorkerTemplate::Of(const api::NodeSet& set, const api::Co
   if (!set.spec.oversubscribe_node.value_or(false)) KeepApart(spec);
   CAPSTAN_TRY(made.claims_, ClaimTemplates(set));
   if (!made.claims_.empty()) MakeRoomForClaims(spec.get_object(), made.claims_);
-  JsonObject pod = OwnedObject(kube::kPods, "", WorkerMetadata(set, made.revision_), OwnerOf(set));
+  CAPSTAN_TRY(const bool live, ReadsFilesLive(set, settings));
+  JsonObject pod = OwnedObject(kube::kPods, "", WorkerMetadata(set, made.revision_, live), OwnerOf(set));
   pod["spec"] = std::move(spec);
   made.pod_ = std::move(pod);
   return made;
@@ -289,6 +301,12 @@ NewWorker WorkerTemplate::Stamp(int ordinal) {
   }
   worker.body = json::SerializeCanonical(pod_);
   return worker;
+}
+
+bool HasSsh(const api::NodeSet& set) { return set.spec.ssh && set.spec.ssh->enabled.value_or(false); }
+
+Result<bool> ReadsFilesLive(const api::NodeSet& set, const Settings& settings) {
+  return render::ReadsFilesLive(set.spec.slurmd, "spec.slurmd", kWorker, settings);
 }
 
 plan::Child SshConfig(const api::NodeSet& set) {

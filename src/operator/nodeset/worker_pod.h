@@ -56,7 +56,14 @@ class WorkerTemplate {
   std::vector<ClaimTemplate> claims_;
 };
 
-// The ConfigMap with the workers' sshd_config. REQUIRES: spec.ssh.enabled.
+// spec.ssh.enabled: people come into the workers.
+bool HasSsh(const api::NodeSet& set);
+
+// As render/ssh.h has it. With an image that does not, its sshd_config and sssd.conf are those of the worker's start, and its
+// host keys its own. kInvalid: spec.slurmd is no object.
+Result<bool> ReadsFilesLive(const api::NodeSet& set, const Settings& settings);
+
+// The ConfigMap with the workers' sshd_config. REQUIRES: HasSsh(set).
 plan::Child SshConfig(const api::NodeSet& set);
 
 }  // namespace capstan::op::nodeset

@@ -47,6 +47,23 @@ class WorkerPodTest : public ::testing::Test {
 
 TEST_F(WorkerPodTest, DefaultIsPinned) { test::ExpectGolden("nodeset", "worker-default.json", Pod()); }
 
+// People could not come into workers: sshd was in no image, and nothing was mounted where Capstan's looks for its files.
+TEST_F(WorkerPodTest, WithSshIsPinned) {
+  set.metadata.name = "w";
+  set.spec.ssh = api::NodeSetSsh{true, "", {.name = "sssd", .key = "conf"}};
+  test::ExpectGolden("nodeset", "worker-ssh.json", Pod());
+  set.spec.slurmd.text = R"({"image":"ghcr.example.org/slurmd:1"})";
+  test::ExpectGolden("nodeset", "worker-ssh-foreign.json", Pod());
+}
+
+TEST_F(WorkerPodTest, WhatRunsBesideSlurmdIsTheUsersToSay) {
+  EXPECT_EQ(Environment("CAPSTAN_BESIDE"), "none");
+  set.spec.ssh = api::NodeSetSsh{true, "", {.name = "sssd", .key = "conf"}};
+  EXPECT_EQ(Environment("CAPSTAN_BESIDE"), "sssd sshd");
+  set.spec.slurmd.text = R"({"env":[{"name":"CAPSTAN_BESIDE","value":"sssd"}]})";
+  EXPECT_EQ(Environment("CAPSTAN_BESIDE"), "sssd");
+}
+
 // A job that began before the label was written could be evicted.
 TEST_F(WorkerPodTest, IsBornProtectedUnlessNobodyWantsThat) {
   const auto protect = [this] {
@@ -143,6 +160,8 @@ TEST_F(WorkerPodTest, HostNetworkIsRefused) {
   set.spec.pod_template.spec.text = R"({"hostNetwork":true})";
   EXPECT_EQ(CheckTemplate(set).error().code(), Code::kInvalid);
   EXPECT_THAT(WorkerPod(0).error().message(), HasSubstr("spec.template.spec.hostNetwork"));
+  set.spec.ssh = api::NodeSetSsh{true, "", {.name = "sssd", .key = "conf"}};
+  EXPECT_THAT(CheckTemplate(set).error().message(), HasSubstr("port 22 is that of the machine's own sshd"));
   set.spec.pod_template.spec.text = R"({"hostNetwork":false})";
   EXPECT_TRUE(CheckTemplate(set).has_value());
   EXPECT_TRUE(WorkerPod(0).has_value());

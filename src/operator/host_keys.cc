@@ -1,19 +1,23 @@
-#include "operator/loginset/host_keys.h"
+#include "operator/host_keys.h"
 
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 
-#include <array>
-#include <string_view>
+#include <memory>
 #include <vector>
 
 #include "async/turn.h"
 #include "base/hash.h"
+#include "operator/questions.h"
+#include "operator/reasons.h"
+#include "operator/render/metadata.h"
+#include "operator/ssh_files.h"
+#include "plan/objects/secrets.h"
 #include "plan/services.h"
 
 // The format is that of OpenSSH's PROTOCOL.key: numbers and texts of RFC 4251, section 5.
-namespace capstan::op::loginset {
+namespace capstan::op {
 namespace {
 
 constexpr size_t kRsaBits = 3072;  // as strong as the other two, and a third of the time of 4096
@@ -126,6 +130,18 @@ class HostKeyContent final : public plan::SecretContent {
   }
 };
 
+plan::Action Creation(const kube::Key& secret, std::string_view set, const Component& component) {
+  render::Metadata metadata;
+  metadata.Add(render::ComponentLabels(component, std::string(set)), {});
+  return {.effect = plan::CreateSecret(
+              {.key = secret, .metadata = json::SerializeCanonical(metadata.ToJson()), .immutable = true},
+              std::make_shared<HostKeyContent>()),
+          .reason = "the hosts that people come to have no keys yet",
+          .guards = {},
+          .after = {},
+          .event = {{.reason = EventWord("KeyCreated"), .action = "Create"}}};
+}
+
 }  // namespace
 
 Result<std::map<std::string, Secret>> MakeHostKeys() {
@@ -146,6 +162,33 @@ Result<std::map<std::string, Secret>> MakeHostKeys() {
   return files;
 }
 
-std::shared_ptr<const plan::SecretContent> HostKeys() { return std::make_shared<HostKeyContent>(); }
+std::optional<std::string> FindHostKeys(const plan::World& world, const kube::Key& set, const Component& component,
+                                        plan::Plan& plan, Findings& findings) {
+  const kube::Key secret{set.ns, SshHostKeysName(set.name)};
+  const auto answer = world.Ask(SecretDigest(secret), kReferenceAge);
+  if (answer.absent()) {
+    plan.Add(Creation(secret, set.name, component));
+    findings.Wait("CreatingKeys", "the host keys in Secret " + secret.ToString() + " are being made");
+    return std::nullopt;
+  }
+  if (answer.value == nullptr) {
+    findings.Wait("ReadingKeys",
+                  "Secret " + secret.ToString() +
+                      (answer.error.empty() ? " is being looked for" : " cannot be read: " + answer.error));
+    return std::nullopt;
+  }
+  std::string all;
+  for (const std::string_view file : kHostKeyFiles) {
+    const auto digest = answer.value->digests.find(std::string(file));
+    if (digest == answer.value->digests.end()) {
+      findings.Problem("ReferenceInvalid", "Secret " + secret.ToString() + " has no key \"" + std::string(file) +
+                                               "\"; add it, or delete the Secret to have all host keys made anew");
+      return std::nullopt;
+    }
+    all += digest->second;
+  }
+  if (!IsGood(world.Ask(HostKeyFiles(secret), kReferenceAge), secret, "", findings)) return std::nullopt;
+  return Sha256Hex(all);
+}
 
-}  // namespace capstan::op::loginset
+}  // namespace capstan::op

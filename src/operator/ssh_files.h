@@ -1,14 +1,18 @@
-// What only a LoginSet's Decide asks: whether the files that people bring can be what they are for. No value of a Secret
-// is in an answer.
+// Whether the files that people bring for logins, and for workers with ssh, can be what they are for. No value of a Secret is
+// in an answer.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "api/common.h"
 #include "kube/resource.h"
+#include "operator/findings.h"
 #include "plan/question.h"
+#include "plan/world.h"
 
-namespace capstan::op::loginset {
+namespace capstan::op {
 
 // What is wrong with a file sssd.conf, one key of a Secret; "": nothing that shows in its form. Absent: it is not there.
 struct SssdFile final : plan::Question {
@@ -37,4 +41,14 @@ std::string WrongWithSssdConf(std::string_view text);
 // The same of one host key: its private file, and what stands beside it in .pub. `type`: "rsa", "ecdsa", "ed25519".
 std::string WrongWithHostKey(std::string_view type, std::string_view hidden, std::string_view open);
 
-}  // namespace capstan::op::loginset
+// `wrong`: what is wrong with the content of `secret`, where others have said what is missing. False: it is not known to be
+// good, and the findings say why. `named`: by whom, ", named in spec.sssdConfRef,", or "".
+bool IsGood(const plan::Answer<std::string>& wrong, const kube::Key& secret, std::string_view named,
+            Findings& findings);
+
+// A digest of the sssd.conf that the field `field` of a resource names. nullopt: it is not there, or cannot be what it is
+// for; the findings say which. It is read live: what runs keeps what it understood last.
+std::optional<std::string> FindSssdConf(const plan::World& world, std::string_view ns,
+                                        const api::SecretKeySelector& ref, std::string_view field, Findings& findings);
+
+}  // namespace capstan::op

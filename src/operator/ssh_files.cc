@@ -1,14 +1,16 @@
-#include "operator/loginset/questions.h"
+#include "operator/ssh_files.h"
 
 #include "base/hash.h"
 #include "base/secret.h"
 #include "base/text.h"
 #include "kube/client.h"
-#include "operator/loginset/host_keys.h"
+#include "operator/host_keys.h"
+#include "operator/keys.h"
+#include "operator/questions.h"
 #include "plan/objects/secrets.h"
 #include "plan/services.h"
 
-namespace capstan::op::loginset {
+namespace capstan::op {
 namespace {
 
 using Fetched = plan::Question::Fetched;
@@ -100,4 +102,29 @@ async::Task<Result<std::optional<Fetched>>> HostKeyFiles::Fetch(plan::Services& 
   co_return Told("");
 }
 
-}  // namespace capstan::op::loginset
+bool IsGood(const plan::Answer<std::string>& wrong, const kube::Key& secret, std::string_view named,
+            Findings& findings) {
+  const std::string whose = "Secret " + secret.ToString() + std::string(named);
+  if (wrong.value == nullptr) {
+    findings.Wait("ReadingReferences",
+                  whose + (wrong.error.empty() ? " is being looked at" : " cannot be read: " + wrong.error));
+    return false;
+  }
+  if (!wrong.value->empty()) findings.Problem("ReferenceInvalid", whose + " " + *wrong.value);
+  return wrong.value->empty();
+}
+
+std::optional<std::string> FindSssdConf(const plan::World& world, std::string_view ns,
+                                        const api::SecretKeySelector& ref, std::string_view field, Findings& findings) {
+  const FoundKey found = FindKey(world, ns, &ref, field);
+  if (found.state == FoundKey::State::kUnknown) findings.Wait("ReadingReferences", found.message);
+  if (found.state == FoundKey::State::kAbsent || found.state == FoundKey::State::kWrong)
+    findings.Problem("ReferenceMissing", found.message);
+  if (!found.known()) return std::nullopt;
+  const kube::Key secret{std::string(ns), ref.name};
+  const std::string named = ", named in " + std::string(field) + ",";
+  if (!IsGood(world.Ask(SssdFile(secret, ref.key), kReferenceAge), secret, named, findings)) return std::nullopt;
+  return found.digest;
+}
+
+}  // namespace capstan::op

@@ -1,0 +1,30 @@
+// Pieces of pods that people come into by SSH: logins, and workers.
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+
+#include "api/common.h"
+#include "base/result.h"
+#include "json/types.h"
+#include "operator/names.h"
+#include "operator/render/json.h"
+#include "operator/settings.h"
+
+namespace capstan::op::render {
+
+// The image of `container`, the user's at `where`, is Capstan's of this component, or made from one under its name, or none
+// is named: its entrypoint reads files that change while it runs. In any other image the files lie where the daemons read
+// them. kInvalid: it is no object.
+Result<bool> ReadsFilesLive(const json::Raw& container, std::string_view where, const Component& component,
+                            const Settings& settings);
+
+// --- Volumes: ssh-host-keys, ssh-config, sssd-conf -------------------------------------------------------------------
+JsonObject HostKeysVolume(std::string_view secret);
+JsonObject SshConfigVolume(std::string_view config_map, std::initializer_list<std::string_view> files);
+JsonObject SssdVolume(const api::SecretKeySelector& conf);
+
+// Where an image that reads them live looks for all three.
+void AddLiveMounts(JsonArray& mounts);
+
+}  // namespace capstan::op::render
