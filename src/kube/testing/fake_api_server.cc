@@ -21,9 +21,10 @@ namespace {
 
 constexpr size_t kSnapshots = 16;
 
-net::Response JsonResponse(int status, const json::Value& body) {
-  return {status, {{"Content-Type", "application/json"}}, json::Serialize(body)};
+net::Response JsonResponse(int status, std::string body) {
+  return {status, {{"Content-Type", "application/json"}}, std::move(body)};
 }
+net::Response JsonResponse(int status, const json::Value& body) { return JsonResponse(status, json::Serialize(body)); }
 
 net::Response RefusalResponse(const Refusal& refusal) {
   object status{{"kind", "Status"},      {"apiVersion", "v1"},         {"metadata", object()},
@@ -315,7 +316,8 @@ net::Response FakeApiServer::Write(const FakeTarget& target, const net::Request&
   const Answered<Stored> answer = Change(target, request);
   const bool created = request.method == "POST" || (answer && before != objects_.version() &&
                                                     VerbOf(request, target) == "apply" && !target.existed);
-  net::Response response = answer ? JsonResponse(created ? 201 : 200, **answer) : RefusalResponse(answer.error());
+  net::Response response =
+      answer ? JsonResponse(created ? 201 : 200, TextOf(*target.table, *answer)) : RefusalResponse(answer.error());
   Key key = target.key;
   if (key.name.empty() && answer) key.name = FindText(**answer, {"metadata", "name"});
   writes_.push_back({loop_.Now(), VerbOf(request, target), target.table->resource, std::move(key), target.subresource,
@@ -344,7 +346,7 @@ Answered<Stored> FakeApiServer::Change(const FakeTarget& target, const net::Requ
   if (request.method == "PATCH") return Patch(target, request);
   auto body = json::Parse(request.body);
   if (!body) return Refuse(400, "BadRequest", body.error().message());
-  if (request.method == "POST") return Post(target, request);
+  if (request.method == "POST") return Post(target, request, *std::move(body));
   if (request.method != "PUT")
     return Refuse(405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
   if (target.subresource == "scale") return Scale(target, *body, ManagerOf(request, target));
@@ -352,8 +354,7 @@ Answered<Stored> FakeApiServer::Change(const FakeTarget& target, const net::Requ
                          [&](const json::Value&) { return *body; });
 }
 
-Answered<Stored> FakeApiServer::Post(const FakeTarget& target, const net::Request& request) {
-  json::Value body = *json::Parse(request.body);
+Answered<Stored> FakeApiServer::Post(const FakeTarget& target, const net::Request& request, json::Value body) {
   if (target.subresource.empty()) {
     if (!target.key.name.empty())
       return Refuse(405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
@@ -479,7 +480,7 @@ void FakeApiServer::Edit(const Resource& resource, const Key& key, std::string_v
                          const std::function<void(json::Value&)>& change, std::string_view manager) {
   const FieldManager who{std::string(manager), "Update", std::string(subresource)};
   (void)objects_.Update(objects_.Table(resource), key, who, [&](const json::Value& live) {
-    json::Value after = live;
+    json::Value after = subresource == "status" ? FakeObjects::StatusPartOf(live) : live;
     change(after);
     return after;
   });

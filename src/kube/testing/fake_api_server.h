@@ -128,7 +128,7 @@ class FakeApiServer final : public net::Transport {
   net::Response Write(const FakeTarget& target, const net::Request& request);
   net::Response DryRun(const FakeTarget& target, const net::Request& request);
   Answered<Stored> Change(const FakeTarget& target, const net::Request& request);
-  Answered<Stored> Post(const FakeTarget& target, const net::Request& request);
+  Answered<Stored> Post(const FakeTarget& target, const net::Request& request, json::Value body);
   Answered<Stored> Patch(const FakeTarget& target, const net::Request& request);
   Answered<Stored> Delete(const FakeTarget& target, const net::Request& request);
   Answered<Stored> Evict(const FakeTarget& target, json::Value body);

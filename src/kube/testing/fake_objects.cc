@@ -76,7 +76,7 @@ bool SameContent(const json::Value& a, const json::Value& b) {
 }
 
 // `live` with the status and the managedFields of `changed`.
-json::Value WithStatusOf(const json::Value& live, const json::Value& changed) {
+json::Value WithStatusOf(const json::Value& live, json::Value changed) {
   object after;
   after.reserve(live.get_object().size() + 1);
   for (const auto& [name, member] : live.get_object()) {
@@ -93,11 +93,11 @@ json::Value WithStatusOf(const json::Value& live, const json::Value& changed) {
     else
       meta.emplace(name, member);
   }
-  const json::Value* fields = json::Find(changed, {"metadata", "managedFields"});
-  meta["managedFields"] = fields ? *fields : json::Value();
+  json::Value* fields = json::Find(changed, {"metadata", "managedFields"});
+  meta["managedFields"] = fields ? std::move(*fields) : json::Value();
   after["metadata"] = std::move(meta);
-  const json::Value* status = json::Find(changed, {"status"});
-  after["status"] = status ? *status : json::Value(object());
+  json::Value* status = json::Find(changed, {"status"});
+  after["status"] = status ? std::move(*status) : json::Value(object());
   return after;
 }
 
@@ -134,7 +134,13 @@ std::vector<std::string> OwnerUids(const json::Value& value) {
 
 Owners OwnersIn(const json::Value& value) {
   const json::Value* fields = json::Find(value, {"metadata", "managedFields"});
-  return fields ? OwnersOf(*fields) : Owners();
+  return fields ? kube::testing::OwnersOf(*fields) : Owners();
+}
+
+bool SameOwners(const json::Value& a, const json::Value& b) {
+  const json::Value* of_a = json::Find(a, {"metadata", "managedFields"});
+  const json::Value* of_b = json::Find(b, {"metadata", "managedFields"});
+  return of_a && of_b && Same(*of_a, *of_b);
 }
 
 bool Contains(const auto& range, const auto& value) {
@@ -204,6 +210,11 @@ std::string FakeObjects::NewUid() {
   const std::string hex = Sha256Hex("uid " + std::to_string(++uids_));
   return hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-4" + hex.substr(13, 3) + "-a" + hex.substr(17, 3) + "-" +
          hex.substr(20, 12);
+}
+
+const std::string& TextOf(FakeTable& table, const Stored& object) {
+  if (table.told.first != object) table.told = {object, json::Serialize(*object)};
+  return table.told.second;
 }
 
 // --- Writes ----------------------------------------------------------------------------------------------------------
@@ -283,19 +294,29 @@ Answered<Stored> FakeObjects::Apply(FakeTable& table, const Key& key, json::Valu
     return Create(table, key.ns, std::move(config), manager);
   }
   // Only what the subresource may touch is applied.
-  json::Value part = config;
-  for (const auto& [name, value] : config.get_object()) {
-    const bool of_status = name == "status";
-    const bool keep =
-        name == "metadata" || (manager.subresource == "status" ? of_status : !(of_status && table.has_status));
-    if (!keep || (manager.subresource == "status" && name == "metadata")) part.get_object().erase(name);
+  const bool of_status = manager.subresource == "status";
+  object part;
+  for (auto& [name, value] : config.get_object()) {
+    if (of_status ? name != "status" : name == "status" && table.has_status) continue;
+    part.emplace(name, name == "metadata" ? value : std::move(value));
   }
-  Owners owners = OwnersIn(*at->second);
+  Owners owners = OwnersOf(table, key);
   if (const auto refusal = RefuseOtherUid(*at->second, config)) return std::unexpected(*refusal);
-  auto merged = ApplyFields(*at->second, part, manager, force, Now(), owners);
+  const json::Value seen = of_status ? StatusPartOf(*at->second) : json::Value();
+  const json::Value wanted(std::move(part));
+  auto merged = ApplyFields(of_status ? seen : *at->second, wanted, manager, force, Now(), owners);
   if (!merged) return Refuse(409, "Conflict", merged.error().message());
   for (const auto name : {"uid", "resourceVersion"}) Keep(Meta(*merged), config, name);
   return Commit(table, key, std::move(*merged), manager, std::move(owners));
+}
+
+json::Value FakeObjects::StatusPartOf(const json::Value& value) {
+  object part;
+  for (const auto& [name, member] : value.get_object()) {
+    if (name != "metadata" && name != "status" && name != "kind" && name != "apiVersion") continue;
+    part.emplace(name, member);
+  }
+  return part;
 }
 
 std::optional<Refusal> FakeObjects::RefuseOtherUid(const json::Value& live, const json::Value& after) {
@@ -328,20 +349,21 @@ Answered<Stored> FakeObjects::Commit(FakeTable& table, const Key& key, json::Val
   const json::Value* told = json::Find(after, {"metadata", "managedFields"});
   if (!told || told->is_null()) Keep(Meta(after), live, "managedFields");
   if (manager.subresource == "status") {
-    after = WithStatusOf(live, after);
+    after = WithStatusOf(live, std::move(after));
   } else if (table.has_status) {
     const json::Value* status = json::Find(live, {"status"});
-    if (status)
-      after.get_object()["status"] = *status;
-    else
+    const json::Value* given = json::Find(after, {"status"});
+    if (!status)
       after.get_object().erase("status");
+    else if (!given || !Same(*given, *status))
+      after.get_object()["status"] = *status;
   }
   KeepServersFields(after, live);
   DropEmptyLists(after);
   if (table.has_generation && !SameSpec(live, after))
     Meta(after)["generation"] = Number(json::Find(live, {"metadata", "generation"}), 0) + 1;
 
-  Owners owners = applied ? std::move(*applied) : OwnersIn(after);
+  Owners owners = applied ? std::move(*applied) : SameOwners(live, after) ? OwnersOf(table, key) : OwnersIn(after);
   if (!applied) RecordUpdate(live, after, manager, Now(), owners);
   Meta(after)["managedFields"] = ManagedFieldsOf(owners, table.resource.ApiVersion());
   if (SameContent(live, after)) return present;
@@ -350,7 +372,20 @@ Answered<Stored> FakeObjects::Commit(FakeTable& table, const Key& key, json::Val
     Remove(table, key);
     return std::make_shared<const json::Value>(std::move(after));
   }
-  return Write(table, key, std::move(after));
+  Stored written = Write(table, key, std::move(after));
+  table.owners[key] = {written, std::move(owners)};
+  return written;
+}
+
+// Read from managedFields once for each object, and then kept beside it.
+const Owners& FakeObjects::OwnersOf(FakeTable& table, const Key& key) {
+  const Stored& present = table.objects.at(key);
+  auto& [of, owners] = table.owners[key];
+  if (of != present) {
+    of = present;
+    owners = OwnersIn(*present);
+  }
+  return owners;
 }
 
 Stored FakeObjects::Write(FakeTable& table, const Key& key, json::Value after) {
@@ -371,6 +406,7 @@ void FakeObjects::Remove(FakeTable& table, const Key& key) {
   Meta(last)["resourceVersion"] = std::to_string(++version_);
   Remember(table, {version_, at->second, nullptr, std::make_shared<const json::Value>(std::move(last))});
   gone_.emplace(FindText(*at->second, {"metadata", "uid"}));
+  table.owners.erase(key);
   table.objects.erase(at);
   if (on_change) on_change(table);
   CollectLater();

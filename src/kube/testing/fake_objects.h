@@ -63,8 +63,12 @@ struct FakeTable {
   bool has_generation;  // counts the changes of its spec
   std::map<Key, Stored> objects;
   std::deque<HistoryRecord> history;
-  uint64_t compacted = 0;  // history begins behind this version
+  uint64_t compacted = 0;                    // history begins behind this version
+  std::pair<Stored, std::string> told = {};  // the version that was told last, to who wrote it or watches, and its text
+  std::map<Key, std::pair<Stored, Owners>> owners = {};  // of some of them: what their managedFields say
 };
+
+const std::string& TextOf(FakeTable& table, const Stored& object);
 
 struct Deletion {
   std::string uid;               // precondition; empty: any
@@ -98,6 +102,9 @@ class FakeObjects {
   // Puts what `change` makes of the object in its place, restricted to what `subresource` may touch.
   using Edit = std::function<Answered<json::Value>(const json::Value& live)>;
   Answered<Stored> Update(FakeTable& table, const Key& key, const FieldManager& manager, const Edit& change);
+
+  // Of an object what a write of its status needs to see: not its spec, which may be large.
+  static json::Value StatusPartOf(const json::Value& object);
 
   // The refusal of a patch that would make `live` an object of another UID; nullopt: it would not.
   static std::optional<Refusal> RefuseOtherUid(const json::Value& live, const json::Value& after);
@@ -133,6 +140,7 @@ class FakeObjects {
  private:
   Answered<Stored> Commit(FakeTable& table, const Key& key, json::Value after, const FieldManager& manager,
                           std::optional<Owners> applied);
+  const Owners& OwnersOf(FakeTable& table, const Key& key);
   void FillIn(const FakeTable& table, const Key& key, json::Value& value);
   void Remember(FakeTable& table, HistoryRecord record);
   Stored Write(FakeTable& table, const Key& key, json::Value after);

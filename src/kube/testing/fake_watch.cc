@@ -83,7 +83,7 @@ void FakeWatch::Pull() {
 void FakeWatch::PullInitial() {
   request_.initial = false;
   for (const auto& [key, value] : request_.table->objects) {
-    if (Selects(request_, *value)) out_ += Told("ADDED", *value);
+    if (Selects(request_, *value)) out_ += Told("ADDED", value);
   }
   position_ = server_->objects_.version();
   out_ += BookmarkText(position_, true);
@@ -124,27 +124,24 @@ std::string FakeWatch::EventText(const HistoryRecord& record) const {
   const bool is = record.after && Selects(request_, *record.after);
   if (!was && !is) return {};
   // What leaves the selection is told as deleted, as it was, with the version of its leaving.
-  if (is) return Told(was ? "MODIFIED" : "ADDED", *record.after);
-  if (record.last) return Told("DELETED", *record.last);
+  if (is) return Told(was ? "MODIFIED" : "ADDED", record.after);
+  if (record.last) return Told("DELETED", record.last);
   json::Value left = *record.before;
   json::MakeObject(left, {"metadata"})["resourceVersion"] = std::to_string(record.version);
-  return Told("DELETED", left);
+  return Told("DELETED", std::make_shared<const json::Value>(std::move(left)));
 }
 
 std::string FakeWatch::BookmarkText(uint64_t version, bool initial_end) const {
   const Resource& resource = request_.table->resource;
-  object meta{{"resourceVersion", std::to_string(version)}, {"creationTimestamp", nullptr}};
-  if (initial_end) meta["annotations"] = object{{"k8s.io/initial-events-end", "true"}};
-  const object event{
-      {"type", "BOOKMARK"},
-      {"object",
-       object{{"kind", resource.kind}, {"apiVersion", resource.ApiVersion()}, {"metadata", std::move(meta)}}}};
-  return json::Serialize(event) + "\n";
+  return R"({"type":"BOOKMARK","object":{"kind":")" + std::string(resource.kind) + R"(","apiVersion":")" +
+         resource.ApiVersion() + R"(","metadata":{"resourceVersion":")" + std::to_string(version) +
+         R"(","creationTimestamp":null)" +
+         (initial_end ? R"(,"annotations":{"k8s.io/initial-events-end":"true"})" : "") + "}}}\n";
 }
 
-std::string FakeWatch::Told(std::string_view type, const json::Value& value) const {
+std::string FakeWatch::Told(std::string_view type, const Stored& value) const {
   return R"({"type":")" + std::string(type) + R"(","object":)" +
-         (request_.metadata_only ? json::Serialize(MetadataOnly(value)) : json::Serialize(value)) + "}\n";
+         (request_.metadata_only ? json::Serialize(MetadataOnly(*value)) : TextOf(*request_.table, value)) + "}\n";
 }
 
 }  // namespace capstan::kube::testing

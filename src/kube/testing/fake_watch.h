@@ -52,7 +52,7 @@ class FakeWatch final : public net::BodyStream {
   void PullBookmark();
   std::string EventText(const HistoryRecord& record) const;
   std::string BookmarkText(uint64_t version, bool initial_end) const;
-  std::string Told(std::string_view type, const json::Value& value) const;
+  std::string Told(std::string_view type, const Stored& value) const;
   Tick NextWake() const;
 
   FakeApiServer* server_;

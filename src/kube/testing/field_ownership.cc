@@ -254,7 +254,7 @@ void Remove(json::Value& root, std::string_view path) {
 }
 
 bool OwnedByAny(const Owners& owners, const FieldPath& path) {
-  return std::ranges::any_of(owners, [&](const auto& owner) { return owner.second.fields.contains(path); });
+  return std::ranges::any_of(owners, [&](const auto& owner) { return owner.second.fields->contains(path); });
 }
 
 std::string ConflictText(const FieldPath& path, const FieldManager& owner) {
@@ -271,7 +271,7 @@ std::vector<std::pair<FieldManager, FieldPath>> Conflicts(const json::Value& liv
   for (const auto& [other, owned] : owners) {
     if (other == manager) continue;
     for (const FieldPath& path : wanted) {
-      if (!owned.fields.contains(path)) continue;
+      if (!owned.fields->contains(path)) continue;
       const json::Value* have = At(live, path);
       if (have && *have != *At(config, path)) conflicts.emplace_back(other, path);
     }
@@ -280,7 +280,7 @@ std::vector<std::pair<FieldManager, FieldPath>> Conflicts(const json::Value& liv
 }
 
 void DropEmpty(Owners& owners) {
-  std::erase_if(owners, [](const auto& owner) { return owner.second.fields.empty(); });
+  std::erase_if(owners, [](const auto& owner) { return owner.second.fields->empty(); });
 }
 
 json::Value Nested(const FieldSet& fields) {
@@ -339,15 +339,15 @@ Result<json::Value> ApplyFields(const json::Value& live, const json::Value& conf
     return Fail(Code::kConflict, "Apply failed with " + std::to_string(conflicts.size()) +
                                      " conflict(s): " + ConflictText(conflicts[0].second, conflicts[0].first));
   }
-  for (const auto& [other, path] : conflicts) owners[other].fields.erase(path);
+  for (const auto& [other, path] : conflicts) owners[other].fields.Own().erase(path);
   json::Value merged = live;
   Merge(merged, config, {});
   OwnedFields& owned = owners[manager];
-  const FieldSet dropped = std::exchange(owned.fields, wanted);
+  const SharedFields dropped = std::exchange(owned.fields, wanted);
   for (const FieldPath& path : dropped) {
     if (!OwnedByAny(owners, path)) Remove(merged, path);
   }
-  if (dropped != wanted || !Same(merged, live)) owned.time = time;
+  if (*dropped != wanted || !Same(merged, live)) owned.time = time;
   DropEmpty(owners);
   return merged;
 }
@@ -364,13 +364,14 @@ void RecordUpdate(const json::Value& before, const json::Value& after, const Fie
     if (!old || !Same(*old, *At(after, path))) changed.insert(path);
   }
   for (auto& [owner, owned] : owners) {
-    std::erase_if(owned.fields, [&](const FieldPath& path) {
+    const auto loses = [&](const FieldPath& path) {
       return (had.contains(path) && !has.contains(path)) || (owner != manager && changed.contains(path));
-    });
+    };
+    if (std::ranges::any_of(owned.fields, loses)) std::erase_if(owned.fields.Own(), loses);
   }
   if (!changed.empty()) {
     OwnedFields& owned = owners[manager];
-    owned.fields.insert(changed.begin(), changed.end());
+    owned.fields.Own().insert(changed.begin(), changed.end());
     owned.time = time;
   }
   DropEmpty(owners);
@@ -380,7 +381,7 @@ json::Value ManagedFieldsOf(const Owners& owners, std::string_view api_version) 
   array entries;
   for (const auto& [manager, owned] : owners) {
     object entry{{"manager", manager.name}, {"operation", manager.operation}, {"apiVersion", api_version},
-                 {"time", owned.time},      {"fieldsType", "FieldsV1"},       {"fieldsV1", Nested(owned.fields)}};
+                 {"time", owned.time},      {"fieldsType", "FieldsV1"},       {"fieldsV1", Nested(*owned.fields)}};
     if (!manager.subresource.empty()) entry["subresource"] = manager.subresource;
     entries.push_back(std::move(entry));
   }
@@ -398,7 +399,7 @@ Owners OwnersOf(const json::Value& managed_fields) {
                                std::string(json::FindText(entry, {"subresource"}))};
     FieldPath path;
     OwnedFields& owned = owners[manager];
-    Flatten(fields->get_object(), path, owned.fields);
+    Flatten(fields->get_object(), path, owned.fields.Own());
     owned.time = json::FindText(entry, {"time"});
   }
   DropEmpty(owners);

@@ -9,9 +9,11 @@
 
 #include <compare>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 #include "json/value.h"
@@ -28,8 +30,27 @@ struct FieldManager {
   auto operator<=>(const FieldManager&) const = default;
 };
 
+// A set that its copies share until one of them is changed.
+class SharedFields {
+ public:
+  SharedFields() : set_(std::make_shared<FieldSet>()) {}
+  SharedFields(FieldSet set) : set_(std::make_shared<FieldSet>(std::move(set))) {}  // NOLINT: converts
+
+  const FieldSet& operator*() const { return *set_; }
+  const FieldSet* operator->() const { return set_.get(); }
+  auto begin() const { return set_->begin(); }
+  auto end() const { return set_->end(); }
+  FieldSet& Own() {
+    if (set_.use_count() > 1) set_ = std::make_shared<FieldSet>(*set_);
+    return *set_;
+  }
+
+ private:
+  std::shared_ptr<FieldSet> set_;
+};
+
 struct OwnedFields {
-  FieldSet fields;
+  SharedFields fields;
   std::string time;  // RFC 3339, of the last change
 };
 using Owners = std::map<FieldManager, OwnedFields>;

@@ -309,6 +309,7 @@ NodeState FakeSlurm::StateOf(const Record& record) const {
 
 std::vector<Node> FakeSlurm::Nodes() const {
   std::vector<Node> nodes;
+  nodes.reserve(records_.size());
   for (const auto& [name, record] : records_) {
     nodes.push_back(record.node);
     nodes.back().state = StateOf(record);

@@ -120,6 +120,7 @@ class FakeSlurm {
   // Nodes and jobs as slurmctld would report them now. Sorted.
   std::vector<Node> Nodes() const;
   std::optional<Node> NodeNamed(const std::string& name) const;
+  size_t node_count() const { return records_.size(); }
 
   // When nodes or jobs last changed, by slurmctld's clock.
   Time nodes_changed() const { return nodes_changed_; }

@@ -147,7 +147,7 @@ size_t FakeSlurmrestd::RequestsFor(std::string_view target) const {
 
 Duration FakeSlurmrestd::LatencyOf(const net::Request& request) const {
   const bool list = request.target.find("/nodes/") != std::string::npos;
-  return options_.latency + (list ? options_.per_node * int64_t(slurm_.Nodes().size()) : Duration(0));
+  return options_.latency + (list ? options_.per_node * int64_t(slurm_.node_count()) : Duration(0));
 }
 
 async::Task<Result<net::Response>> FakeSlurmrestd::Send(net::Request request, async::Deadline deadline) {
