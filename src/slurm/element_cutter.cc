@@ -1,5 +1,7 @@
 #include "slurm/element_cutter.h"
 
+#include <algorithm>
+
 namespace capstan::slurm {
 namespace {
 
@@ -15,7 +17,10 @@ ElementCutter::ElementCutter(std::string array, OnElement on_element, Limits lim
     : array_(std::move(array)), on_element_(std::move(on_element)), limits_(limits) {}
 
 Result<void> ElementCutter::Feed(std::string_view bytes) {
-  for (char c : bytes) {
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (state_ == State::kElement) i += TakePlain(bytes.substr(i));
+    if (i == bytes.size()) break;
+    const char c = bytes[i];
     switch (state_) {
       case State::kBefore:
         if (IsSpace(c)) break;
@@ -39,6 +44,21 @@ Result<void> ElementCutter::Feed(std::string_view bytes) {
     }
   }
   return {};
+}
+
+// Of an element, what changes nothing but its length; how much that is.
+size_t ElementCutter::TakePlain(std::string_view bytes) {
+  if (escaped_) return 0;
+  size_t plain = 0;
+  if (in_string_)
+    while (plain < bytes.size() && bytes[plain] != '"' && bytes[plain] != '\\') ++plain;
+  else
+    while (plain < bytes.size() && bytes[plain] != '"' && bytes[plain] != ',' && !Opens(bytes[plain]) &&
+           !Closes(bytes[plain]))
+      ++plain;
+  const size_t room = limits_.element_bytes - std::min(limits_.element_bytes, element_.size());
+  element_ += bytes.substr(0, std::min(plain, room));
+  return std::min(plain, room);
 }
 
 // True when `c` belongs to a string, its closing quote included.

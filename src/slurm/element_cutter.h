@@ -48,6 +48,7 @@ class ElementCutter {
   Result<void> Outside(char c);
   Result<void> Array(char c);
   Result<void> Element(char c);
+  size_t TakePlain(std::string_view bytes);
   bool InString(char c);
 
   const std::string array_;
