@@ -89,6 +89,7 @@ class AnyStore {
   // The feed whose scope holds `ns`; nullptr: that namespace is not watched, and says nothing by being empty.
   Feed* FeedFor(std::string_view ns) const;
   std::vector<Feed*> feeds() const;
+  bool watched() const { return !feeds_.empty(); }
 
   // There is a feed, and every one has been listed completely once: what is not there was not there then. Of an optional
   // kind also: is not served. It is false again from when that kind appears until its first list is complete.

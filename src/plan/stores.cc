@@ -22,7 +22,7 @@ kube::AnyStore* Stores::Find(const kube::Resource& resource) const {
 
 bool Stores::Trusted() const {
   return std::ranges::all_of(all_, [](const Entry& entry) {
-    return (entry.store->feeds().empty() || entry.store->Synced()) && !entry.store->Suspect();
+    return (!entry.store->watched() || entry.store->Synced()) && !entry.store->Suspect();
   });
 }
 

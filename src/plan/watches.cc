@@ -94,7 +94,7 @@ void Watches::Watch(Followed& with, const Stores::Entry& entry, const std::strin
 
 bool Watches::Synced() const {
   return started_ && std::ranges::all_of(stores_.all(), [](const Stores::Entry& entry) {
-           return entry.store->feeds().empty() || entry.store->Synced();
+           return !entry.store->watched() || entry.store->Synced();
          });
 }
 

@@ -28,12 +28,13 @@ size_t BackslashesBefore(std::string_view line, size_t position) {
 }
 
 std::string_view WithoutComment(std::string_view line) {
-  for (size_t i = 0; i < line.size(); ++i)
-    if (line[i] == '#' && BackslashesBefore(line, i) % 2 == 0) return line.substr(0, i);
+  for (size_t i = line.find('#'); i != line.npos; i = line.find('#', i + 1))
+    if (BackslashesBefore(line, i) % 2 == 0) return line.substr(0, i);
   return line;
 }
 
 std::string WithoutEscapes(std::string_view line) {
+  if (line.find('\\') == line.npos) return std::string(line);
   std::string text;
   for (size_t i = 0; i < line.size(); ++i) {
     if (line[i] == '\\' && ++i == line.size()) break;

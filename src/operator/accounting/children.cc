@@ -73,7 +73,7 @@ Result<plan::Child> SlurmdbdSet(const api::Accounting& accounting, const PodHash
                                                    {std::string(kHashSlurmdbdConfig), hashes.config}},
                                         .more = {{"serviceName", name}}}));
   if (present != nullptr) KeepImmutable(*present, set["spec"].as_object());
-  return AsChild(kube::kStatefulSets, set, "slurmdbd runs in it");
+  return AsChild(kube::kStatefulSets, std::move(set), "slurmdbd runs in it");
 }
 
 }  // namespace capstan::op::accounting

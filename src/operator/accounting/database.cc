@@ -85,7 +85,7 @@ Result<std::vector<plan::Child>> DatabaseObjects(const api::Accounting& accounti
                                           "slurmdbd reaches its database through it"));
   std::vector<plan::Child> children;
   children.push_back(std::move(service));
-  children.push_back(AsChild(kube::kStatefulSets, set, "slurmdbd's database runs in it"));
+  children.push_back(AsChild(kube::kStatefulSets, std::move(set), "slurmdbd's database runs in it"));
   return children;
 }
 

@@ -174,7 +174,7 @@ plan::Child ConfigObject(const api::Controller& controller, const PublishedConfi
   if (!config.cgroup_conf.empty()) data["cgroup.conf"] = config.cgroup_conf;
   JsonObject body = OwnedObject(kube::kConfigMaps, ConfigName(controller.metadata.name), metadata, OwnerOf(controller));
   body["data"] = std::move(data);
-  return AsChild(kube::kConfigMaps, body, "slurmctld reads its configuration there");
+  return AsChild(kube::kConfigMaps, std::move(body), "slurmctld reads its configuration there");
 }
 
 Result<plan::Child> InternalService(const api::Controller& controller) {
@@ -228,7 +228,7 @@ plan::Child WorkerBudget(const api::Controller& controller) {
                                 Metadata{WorkerLabels(controller), {}}, OwnerOf(controller));
   const StringMap selector{{std::string(kLabelPodProtect), "true"}, {std::string(kLabelCluster), name}};
   body["spec"] = JsonObject{{"maxUnavailable", 0}, {"selector", JsonObject{{"matchLabels", ToJson(selector)}}}};
-  return AsChild(kube::kPodDisruptionBudgets, body, "workers on which jobs may run are not evicted");
+  return AsChild(kube::kPodDisruptionBudgets, std::move(body), "workers on which jobs may run are not evicted");
 }
 
 Result<JsonArray> ClaimTemplates(const api::ControllerSpec& spec) {
@@ -263,7 +263,7 @@ Result<plan::Child> SlurmctldSet(const api::Controller& controller, const PodHas
                                         .pod_labels = std::move(in_charge),
                                         .more = std::move(more)}));
   if (present != nullptr) KeepImmutable(*present, set["spec"].as_object());
-  return AsChild(kube::kStatefulSets, set, "slurmctld runs in it");
+  return AsChild(kube::kStatefulSets, std::move(set), "slurmctld runs in it");
 }
 
 }  // namespace capstan::op::controller

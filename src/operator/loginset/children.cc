@@ -148,7 +148,7 @@ plan::Child SshConfig(const api::LoginSet& login_set) {
       OwnedObject(kube::kConfigMaps, SshConfigName(login_set.metadata.name), metadata, OwnerOf(login_set));
   body["data"] =
       JsonObject{{"authorized_keys", AuthorizedKeysText(login_set)}, {"sshd_config", SshdConfigText(login_set)}};
-  return AsChild(kube::kConfigMaps, body, "sshd reads its configuration there");
+  return AsChild(kube::kConfigMaps, std::move(body), "sshd reads its configuration there");
 }
 
 std::string SshTexts(const api::LoginSet& login_set) {

@@ -313,7 +313,7 @@ plan::Child SshConfig(const api::NodeSet& set) {
   const Metadata metadata = Inherited(set.metadata).Add(ComponentLabels(kWorker, set.metadata.name), {});
   JsonObject body = OwnedObject(kube::kConfigMaps, SshConfigName(set.metadata.name), metadata, OwnerOf(set));
   body["data"] = JsonObject{{"sshd_config", SshdText(set)}};
-  return AsChild(kube::kConfigMaps, body, "the workers' sshd reads it");
+  return AsChild(kube::kConfigMaps, std::move(body), "the workers' sshd reads it");
 }
 
 }  // namespace capstan::op::nodeset

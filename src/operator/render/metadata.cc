@@ -92,8 +92,8 @@ JsonObject OwnedObject(const kube::Resource& resource, std::string_view name, co
   return {{"apiVersion", resource.ApiVersion()}, {"kind", resource.kind}, {"metadata", std::move(meta)}};
 }
 
-plan::Child AsChild(const kube::Resource& resource, const JsonObject& body, std::string reason) {
-  const Json value(body);
+plan::Child AsChild(const kube::Resource& resource, JsonObject body, std::string reason) {
+  const Json value(std::move(body));
   plan::Adoption adoption;
   for (const std::string_view label : {kLabelName, kLabelInstance, kLabelComponent}) {
     const std::string_view text = json::FindText(value, {"metadata", "labels", label});

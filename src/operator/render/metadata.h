@@ -56,6 +56,6 @@ JsonObject OwnedObject(const kube::Resource& resource, std::string_view name, co
 
 // The object as a child of a Plan: its text in canonical form. `body` has kind and metadata.name and .namespace. One that
 // nobody owns any more (its owner was deleted with --cascade=orphan) is found again by the labels of the component.
-plan::Child AsChild(const kube::Resource& resource, const JsonObject& body, std::string reason);
+plan::Child AsChild(const kube::Resource& resource, JsonObject body, std::string reason);
 
 }  // namespace capstan::op::render

@@ -30,8 +30,8 @@ Result<JsonObject> ObjectOf(Workload workload) {
 
 Result<plan::Child> Render(Workload workload, std::string reason) {
   const kube::Resource& resource = workload.resource;
-  CAPSTAN_TRY(const JsonObject object, ObjectOf(std::move(workload)));
-  return AsChild(resource, object, std::move(reason));
+  CAPSTAN_TRY(JsonObject object, ObjectOf(std::move(workload)));
+  return AsChild(resource, std::move(object), std::move(reason));
 }
 
 Result<plan::Child> Render(ServiceWish service, std::string reason) {
@@ -46,7 +46,7 @@ Result<plan::Child> Render(ServiceWish service, std::string reason) {
   service.inherited.Add(service.labels, {});
   JsonObject object = OwnedObject(kube::kServices, service.name, service.inherited, service.owner);
   object["spec"] = std::move(spec);
-  return AsChild(kube::kServices, object, std::move(reason));
+  return AsChild(kube::kServices, std::move(object), std::move(reason));
 }
 
 }  // namespace capstan::op::render
