@@ -42,6 +42,14 @@ void Delete(Plan& plan, const Worker& worker) {
       plan::DeleteUnchanged({&kube::kPods, {meta.namespace_, meta.name}}, meta.uid, meta.resource_version, "broken"));
 }
 
+void Undrain(Plan& plan, const std::string& cluster, const std::string& node) {
+  plan.Add({.effect = plan::UpdateNode("undrain", cluster, {.names = {node}, .action = slurm::NodeAction::kUndrain}),
+            .reason = "broken",
+            .guards = {},
+            .after = {},
+            .event = {}});
+}
+
 Plan WithoutProof(const World& world, const kube::Key& key) {
   Plan plan = op::nodeset::Decide(world, key);
   for (plan::Action& action : plan.actions) action.guards.clear();
@@ -93,13 +101,19 @@ Plan WithoutOwner(const World& world, const kube::Key& key) {
   Plan plan = op::nodeset::Decide(world, key);
   const Looked looked(world, key);
   for (const Worker* worker : looked.scale.kept) {
-    if (worker->node == nullptr || !worker->node->state.IsDraining()) continue;
-    plan.Add({.effect = plan::UpdateNode("undrain", looked.cluster,
-                                         {.names = {worker->host}, .action = slurm::NodeAction::kUndrain}),
-              .reason = "broken",
-              .guards = {},
-              .after = {},
-              .event = {}});
+    if (worker->node != nullptr && worker->node->state.IsDraining()) Undrain(plan, looked.cluster, worker->host);
+  }
+  return plan;
+}
+
+Plan LiftsOthers(const World& world, const kube::Key& key) {
+  Plan plan = op::nodeset::Decide(world, key);
+  const Looked looked(world, key);
+  if (!looked.slurm || !looked.slurm->heard()) return plan;
+  for (const slurm::Node& node : looked.slurm->All()) {
+    const auto own = std::ranges::find(looked.workers, node.name, &Worker::host);
+    const bool others = own == looked.workers.end() || !own->cordon.empty();
+    if (others && node.state.IsDraining()) Undrain(plan, looked.cluster, node.name);
   }
   return plan;
 }
@@ -183,6 +197,7 @@ constexpr auto kBreaks = std::to_array<Break>({
     {"jobs", "a node that is drained and IDLE counts as free, though suspended jobs hold it", &WithoutJobs},
     {"drain", "workers that are too many are deleted without a drain", &WithoutDrain},
     {"owner", "every drain is lifted, whosever it is", &WithoutOwner},
+    {"lift", "a drain of another NodeSet in the cluster is lifted, or one that a cordon asks for", &LiftsOthers},
     {"unknown", "while Slurm is not heard, workers count as drained", &UnknownIsDrained},
     {"record", "records are removed, whoever drained them", &AnyRecord},
     {"patience", "what was refused is sent again at once, a little changed", &NoPatience},
