@@ -33,7 +33,7 @@ Scale ScaleTo(int replicas, const std::vector<Worker>& workers, const plan::Slur
   }
   const size_t surplus = size_t(std::max(0, int(staying.size()) - replicas));
   std::vector<const Worker*> ranked = staying;
-  SortForScaleIn(ranked);
+  if (surplus > 0) SortForScaleIn(ranked);  // else nobody asks who would go first
   scale.by_job_end = ByJobEnd(ranked, surplus);
   if (const auto* jobs = scale.by_job_end > 0 ? slurm.Jobs() : nullptr)
     SortForScaleIn(ranked, JobEndsOf(*jobs, ranked));
