@@ -20,6 +20,15 @@ def people(lab):
     return lab
 
 
+def history(lab, job):
+    """What slurmdbd knows of it: "USER|ACCOUNT|STATE"."""
+    return lab.in_controller_result("sacct", "-anXP", "-j", job, "-o", "user,account,state").stdout.strip()
+
+
+def wait_for_history(lab, job, row):
+    lab.wait_for(f"job {job} is in the history as {row}", lambda: history(lab, job) == row, within=60)
+
+
 def test_a_persons_job_runs_as_them_is_in_their_history_and_writes_to_their_home(people):
     job = people.ssh("ada", "sbatch --parsable --wrap 'id -un; hostname; pwd'").strip()
     people.wait_for(f"ada sees job {job}", lambda: people.ssh("ada", f"sacct -nXP -j {job} -o user,account,state") ==
@@ -70,3 +79,33 @@ def test_a_rollout_of_logins_cuts_no_session(people):
     assert session.echoes("still here")
     assert session.end() == 0
     people.wait_for("the old login goes after its last session", lambda: people.get("pod", before) is None, within=60)
+
+
+SUBMIT = """
+import json, os, urllib.error, urllib.request
+job = {"name": "rest", "account": "demo", "current_working_directory": "/tmp", "environment": ["PATH=/usr/bin:/bin"],
+       "script": "#!/bin/sh\\nhostname\\n"}
+request = urllib.request.Request("http://slurm-restapi:6820/slurm/v0.0.44/job/submit", json.dumps({"job": job}).encode(),
+                                 {"Content-Type": "application/json", "X-SLURM-USER-TOKEN": os.environ["SLURM_JWT"]})
+try:
+    print(json.load(urllib.request.urlopen(request, timeout=20))["job_id"])
+except urllib.error.HTTPError as error:
+    print(error.read().decode())
+"""
+
+
+def test_a_pod_submits_a_job_with_a_token(people):
+    """slurmctld knows the user by the SSSD beside it. The images have no curl, but a Python."""
+    people.kubectl("create", "-f", "-", text_in=json.dumps({
+        "apiVersion": "slinky.slurm.net/v1beta1", "kind": "Token", "metadata": {"name": "pipeline"},
+        "spec": {"jwtKeyRef": people.get("controllers", "slurm")["spec"]["jwtKeyRef"], "username": "ada"}}))
+    variable = {"name": "SLURM_JWT", "valueFrom": {"secretKeyRef": {"name": "pipeline-jwt-ada", "key": "SLURM_JWT"}}}
+    people.kubectl("create", "-f", "-", text_in=json.dumps({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pipeline"}, "spec": {
+            "restartPolicy": "Never", "containers": [{"name": "submit", "image": f"{labs.IMAGES}/login:26.05", "env": [variable],
+                                                      "command": ["python3", "-c", SUBMIT]}]}}))
+    people.wait_for("the pod has submitted", lambda: people.get("pod", "pipeline")["status"]["phase"] in ("Succeeded", "Failed"),
+                    within=60)
+    said = people.kubectl("logs", "pipeline").strip()
+    assert said.isdigit(), said
+    wait_for_history(people, said, "ada|demo|COMPLETED")
