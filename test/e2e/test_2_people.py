@@ -14,7 +14,7 @@ SETTINGS = ("nodesets.slinky.replicas=2", "controller.extraConfMap.AccountingSto
 def people(lab):
     """ada has an association, grace has none."""
     lab.wait_for_accounting(within=120)
-    lab.account_for("ada")
+    lab.account_for("ada", "slurm")
     for person in ("ada", "grace"):
         lab.wait_for(f"{person} can log in", lambda p=person: lab.ssh_result(p, "true").returncode == 0, within=60)
     return lab
@@ -95,11 +95,11 @@ except urllib.error.HTTPError as error:
 
 
 def test_a_pod_submits_a_job_with_a_token(people):
-    """slurmctld knows the user by the SSSD beside it. The images have no curl, but a Python."""
+    """Of a user whom slurmctld knows without a directory. The images have no curl, but a Python."""
     people.kubectl("create", "-f", "-", text_in=json.dumps({
         "apiVersion": "slinky.slurm.net/v1beta1", "kind": "Token", "metadata": {"name": "pipeline"},
-        "spec": {"jwtKeyRef": people.get("controllers", "slurm")["spec"]["jwtKeyRef"], "username": "ada"}}))
-    variable = {"name": "SLURM_JWT", "valueFrom": {"secretKeyRef": {"name": "pipeline-jwt-ada", "key": "SLURM_JWT"}}}
+        "spec": {"jwtKeyRef": people.get("controllers", "slurm")["spec"]["jwtKeyRef"], "username": "slurm"}}))
+    variable = {"name": "SLURM_JWT", "valueFrom": {"secretKeyRef": {"name": "pipeline-jwt-slurm", "key": "SLURM_JWT"}}}
     people.kubectl("create", "-f", "-", text_in=json.dumps({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pipeline"}, "spec": {
             "restartPolicy": "Never", "containers": [{"name": "submit", "image": f"{labs.IMAGES}/login:26.05", "env": [variable],
@@ -108,4 +108,4 @@ def test_a_pod_submits_a_job_with_a_token(people):
                     within=60)
     said = people.kubectl("logs", "pipeline").strip()
     assert said.isdigit(), said
-    wait_for_history(people, said, "ada|demo|COMPLETED")
+    wait_for_history(people, said, "slurm|demo|COMPLETED")

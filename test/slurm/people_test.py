@@ -290,3 +290,18 @@ def test_an_mpi_program_sums_across_workers(world):
 def test_workers_have_an_oci_runtime(world):
     world.laptop.start()
     assert world.laptop.run("crun", "--version").startswith("crun version 1.")
+
+
+def test_slurmctld_knows_people_by_an_sssd_that_shares_its_pipes(world):
+    """As in a pod with an fsGroup, where the folder is the group's."""
+    pipes = "/var/lib/sss/pipes"
+    world.login.entrypoint = ["/bin/sh", "-c", f"mkdir -p -m 700 {pipes}/private && exec capstan-entry sssd"]
+    for pod in (world.login, world.ctl):
+        pod.folder(pipes, 401, 0o2777)
+    made = world.pods.within("mount", "--bind", world.login.inner_root + pipes, world.ctl.inner_root + pipes)
+    assert made.returncode == 0, made.stderr
+    world.ldap.start()
+    world.ctl.entrypoint = ["/bin/sleep", "infinity"]
+    world.ctl.start()
+    world.login.start()
+    world.ctl.await_that(lambda: world.ctl.run("getent", "passwd", "ada", check=False).returncode == 0, "ada")

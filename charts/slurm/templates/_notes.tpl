@@ -44,8 +44,9 @@
 {{- end -}}
 {{- $acct := .Values.accounting -}}
 {{- if and $acct.enabled (not $acct.external) (not $acct.database.embedded.enabled) -}}
-{{-   $ref := $acct.storageConfig.passwordKeyRef -}}
-{{-   $expected = append $expected (printf "%s with the key %s" $ref.name $ref.key) -}}
+{{-   with $acct.storageConfig.passwordKeyRef -}}
+{{-     $expected = append $expected (printf "%s with the key %s" .name .key) -}}
+{{-   end -}}
 {{- end -}}
 {{- join "\n" $expected -}}
 {{- end -}}
