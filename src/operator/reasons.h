@@ -61,6 +61,7 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"Creating", Reason::kWait, "The daemon is being created."},
     {"WaitingForUpgrade", Reason::kProblem | Reason::kWait,
      "The image that is wanted waits for a daemon that Slurm upgrades first; the one that runs stays."},
+    {"WaitingForSlurmdbd", Reason::kWait, "Accounting is turned on for a slurmctld that runs once slurmdbd is ready."},
     {"Starting", Reason::kWait, "Pods are not ready yet."},
     {"PodFailing", Reason::kProblem, "A pod cannot start, as Kubernetes says."},
 

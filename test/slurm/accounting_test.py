@@ -114,6 +114,32 @@ def test_a_new_password_counts_from_the_next_start_on(pods):
     dbd.await_said("slurmdbd version 26.05")
 
 
+def test_a_user_is_read_as_it_is_meant(pods):
+    """As the operator writes it: in quotes, with # escaped."""
+    db, dbd = pods.pods["db"], pods.pods["dbd"]
+    conf = dbd.read("/etc/slurm/slurmdbd.conf").replace("StorageUser=slurm", r'StorageUser="o\#dd user"')
+    dbd.write("/etc/slurm/slurmdbd.conf", conf, 0o640)
+    os.chown(dbd.root + "/etc/slurm/slurmdbd.conf", 0, 401)
+    db.start()
+    dbd.start()
+    dbd.await_said("Access denied for user 'o#dd user'")
+
+
+def test_tables_of_a_newer_slurm_are_left_alone(pods):
+    """Its last words are what the operator passes on."""
+    db, dbd, ctl = (pods.pods[name] for name in ("db", "dbd", "ctl"))
+    for pod in (db, dbd, ctl):
+        pod.start()
+    await_cluster(pods)
+    for pod in (ctl, dbd, db):
+        assert pod.stop() == 0
+    db.write("/tmp/newer.sql", "UPDATE slurm_acct_db.convert_version_table SET version = 999;\n", 0o644)
+    db.start("--init-file=/tmp/newer.sql")
+    dbd.start()
+    assert dbd.process.wait(30) != 0
+    assert "fatal: " in dbd.said().splitlines()[-1], dbd.said()
+
+
 @pytest.mark.parametrize("break_it, complaint", [
     (lambda db: os.unlink(db.root + "/run/secrets/database/password"), "/run/secrets/database/password cannot be read"),
     (lambda db: secret(db, ""), "holds no password"),

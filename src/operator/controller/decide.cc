@@ -109,7 +109,7 @@ class Deciding : Reconcile<api::Controller> {
   // The configuration that is to be there: the new one, or, when there cannot be a new one, that published last. The
   // latter is not written again: a write of ours says that it was made from inputs that are known (restapi/decide.cc).
   std::optional<PublishedConfig> Publish(const ConfigInputs& inputs) {
-    if (inputs.complete) {
+    if (inputs.complete && !WaitsForSlurmdbd()) {
       auto made = MakeConfig(object, inputs);
       if (made) {
         plan.children.push_back(ConfigObject(object, *made));
@@ -119,6 +119,19 @@ class Deciding : Reconcile<api::Controller> {
     }
     KeepWhatIsThere();
     return LastPublished();
+  }
+
+  // With state of before, and none of accounting, slurmctld does not start until it has heard slurmdbd.
+  bool WaitsForSlurmdbd() {
+    const auto slurmdbd = SlurmdbdBefore(world, object);
+    if (!slurmdbd || OwnSet() == nullptr) return false;
+    const auto last = LastPublished();
+    if (!last || !last->slurm_conf.contains("AccountingStorageType=accounting_storage/none")) return false;
+    if (slurmdbd->set != nullptr && slurmdbd->set->status.ready_replicas > 0) return false;
+    findings.Wait("WaitingForSlurmdbd",
+                  "accounting is turned on, and other changes of slurm.conf with it, once slurmdbd of " + slurmdbd->of +
+                      " is ready; slurmctld runs on without");
+    return true;
   }
 
   std::optional<PublishedConfig> LastPublished() const {

@@ -325,6 +325,18 @@ TEST_F(ControllerTest, AccountingMayBeTurnedOnAndOffWhileItRuns) {
   accounting.metadata.name = "db";
   world.Put(accounting);
   controller.spec.accounting_ref = {"db"};
+  // slurmctld ended at its start, for want of associations, until slurmdbd was there.
+  const plan::Plan early = Look();
+  EXPECT_EQ(SlurmConf(early), "");
+  EXPECT_EQ(BodyOf(early, "StatefulSet", "main-controller"), BodyOf(without, "StatefulSet", "main-controller"));
+  EXPECT_FALSE(early.children_complete);
+  EXPECT_THAT(ConditionOf(early, "Progressing"),
+              HasSubstr("WaitingForSlurmdbd: accounting is turned on, and other changes "
+                        "of slurm.conf with it, once slurmdbd of Accounting slurm/db "));
+  StatefulSet slurmdbd;
+  slurmdbd.metadata.name = "db-accounting";
+  slurmdbd.status.ready_replicas = 1;
+  world.Put(slurmdbd);
   const plan::Plan with = Look();
   EXPECT_THAT(SlurmConf(with), HasSubstr("AccountingStorageType=accounting_storage/slurmdbd\n"));
   EXPECT_NE(PodAnnotation(with, kHashSlurmConfig), PodAnnotation(without, kHashSlurmConfig)) << "slurmctld starts anew";
