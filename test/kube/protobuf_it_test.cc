@@ -109,7 +109,8 @@ class ProtobufItTest : public ApiTest {
     const std::string name = pod ? pod->metadata.name : "";
     constexpr std::string_view kStatus =
         R"("containerID":"containerd://1","restartCount":2,"image":"x","imageID":"y","ready":false,
-        "state":{"waiting":{"reason":"CrashLoopBackOff","message":"back-off"}}})";
+        "state":{"waiting":{"reason":"CrashLoopBackOff","message":"back-off"},"terminated":{"exitCode":1,"message":"m"}},
+        "lastState":{"waiting":{"reason":"R","message":"M"},"terminated":{"exitCode":2,"message":"n"}}})";
     const Result<std::string> patched = Run(client().Patch(
         kPods, KeyOf(name), PatchType::kMerge,
         R"({"status":{"phase":"Running","podIP":"10.0.0.1","podIPs":[{"ip":"10.0.0.1"}],"hostIP":"10.0.0.2",
