@@ -8,6 +8,8 @@ SETTINGS = ("nodesets.slinky.oversubscribeNode=true",)  # workers may share a no
 
 @pytest.fixture(autouse=True)
 def three_workers(lab):
+    # Of those that are not ready yet as Kubernetes sees it, one would go before the highest ordinal does.
+    lab.wait_for("all are ready", lambda: lab.condition("nodesets", "slurm-worker-slinky", "Ready")["status"] == "True", within=60)
     lab.scale(3)
     lab.wait_for_idle(3, within=90)
 

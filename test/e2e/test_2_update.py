@@ -33,12 +33,15 @@ def test_workers_are_renewed_one_after_another_under_jobs(lab):
     uid = lab.uid_of(1)
     short_ones = [lab.submit("-t", "1", "--wrap", "sleep 2") for _ in range(12)]
     set_note(lab, "new")
-    seen = set()
+    seen, last = set(), set()
 
     def two_are_renewed():
+        nonlocal last
         out = out_of_service(lab)
-        assert out is None or len(out) <= 1, out
-        seen.update(out or [])
+        # Slurm and Kubernetes are not read at one moment: who is out twice in a row was so in between.
+        assert len(last & set(out or [])) <= 1, (last, out)
+        last = set(out or [])
+        seen.update(last)
         now = revisions(lab)
         return len(now) == 3 and sum(now[name] != before[name] for name in now) == 2 and out == ["slinky-1"]
 
@@ -66,7 +69,7 @@ def test_the_old_template_put_back_ends_the_update(lab):
                                      "template": {"spec": {"nodeSelector": {"example.com/nowhere": "yes"}}}}}))
     lab.wait_for("the worker with a job is drained", lambda: lab.node_states().get("slinky-2", "").startswith("drain"), within=30)
     lab.kubectl("patch", "nodesets", "slurm-worker-slinky", "--type=merge", "-p",
-                json.dumps({"spec": {"template": {"spec": {"nodeSelector": None}}}}))
+                json.dumps({"spec": {"template": {"spec": {"nodeSelector": {"example.com/nowhere": None}}}}}))
     lab.wait_for("all are in service", lambda: out_of_service(lab) == [], within=90)
     assert lab.uid_of(2) == uids[2] and lab.job_state(job) == "RUNNING"
     lab.let_end(job, "slurm-worker-slinky-2")
