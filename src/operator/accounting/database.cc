@@ -20,7 +20,7 @@ constexpr int kGraceSeconds = 60;  // to write down what is in memory
 constexpr std::string_view kVolume = "data";
 constexpr std::string_view kPasswordKey = "password";
 
-JsonObject PodSpec(const api::Accounting& accounting, const Settings& settings) {
+JsonObject DatabasePodSpec(const api::Accounting& accounting, const Settings& settings) {
   const std::string name = DatabaseName(accounting.metadata.name);
   JsonObject container{{"name", kDatabase.app}, {"image", settings.OwnImage(kDatabase.app)}};
   container["ports"] = JsonArray{ContainerPort(kDatabase.app, kDatabasePort)};
@@ -72,7 +72,7 @@ Result<std::vector<plan::Child>> DatabaseObjects(const api::Accounting& accounti
                                         .name = name,
                                         .replicas = 1,
                                         .user = nothing,
-                                        .pod = PodSpec(accounting, settings),
+                                        .pod = DatabasePodSpec(accounting, settings),
                                         .hashes = {},
                                         .more = {{"serviceName", name}, {"volumeClaimTemplates", JsonArray{claim}}}}));
   if (present != nullptr) KeepImmutable(*present, set["spec"].as_object());
