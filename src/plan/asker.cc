@@ -1,5 +1,7 @@
 #include "plan/asker.h"
 
+#include <algorithm>
+
 #include "async/backoff.h"
 #include "async/contained.h"
 #include "base/log.h"
@@ -20,21 +22,74 @@ Tick TooOldAt(Tick fetched_at, Duration max_age) {
 }  // namespace
 
 Asker::Asker(Services& services, std::function<void(const std::string&)> changed, uint64_t seed)
-    : services_(services), changed_(std::move(changed)), random_(seed), group_(services.loop) {}
+    : services_(services),
+      changed_(std::move(changed)),
+      random_(seed),
+      next_due_(services.loop),
+      group_(services.loop) {}
 
-void Asker::Ask(const std::vector<Asked>& asked) {
+void Asker::Ask(KeyNumber key, const std::vector<Asked>& asked) {
   const Tick now = services_.loop.Now();
   auto& entries = answers_.entries();
   if (entries.size() >= forget_at_) ForgetUnasked(now);
+  std::set<std::string> ids;
   for (const Asked& one : asked) {
-    Answers::Entry& entry = entries[one.question->id()];
+    std::string id = one.question->id();
+    Answers::Entry& entry = entries[id];
     entry.question = one.question;
     entry.asked_at = now;
-    const bool failing = entry.failures > 0;
-    const Tick due = failing ? entry.refresh_at : std::min(entry.refresh_at, TooOldAt(entry.fetched_at, one.max_age));
-    if (entry.in_flight || (entry.state != State::kPending && now < due)) continue;
+    Duration& wanted = entry.wanted_by[key];
+    wanted = ids.contains(id) ? std::min(wanted, one.max_age) : one.max_age;
+    FetchOrAwait(id, entry);
+    ids.insert(std::move(id));
+  }
+  const auto known = asked_by_.find(key);
+  if (known != asked_by_.end()) {
+    for (const std::string& id : known->second) {
+      const auto entry = entries.find(id);
+      if (ids.contains(id) || entry == entries.end()) continue;
+      entry->second.wanted_by.erase(key);
+      FetchOrAwait(id, entry->second);
+    }
+  }
+  if (!ids.empty())
+    asked_by_[key] = std::move(ids);
+  else if (known != asked_by_.end())
+    asked_by_.erase(known);
+}
+
+// Fetches the answer if it is too old for who wants it, else sees to it that this is done when it will be.
+void Asker::FetchOrAwait(const std::string& id, Answers::Entry& entry) {
+  const Tick now = services_.loop.Now();
+  std::optional<Tick> due;
+  if (!entry.in_flight && !entry.wanted_by.empty()) {
+    due = entry.refresh_at;
+    if (entry.state == State::kPending) due = now;
+    if (entry.failures == 0)
+      for (const auto& [key, max_age] : entry.wanted_by) due = std::min(*due, TooOldAt(entry.fetched_at, max_age));
+  }
+  const bool fetch = due && *due <= now;
+  if (fetch || due == Tick::max()) due.reset();
+  if (entry.due && entry.due != due) due_.erase({*entry.due, id});
+  if (due && entry.due != due) due_.emplace(*due, id);
+  const bool sooner = due && due != entry.due && due_.begin()->second == id;
+  entry.due = due;
+  if (fetch) {
     entry.in_flight = true;
-    group_.Spawn("ask " + one.question->id(), Fetch(one.question->id()));
+    group_.Spawn("ask " + id, Fetch(id));  // which may end in here
+  }
+  if (!sooner) return;
+  if (!std::exchange(awaits_due_, true)) group_.Spawn("keep answers young", FetchWhenDue());
+  next_due_.Cancel();
+}
+
+async::Task<void> Asker::FetchWhenDue() {
+  while (true) {
+    while (!due_.empty() && due_.begin()->first <= services_.loop.Now()) {
+      const std::string id = due_.begin()->second;
+      FetchOrAwait(id, answers_.entries().at(id));
+    }
+    co_await next_due_.WaitUntil(due_.empty() ? Tick::max() : due_.begin()->first);
   }
 }
 
@@ -42,7 +97,9 @@ void Asker::Ask(const std::vector<Asked>& asked) {
 void Asker::ForgetUnasked(Tick now) {
   auto& entries = answers_.entries();
   std::erase_if(entries, [&](const auto& pair) {
-    return !pair.second.in_flight && now - pair.second.asked_at > kAnswerLifetime;
+    const bool forgotten = !pair.second.in_flight && now - pair.second.asked_at > kAnswerLifetime;
+    if (forgotten && pair.second.due) due_.erase({*pair.second.due, pair.first});
+    return forgotten;
   });
   forget_at_ = 2 * entries.size() + 64;
 }
@@ -57,20 +114,6 @@ void Asker::Outdate(const std::string& id) {
   }
 }
 
-std::optional<Tick> Asker::NextRefresh(const std::vector<Asked>& asked) const {
-  std::optional<Tick> next;
-  for (const Asked& one : asked) {
-    const Answers::Entry* entry = answers_.Find(one.question->id());
-    if (entry == nullptr) continue;
-    // An answer under way wakes nobody when it is the same as before.
-    const Tick due = entry->in_flight      ? TooOldAt(services_.loop.Now(), one.max_age)
-                     : entry->failures > 0 ? entry->refresh_at
-                                           : std::min(entry->refresh_at, TooOldAt(entry->fetched_at, one.max_age));
-    next = next ? std::min(*next, due) : due;
-  }
-  return next;
-}
-
 async::Task<void> Asker::Fetch(std::string id) {
   const std::shared_ptr<const Question> question = answers_.entries()[id].question;
   auto fetched =
@@ -81,6 +124,7 @@ async::Task<void> Asker::Fetch(std::string id) {
   const uint64_t digest = entry.digest;
   const std::string error = entry.error;
   Note(entry, std::move(fetched));
+  FetchOrAwait(id, entry);
   if (entry.state != before || entry.digest != digest || entry.error != error) changed_(id);
 }
 

@@ -30,8 +30,8 @@ class AskerTest : public ::testing::Test {
     group.Spawn("stop", asker.Stop());
     loop.Run();
   }
-  void Ask(int number, Duration max_age = 1h) {
-    asker.Ask({{std::make_shared<Numbered>(number, fetched), max_age}});
+  void Ask(int number, Duration max_age = 1h, Asker::KeyNumber key = 1) {
+    asker.Ask(key, {{std::make_shared<Numbered>(number, fetched), max_age}});
     loop.Advance(Duration(0));
   }
   bool Knows(int number) const {
@@ -78,6 +78,42 @@ TEST_F(AskerTest, AnAnswerThatMayBeOfAnyAgeIsFetchedOnce) {
   EXPECT_EQ(fetched, 1);
 }
 
+// Every answer that was fetched again had its key decided anew.
+TEST_F(AskerTest, AnAnswerIsKeptAsYoungAsTheMostImpatientKeyWants) {
+  Ask(1, 10min, 1);
+  Ask(1, 1min, 2);
+  loop.Advance(10min);
+  EXPECT_EQ(fetched, 11);
+  asker.Forget(2);
+  loop.Advance(1h);
+  EXPECT_EQ(fetched, 17);
+  Ask(2, 1min, 1);
+  loop.Advance(1h);
+  EXPECT_EQ(fetched, 17 + 61) << "and nobody wants the first one any more";
+}
+
+// Fails twice, then knows.
+class Stubborn final : public Question {
+ public:
+  explicit Stubborn(int& fetched) : fetched_(fetched) {}
+  std::string id() const override { return "stubborn"; }
+  async::Task<Result<std::optional<Fetched>>> Fetch(Services&, async::Deadline) const override {
+    if (++fetched_ <= 2) co_return Fail(Code::kUnavailable, "not now");
+    co_return Fetched{std::make_shared<const int>(1), 1};
+  }
+
+ private:
+  int& fetched_;
+};
+
+// After the same failure twice the next try came when a good answer would have been too old.
+TEST_F(AskerTest, AFailureIsTriedAgainThoughNobodyIsDecidedForIt) {
+  asker.Ask(1, {{std::make_shared<Stubborn>(fetched), 1h}});
+  loop.Advance(10s);
+  EXPECT_EQ(fetched, 3);
+  EXPECT_EQ(asker.answers().Find("stubborn")->state, AnswerState::kKnown);
+}
+
 class Throwing final : public Question {
  public:
   std::string id() const override { return "throwing"; }
@@ -88,7 +124,7 @@ class Throwing final : public Question {
 
 // It ended the process.
 TEST_F(AskerTest, AnExceptionIsAFailedAnswer) {
-  asker.Ask({{std::make_shared<Throwing>(), 1h}});
+  asker.Ask(1, {{std::make_shared<Throwing>(), 1h}});
   loop.Advance(Duration(0));
   const Answers::Entry* entry = asker.answers().Find("throwing");
   ASSERT_NE(entry, nullptr);

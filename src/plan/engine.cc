@@ -138,6 +138,7 @@ Engine::State& Engine::StateOf(const Key& key) {
 void Engine::Forget(const State& state) {
   queue_.Forget(state.number);
   index_.Forget(state.number);
+  asker_.Forget(state.number);
   numbered_[state.number] = nullptr;
   free_numbers_.push_back(state.number);
   states_.erase(states_.find(state.key));
@@ -296,7 +297,7 @@ bool Engine::Carry(State& state, const World& world, Plan plan) {
   state.held_since = world.facts();
   state.cluster = plan.slurm_cluster;
   FollowSlurm(state, plan);
-  asker_.Ask(world.asked());
+  asker_.Ask(state.number, world.asked());
 
   NoteObject(state, object);
   std::vector<Action> actions = Resolve(reconciler, object, plan);
@@ -314,7 +315,6 @@ bool Engine::Carry(State& state, const World& world, Plan plan) {
     if (at) again = again ? std::min(*again, *at) : *at;
   };
   const Tick now = loop_.Now();
-  sooner(asker_.NextRefresh(world.asked()));
   if (plan.requeue_after != Duration::max()) sooner(now + plan.requeue_after);
   if (object == nullptr) {
     executor_.Forget(key);

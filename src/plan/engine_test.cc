@@ -150,6 +150,16 @@ TEST_F(ShelfTest, AnAnswerIsNeverOlderThanWasAskedFor) {
   EXPECT_EQ(Title("main-sign"), "sign");
 }
 
+// It was decided each time that a question had been asked again, for the same answer.
+TEST_F(ShelfTest, ARepeatedAnswerDecidesNothing) {
+  PutShelf("[]");
+  const auto life = Start(server, &WantBooksAndSign);
+  const uint64_t decides = life->engine().decides(), reads = server.reads();
+  loop.Advance(30min);
+  EXPECT_GE(server.reads() - reads, 29u) << "asked each minute";
+  EXPECT_LE(life->engine().decides() - decides, 7u) << "one look in five minutes";
+}
+
 TEST_F(ShelfTest, AnOpenQuestionHoldsUpNothingElseAndNothingIsPrunedMeanwhile) {
   PutShelf(R"(["a"])");
   server.Put(kube::kConfigMaps, BookJson("main", ShelfUid(), "b"));

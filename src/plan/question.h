@@ -64,6 +64,8 @@ class Answers {
     Tick fetched_at{};
     Tick refresh_at{};  // when the answer is to be fetched again
     Tick asked_at{};    // by a Decide, for the last time
+    std::map<uint32_t, Duration> wanted_by;  // the key (its number), and how old an answer it accepts
+    std::optional<Tick> due;                 // when it will be fetched again; nullopt: not, or it is on its way
     bool in_flight = false;
     bool outdated = false;  // something has changed since the fetch in flight began
   };
