@@ -61,6 +61,7 @@ struct Engine::State {
   std::string uid;                           // of the object that the last Decide saw; it may be gone since
   std::string cluster;                       // that its last Plan was about; "": none
   std::string jobs_of;                       // the cluster whose jobs its last Plan wanted; "": none
+  std::string expects_of;                    // the cluster of which its last Plan expected changes; "": none
   bool threw = false;                        // the last Decide ended by an exception
 };
 
@@ -137,8 +138,8 @@ Engine::State& Engine::StateOf(const Key& key) {
 // REQUIRES: it is not queued. Its number may be given to another key.
 void Engine::Forget(const State& state) {
   queue_.Forget(state.number);
-  index_.Forget(state.number);
   asker_.Forget(state.number);
+  index_.Forget(state.number);
   numbered_[state.number] = nullptr;
   free_numbers_.push_back(state.number);
   states_.erase(states_.find(state.key));
@@ -320,7 +321,7 @@ bool Engine::Carry(State& state, const World& world, Plan plan) {
     executor_.Forget(key);
     // Nothing but its own object can give it something to do, and that one wakes it however little is known of it.
     const bool over = !again && world.reads().all().size() <= 1 && world.facts().empty() && !state.slurm_cluster &&
-                      state.jobs_of.empty() && executor_.TargetsInFlight(key).empty();
+                      state.jobs_of.empty() && state.expects_of.empty() && executor_.TargetsInFlight(key).empty();
     if (!again) return over;
   }
   sooner(now + random_.Jittered(options_.look_every, 0.1));
@@ -341,6 +342,7 @@ void Engine::NoteChildren(const World& world, const Reconciler& reconciler, cons
 std::vector<Action> Engine::Resolve(const Reconciler& reconciler, const json::ObjectMeta* object, Plan& plan) const {
   std::vector<Action> actions;
   if (object == nullptr) return std::move(plan.actions);
+  actions.reserve(plan.children.size() + plan.actions.size());
   for (Child& child : plan.children) {
     std::shared_ptr<const Effect> effect;
     if (stores_.Find(*child.resource) == nullptr)
@@ -449,7 +451,11 @@ void Engine::FollowSlurm(State& state, const Plan& plan) {
     clusters_.Keep(plan.slurm_cluster, plan.slurm);
     state.slurm_cluster = plan.slurm ? std::optional(plan.slurm_cluster) : std::nullopt;
   }
-  if (!plan.slurm_expects.empty()) clusters_.ExpectChange(plan.slurm_cluster, plan.slurm_expects);
+  const std::string expects_of = plan.slurm_expects.empty() ? "" : plan.slurm_cluster;
+  if (!state.expects_of.empty() && state.expects_of != expects_of)
+    clusters_.ExpectChange(state.expects_of, state.key, {});
+  if (!expects_of.empty()) clusters_.ExpectChange(expects_of, state.key, plan.slurm_expects);
+  state.expects_of = expects_of;
   const std::string jobs_of = plan.slurm_jobs ? plan.slurm_cluster : "";
   if (!state.jobs_of.empty() && state.jobs_of != jobs_of) clusters_.WantJobs(state.jobs_of, state.key, false);
   if (!jobs_of.empty()) clusters_.WantJobs(jobs_of, state.key, true);

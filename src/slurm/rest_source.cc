@@ -44,6 +44,22 @@ struct RestSource::JobsEntry final : Source::JobsWanted {
   RestSource& source;
 };
 
+struct RestSource::ExpectedEntry final : Source::Expectation {
+  ExpectedEntry(RestSource& source, std::vector<std::string> nodes) : source(source), nodes(std::move(nodes)) {
+    for (const std::string& name : this->nodes) ++source.expected_[name];
+    source.poked_.Set();
+  }
+  ~ExpectedEntry() override {
+    for (const std::string& name : nodes) {
+      const auto found = source.expected_.find(name);
+      if (--found->second == 0) source.expected_.erase(found);
+    }
+  }
+
+  RestSource& source;
+  const std::vector<std::string> nodes;
+};
+
 // The right to have a request in flight, beside the poller's.
 class RestSource::Permit {
  public:
@@ -84,17 +100,20 @@ std::unique_ptr<Source::JobsWanted> RestSource::WantJobs() { return std::make_un
 
 void RestSource::ExpectChange(std::span<const std::string> nodes, Tick until) {
   for (const std::string& name : nodes) {
-    Tick& known = expected_[name];
+    Tick& known = expected_until_[name];
     known = std::max(known, until);
   }
   poked_.Set();
+}
+
+std::unique_ptr<Source::Expectation> RestSource::Expect(std::vector<std::string> nodes) {
+  return std::make_unique<ExpectedEntry>(*this, std::move(nodes));
 }
 
 // --- Polling ---------------------------------------------------------------------------------------------------------
 
 async::Task<void> RestSource::Run() {
   while (true) {
-    std::erase_if(expected_, [now = loop_.Now()](const auto& entry) { return entry.second <= now; });
     auto polled = loop_.Now() >= ListDue() ? co_await PollLists() : co_await PollExpected();
     if (polled) {
       Succeeded();
@@ -108,7 +127,16 @@ async::Task<void> RestSource::Run() {
 
 bool RestSource::Expecting() const {
   const Tick now = loop_.Now();
-  return std::ranges::any_of(expected_, [now](const auto& entry) { return entry.second > now; });
+  return !expected_.empty() ||
+         std::ranges::any_of(expected_until_, [now](const auto& entry) { return entry.second > now; });
+}
+
+std::set<std::string> RestSource::Expected() {
+  std::erase_if(expected_until_, [now = loop_.Now()](const auto& entry) { return entry.second <= now; });
+  std::set<std::string> names;
+  for (const auto& [name, until] : expected_until_) names.insert(name);
+  for (const auto& [name, times] : expected_) names.insert(name);
+  return names;
 }
 
 // When the next list is to be read; in the past: now.
@@ -135,7 +163,8 @@ async::Task<void> RestSource::Rest() {
     poked_.Reset();
     const Tick now = loop_.Now();
     const Tick list_due = ListDue();
-    const bool soon = Expecting() && expected_.size() <= kMaxSingleReads;
+    const size_t expected = Expected().size();
+    const bool soon = expected > 0 && expected <= kMaxSingleReads;
     const Tick due = soon ? std::min(list_due, ended + std::max(options_.fast, singles_cost_ * kListShare)) : list_due;
     if (now >= due) co_return;
     co_await poked_.Wait(async::Deadline(due + (refreshes_done_ != refreshes_wanted_ ? Duration(0) : jitter)));
@@ -208,9 +237,9 @@ async::Task<Result<void>> RestSource::ReadJobList() {
 }
 
 async::Task<Result<void>> RestSource::PollExpected() {
-  std::vector<std::string> names;
-  for (const auto& [name, until] : expected_) names.push_back(name);
-  if (names.empty()) co_return Result<void>();
+  const std::set<std::string> expected = Expected();
+  if (expected.empty()) co_return Result<void>();
+  const std::vector<std::string> names(expected.begin(), expected.end());
   FreshNodes fresh;
   const Tick began = loop_.Now();
   const uint64_t read = ++reads_;

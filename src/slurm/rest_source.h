@@ -2,7 +2,7 @@
 //
 // - At rest the node list is asked for every `slow`, with update_time, so that an unchanged cluster costs 3
 // ms.
-// - While a change is expected (ExpectChange), every `fast`. Where the full list is expensive (large clusters), it
+// - While a change is expected (ExpectChange, Expect), every `fast`. Where the full list is expensive (large clusters), it
 // is read
 //   at most a tenth of the time, and the expected nodes are looked at one by one in between. A slow answer about few
 //   nodes is no reason for that: it puts nothing off.
@@ -22,6 +22,7 @@
 
 #include <list>
 #include <map>
+#include <set>
 
 #include "async/backoff.h"
 #include "async/event.h"
@@ -56,6 +57,7 @@ class RestSource final : public Source {
   View Latest() const override { return view_; }
   std::unique_ptr<Subscription> Subscribe(Changed changed) override;
   void ExpectChange(std::span<const std::string> nodes, Tick until) override;
+  std::unique_ptr<Expectation> Expect(std::vector<std::string> nodes) override;
   std::unique_ptr<JobsWanted> WantJobs() override;
   async::Task<Result<FreshNodes>> ReadNodes(std::vector<std::string> names, async::Deadline deadline) override;
   async::Task<Result<std::vector<std::string>>> ReadNodesOfSuspendedJobs(async::Deadline deadline) override;
@@ -73,8 +75,9 @@ class RestSource final : public Source {
   const Counters& counters() const { return counters_; }
 
  private:
-  struct Entry;      // a Subscription
-  struct JobsEntry;  // a JobsWanted
+  struct Entry;          // a Subscription
+  struct JobsEntry;      // a JobsWanted
+  struct ExpectedEntry;  // an Expectation
   class Permit;
 
   // A single node read later than the list.
@@ -92,6 +95,7 @@ class RestSource final : public Source {
   async::Task<Result<void>> AwaitController();
   async::Task<void> Rest();
   bool Expecting() const;
+  std::set<std::string> Expected();
   Tick ListDue() const;
   void RefreshSoon();
 
@@ -121,9 +125,10 @@ class RestSource final : public Source {
   std::list<Entry*> subscribers_;
   NodesPtr list_;  // as last read, without what was laid over it
   std::map<std::string, Overlay> overlay_;
-  uint64_t reads_ = 0, list_read_ = 0;    // reads are numbered in the order they began; the number of list_
-  std::map<std::string, Tick> expected_;  // until when
-  Incarnation incarnation_;               // id "" until known
+  uint64_t reads_ = 0, list_read_ = 0;  // reads are numbered in the order they began; the number of list_
+  std::map<std::string, Tick> expected_until_;
+  std::map<std::string, size_t> expected_;  // by how many Expectations
+  Incarnation incarnation_;                 // id "" until known
   size_t jobs_wanted_ = 0;
 
   async::Event poked_;

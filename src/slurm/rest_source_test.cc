@@ -156,6 +156,22 @@ TEST_F(RestSourceTest, ExpectationsEnd) {
   EXPECT_LE(server.requests() - requests, 5u);
 }
 
+TEST_F(RestSourceTest, AnExpectationEndsWithTheLastWhoHoldsIt) {
+  Start();
+  auto first = source->Expect({"w-0"});
+  auto second = source->Expect({"w-0", "w-1"});
+  const auto asked = [this] {
+    const size_t before = server.requests();
+    loop.Advance(1min);
+    return server.requests() - before;
+  };
+  EXPECT_GE(asked(), 100u);
+  first.reset();
+  EXPECT_GE(asked(), 100u);
+  second.reset();
+  EXPECT_LE(asked(), 5u);
+}
+
 TEST_F(RestSourceTest, TellsSubscribersOncePerChangeAndNothingElse) {
   Start();
   loop.Advance(20s);

@@ -103,6 +103,13 @@ class Source {
   // are looked at often. A later call for a node replaces the earlier one if it ends later.
   virtual void ExpectChange(std::span<const std::string> nodes, Tick until) = 0;
 
+  // The same for as long as one of these lives.
+  class Expectation {
+   public:
+    virtual ~Expectation() = default;
+  };
+  [[nodiscard]] virtual std::unique_ptr<Expectation> Expect(std::vector<std::string> nodes) = 0;
+
   // Snapshots carry jobs while at least one of these lives. Reading all jobs is expensive; let go of it when it
   // can be.
   class JobsWanted {

@@ -17,7 +17,6 @@ using async::Task;
 namespace {
 
 constexpr Duration kKeyReadTimeout = 10s;
-constexpr Duration kExpectFor = 6min;  // longer than the time between two looks at a key
 constexpr Duration kExpectAfterWrite = 30s;
 constexpr std::string_view kUser = "slurm";  // may do everything that the operator needs
 
@@ -56,6 +55,11 @@ struct SlurmClusters::Entry {
   std::shared_ptr<const slurm::Snapshot> last;
   bool last_failed = false;
   std::shared_ptr<Batch> batch, proof_batch;  // still taking names
+  struct Expected {
+    std::vector<std::string> nodes;
+    std::unique_ptr<slurm::Source::Expectation> held;
+  };
+  std::map<Key, Expected> expected;
   std::set<Key> want_jobs;
   std::unique_ptr<slurm::Source::JobsWanted> jobs_wanted;  // while there is any of them
 };
@@ -125,8 +129,16 @@ SlurmLook SlurmClusters::Look(const std::string& cluster) const {
   return look;
 }
 
-void SlurmClusters::ExpectChange(const std::string& cluster, const std::vector<std::string>& nodes) {
-  if (const auto source = Find(cluster)) source->ExpectChange(nodes, loop_.Now() + kExpectFor);
+void SlurmClusters::ExpectChange(const std::string& cluster, const Key& who, const std::vector<std::string>& nodes) {
+  const auto found = entries_.find(cluster);
+  if (found == entries_.end() || !found->second->source) return;
+  Entry& entry = *found->second;
+  const auto known = entry.expected.find(who);
+  if (known == entry.expected.end() ? nodes.empty() : known->second.nodes == nodes) return;
+  if (nodes.empty())
+    entry.expected.erase(known);
+  else
+    entry.expected[who] = {nodes, entry.source->Expect(nodes)};
 }
 
 void SlurmClusters::WantJobs(const std::string& cluster, const Key& who, bool wanted) {
@@ -176,6 +188,7 @@ Task<void> SlurmClusters::Begin(std::string cluster, uint64_t number) {
 // The poller ends before its Source; calls still under way keep the Source alive by themselves.
 Task<void> SlurmClusters::End(std::unique_ptr<Entry> entry) {
   entry->subscription.reset();
+  entry->expected.clear();
   entry->jobs_wanted.reset();
   entry->runner.Cancel();
   co_await entry->runner.Join();

@@ -56,8 +56,9 @@ class SlurmClusters {
   std::shared_ptr<slurm::Source> Find(const std::string& cluster) const;
   Result<std::shared_ptr<slurm::Source>> Reach(const std::string& cluster) const;  // the same: kUnavailable, in words
 
-  // These nodes are about to change; look at them often for a while.
-  void ExpectChange(const std::string& cluster, const std::vector<std::string>& nodes);
+  // `who` expects that these nodes will change, and no others any more: they are looked at often for as long. Forgotten
+  // as in WantJobs.
+  void ExpectChange(const std::string& cluster, const Key& who, const std::vector<std::string>& nodes);
 
   // `who` wants the jobs of `cluster` in its snapshots, or no longer. Forgotten when the Source is replaced, and nothing
   // while there is none: say it again when the cluster is heard.

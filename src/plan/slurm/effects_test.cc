@@ -69,7 +69,7 @@ class SlurmGuards : public ::testing::Test {
       loop.Advance(1ms);
       rest.SetLatency(2ms);
       loop.Advance(4s);
-      clusters.ExpectChange(kSlurmCluster, {"w-0"});
+      clusters.ExpectChange(kSlurmCluster, {"nodeset", "slurm", "w"}, {"w-0"});
       change();
     });
   }

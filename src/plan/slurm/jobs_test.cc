@@ -1,4 +1,5 @@
-// Slurm's jobs, from the Plan that wants them to the Decide that reads them, on a modelled slurmrestd.
+// What a Plan asks of the reading of Slurm: jobs, from the Plan that wants them to the Decide that reads them, and nodes
+// that are looked at often. On a modelled slurmrestd.
 #include "base/hash.h"
 #include "plan/testing/shelves.h"
 #include "slurm/rest_source.h"
@@ -10,7 +11,8 @@ namespace {
 
 constexpr auto kJobsCluster = "ns/main";
 
-// A shelf keeps the connection; a shelf with a book called "jobs" wants jobs, and its status says how many it sees.
+// A shelf keeps the connection; a shelf with a book called "jobs" wants jobs, and its status says how many it sees. One with
+// a book called "change" expects w-0 to change.
 Plan WantJobs(const World& world, const kube::Key& key) {
   Plan plan;
   const testing::Shelf* shelf = world.Find<testing::Shelf>(key);
@@ -18,6 +20,7 @@ Plan WantJobs(const World& world, const kube::Key& key) {
   plan.slurm_cluster = kJobsCluster;
   if (key.name == "main") plan.slurm = {.server = "http://rest", .token_secret = {"ns", "key"}, .token_key = "jwt.key"};
   plan.slurm_jobs = shelf->spec.books == std::vector<std::string>{"jobs"};
+  if (shelf->spec.books == std::vector<std::string>{"change"}) plan.slurm_expects = {"w-0"};
   const auto* jobs = world.Slurm(kJobsCluster).Jobs();
   plan.status = R"({"note":")" + (jobs == nullptr ? "unknown" : std::to_string(jobs->size())) + "\"}";
   return plan;
@@ -48,6 +51,15 @@ class SlurmJobsTest : public testing::ShelfTest {
     return rest.RequestsFor("/slurm/v0.0.44/jobs/") - before;
   }
 
+  // How often nodes are asked for in a minute.
+  size_t Looked() {
+    loop.Advance(1s);
+    const auto asked = [this] { return rest.RequestsFor("/slurm/v0.0.44/node"); };
+    const size_t before = asked();
+    loop.Advance(1min);
+    return asked() - before;
+  }
+
   slurm::testing::FakeSlurm slurm{loop};
   slurm::testing::FakeSlurmrestd rest{slurm};
 };
@@ -72,6 +84,20 @@ TEST_F(SlurmJobsTest, JobsAreReadOnlyWhileAPlanWantsThem) {
   server.Remove(testing::Shelf::kResource, {"ns", "other"});
   EXPECT_EQ(Asked(), 0u) << "whoever wanted them is gone";
   EXPECT_EQ(Note(), "unknown");
+}
+
+// For six minutes after the last Plan that expected a change, nodes were looked at twice a second.
+TEST_F(SlurmJobsTest, NodesAreLookedAtOftenOnlyWhileAPlanExpectsThemToChange) {
+  PutShelf("[]");
+  const auto life = Start(server, &WantJobs);
+  EXPECT_LE(Looked(), 5u);
+  PutShelf(R"(["change"])");
+  PutShelf(R"(["change"])", "other");
+  EXPECT_GE(Looked(), 100u);
+  PutShelf("[]");
+  EXPECT_GE(Looked(), 100u) << "another expects it still";
+  server.Remove(testing::Shelf::kResource, {"ns", "other"});
+  EXPECT_LE(Looked(), 5u) << "whoever expected it is gone";
 }
 
 TEST_F(SlurmJobsTest, JobsAreReadAgainByTheNextSource) {
