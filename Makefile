@@ -17,7 +17,7 @@ build: ## the release build
 test: ## every tier, cheapest first; ONLY="unit kube" for some
 	@began=$$(date +%s) && dev/bootstrap && dev/test --began "$$began" $(ONLY)
 
-test-long: ## hours: 100,000 seeds, 100 with a crash everywhere, ten minutes a fuzzer, all under ASan and TSan, clang-tidy
+test-long: ## hours: 100,000 seeds, 100 with a crash everywhere, five minutes a fuzzer, all under ASan and TSan, clang-tidy
 	@began=$$(date +%s) && dev/bootstrap && dev/test --long --began "$$began" $(ONLY)
 
 check: ## format, layers, generated files, shell scripts
