@@ -18,6 +18,8 @@ constexpr Directory kSlurmdbdDirectories[] = {{"/run/slurmdbd", kSlurmUser}};
 constexpr Directory kSlurmdDirectories[] = {{"/run/slurm", 0}, {"/var/spool/slurmd", 0}};
 constexpr Directory kSackdDirectories[] = {{"/run/slurm", kSlurmUser}};
 constexpr Directory kSshdDirectories[] = {{"/run/sshd", 0}};
+// SSSD does not start where a volume hides it.
+constexpr Directory kSssdDirectories[] = {{"/var/lib/sss/pipes/private", 0}};
 
 constexpr std::string_view kPeople[] = {"sssd", "sshd"};
 
@@ -91,6 +93,7 @@ constexpr Role kRoles[] = {
      .notifies = true,
      .on_end = OnEnd::kStartAgain,
      .may_fail = true,  // an sssd.conf that it refuses shuts nobody out who needs no SSSD
+     .directories = kSssdDirectories,
      .files = kSssdFiles,
      .reload_signal = SIGTERM},
 };

@@ -1,9 +1,14 @@
 """People: logins and workers with sshd and SSSD in front of an LDAP server, our images without Kubernetes."""
+import base64
+import hmac
+import json
 import os
 import signal
 import subprocess
+import time
 
 import pytest
+from image import Image
 from pods import Pods, await_that
 
 LDIF = """\
@@ -79,6 +84,18 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=UNLIMITED State=UP
 """
 
 
+SUBMIT = """
+import sys, urllib.request
+headers = {"X-SLURM-USER-NAME": "ada", "X-SLURM-USER-TOKEN": sys.argv[1], "Content-Type": "application/json"}
+request = urllib.request.Request("http://rest:6820/slurm/v0.0.45/job/submit", open("/tmp/job.json", "rb").read(), headers)
+print(urllib.request.urlopen(request, timeout=20).read())
+"""
+
+
+with open(os.path.dirname(__file__) + "/allreduce.py") as file:
+    PROGRAM = file.read()
+
+
 def key_pair(folder):
     path = str(folder / "key")
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path], check=True)
@@ -94,7 +111,7 @@ class World:
         self.pods = Pods()
         slurm_key = os.urandom(1024)
         for name, image in (("laptop", "login"), ("ldap", "slapd"), ("login", "login"), ("ctl", "slurmctld"), ("w0", "slurmd"),
-                            ("w1", "slurmd")):
+                            ("w1", "slurmd"), ("w2", "slurmd"), ("rest", "slurmrestd"), ("sssd", "login")):
             pod = self.pods.add(name, image)
             setattr(self, name, pod)
             pod.write("/etc/slurm/slurm.key", slurm_key, 0o600, 401)
@@ -103,12 +120,14 @@ class World:
         self.ctl.write("/etc/slurm/cgroup.conf", "CgroupPlugin=disabled\n")
         self.laptop.entrypoint = ["/bin/sleep", "infinity"]
         self.laptop.write("/run/key", self.private, 0o600)
-        for pod in (self.login, self.w0, self.w1):
+        self.workers = (self.w0, self.w1)
+        for pod in (self.login, self.w0, self.w1, self.w2):
             pod.folder("/mnt/ssh-config", mode=0o777)  # as a mounted folder is
             pod.write("/mnt/sssd-conf/sssd.conf", SSSD_CONF)
             pod.write("/mnt/ssh-config/sshd_config", SSHD_CONFIG)
             pod.write("/mnt/ssh-config/authorized_keys", "# nobody\n", 0o666)
-        self.w0.privileged = self.w1.privileged = True  # as the operator makes them
+        for pod in (self.w0, self.w1, self.w2):
+            pod.privileged = True  # as the operator makes them
 
     def start(self):
         self.laptop.start()
@@ -126,10 +145,10 @@ class World:
         await_that(lambda: self.ssh(where, "true", check=False).returncode == 0, f"login as {where}", 30, self.login.said)
 
     def start_workers(self, **environment):
-        for pod in (self.w0, self.w1):
+        for pod in self.workers:
             pod.start("-Z", "--conf-server", "ctl:6817", **environment)
-        await_that(lambda: self.ctl.run("sinfo", "-hN", "-t", "idle", "-o", "%N", check=False).stdout.split() == ["w0", "w1"],
-                   "two idle nodes", 30, lambda: ": " + self.ctl.run("sinfo", "-N", check=False).stdout + self.w0.said())
+        names = [pod.name for pod in self.workers]
+        await_that(lambda: self.ctl.run("sinfo", "-hN", "-t", "idle", "-o", "%N", check=False).stdout.split() == names, "idle nodes", 30, lambda: ": " + self.ctl.run("sinfo", "-N", check=False).stdout + self.w0.said())
 
     def ssh_words(self, where, *command, level="ERROR"):
         return ["ssh", "-i", "/run/key", "-o", "IdentitiesOnly=yes", "-o", "PreferredAuthentications=publickey",
@@ -262,46 +281,93 @@ def test_a_worker_lets_in_root_and_nobody_without_a_job(world):
     assert "uid=20001(ada) gid=20001(ada)" in world.ssh("ada@login", "srun -w w0 id")
 
 
-# MPICH without its GPU libraries, and its start by Slurm; OpenMPI would need PMIx, which Debian's Slurm lacks.
-ALLREDUCE = """
-import ctypes
-mpi = ctypes.CDLL("libmpich.so.12")
-world, integer, total = 0x44000000, 0x4c000405, 0x58000003
-mpi.MPI_Init(None, None)
-rank, size, result = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
-mpi.MPI_Comm_rank(world, ctypes.byref(rank))
-mpi.MPI_Comm_size(world, ctypes.byref(size))
-mine = ctypes.c_int(rank.value + 1)
-assert mpi.MPI_Allreduce(ctypes.byref(mine), ctypes.byref(result), 1, integer, total, world) == 0
-print(rank.value, size.value, result.value, flush=True)
-mpi.MPI_Finalize()
-"""
+# With proctrack/cgroup the session is the job's: it is in its cgroup, and ends with it. Elsewhere it is let in and goes its own way.
+@pytest.mark.parametrize("proctrack", ["cgroup", "linuxproc"])
+def test_a_session_is_adopted_by_the_job_that_lets_it_in(world, proctrack):
+    conf = SLURM_CONF.replace("proctrack/linuxproc", f"proctrack/{proctrack}") + "PrologFlags=contain\n"
+    world.ctl.write("/etc/slurm/slurm.conf", conf)
+    world.workers = (world.w0,)
+    if proctrack == "cgroup":
+        world.ctl.write("/etc/slurm/cgroup.conf", "CgroupPlugin=cgroup/v1\n")
+        world.w0.controllers = ("freezer",)
+    world.start()
+    world.start_workers(CAPSTAN_BESIDE="sssd sshd")
+    world.await_ready(world.w0)
+    job = world.ssh("ada@login", "sbatch --parsable -D / -o /dev/null --wrap 'sleep 1000'").strip()
+    await_that(lambda: world.ctl.run("squeue", "-hj", job, "-o", "%T").strip() == "RUNNING", "running job", 30, world.w0.said)
+    session = world.laptop.open(*world.ssh_words("ada@w0", "echo in; cat /proc/self/cgroup; cat"))
+    session.await_text("in\n")
+    if proctrack == "cgroup":
+        session.await_text(rf"freezer:/slurm[^/\n]*/uid_20001/job_{job}/step_extern\n")
+    world.ctl.run("scancel", job)
+    if proctrack == "cgroup":
+        await_that(lambda: session.process.poll() is not None, "end of the session", 30, world.w0.said)
+    refused = lambda: world.laptop.run(*world.ssh_words("ada@w0", "true", level="INFO"), check=False)
+    await_that(lambda: "you have no active jobs on this node" in refused().stdout, "refusal", 30, world.w0.said)
+
+
+def token_of(name, key):
+    """As anything that has the key makes it: for this person, for an hour."""
+    word = lambda data: base64.urlsafe_b64encode(data).rstrip(b"=")
+    text = word(b'{"alg":"HS256","typ":"JWT"}') + b"." + word(json.dumps({"exp": int(time.time()) + 3600, "sun": name}).encode())
+    return (text + b"." + word(hmac.digest(key, text, "sha256"))).decode()
+
+
+# slurmctld did not know whom a token names: jobs that people sent by REST were refused.
+def test_people_whom_rest_names_are_known_with_sssd_beside_slurmctld(world):
+    key = os.urandom(32)
+    world.ctl.write("/etc/slurm/jwt.key", key, 0o600, 401)
+    world.ctl.write("/etc/slurm/slurm.conf", SLURM_CONF + "AuthAltTypes=auth/jwt\nAuthAltParameters=jwt_key=/etc/slurm/jwt.key\n")
+    for path in ("slurm.conf", "slurm.key"):
+        data = open(world.ctl.root + "/etc/slurm/" + path, "rb").read()
+        world.rest.write("/etc/slurm/" + path, data, 0o600, 65534)
+    # As examples/demo/people.yaml has it.
+    world.pods.share("/var/lib/sss/pipes", world.ctl, world.sssd)
+    world.sssd.entrypoint = ["/usr/local/bin/capstan-entry", "sssd"]
+    world.sssd.write("/mnt/sssd-conf/sssd.conf", SSSD_CONF)
+    world.sssd.start()
+    world.workers = (world.w0,)
+    world.start()
+    world.start_workers(CAPSTAN_BESIDE="sssd")
+    world.rest.start("0.0.0.0:6820", SLURM_JWT="daemon", SLURMRESTD_SECURITY="disable_unshare_files,disable_unshare_sysv")
+    job = {"job": {"script": "#!/bin/sh\nid -un\n", "name": "sent", "current_working_directory": "/", "standard_output": "/tmp/said",
+                   "environment": ["PATH=/usr/bin:/bin"]}}
+    world.login.write("/tmp/job.json", json.dumps(job))
+    submit = lambda: world.login.run("python3", "-c", SUBMIT, token_of("ada", key), check=False)
+    await_that(lambda: submit().returncode == 0, "job that is taken", 30, lambda: f": {submit().stdout}\n{world.ctl.said()}")
+    said = world.w0.root + "/tmp/said"
+    await_that(lambda: os.path.exists(said) and open(said).read() == "ada\n", "output of the job", 30, world.w0.said)
 
 
 def test_an_mpi_program_sums_across_workers(world):
+    world.workers = (world.w0, world.w1, world.w2)
     world.start()
     world.start_workers()
-    for pod in (world.w0, world.w1):
-        pod.write("/tmp/sum.py", ALLREDUCE)
-    output = world.login.run("srun", "--mpi=pmi2", "-N2", "-n4", "--oversubscribe", "python3", "/tmp/sum.py")
-    assert sorted(output.splitlines()) == ["0 4 10", "1 4 10", "2 4 10", "3 4 10"]
+    for pod in world.workers:
+        pod.write("/tmp/sum.py", PROGRAM)
+    output = world.login.run("srun", "--mpi=pmi2", "-N3", "-n6", "--oversubscribe", "python3", "/tmp/sum.py")
+    assert sorted(output.splitlines()) == [f"{rank} 6 21" for rank in range(6)]
 
 
-def test_workers_have_an_oci_runtime(world):
-    world.laptop.start()
-    assert world.laptop.run("crun", "--version").startswith("crun version 1.")
+OCI_CONF = """\
+RunTimeQuery="crun --root=/tmp/crun-%U state %n.%u.%j.%s.%t"
+RunTimeKill="crun --root=/tmp/crun-%U kill --all %n.%u.%j.%s.%t SIGTERM"
+RunTimeDelete="crun --root=/tmp/crun-%U delete --force %n.%u.%j.%s.%t"
+RunTimeRun="crun --root=/tmp/crun-%U --cgroup-manager=disabled run --bundle %b %n.%u.%j.%s.%t"
+"""
 
 
-def test_slurmctld_knows_people_by_an_sssd_that_shares_its_pipes(world):
-    """As in a pod with an fsGroup, where the folder is the group's."""
-    pipes = "/var/lib/sss/pipes"
-    world.login.entrypoint = ["/bin/sh", "-c", f"mkdir -p -m 700 {pipes}/private && exec capstan-entry sssd"]
-    for pod in (world.login, world.ctl):
-        pod.folder(pipes, 401, 0o2777)
-    made = world.pods.within("mount", "--bind", world.login.inner_root + pipes, world.ctl.inner_root + pipes)
-    assert made.returncode == 0, made.stderr
-    world.ldap.start()
-    world.ctl.entrypoint = ["/bin/sleep", "infinity"]
-    world.ctl.start()
-    world.login.start()
-    world.ctl.await_that(lambda: world.ctl.run("getent", "passwd", "ada", check=False).returncode == 0, "ada")
+# An image that shares nothing with the worker's: Capstan's own program, and the libraries that it needs.
+def test_an_oci_image_runs_as_a_job(world):
+    world.ctl.write("/etc/slurm/oci.conf", OCI_CONF)
+    world.workers = (world.w0,)
+    world.w0.controllers = ("freezer", "pids")  # crun looks for some
+    world.start()
+    world.start_workers(CAPSTAN_BESIDE="sssd")
+    world.await_ready(world.w0)
+    world.w0.folder("/bundle", 20001)
+    subprocess.run(["cp", "-a", Image("capstan").root(), world.w0.root + "/bundle/rootfs"], check=True)
+    subprocess.run(["chown", "-R", "20001:20001", world.w0.root + "/bundle/rootfs"], check=True)
+    world.w0.run("crun", "spec", "--rootless", "--bundle", "/bundle")
+    said = world.ssh("ada@login", "cd /; srun --container=/bundle /capstan --help")
+    assert said.startswith("Slurm on Kubernetes\n")

@@ -20,9 +20,11 @@ ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:
 # What containerd leaves to a container that is not privileged.
 CAPABILITIES = ("chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap", "net_bind_service", "net_raw",
                 "sys_chroot", "mknod", "audit_write", "setfcap")
+# Its cgroup is the root of all that it sees there, as with containerd.
+JOIN = 'cgroup=$1; for controller in $2; do echo $$ > "/sys/fs/cgroup/$controller/$cgroup/cgroup.procs"; done; shift 2; exec "$@"'
 # The script waits for its network, mounts what a container has, and becomes the entrypoint.
 START = r'''
-name=$1 root=$2; shift 2
+name=$1 root=$2 controllers=$3; shift 3
 hostname "$name"
 until ip -o addr show dev eth0 2> /dev/null | grep -q 'inet '; do sleep 0.02; done
 mount -t proc proc "$root/proc"
@@ -34,6 +36,16 @@ ln -s pts/ptmx "$root/dev/ptmx"
 ln -s /proc/self/fd "$root/dev/fd"
 mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 mount --bind /sys "$root/sys"
+if [ -n "$controllers" ]; then mount -t tmpfs -o mode=755 tmpfs "$root/sys/fs/cgroup"; fi
+for controller in $controllers; do
+  mkdir "$root/sys/fs/cgroup/$controller"
+  mount -t cgroup -o "$controller" cgroup "$root/sys/fs/cgroup/$controller"
+done
+cd "$root"
+mkdir -p .before
+pivot_root . .before  # in a mere chroot nobody could make a user namespace
+umount -l /.before
+rmdir /.before
 exec "$@"
 '''
 
@@ -68,9 +80,28 @@ class Pods:
         self.pods[name], self.hosts[name] = pod, pod.address
         return pod
 
+    def share(self, path, *pods):
+        """An emptyDir that these pods have at this path, as with an fsGroup: the folder is the group's. Before they start."""
+        folder = f"{self.folder}/shared{path}"
+        os.makedirs(self.path("shared" + path), exist_ok=True)
+        os.chown(self.path("shared" + path), 0, 401)
+        os.chmod(self.path("shared" + path), 0o2777)
+        self.bind(folder, path, *pods)
+
+    def bind(self, source, path, *pods):
+        """What is at `source` in the namespaces that all pods are made in, at this path in these pods. Before they start."""
+        for pod in pods:
+            os.makedirs(pod.root + path, exist_ok=True)
+            made = self.within("mount", "--bind", source, pod.inner_root + path)
+            assert made.returncode == 0, made.stderr
+
     def stop(self):
         os.kill(self.init, signal.SIGKILL)  # the kernel ends all others with it
         self.holder.wait()
+        for pod in self.pods.values():
+            for controller in pod.controllers:
+                for folder, _, _ in os.walk(f"/sys/fs/cgroup/{controller}/{pod.cgroup}", topdown=False):
+                    os.rmdir(folder)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -92,6 +123,8 @@ class Pod:
         self.inner_root = inner + "/root"
         self.user = image.config.get("User") or "0:0"
         self.privileged = False
+        self.controllers = ()  # of cgroup v1, which the pod sees and may write to
+        self.cgroup = f"capstan-{os.getpid()}-{name}"
 
     def write(self, path, data, mode=0o644, owner=0):
         data = data.encode() if isinstance(data, str) else data
@@ -115,11 +148,14 @@ class Pod:
     def start(self, *arguments, **environment):
         """Starts the image's entrypoint with these arguments, as a kubelet would; it may end at once."""
         self.write("/etc/hosts", "127.0.0.1 localhost\n" + "".join(f"{a} {n}\n" for n, a in self.pods.hosts.items()))
+        for controller in self.controllers:
+            os.makedirs(f"/sys/fs/cgroup/{controller}/{self.cgroup}", exist_ok=True)
+        controllers = " ".join(self.controllers)
         self.process = start(
-            ["nsenter", "-t", str(self.pods.init), "-n", "-m", "-p", "unshare", "--net", "--uts", "--ipc", "--pid", "--mount",
-             "--fork", "--kill-child", "bash", "-euc", START, "-", self.name, self.inner_root, *self._limits(),
-             "chroot", "--userspec", self.user, "--groups", self.user.split(":")[1], self.inner_root,
-             *self.entrypoint, *arguments], env={**ENVIRONMENT, **environment}, log=self.log)
+            ["nsenter", "-t", str(self.pods.init), "-n", "-m", "-p", "sh", "-euc", JOIN, "-", self.cgroup, controllers, "unshare",
+             "--net", "--uts", "--ipc", "--pid", "--mount", "--cgroup", "--fork", "--kill-child", "bash", "-euc", START, "-",
+             self.name, self.inner_root, controllers, *self._limits(), "chroot", "--userspec", self.user, "--groups",
+             self.user.split(":")[1], "/", *self.entrypoint, *arguments], env={**ENVIRONMENT, **environment}, log=self.log)
         await_that(self.pid, f"process 1 of {self.name}")
         link = f"v{self.index}"
         self.pods.within("ip", "link", "del", link)  # of its life before
@@ -139,7 +175,7 @@ class Pod:
 
     def _entered(self):
         try:
-            return os.readlink(f"/proc/{self.pid()}/root").endswith(self.inner_root)
+            return os.path.samefile(f"/proc/{self.pid()}/root", self.root)
         except OSError:
             return False
 
@@ -151,7 +187,7 @@ class Pod:
     def command(self, *argv, user=None):
         user = user or "0:0"
         return ["nsenter", "-t", str(self.pid()), "-n", "-m", "-u", "-i", "-p", "chroot", "--userspec", user, "--groups",
-                user.split(":")[1], self.inner_root, *argv]
+                user.split(":")[1], "/", *argv]
 
     def run(self, *argv, user=None, check=True, timeout=60, **environment):
         """The output of a command in the pod, as kubectl exec would run it."""
