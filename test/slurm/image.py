@@ -1,4 +1,5 @@
 """A container image, read from the archive that dev/images makes."""
+import fcntl
 import hashlib
 import json
 import os
@@ -52,13 +53,15 @@ class Image:
         """A folder with all its files, made once for all images with the same layers. Nobody may change it."""
         cache = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "capstan/rootfs")
         folder = f"{cache}/image-{hashlib.sha256(' '.join(self.layers).encode()).hexdigest()[:16]}"
-        if not os.path.isdir(folder):
-            work = tempfile.mkdtemp(prefix=".building.", dir=cache)
-            os.chmod(work, 0o755)
-            for layer in self.layers:
-                self._unpack(layer, work)
-            os.rename(work, folder)
-        os.utime(folder)
+        with open(f"{cache}/lock", "w") as lock:  # tests run side by side
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not os.path.isdir(folder):
+                work = tempfile.mkdtemp(prefix=".building.", dir=cache)
+                os.chmod(work, 0o755)
+                for layer in self.layers:
+                    self._unpack(layer, work)
+                os.rename(work, folder)
+            os.utime(folder)
         return folder
 
     def _unpack(self, layer, folder):

@@ -174,7 +174,7 @@ def test_who_may_run_what_and_who_comes_first(site):
     # What was used is counted now and then; a slurmctld that starts does it at once.
     site.ctl.run("scancel", long[1])
     site.await_state(long[1], "CANCELLED by 0")
-    site.kill_slurmctld()
+    assert site.ctl.stop() == 0
     site.ctl.start()
     shares = lambda: dict(line.split("|") for line in site.ctl.run(
         "sshare", "-anhPU", "-o", "user,fairshare", check=False).stdout.splitlines() if line.count("|") == 1)

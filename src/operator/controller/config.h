@@ -35,8 +35,7 @@ struct Config {
   bool pod_without_name = false;
   bool jwks = false;
   bool metrics = false;
-  bool ssh =
-      false;  // people come into workers by SSH, while they have a job there: pam_slurm_adopt needs its container
+  bool ssh = false;  // some workers let people in by SSH while they have a job there
   std::optional<ConfigAccounting> accounting;
   // File names of scripts in /etc/slurm; written sorted, each once.
   std::vector<std::string> prolog_slurmctld, epilog_slurmctld, prolog, epilog;

@@ -41,8 +41,8 @@ constexpr Duration kAnnounceTime = 10s;
 constexpr Duration kRegistrationTimeout = 2min;  // from the start of a worker, and from its readiness
 constexpr Duration kOldRecordTimeout = 1min;     // until a worker is made in spite of its predecessor's record
 constexpr Duration kLostRecordTimeout = kDeletionTimeout;  // of a worker that is ready
-constexpr int kMostNewWorkers = 128;  // in one Plan, besides those whose creation has failed before
-constexpr Duration kClaimsAge = 1min;
+constexpr Duration kClaimsAge = 1min;                      // no store shows claims: they are read again after it
+constexpr int kMostNewWorkers = 128;                   // in one Plan, besides those whose creation has failed before
 constexpr size_t kMostCreatedBytes = size_t{8} << 20;  // of the workers in one Plan
 
 // One Decide at work: what it sees, and the Plan that grows.
