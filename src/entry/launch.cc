@@ -83,18 +83,24 @@ Result<std::chrono::milliseconds> StopLimit() {
   return std::chrono::seconds(*seconds);
 }
 
-// A directory that cannot be made is said and passed over: the daemon may not need it.
+// A directory that cannot be made is said and passed over: the daemon may not need it. A new one takes no group from the
+// volume that it is made in (an fsGroup): SSSD refuses sockets of another group than its own.
 void MakeDirectories(const Role& role) {
   for (const Directory& directory : role.directories) {
-    if (mkdir(directory.path, 0755) != 0 && errno != EEXIST) {
+    const bool made = mkdir(directory.path, 0755) == 0;
+    if (!made && errno != EEXIST) {
       Say(std::string("cannot make ") + directory.path + ": " + strerror(errno));
       continue;
     }
+    if (geteuid() != 0) continue;
     struct stat found;
     const bool wrong = stat(directory.path, &found) == 0 && found.st_uid != directory.owner;
-    if (geteuid() == 0 && wrong && chown(directory.path, directory.owner, directory.owner) != 0) {
+    if ((made || wrong) && chown(directory.path, directory.owner, directory.owner) != 0) {
       Say(std::string("cannot give ") + directory.path + " to uid " + std::to_string(directory.owner) + ": " +
           strerror(errno));
+    }
+    if (made && chmod(directory.path, 0755) != 0) {
+      Say(std::string("cannot set the mode of ") + directory.path + ": " + strerror(errno));
     }
   }
 }
