@@ -132,7 +132,7 @@ def test_tables_of_a_newer_slurm_are_left_alone(pods):
         pod.start()
     await_cluster(pods)
     for pod in (ctl, dbd, db):
-        assert pod.stop() == 0
+        assert (pod.name, pod.stop()) == (pod.name, 0), pod.said()
     db.write("/tmp/newer.sql", "UPDATE slurm_acct_db.convert_version_table SET version = 999;\n", 0o644)
     db.start("--init-file=/tmp/newer.sql")
     dbd.start()
