@@ -62,8 +62,8 @@ class Answers {
     std::string error;
     int failures = 0;
     Tick fetched_at{};
-    Tick refresh_at{};  // when the answer is to be fetched again
-    Tick asked_at{};    // by a Decide, for the last time
+    Tick refresh_at{};                       // when the answer is to be fetched again
+    Tick asked_at{};                         // by a Decide, for the last time
     std::map<uint32_t, Duration> wanted_by;  // the key (its number), and how old an answer it accepts
     std::optional<Tick> due;                 // when it will be fetched again; nullopt: not, or it is on its way
     bool in_flight = false;
