@@ -62,6 +62,9 @@ class MergePatchEffect final : public Effect {
   std::string_view verb() const override { return verb_; }
   std::string target() const override { return ref_.ToString(); }
   uint64_t content() const override { return Fnv64(patch_, Fnv64(uid_)); }
+  std::string outdates() const override {  // no store shows Secrets
+    return ref_.resource == &kube::kSecrets ? "secret " + ref_.key.ToString() : "";
+  }
   uint64_t TargetDigest(const Services& services) const override { return MetadataDigest(services, ref_); }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {

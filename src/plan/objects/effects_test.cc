@@ -154,6 +154,12 @@ TEST_F(EffectsTest, ANamesakeIsNotPatched) {
 }
 
 // It was written to whatever had the name.
+// A Secret was read as it had been for a minute after our own patch of it.
+TEST_F(EffectsTest, AFormerReadOfASecretIsOutOfDateOnceItWasPatched) {
+  EXPECT_EQ(MergePatch("take over", {&kube::kSecrets, {"ns", "s"}}, "uid", "{}")->outdates(), "secret ns/s");
+  EXPECT_EQ(MergePatch("label", {&kube::kPods, {"ns", "s"}}, "uid", "{}")->outdates(), "");
+}
+
 TEST_F(EffectsTest, ANamesakeHasNoStatusWritten) {
   const std::string uid = PutPod();
   Show();
