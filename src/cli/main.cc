@@ -5,11 +5,33 @@
 
 #include "cli/crds.h"
 #include "cli/operator.h"
+#include "cli/render.h"
 #include "cli/rights.h"
 #include "net/client.h"
 
+namespace {
+
+// As a plugin of kubectl the program is called kubectl-capstan.
+std::string NameOf(std::string_view path) { return path.ends_with("kubectl-capstan") ? "kubectl capstan" : "capstan"; }
+
+int Help(CLI::App& app, const std::string& command) {
+  if (command.empty()) {
+    std::fputs(app.help().c_str(), stdout);
+    return 0;
+  }
+  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (each->get_name() != command) continue;
+    std::fputs(each->help(app.get_name()).c_str(), stdout);
+    return 0;
+  }
+  std::fprintf(stderr, "capstan: there is no command %s\n", command.c_str());
+  return 2;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  CLI::App app("Slurm on Kubernetes");
+  CLI::App app("Slurm on Kubernetes", NameOf(argc > 0 ? argv[0] : ""));
   app.require_subcommand(1);
 
   capstan::cli::OperatorFlags flags;
@@ -34,12 +56,23 @@ int main(int argc, char** argv) {
   CLI::App* run_rights = app.add_subcommand("rights", "Print what a service may do, as the rules of its chart");
   capstan::cli::AddRightsFlags(*run_rights, rights);
 
+  capstan::cli::RenderFlags render;
+  CLI::App* run_render =
+      app.add_subcommand("render", "Print what the operator would make of files of custom resources");
+  capstan::cli::AddRenderFlags(*run_render, render);
+
+  std::string helped;
+  CLI::App* help = app.add_subcommand("help", "Say more about a command");
+  help->add_option("command", helped, "Its name");
+
   CLI::App* version = app.add_subcommand("version", "Print the version");
 
   CLI11_PARSE(app, argc, argv);
   if (run_operator->parsed()) return capstan::cli::RunOperator(flags);
   if (run_crds->parsed()) return capstan::cli::RunCrds(crds);
   if (run_rights->parsed()) return capstan::cli::RunRights(rights);
+  if (run_render->parsed()) return capstan::cli::RunRender(render);
+  if (help->parsed()) return Help(app, helped);
   if (version->parsed()) std::printf("%s\n", std::string(capstan::net::UserAgent()).c_str());
   return 0;
 }

@@ -142,5 +142,11 @@ TEST(Yaml, QuotesWhatWouldNotBeText) {
   }
 }
 
+TEST(Yaml, TextOfSeveralLinesIsALiteralBlock) {
+  EXPECT_EQ(ToYaml(boost::json::object{{"conf", "A=1\n\n  B=2\n"}, {"more", boost::json::array{"x\ny", "z\n\n"}}}),
+            "conf: |\n  A=1\n\n    B=2\nmore:\n- |-\n  x\n  y\n- |+\n  z\n\n");
+  EXPECT_EQ(Yaml(R"({"a":" b\nc"})"), "a: \" b\\nc\"\n") << "the first line's blank would be taken for an indent";
+}
+
 }  // namespace
 }  // namespace capstan::json

@@ -30,6 +30,12 @@ void AppendText(std::string& out, std::string_view text) {
   }
 }
 
+// Text of several lines that a literal block gives back as it is.
+bool IsLiteral(std::string_view text) {
+  if (!text.contains('\n') || text.front() == ' ' || text.front() == '\n' || text.front() == '\t') return false;
+  return std::ranges::all_of(text, [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\t'; });
+}
+
 bool IsBlock(const Value& value) {
   return (value.is_object() && !value.get_object().empty()) || (value.is_array() && !value.get_array().empty());
 }
@@ -51,17 +57,32 @@ class Writer {
       }
     } else {
       if (first_indent) Indent(depth);
-      Scalar(value);
-      out += '\n';
+      Scalar(value, depth);
     }
   }
 
  private:
   void Indent(int depth) { out.append(size_t(depth) * 2, ' '); }
 
-  void Scalar(const Value& value) {
-    if (const auto* text = value.if_string()) return AppendText(out, std::string_view(*text));
-    out += SerializeCanonical(value);
+  // With the end of its line. `depth`: of what stands below the line.
+  void Scalar(const Value& value, int depth) {
+    const auto* text = value.if_string();
+    if (text != nullptr && depth > 0 && IsLiteral(*text)) return Literal(*text, depth);
+    if (text != nullptr)
+      AppendText(out, std::string_view(*text));
+    else
+      out += SerializeCanonical(value);
+    out += '\n';
+  }
+
+  void Literal(std::string_view text, int depth) {
+    out += !text.ends_with('\n') ? "|-\n" : text.ends_with("\n\n") ? "|+\n" : "|\n";
+    if (text.ends_with('\n')) text.remove_suffix(1);
+    for (const std::string_view line : Split(text, '\n')) {
+      if (!line.empty()) Indent(depth);
+      out += line;
+      out += '\n';
+    }
   }
 
   void Members(const boost::json::object& object, int depth, bool first_indent) {
@@ -79,8 +100,7 @@ class Writer {
         Block(member->value(), member->value().is_array() ? depth : depth + 1, true);
       } else {
         out += ' ';
-        Scalar(member->value());
-        out += '\n';
+        Scalar(member->value(), depth + 1);
       }
     }
   }

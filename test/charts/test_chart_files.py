@@ -247,3 +247,12 @@ def test_notes_name_every_definition_that_remains():
 def test_operator_installs_the_definitions_only_when_asked():
     assert pick_all(render("slurm-operator"), "CustomResourceDefinition") == []
     assert len(pick_all(render("slurm-operator", {"crds": {"enabled": True}}), "CustomResourceDefinition")) == len(CRDS)
+
+
+def test_the_rendering_of_the_demo_is_of_the_chart_as_it_is():
+    # The input of src/render/render_test.cc. It is made by
+    #   helm template slurm charts/slurm --namespace slurm --values examples/demo/values.yaml --values examples/demo/people.yaml
+    arguments = [word for name in ("values.yaml", "people.yaml") for word in ("--values", str(DEMO.with_name(name)))]
+    now = render(namespace="slurm", arguments=tuple(arguments))
+    text = (REPOSITORY / "src" / "render" / "testdata" / "demo.in.yaml").read_text()
+    assert now == [document for document in yaml.safe_load_all(text) if document]
