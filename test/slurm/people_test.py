@@ -176,6 +176,14 @@ def test_people_log_in_with_their_key_and_reach_slurm(world):
         assert world.ssh(f"{other}@login", "true", check=False).returncode == 255
 
 
+def test_who_was_there_before_logs_in_while_the_directory_is_away(world):
+    world.start()
+    assert world.ssh("ada@login", "id -un") == "ada\n"
+    world.ldap.kill()
+    world.login.run("pkill", "-USR1", "-o", "-x", "sssd")  # it takes itself for cut off
+    assert world.ssh("ada@login", "id -un") == "ada\n"
+
+
 def test_what_is_mounted_counts_while_the_pod_runs(world):
     world.start()
     login = world.login
