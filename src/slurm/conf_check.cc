@@ -1,0 +1,355 @@
+#include "slurm/conf_check.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "base/text.h"
+#include "slurm/conf.h"
+#include "slurm/conf_options.h"
+#include "slurm/hostlist.h"
+
+namespace capstan::slurm {
+namespace {
+
+constexpr size_t kLongestValue = 60;  // bytes of a value that are repeated
+
+// What a value must be besides of its type. An answer is what would be right; nullopt: it is.
+using Wanted = std::optional<std::string> (*)(std::string_view value);
+
+bool IsOneOf(std::string_view word, std::string_view words) {
+  return std::ranges::any_of(Words(words), [word](std::string_view known) { return EqualsIgnoreCase(word, known); });
+}
+
+bool IsForever(std::string_view value) { return IsOneOf(value, "INFINITE UNLIMITED"); }
+
+bool IsDigits(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::optional<std::string> NumberUpTo(std::string_view value, uint64_t most) {
+  if (IsForever(value)) return std::nullopt;
+  std::string_view digits = value;
+  const bool thousands = value.size() > 1 && (value.back() == 'k' || value.back() == 'K');
+  if (thousands) digits.remove_suffix(1);
+  const bool hexadecimal = digits.starts_with("0x") || digits.starts_with("0X");
+  if (hexadecimal) digits.remove_prefix(2);
+  uint64_t number = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number, hexadecimal ? 16 : 10);
+  const bool fits = error == std::errc() && end == digits.data() + digits.size() && number <= most;
+  if (fits && (!thousands || number <= most / 1024)) return std::nullopt;
+  return "a number" + (most < std::numeric_limits<uint64_t>::max() ? " of at most " + std::to_string(most) : "") +
+         ", without a unit";
+}
+
+std::optional<std::string> Real(std::string_view value) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error == std::errc() && end == value.data() + value.size()) return std::nullopt;
+  return "a number";
+}
+
+std::optional<std::string> Bool(std::string_view value) {
+  if (IsOneOf(value, "yes up true 1 no down false 0")) return std::nullopt;
+  return "YES or NO";
+}
+
+std::optional<std::string> OfType(OptionType type, std::string_view value) {
+  switch (type) {
+    case OptionType::kBool:
+      return Bool(value);
+    case OptionType::kNumber16:
+      return NumberUpTo(value, std::numeric_limits<uint16_t>::max());
+    case OptionType::kNumber32:
+      return NumberUpTo(value, std::numeric_limits<uint32_t>::max());
+    case OptionType::kNumber64:
+      return NumberUpTo(value, std::numeric_limits<uint64_t>::max());
+    case OptionType::kReal:
+      return Real(value);
+    case OptionType::kText:
+    case OptionType::kLine:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> DebugLevel(std::string_view value) {
+  if (IsDigits(value) || IsOneOf(value, "quiet fatal error info verbose debug debug2 debug3 debug4 debug5"))
+    return std::nullopt;
+  return "quiet, fatal, error, info, verbose or debug to debug5";
+}
+
+std::optional<std::string> PartitionState(std::string_view value) {
+  if (IsOneOf(value, "UP DOWN DRAIN INACTIVE")) return std::nullopt;
+  return "UP, DOWN, DRAIN or INACTIVE";
+}
+
+std::optional<std::string> OverSubscribe(std::string_view value) {
+  if (IsOneOf(value.substr(0, value.find(':')), "NO YES EXCLUSIVE FORCE")) return std::nullopt;
+  return "NO, YES, FORCE or EXCLUSIVE";
+}
+
+std::optional<std::string> TimeLimit(std::string_view value) {
+  const bool digits = value.find_first_not_of("0123456789:-") == value.npos && value[0] != ':';
+  if (digits || IsForever(value)) return std::nullopt;
+  return "minutes, hours:minutes:seconds, days-hours, or UNLIMITED";
+}
+
+std::optional<std::string> PartLimits(std::string_view value) {
+  if (IsOneOf(value, "yes up true 1 no down false 0 any all")) return std::nullopt;
+  return "ALL, ANY or NO";
+}
+
+std::optional<std::string> ResetPeriod(std::string_view value) {
+  if (IsOneOf(value, "NONE NOW DAILY WEEKLY MONTHLY QUARTERLY YEARLY")) return std::nullopt;
+  return "NONE, NOW, DAILY, WEEKLY, MONTHLY, QUARTERLY or YEARLY";
+}
+
+bool EachOneOf(std::string_view list, std::string_view words) {
+  return std::ranges::all_of(Split(list, ','), [words](std::string_view word) { return IsOneOf(Trim(word), words); });
+}
+
+std::optional<std::string> PreemptMode(std::string_view value) {
+  if (EachOneOf(value, "OFF CANCEL GANG REQUEUE SUSPEND WITHIN PRIORITY")) return std::nullopt;
+  return "OFF, CANCEL, REQUEUE or SUSPEND,GANG";
+}
+
+std::optional<std::string> ResourceLimits(std::string_view value) {
+  if (EachOneOf(value, "ALL NONE AS CORE CPU DATA FSIZE MEMLOCK NOFILE NPROC RSS STACK")) return std::nullopt;
+  return "ALL, NONE, or limits as STACK,MEMLOCK";
+}
+
+std::optional<std::string> Hosts(std::string_view value) {
+  if (const auto hosts = ExpandHostlist(value); !hosts)
+    return "host names, as n[1-3],m7 (" + hosts.error().message() + ")";
+  return std::nullopt;
+}
+
+std::optional<std::string> Licenses(std::string_view value) {
+  for (const std::string_view entry : Split(value, ',')) {
+    const size_t at = entry.find_first_of(":=");
+    if (at != entry.npos && !IsDigits(Trim(entry.substr(at + 1)))) return "names with numbers, as matlab:5,ansys:2";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> TresWeights(std::string_view value) {
+  for (const std::string_view entry : Split(value, ',')) {
+    const size_t at = entry.find('=');
+    std::string_view weight = at == entry.npos ? "" : entry.substr(at + 1);
+    if (weight.size() > 1 && IsOneOf(weight.substr(weight.size() - 1), "K M G T P")) weight.remove_suffix(1);
+    if (Real(weight)) return "weights, as CPU=1.0,Mem=0.25G,GRES/gpu=2.0";
+  }
+  return std::nullopt;
+}
+
+struct Rule {
+  std::string_view option;
+  Wanted wanted;
+};
+
+constexpr Rule kSlurmRules[] = {
+    {"EnforcePartLimits", &PartLimits},
+    {"Licenses", &Licenses},
+    {"NodeName", &Hosts},
+    {"PreemptExemptTime", &TimeLimit},
+    {"PreemptMode", &PreemptMode},
+    {"PriorityCalcPeriod", &TimeLimit},
+    {"PriorityDecayHalfLife", &TimeLimit},
+    {"PriorityMaxAge", &TimeLimit},
+    {"PriorityUsageResetPeriod", &ResetPeriod},
+    {"PriorityWeightTRES", &TresWeights},
+    {"PropagateResourceLimits", &ResourceLimits},
+    {"PropagateResourceLimitsExcept", &ResourceLimits},
+    {"SlurmctldDebug", &DebugLevel},
+    {"SlurmctldSyslogDebug", &DebugLevel},
+    {"SlurmdDebug", &DebugLevel},
+    {"SlurmdSyslogDebug", &DebugLevel},
+};
+constexpr Rule kPartitionRules[] = {
+    {"DefaultTime", &TimeLimit},          {"MaxTime", &TimeLimit},    {"Nodes", &Hosts},
+    {"OverSubscribe", &OverSubscribe},    {"Shared", &OverSubscribe}, {"State", &PartitionState},
+    {"TRESBillingWeights", &TresWeights},
+};
+
+std::span<const Rule> RulesOf(const OptionTable& table) {
+  if (&table == &SlurmOptions()) return kSlurmRules;
+  if (&table == &PartitionOptions()) return kPartitionRules;
+  return {};
+}
+
+// Words of a list of which a newer Slurm may know more.
+struct OpenList {
+  std::string_view option, words;
+};
+constexpr OpenList kOpenLists[] = {
+    {"AccountingStorageEnforce", "associations limits nojobs nosteps qos safe wckeys all none 0 1 2 3"},
+    {"PrologFlags", "Alloc Contain DeferBatch ForceRequeueOnFail NoHold RunInJob Serial X11"},
+    {"SelectTypeParameters",
+     "CR_CPU CR_CPU_Memory CR_Core CR_Core_Memory CR_Socket CR_Socket_Memory CR_Memory CR_ONE_TASK_PER_CORE "
+     "CR_CORE_DEFAULT_DIST_BLOCK CR_LLN CR_Pack_Nodes LL_SHARED_GRES MULTIPLE_SHARING_GRES_PJ ENFORCE_BINDING_GRES "
+     "ONE_TASK_PER_SHARING_GRES"},
+};
+
+class Check {
+ public:
+  explicit Check(ConfFile file) : slurm_conf_(file == ConfFile::kSlurm), table_(TableOf(file)) {}
+
+  std::vector<ConfFinding> Run(std::string_view text) {
+    const auto lines = ParseConf(text);
+    if (!lines) {
+      Add(true, lines.error().message());
+      return std::move(findings_);
+    }
+    for (const ConfLine& line : *lines) {
+      line_ = line.number;
+      Line(line.items);
+    }
+    for (const auto& [number, hosts] : partitions_) {
+      line_ = number;
+      KnowsNodes(hosts);
+    }
+    line_ = 0;
+    Preemption();
+    return std::move(findings_);
+  }
+
+  std::vector<ConfFinding> RunPartition(std::string_view options) {
+    const auto items = ParseConfItems(options, "the line");
+    if (!items) Add(true, items.error().message());
+    if (items)
+      for (const ConfItem& item : *items) Item(PartitionOptions(), item);
+    return std::move(findings_);
+  }
+
+ private:
+  static const OptionTable& TableOf(ConfFile file) {
+    switch (file) {
+      case ConfFile::kSlurm:
+        return SlurmOptions();
+      case ConfFile::kCgroup:
+        return CgroupOptions();
+      case ConfFile::kGres:
+        return GresOptions();
+      case ConfFile::kSlurmdbd:
+        return SlurmdbdOptions();
+      case ConfFile::kTopology:
+        return TopologyOptions();
+    }
+    return SlurmOptions();
+  }
+
+  void Add(bool refused, std::string text) {
+    if (findings_.size() < kMostConfFindings) findings_.push_back({refused, line_, std::move(text)});
+  }
+
+  void Line(const std::vector<ConfItem>& items) {
+    const ConfItem& first = items.front();
+    const Option* option = Item(table_, first);
+    if (option == nullptr) return;
+    const OptionTable* rest = option->line;
+    if (rest == nullptr && items.size() > 1)
+      return Add(true, items[1].key + " stands behind " + first.key + "; give it a line of its own");
+    for (size_t i = 1; i < items.size(); ++i) Item(*rest, items[i]);
+    if (slurm_conf_) Remember(items);
+  }
+
+  // What other lines must agree with.
+  void Remember(const std::vector<ConfItem>& items) {
+    const ConfItem& first = items.front();
+    const auto is = [&first](std::string_view key) { return EqualsIgnoreCase(first.key, key); };
+    if (is("PreemptMode")) preempt_mode_ = first.value;
+    if (is("PreemptType")) preempt_type_ = first.value;
+    if (is("NodeSet")) hosts_.insert(first.value);
+    if (is("NodeName") && !EqualsIgnoreCase(first.value, "DEFAULT")) {
+      const auto names = ExpandHostlist(first.value);
+      for (const std::string& name : names ? *names : std::vector<std::string>())
+        if (!hosts_.insert(name).second)
+          Add(true, "NodeName=" + OneLine(name, kLongestValue) + " is there twice; remove one");
+    }
+    if (!is("PartitionName")) return;
+    for (const ConfItem& item : items)
+      if (EqualsIgnoreCase(item.key, "Nodes")) partitions_.emplace_back(line_, item.value);
+  }
+
+  void KnowsNodes(const std::string& hosts) {
+    const auto names = ExpandHostlist(hosts);
+    for (const std::string& name : names ? *names : std::vector<std::string>()) {
+      if (EqualsIgnoreCase(name, "ALL") || hosts_.contains(name)) continue;
+      return Add(false, "Nodes=" + OneLine(hosts, kLongestValue) + " has " + OneLine(name, kLongestValue) +
+                            ", which is no NodeSet and no NodeName of slurm.conf; slurmctld knows it once such a "
+                            "worker has registered");
+    }
+  }
+
+  // nullptr: it is not known.
+  const Option* Item(const OptionTable& table, const ConfItem& item) {
+    const Option* option = FindOption(table, item.key);
+    if (option == nullptr) {
+      const std::string_view nearest = NearestOption(table, item.key);
+      Add(false, "Slurm 26.05 knows no option " + OneLine(item.key, kLongestValue) +
+                     (nearest.empty() ? " there" : "; is " + std::string(nearest) + " meant?"));
+      return nullptr;
+    }
+    std::optional<std::string> wanted = OfType(option->type, item.value);
+    const auto rules = RulesOf(table);
+    const auto rule = std::ranges::find_if(rules, [&](const Rule& r) { return EqualsIgnoreCase(r.option, item.key); });
+    if (!wanted && rule != rules.end()) wanted = rule->wanted(item.value);
+    if (wanted) Add(true, item.key + "=" + Shown(item) + " must be " + *wanted);
+    const auto list =
+        std::ranges::find_if(kOpenLists, [&](const OpenList& l) { return EqualsIgnoreCase(l.option, item.key); });
+    if (list == std::end(kOpenLists)) return option;
+    for (const std::string_view word : Split(item.value, ',')) {
+      if (!IsOneOf(Trim(word), list->words))
+        Add(false, "Slurm 26.05 knows no " + OneLine(word, kLongestValue) + " in " + item.key);
+    }
+    return option;
+  }
+
+  static std::string Shown(const ConfItem& item) {
+    return ToLower(item.key).contains("pass") ? "***" : OneLine(item.value, kLongestValue);
+  }
+
+  // slurmctld does not start when the two do not agree.
+  void Preemption() {
+    const bool off = preempt_mode_.empty() || EqualsIgnoreCase(preempt_mode_, "OFF");
+    if (!preempt_type_.empty() && !EqualsIgnoreCase(preempt_type_, "preempt/none") && off)
+      Add(true, "PreemptType=" + OneLine(preempt_type_, kLongestValue) + " needs a PreemptMode, such as REQUEUE");
+    const std::string mode = ToLower(preempt_mode_);
+    if (mode.contains("suspend") && !mode.contains("gang"))
+      Add(true, "PreemptMode=" + OneLine(preempt_mode_, kLongestValue) + " must be SUSPEND,GANG");
+  }
+
+  const bool slurm_conf_;
+  const OptionTable& table_;
+  size_t line_ = 0;                                         // that is being looked at
+  std::set<std::string> hosts_;                             // of NodeName and NodeSet
+  std::vector<std::pair<size_t, std::string>> partitions_;  // the Nodes of each, and its line
+  std::string preempt_mode_, preempt_type_;                 // the last of each counts
+  std::vector<ConfFinding> findings_;
+};
+
+}  // namespace
+
+std::optional<ConfFile> ConfFileNamed(std::string_view name) {
+  constexpr std::pair<std::string_view, ConfFile> kFiles[] = {{"slurm.conf", ConfFile::kSlurm},
+                                                              {"cgroup.conf", ConfFile::kCgroup},
+                                                              {"gres.conf", ConfFile::kGres},
+                                                              {"slurmdbd.conf", ConfFile::kSlurmdbd},
+                                                              {"topology.conf", ConfFile::kTopology}};
+  const auto found = std::ranges::find(kFiles, name, &std::pair<std::string_view, ConfFile>::first);
+  return found == std::end(kFiles) ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<ConfFinding> CheckConf(ConfFile file, std::string_view text) { return Check(file).Run(text); }
+
+std::vector<ConfFinding> CheckPartition(std::string_view options) {
+  return Check(ConfFile::kSlurm).RunPartition(options);
+}
+
+}  // namespace capstan::slurm

@@ -1,0 +1,36 @@
+// What Slurm would say of a configuration, before it is published: a slurmctld that meets a line that it cannot read does
+// not start, and neither does a slurmd.
+//
+// The options and the types of their values are those that Slurm 26.05 was built with; what is refused was compared with
+// starts of its slurmctld (test/slurm/conf_it_test.cc). An option, or a word of a list, that is not known here may be one
+// of a newer Slurm: it is told, and not refused.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace capstan::slurm {
+
+enum class ConfFile { kSlurm, kCgroup, kGres, kSlurmdbd, kTopology };
+
+// The file of this name in /etc/slurm; nullopt: one that is not looked at.
+std::optional<ConfFile> ConfFileNamed(std::string_view name);
+
+struct ConfFinding {
+  bool refused = false;  // Slurm does not start with it; otherwise it may, if it knows more
+  size_t line = 0;       // of the text, from 1; 0: it is about no line alone
+  std::string text;      // what is wrong, and what would be right, in one line; without what may be a password
+};
+
+// At most this many are found in one text, those of the first lines.
+inline constexpr size_t kMostConfFindings = 16;
+
+std::vector<ConfFinding> CheckConf(ConfFile file, std::string_view text);
+
+// The options of a line of slurm.conf that defines a partition, without its name: "State=UP MaxTime=1:00:00".
+std::vector<ConfFinding> CheckPartition(std::string_view options);
+
+}  // namespace capstan::slurm

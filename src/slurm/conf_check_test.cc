@@ -1,0 +1,102 @@
+#include "slurm/conf_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "slurm/conf_options.h"
+
+namespace capstan::slurm {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// "refused 2: text"
+std::vector<std::string> Said(const std::vector<ConfFinding>& findings) {
+  std::vector<std::string> said;
+  for (const ConfFinding& finding : findings)
+    said.push_back((finding.refused ? "refused " : "told ") + std::to_string(finding.line) + ": " + finding.text);
+  return said;
+}
+
+std::vector<std::string> OfSlurmConf(std::string_view text) { return Said(CheckConf(ConfFile::kSlurm, text)); }
+
+TEST(CheckConf, SaysWhatIsWrongWhereAndWhatWouldBeRight) {
+  EXPECT_THAT(OfSlurmConf("# comment\nSlurmdTimeout=5m\nUsePAM=on\n"),
+              ElementsAre("refused 2: SlurmdTimeout=5m must be a number of at most 65535, without a unit",
+                          "refused 3: UsePAM=on must be YES or NO"));
+  EXPECT_THAT(
+      OfSlurmConf("PartitionName=p Nodes=ALL State=ON MaxTime=forever"),
+      ElementsAre("refused 1: State=ON must be UP, DOWN, DRAIN or INACTIVE",
+                  "refused 1: MaxTime=forever must be minutes, hours:minutes:seconds, days-hours, or UNLIMITED"));
+  EXPECT_THAT(OfSlurmConf("KillWait=5 MinJobAge=9"),
+              ElementsAre("refused 1: MinJobAge stands behind KillWait; give it a line of its own"));
+  EXPECT_THAT(OfSlurmConf("KillWait"), ElementsAre("refused 0: line 1: \"KillWait\" is not of the form Key=Value"));
+}
+
+TEST(CheckConf, WhatANewerSlurmMayKnowIsToldAndNotRefused) {
+  EXPECT_THAT(
+      OfSlurmConf("SlurmdTimout=300\nQuantumPlugin=q\nPartitionName=p Nodes=ALL MaxTme=5\nPrologFlags=Alloc,Later"),
+      ElementsAre("told 1: Slurm 26.05 knows no option SlurmdTimout; is SlurmdTimeout meant?",
+                  "told 2: Slurm 26.05 knows no option QuantumPlugin there",
+                  "told 3: Slurm 26.05 knows no option MaxTme; is MaxTime meant?",
+                  "told 4: Slurm 26.05 knows no Later in PrologFlags"));
+}
+
+TEST(CheckConf, LinesMustAgree) {
+  EXPECT_THAT(OfSlurmConf("PreemptType=preempt/qos"),
+              ElementsAre("refused 0: PreemptType=preempt/qos needs a PreemptMode, such as REQUEUE"));
+  EXPECT_THAT(OfSlurmConf("PreemptMode=SUSPEND"), ElementsAre("refused 0: PreemptMode=SUSPEND must be SUSPEND,GANG"));
+  EXPECT_THAT(OfSlurmConf("NodeName=n[1-3]\nNodeName=n2"),
+              ElementsAre("refused 2: NodeName=n2 is there twice; remove one"));
+  EXPECT_THAT(OfSlurmConf("PartitionName=p Nodes=s,m1,x\nNodeSet=s Feature=f\nNodeName=m[1-2]"), SizeIs(1));
+}
+
+TEST(CheckConf, WhatSlurmTakesIsFine) {
+  EXPECT_THAT(
+      OfSlurmConf(
+          "slurmdtimeout = 40\nMaxJobCount=10k\nSlurmctldTimeout=INFINITE\nMaxArraySize=0x10\n"
+          "Licenses=a:5,b,c@srv:3\nPriorityWeightTRES=CPU=1.0,Mem=0.25G,GRES/gpu=2\nPriorityDecayHalfLife=7-0\n"
+          "PreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\nPropagateResourceLimits=STACK,MEMLOCK\n"
+          "PartitionName=p Nodes=ALL MaxTime=1-0:0 OverSubscribe=FORCE:2 Default=yes\nInclude more.conf\n"
+          "Prolog=/a\nProlog=/b\nSlurmctldDebug=debug2\nSlurmdDebug=5\nEnforcePartLimits=ALL\n"),
+      IsEmpty());
+}
+
+TEST(CheckConf, OtherFilesHaveOptionsOfTheirOwn) {
+  EXPECT_THAT(
+      Said(CheckConf(ConfFile::kCgroup, "CgroupPlugin=cgroup/v2\nConstrainCores=perhaps\nAllowedRAMSpace=98.5")),
+      ElementsAre("refused 2: ConstrainCores=perhaps must be YES or NO"));
+  EXPECT_THAT(Said(CheckConf(ConfFile::kGres,
+                             "AutoDetect=nvml\nNodeName=n[1-2] Name=gpu Type=a File=/dev/nvidia[0-3]\nName=gpu Fle=x")),
+              ElementsAre("told 3: Slurm 26.05 knows no option Fle; is File meant?"));
+  EXPECT_THAT(Said(CheckConf(ConfFile::kSlurmdbd, "StoragePort=70000\nPurgeJobAfter=12months")),
+              ElementsAre("refused 1: StoragePort=70000 must be a number of at most 65535, without a unit"));
+  EXPECT_THAT(Said(CheckConf(ConfFile::kTopology, "SwitchName=s Nodes=n[1-3]\nBlockName=b Nodes=n4\nBlockSizes=4")),
+              IsEmpty());
+  EXPECT_EQ(ConfFileNamed("gres.conf"), ConfFile::kGres);
+  EXPECT_EQ(ConfFileNamed("job_submit.lua"), std::nullopt);
+}
+
+TEST(CheckConf, NoPasswordIsRepeatedAndNothingLong) {
+  EXPECT_THAT(Said(CheckConf(ConfFile::kSlurmdbd, "StorgePass=hidden")),
+              ElementsAre(::testing::Not(::testing::HasSubstr("hidden"))));
+  const std::string many = [] {
+    std::string text;
+    for (int i = 0; i < 1000; ++i) text += "UsePAM=" + std::string(10'000, 'x') + "\n";
+    return text;
+  }();
+  const auto findings = CheckConf(ConfFile::kSlurm, many);
+  EXPECT_THAT(findings, SizeIs(kMostConfFindings));
+  EXPECT_LT(findings[0].text.size(), 200u);
+}
+
+TEST(CheckConf, APartitionsOptionsAlone) {
+  EXPECT_THAT(Said(CheckPartition("State=UP PriorityTier=70000")),
+              ElementsAre("refused 0: PriorityTier=70000 must be a number of at most 65535, without a unit"));
+  EXPECT_THAT(Said(CheckPartition("")), IsEmpty());
+}
+
+}  // namespace
+}  // namespace capstan::slurm
