@@ -7,6 +7,7 @@
 #include "json/value.h"
 #include "kube/client.h"
 #include "plan/services.h"
+#include "slurm/conf_check.h"
 
 namespace capstan::op {
 namespace {
@@ -59,12 +60,25 @@ Fetched DigestOf(const Data& secret, const SecretDigest&) {
   return {std::move(value), digest};
 }
 
+// What keeps Slurm from reading a file of this name; one sentence a file.
+void Refusals(const std::string& name, const std::string& text, std::vector<std::string>& refused) {
+  const auto file = slurm::ConfFileNamed(name);
+  if (!file) return;
+  for (const slurm::ConfFinding& finding : slurm::CheckConf(*file, text)) {
+    if (!finding.refused) continue;
+    const std::string line = finding.line == 0 ? "" : "line " + std::to_string(finding.line) + ": ";
+    refused.push_back(name + ", " + line + finding.text);
+    return;
+  }
+}
+
 Fetched DigestOf(const Data& config_map, const ConfigMapDigest&) {
   auto value = std::make_shared<ConfigMapDigest::Value>();
   std::string all;
   for (const auto* part : {&config_map.data, &config_map.binary_data}) {
     for (const auto& [key, text] : *part) {
       value->keys.push_back(key);
+      if (part == &config_map.data) Refusals(key, text, value->refused);
       all += part == &config_map.binary_data ? FromBase64(text).value_or(text) : text;
     }
   }

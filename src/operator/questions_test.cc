@@ -87,6 +87,18 @@ TEST_F(QuestionsTest, JwksFileSaysWhatIsWrongWithIt) {
   EXPECT_EQ(with({{"jwks.json", R"({"keys":[{"kty":"RSA"}]})"}}), "");
 }
 
+// A slurmctld with such a cgroup.conf ended at once, and was started anew for ever.
+TEST_F(QuestionsTest, FilesThatSlurmDoesNotStartWithAreNamed) {
+  const ConfigMapDigest question({"slurm", "files"});
+  const auto put = [this](const std::string& data) {
+    server.Put(kube::kConfigMaps, R"({"metadata":{"namespace":"slurm","name":"files"},"data":)" + data + "}");
+  };
+  put(R"({"cgroup.conf":"ConstrainCores=yes\nFuture=1\n","note.txt":"no Slurm reads it"})");
+  EXPECT_THAT(Ask(question)->refused, IsEmpty());
+  put(R"({"cgroup.conf":"\nConstrainCores=perhaps\n"})");
+  EXPECT_THAT(Ask(question)->refused, ElementsAre("cgroup.conf, line 2: ConstrainCores=perhaps must be YES or NO"));
+}
+
 TEST_F(QuestionsTest, NodeAnnotationsAreThoseThatNobodyTellsSlurm) {
   EXPECT_EQ(Ask(nodeset::NodeAnnotations("k1")), nullptr);
   server.Put(kube::kNodes, R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"k1","annotations":{"mine":"x",)"

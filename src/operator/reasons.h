@@ -67,6 +67,7 @@ inline constexpr auto kReasons = std::to_array<Reason>({
 
     // Controllers.
     {"ConfigRefused", Reason::kProblem, "No slurm.conf or slurmdbd.conf can be made; that published last stays."},
+    {"ConfigDoubtful", Reason::kProblem, "slurm.conf has what only a newer Slurm may know; it is published."},
     {"ClusterNameTooLong", Reason::kProblem, "The cluster's name is longer than Slurm's accounting takes."},
     {"ClaimRefused", Reason::kProblem, "The volume claim for several slurmctld does not take several writers."},
     {"ClaimUnchanged", Reason::kProblem, "Another volume is asked for than the StatefulSet has, which is kept."},

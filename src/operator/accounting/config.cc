@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "operator/names.h"
 #include "slurm/conf.h"
+#include "slurm/conf_check.h"
 
 namespace capstan::op::accounting {
 namespace {
@@ -61,8 +62,11 @@ Result<SlurmdbdConf> MakeSlurmdbdConf(const api::Accounting& accounting) {
   after.Section("LOGGING").Set("LogFile", "/dev/null");
   const std::string& extra = accounting.spec.extra_conf;
   if (extra.find_first_not_of(" \t\r\n") != std::string::npos) {
-    const auto lines = slurm::ParseConf(extra);
-    if (!lines) return Fail(lines.error().WithContext("spec.extraConf"));
+    for (const slurm::ConfFinding& finding : slurm::CheckConf(slurm::ConfFile::kSlurmdbd, extra)) {
+      if (!finding.refused) continue;
+      const std::string line = finding.line == 0 ? "" : "line " + std::to_string(finding.line) + ": ";
+      return Fail(Code::kInvalid, "spec.extraConf: " + line + finding.text);
+    }
     after.Section("EXTRA CONFIG").Verbatim(extra, "spec.extraConf");
     const std::vector<ConfItem> merged = slurm::MergedOptions(RequiredOptions(accounting), extra);
     if (!merged.empty()) after.Section("MERGED CONFIG");

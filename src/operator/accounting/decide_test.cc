@@ -111,6 +111,9 @@ TEST_F(AccountingTest, WhatSlurmdbdConfCannotHoldIsRefusedInWords) {
   EXPECT_THAT(Conf(), HasSubstr("StorageUser=\"a b\\#c\"\n"));
   accounting.spec.extra_conf = "nonsense";
   EXPECT_THAT(ConditionOf(Look(), "Degraded"), HasSubstr("spec.extraConf: line 1"));
+  accounting.spec.extra_conf = "PurgeJobAfter=12months\nTrackWCKey=perhaps";
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"),
+              HasSubstr("spec.extraConf: line 2: TrackWCKey=perhaps must be YES or NO"));
 }
 
 TEST_F(AccountingTest, TheSecretIsWrittenBeforeThePodAndThePodFollowsIt) {

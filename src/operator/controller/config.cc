@@ -8,6 +8,7 @@
 #include "operator/names.h"
 #include "operator/render/cluster.h"
 #include "slurm/conf.h"
+#include "slurm/conf_check.h"
 
 namespace capstan::op::controller {
 namespace {
@@ -15,6 +16,8 @@ namespace {
 using slurm::ConfItem;
 using slurm::ConfText;
 
+constexpr size_t kMostDoubts = 3;
+constexpr std::string_view kExtraSection = "#\n### EXTRA CONFIG ###\n";
 constexpr std::string_view kSlurmctldLog = "/var/log/slurm/slurmctld.log";
 
 void General(ConfText& text, const Config& config) {
@@ -165,6 +168,15 @@ Result<void> Extra(ConfText& text, const Config& config) {
   return {};
 }
 
+// Where a line of the published text comes from.
+std::string Place(std::string_view text, size_t line) {
+  if (line == 0) return "";
+  const size_t begin = text.find(kExtraSection);
+  const auto own = begin == text.npos ? text.npos : size_t(std::ranges::count(text.substr(0, begin), '\n')) + 2;
+  return line > own ? "line " + std::to_string(line - own) + " of spec.extraConf: "
+                    : "line " + std::to_string(line) + " of slurm.conf: ";
+}
+
 }  // namespace
 
 Result<std::string> SlurmConf(const Config& config) {
@@ -178,7 +190,18 @@ Result<std::string> SlurmConf(const Config& config) {
   CAPSTAN_CHECK_OK(CheckEnforcement(config));
   CAPSTAN_CHECK_OK(NodeSets(text, config));
   CAPSTAN_CHECK_OK(Extra(text, config));
-  return text.Build();
+  CAPSTAN_TRY(std::string built, text.Build());
+  for (const slurm::ConfFinding& finding : slurm::CheckConf(slurm::ConfFile::kSlurm, built))
+    if (finding.refused) return Fail(Code::kInvalid, Place(built, finding.line) + finding.text);
+  return built;
+}
+
+std::vector<std::string> DoubtsOf(std::string_view slurm_conf) {
+  std::vector<std::string> doubts;
+  for (const slurm::ConfFinding& finding : slurm::CheckConf(slurm::ConfFile::kSlurm, slurm_conf))
+    if (!finding.refused && doubts.size() < kMostDoubts)
+      doubts.push_back(Place(slurm_conf, finding.line) + finding.text);
+  return doubts;
 }
 
 Result<std::string> ExternalSlurmConf(const Config& config, const std::string& host, int port) {

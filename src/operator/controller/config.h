@@ -46,6 +46,9 @@ struct Config {
 // kInvalid: a value or the user's lines could not be read by Slurm; says where and what would be right.
 Result<std::string> SlurmConf(const Config& config);
 
+// What of a slurm.conf made by SlurmConf the Slurm that is known here would not take, and a newer one might; the first few.
+std::vector<std::string> DoubtsOf(std::string_view slurm_conf);
+
 // slurm.conf for slurmrestd beside a slurmctld outside of Kubernetes, at host:port.
 Result<std::string> ExternalSlurmConf(const Config& config, const std::string& host, int port);
 

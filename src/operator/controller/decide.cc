@@ -113,6 +113,7 @@ class Deciding : Reconcile<api::Controller> {
       auto made = MakeConfig(object, inputs);
       if (made) {
         plan.children.push_back(ConfigObject(object, *made));
+        for (std::string& doubt : DoubtsOf(made->slurm_conf)) findings.Remark("ConfigDoubtful", std::move(doubt));
         return *std::move(made);
       }
       findings.Problem("ConfigRefused", "the configuration is not published: " + made.error().message());

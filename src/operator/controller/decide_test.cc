@@ -283,6 +283,38 @@ TEST_F(ControllerTest, RefusedConfigurationKeepsTheLastGoodOne) {
               HasSubstr("ConfigRefused: the configuration is not published: spec.extraConf: line 2"));
 }
 
+TEST_F(ControllerTest, WhatSlurmctldWouldNotStartWithIsNotPublished) {
+  HaveKeys();
+  controller.spec.extra_conf = "ReturnToService=2\n\nSlurmdTimeout=5m";
+  const plan::Plan plan = Look();
+  EXPECT_EQ(BodyOf(plan, "ConfigMap", "main-config"), "");
+  EXPECT_THAT(
+      ConditionOf(plan, "Degraded"),
+      HasSubstr("the configuration is not published: line 3 of spec.extraConf: SlurmdTimeout=5m must be a number"));
+}
+
+TEST_F(ControllerTest, WhatANewerSlurmctldMayKnowIsPublishedAndTold) {
+  HaveKeys();
+  controller.spec.extra_conf = "SlurmdTimout=300";
+  const plan::Plan plan = Look();
+  EXPECT_THAT(BodyOf(plan, "ConfigMap", "main-config"), HasSubstr("SlurmdTimout=300"));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("ConfigDoubtful: line 1 of spec.extraConf: Slurm 26.05 knows no "
+                                                       "option SlurmdTimout; is SlurmdTimeout meant?"));
+}
+
+TEST_F(ControllerTest, AFileThatSlurmDoesNotStartWithIsTold) {
+  HaveKeys();
+  controller.spec.config_file_refs = {{"files"}};
+  world.Answer("configmap slurm/files",
+               std::make_shared<const ConfigMapDigest::Value>("digest", std::vector<std::string>{"cgroup.conf"},
+                                                              std::vector<std::string>{"cgroup.conf, line 2: wrong"}));
+  const plan::Plan plan = Look();
+  EXPECT_EQ(BodyOf(plan, "ConfigMap", "main-config"), "");
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              HasSubstr("ConfigRefused: ConfigMap slurm/files has a file that Slurm does not "
+                        "start with: cgroup.conf, line 2: wrong"));
+}
+
 TEST_F(ControllerTest, RefusedFirstConfigurationStartsNothing) {
   HaveKeys();
   controller.spec.extra_conf = "nonsense";

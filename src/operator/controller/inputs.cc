@@ -184,6 +184,9 @@ class Collecting {
       for (const std::string& file : answer.value->keys) {
         if (IsReserved(file)) RefuseFile(key, file);
       }
+      for (const std::string& refused : answer.value->refused)
+        Refuse("ConfigRefused",
+               "ConfigMap " + key.ToString() + " has a file that Slurm does not start with: " + refused);
       keys_[name] = answer.value->keys;
       inputs_.digests.push_back(answer.value->sha256);
     }
