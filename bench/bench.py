@@ -4,6 +4,7 @@
   ROUNDS=1 dev/bench [GROUP...]  one run instead of five: to see whether it works
 
 Groups: image, install, rest       the operator on the local cluster (cluster.py)
+        people, people-rest        the same with accounting, a login and people (people.py)
         start, watch, writes       the runtime beside controller-runtime (against_go.py)
         scale                      a large scale-out beside a modelled API server (scale_out.py)
         build                      what compiling takes; an hour, so only when it is named (builds.py)
@@ -19,7 +20,7 @@ import sys
 
 from figures import CannotMeasure, Figures
 
-GROUPS = {"image": "cluster", "install": "cluster", "rest": "cluster",
+GROUPS = {"image": "cluster", "install": "cluster", "rest": "cluster", "people": "people", "people-rest": "people",
           "start": "against_go", "watch": "against_go", "writes": "against_go",
           "scale": "scale_out", "build": "builds"}
 

@@ -138,15 +138,22 @@ def measure_install(figures):
     lab.erase()
 
 
+def measure_quiet(figures, prefix, memory_asked, group, peers):
+    """What the operator needs and does while nothing happens."""
+    def add(key, value, unit, asked):
+        figures.add(prefix + key, [value], unit, asked, group, peer=peers.get(key))
+    time.sleep(60)
+    add("operator_rss_mib_idle", operator_rss_mib(), "MiB", memory_asked)
+    began = time.time()
+    time.sleep(300)
+    add("writes_at_rest", writes_in_audit_log(utc(began), utc(began + 300)), "in 5 min", "0")
+
+
 def measure_rest(figures):
     fresh()
     slurm.install_slurm()
     slurm.wait_for_idle(3, within=120)
-    time.sleep(60)
-    figures.add("operator_rss_mib_idle", [operator_rss_mib()], "MiB", "<= 12", "rest", peer=71)
-    began = time.time()
-    time.sleep(300)
-    figures.add("writes_at_rest", [writes_in_audit_log(utc(began), utc(began + 300))], "in 5 min", "0", "rest", peer=39)
+    measure_quiet(figures, "", "<= 12", "rest", {"operator_rss_mib_idle": 71, "writes_at_rest": 39})
     fill(5000)
     restart_operator()
     time.sleep(60)
@@ -160,10 +167,10 @@ def measure_image(figures):
     figures.add("image_mib", [float(line.split()[1])], "MiB", "<= 10", "image", peer=18)
 
 
-def prepare():
+def prepare(images=IMAGES):
     global lab, slurm
     for command in ("dev/tools", "dev/build release capstan capstan-entry", "dev/images", "dev/cluster up",
-                    "dev/cluster routes", "dev/cluster load " + " ".join(f"build/images/{name}.tar" for name in IMAGES)):
+                    "dev/cluster routes", "dev/cluster load " + " ".join(f"build/images/{name}.tar" for name in images)):
         subprocess.run(command.split(), cwd=ROOT, check=True)
     lab = importlib.import_module("lab")
     slurm = lab.Lab("slurm", "slinky", everywhere=True)

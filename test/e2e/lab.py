@@ -253,6 +253,19 @@ class Lab:
     def ssh(self, person, command, timeout=60):
         return run(*self.ssh_words(person, command), timeout=timeout)
 
+    def renew_logins(self):
+        """Changes the template of the logins."""
+        patch = {"spec": {"template": {"metadata": {"annotations": {"example.com/note": str(time.monotonic())}}}}}
+        self.kubectl("patch", "loginset", LOGINSET, "--type=merge", "-p", json.dumps(patch))
+
+    def make_token(self, name, user):
+        """In the Secret NAME-jwt-USER."""
+        self.kubectl("create", "-f", "-", text_in=json.dumps({
+            "apiVersion": "slinky.slurm.net/v1beta1", "kind": "Token", "metadata": {"name": name},
+            "spec": {"jwtKeyRef": self.get("controllers", "slurm")["spec"]["jwtKeyRef"], "username": user}}))
+
+    # --- Accounting
+
     def wait_for_accounting(self, within):
         self.wait_for("accounting knows the cluster", lambda: self.in_controller_result(
             "sacctmgr", "-nP", "list", "cluster", "format=cluster").stdout.strip(), within)
@@ -262,6 +275,11 @@ class Lab:
         for words in (("account", "demo"), ("user", ",".join(users), "account=demo")):
             done = self.in_controller_result("sacctmgr", "-i", "add", *words)
             assert done.returncode == 0, done.stdout + done.stderr
+
+    def missing_in_history(self, jobs):
+        """Those of these jobs that slurmdbd does not know to be completed."""
+        rows = self.in_worker_result("sacct", "-anXP", "-o", "jobid,state").stdout.split()
+        return [job for job in jobs if f"{job}|COMPLETED" not in rows]
 
     # --- Workers and jobs
 
@@ -319,6 +337,11 @@ class Lab:
     def submit(self, *words):
         return self.in_worker("sbatch", "--parsable", "-o", "/tmp/job-%j", *words).strip()
 
+    def submit_stream(self, count):
+        """Submits this many jobs, five a second; the numbers of those that slurmctld has taken."""
+        loop = f"for i in $(seq {count}); do sbatch --parsable -o /dev/null --wrap true & sleep 0.2; done; wait"
+        return self.in_worker_result("sh", "-c", loop, timeout=60 + count / 5).stdout.split()
+
     def submit_open(self, node):
         """A job on this node that runs until let_end()."""
         return self.submit("-w", node, "--wrap", "until [ -e /tmp/end-$SLURM_JOB_ID ]; do sleep 0.2; done")
@@ -347,12 +370,16 @@ class Lab:
         uids = [pod["metadata"]["uid"] for ns in (self.namespace, self.operator_namespace) for pod in items("-n", ns, "pods")]
         return processes(*words, within=[f"/pod{uid}" for uid in uids])
 
-    def kill_operator(self):
-        """SIGKILL: no goodbye, the lease stays taken."""
-        victims = self.processes("capstan", "operator")
-        assert victims, "the operator does not run"
+    def kill(self, *words):
+        """SIGKILL, to such processes of its pods."""
+        victims = self.processes(*words)
+        assert victims, f"{words[0]} does not run"
         for pid in victims:
             os.kill(pid, signal.SIGKILL)
+
+    def kill_operator(self):
+        """No goodbye, the lease stays taken."""
+        self.kill("capstan", "operator")
 
     @contextlib.contextmanager
     def stopped(self, *words):
@@ -367,6 +394,27 @@ class Lab:
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
+
+
+class Session:
+    """One of a person's on a login, which stays open: what it is given comes back."""
+
+    def __init__(self, lab, person):
+        self.process = subprocess.Popen([str(word) for word in lab.ssh_words(person, "hostname; cat")], cwd=ROOT, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.host = self.process.stdout.readline().strip()
+
+    def echoes(self, text):
+        try:
+            self.process.stdin.write(text + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            return False
+        return self.process.stdout.readline().strip() == text
+
+    def end(self):
+        self.process.stdin.close()
+        return self.process.wait(timeout=30)
 
 
 @functools.cache

@@ -1,6 +1,5 @@
 """People: they log in by SSH with an account from LDAP, submit jobs, and find them in the history."""
 import json
-import subprocess
 
 import pytest
 
@@ -14,7 +13,7 @@ SETTINGS = ("nodesets.slinky.replicas=2", "controller.extraConfMap.AccountingSto
 def people(lab):
     """ada has an association, grace has none."""
     lab.wait_for_accounting(within=120)
-    lab.account_for("ada", "slurm")
+    lab.account_for("ada")
     for person in ("ada", "grace"):
         lab.wait_for(f"{person} can log in", lambda p=person: lab.ssh_result(p, "true").returncode == 0, within=60)
     return lab
@@ -49,30 +48,11 @@ def test_srun_reaches_workers_from_a_login_and_logins_know_workers_by_name(peopl
     assert people.ssh("ada", "getent hosts slinky-0").split()[1].startswith("slinky-0.")
 
 
-class Session:
-    """One of ada's that stays open: what it is given comes back."""
-
-    def __init__(self, lab):
-        self.process = subprocess.Popen([str(word) for word in lab.ssh_words("ada", "hostname; cat")], cwd=labs.ROOT, text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.host = self.process.stdout.readline().strip()
-
-    def echoes(self, text):
-        self.process.stdin.write(text + "\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip() == text
-
-    def end(self):
-        self.process.stdin.close()
-        return self.process.wait(timeout=30)
-
-
 def test_a_rollout_of_logins_cuts_no_session(people):
-    session = Session(people)
+    session = labs.Session(people, "ada")
     before = session.host
     assert session.echoes("here")
-    people.kubectl("patch", "loginset", labs.LOGINSET, "--type=merge", "-p",
-                   json.dumps({"spec": {"template": {"metadata": {"annotations": {"anew": "true"}}}}}))
+    people.renew_logins()
     people.wait_for("the login with the session is on its way out", lambda: people.get("pod", before)["metadata"].get(
         "deletionTimestamp"), within=90)
     people.wait_for("new sessions go to the new one", lambda: people.ssh("ada", "hostname").strip() != before, within=10)
@@ -95,11 +75,10 @@ except urllib.error.HTTPError as error:
 
 
 def test_a_pod_submits_a_job_with_a_token(people):
-    """Of a user whom slurmctld knows without a directory. The images have no curl, but a Python."""
-    people.kubectl("create", "-f", "-", text_in=json.dumps({
-        "apiVersion": "slinky.slurm.net/v1beta1", "kind": "Token", "metadata": {"name": "pipeline"},
-        "spec": {"jwtKeyRef": people.get("controllers", "slurm")["spec"]["jwtKeyRef"], "username": "slurm"}}))
-    variable = {"name": "SLURM_JWT", "valueFrom": {"secretKeyRef": {"name": "pipeline-jwt-slurm", "key": "SLURM_JWT"}}}
+    """Of a person whom only LDAP knows. The images have no curl, but a Python."""
+    people.wait_for("slurmctld knows ada", lambda: people.in_controller_result("getent", "passwd", "ada").returncode == 0, within=60)
+    people.make_token("pipeline", "ada")
+    variable = {"name": "SLURM_JWT", "valueFrom": {"secretKeyRef": {"name": "pipeline-jwt-ada", "key": "SLURM_JWT"}}}
     people.kubectl("create", "-f", "-", text_in=json.dumps({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pipeline"}, "spec": {
             "restartPolicy": "Never", "containers": [{"name": "submit", "image": f"{labs.IMAGES}/login:26.05", "env": [variable],
@@ -108,4 +87,4 @@ def test_a_pod_submits_a_job_with_a_token(people):
                     within=60)
     said = people.kubectl("logs", "pipeline").strip()
     assert said.isdigit(), said
-    wait_for_history(people, said, "slurm|demo|COMPLETED")
+    wait_for_history(people, said, "ada|demo|COMPLETED")
