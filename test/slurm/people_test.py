@@ -289,6 +289,25 @@ def test_a_worker_lets_in_root_and_nobody_without_a_job(world):
     assert "uid=20001(ada) gid=20001(ada)" in world.ssh("ada@login", "srun -w w0 id")
 
 
+def test_a_missing_home_is_said_in_a_sentence(world):
+    world.workers = (world.w0,)
+    world.start()
+    world.start_workers(CAPSTAN_BESIDE="sssd")
+    world.await_ready(world.w0)
+    said = world.ssh("ada@login", "srun pwd").splitlines()  # the sentence before and after what the job says
+    assert {line.partition("] ")[2] or line for line in said} == {
+        "/tmp", "error: couldn't chdir to `/home/ada': No such file or directory: going to /tmp instead"}
+    # A batch job cannot write its output, and ends before it begins: docs/users.md says what its exit code means.
+    job = world.ssh("ada@login", "sbatch --parsable --wrap true").strip()
+    show = lambda: world.ctl.run("scontrol", "-o", "show", "job", job)
+    await_that(lambda: "JobState=FAILED" in show() and "ExitCode=0:53" in show(), "failed job", 30, show)
+    # Where no home can be made.
+    world.login.run("rm", "-r", "/home")
+    world.login.write("/home", "no folder")
+    said = world.ssh("ada@login", "pwd").splitlines()
+    assert said[0] == "Could not chdir to home directory /home/ada: Not a directory" and said[-1] == "/"
+
+
 # With proctrack/cgroup the session is the job's: it is in its cgroup, and ends with it. Elsewhere it is let in and goes its own way.
 @pytest.mark.parametrize("proctrack", ["cgroup", "linuxproc"])
 def test_a_session_is_adopted_by_the_job_that_lets_it_in(world, proctrack):
@@ -321,7 +340,8 @@ def token_of(name, key):
     return (text + b"." + word(hmac.digest(key, text, "sha256"))).decode()
 
 
-# slurmctld did not know whom a token names: jobs that people sent by REST were refused.
+# slurmctld did not know whom a token names: jobs that people sent by REST were refused. Nor did SSSD start in a volume with an
+# fsGroup, whose folders are of that group.
 def test_people_whom_rest_names_are_known_with_sssd_beside_slurmctld(world):
     key = os.urandom(32)
     world.ctl.write("/etc/slurm/jwt.key", key, 0o600, 401)
