@@ -64,6 +64,7 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"WaitingForSlurmdbd", Reason::kWait, "Accounting is turned on for a slurmctld that runs once slurmdbd is ready."},
     {"Starting", Reason::kWait, "Pods are not ready yet."},
     {"PodFailing", Reason::kProblem, "A pod cannot start, as Kubernetes says."},
+    {"NodeLost", Reason::kProblem, "A pod's machine does not answer; the message says how to have the pod made anew."},
 
     // Controllers.
     {"ConfigRefused", Reason::kProblem, "No slurm.conf or slurmdbd.conf can be made; that published last stays."},

@@ -6,6 +6,16 @@ namespace capstan::op {
 namespace {
 
 constexpr Duration kSettleTime = 1s;
+constexpr Duration kLostTime = 1min;  // a kubelet that is there deletes a pod long before
+
+// A pod that should have ended that long ago, on a machine that does not say so.
+std::string Lost(const Pod& pod) {
+  const std::string& node = pod.spec.node_name;
+  return "pod " + pod.metadata.name + " should have ended, and node " + node +
+         " does not say that it has. No other is made while it may run on that machine, since two would write the same "
+         "files. If the machine is off for good, delete the node, or run: kubectl taint nodes " +
+         node + " node.kubernetes.io/out-of-service=nodeshutdown:NoExecute";
+}
 
 }  // namespace
 
@@ -45,6 +55,12 @@ void ReconcileBase::Runs(const json::ObjectMeta& metadata, const WorkloadStatus&
   findings.Wait("Starting", name + " is starting: " + counted + " ready");
   for (const Pod& pod : world.OwnedBy<Pod>(metadata.uid)) {
     if (std::string trouble = PodTrouble(pod); !trouble.empty()) findings.Problem("PodFailing", std::move(trouble));
+    if (!pod.metadata.deleting()) continue;
+    const Duration left = *pod.metadata.deletion_timestamp + kLostTime - world.now();
+    if (left > Duration(0))
+      plan.RequeueAfter(left);
+    else
+      findings.Problem("NodeLost", Lost(pod));
   }
 }
 

@@ -9,6 +9,7 @@ namespace capstan::op {
 namespace {
 
 using test::ConditionOf;
+using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 class ReconcileTest : public ::testing::Test {
@@ -64,6 +65,29 @@ TEST_F(ReconcileTest, StaysReadyWhileItsChangeIsCarriedOut) {
   EXPECT_THAT(ConditionOf(Made(runs), "Progressing"), StartsWith("True Starting: "));
   set.status.updated_replicas = 2;
   EXPECT_THAT(ConditionOf(Made(runs), "Progressing"), StartsWith("False Settled: "));
+}
+
+// A lost machine left slurmctld Terminating for ever, and nobody was told why or what to do.
+TEST_F(ReconcileTest, APodThatShouldHaveEndedNamesItsMachineAndTheWayOut) {
+  StatefulSet set;
+  set.metadata.uid = "set";
+  Pod pod;
+  pod.metadata.name = "main-controller-0";
+  pod.metadata.deletion_timestamp = world.now;
+  pod.metadata.owner_references = {
+      {.kind = "StatefulSet", .name = "main-controller", .uid = "set", .controller = true}};
+  pod.spec.node_name = "node-a";
+  world.Put(pod);
+  const auto runs = [&](Reconcile<api::RestApi>& reconcile) { reconcile.Runs(&set, 1, "slurmctld"); };
+  plan::Plan plan = Made(runs);
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("False"));
+  EXPECT_EQ(plan.requeue_after, 1min);
+  world.now += 1min;
+  plan = Made(runs);
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              StartsWith("True NodeLost: pod main-controller-0 should have ended, and node node-a does not say"));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              HasSubstr("kubectl taint nodes node-a node.kubernetes.io/out-of-service="));
 }
 
 }  // namespace
