@@ -126,7 +126,7 @@ const json::Schema& ServiceMonitor::Schema() {
   static const json::Schema schema = json::Object<ServiceMonitor>({
       Field<&ServiceMonitor::annotations>("annotations").Nullable().Doc("Annotations of the ServiceMonitor."),
       Field<&ServiceMonitor::enabled>("enabled").Default("false").Doc(
-          "Make a ServiceMonitor for the Prometheus operator. Not in this version."),
+          "Make a ServiceMonitor for the Prometheus operator, where the API server has that kind."),
       Field<&ServiceMonitor::endpoints>("endpoints")
           .Nullable()
           .Doc("What to scrape; absent: every path slurmctld has."),

@@ -31,7 +31,7 @@ const std::string kMetadata = R"({"a":"b"})";
 const std::string kContainer = R"({"workingDir":"/x"})";
 const std::string kFile = R"([{"name":"files"}])";
 const std::string kPersistent = R"({"persistence":{"enabled":true}})";
-const std::string kMonitor = R"({"metrics":{"serviceMonitor":{"enabled":true}}})";
+const std::string kMonitor = R"({"metrics":{"enabled":true,"serviceMonitor":{"enabled":true}}})";
 const std::string kExternal = R"({"external":true,"externalConfig":{"host":"h","port":7000}})";
 const std::string kScheduled =
     R"({"updateStrategy":{"type":"ScheduledUpdate","scheduledUpdate":{"startTime":"2030-01-01T00:00:00Z","duration":"1h"}}})";

@@ -45,15 +45,18 @@ constexpr auto kKinds = std::to_array<const Kind*>({
 struct Watched {
   const kube::Resource* resource;
   void (*add)(plan::Stores&, plan::Watching);
+  bool optional = false;  // not every API server has it
 };
 
 template <class T>
-constexpr Watched As() {
-  return {&T::kResource, [](plan::Stores& stores, plan::Watching watching) { stores.Add<T>(std::move(watching)); }};
+constexpr Watched As(bool optional = false) {
+  return {&T::kResource, [](plan::Stores& stores, plan::Watching watching) { stores.Add<T>(std::move(watching)); },
+          optional};
 }
 
-constexpr auto kWatched = std::to_array<Watched>(
-    {As<Pod>(), As<StatefulSet>(), As<Deployment>(), As<Service>(), As<ConfigMap>(), As<PodDisruptionBudget>()});
+constexpr auto kWatched =
+    std::to_array<Watched>({As<Pod>(), As<StatefulSet>(), As<Deployment>(), As<Service>(), As<ConfigMap>(),
+                            As<PodDisruptionBudget>(), As<ServiceMonitor>(true)});
 
 bool Watches(const Kind& kind, const kube::Resource& resource) {
   if (std::ranges::find(kind.children, &resource) != kind.children.end()) return true;
@@ -105,7 +108,8 @@ std::string RulesTemplate() {
 
 void AddStores(plan::Stores& stores) {
   for (const Kind* kind : kKinds) kind->add_store(stores);
-  for (const Watched& watched : kWatched) watched.add(stores, {.label_selector = SelectorOf(*watched.resource)});
+  for (const Watched& watched : kWatched)
+    watched.add(stores, {.label_selector = SelectorOf(*watched.resource), .optional = watched.optional});
   stores.Add<CordonedNode>({.field_selector = std::string(CordonedNode::kSelector), .everywhere = true});
 }
 

@@ -40,6 +40,8 @@ inline constexpr std::string_view kAnnotationLoginDrainCap = CAPSTAN_DOMAIN "log
 // Of an Accounting, a person's: a database for trials, with a claim of this size ("2Gi").
 inline constexpr std::string_view kAnnotationEmbeddedDatabase = CAPSTAN_DOMAIN "embedded-database";
 inline constexpr std::string_view kFinalizerDrain = CAPSTAN_DOMAIN "drain";  // of a NodeSet
+inline constexpr std::string_view kLabelMetrics =
+    CAPSTAN_DOMAIN "metrics";  // of the Service that a ServiceMonitor names
 #undef CAPSTAN_DOMAIN
 // What these were called in 0.1 before its release; read, never written.
 inline constexpr std::string_view kFormerAnnotationScaleIn = "nodeset.slinky.slurm.net/scale-in";

@@ -204,6 +204,11 @@ const json::Schema& ConfigMap::Schema() {
   return schema;
 }
 
+const json::Schema& ServiceMonitor::Schema() {
+  static const json::Schema schema = json::Object<ServiceMonitor>({Field<&ServiceMonitor::metadata>("metadata")});
+  return schema;
+}
+
 const json::Schema& PodDisruptionBudget::Schema() {
   static const json::Schema schema =
       json::Object<PodDisruptionBudget>({Field<&PodDisruptionBudget::metadata>("metadata")});

@@ -187,6 +187,15 @@ struct ConfigMap {
   bool operator==(const ConfigMap&) const = default;
   static const json::Schema& Schema();
 };
+// Of the Prometheus operator; where it is not installed, nobody asks for one.
+inline constexpr kube::Resource kServiceMonitors{"monitoring.coreos.com", "v1", "servicemonitors", "ServiceMonitor",
+                                                 true};
+struct ServiceMonitor {
+  static constexpr const kube::Resource& kResource = kServiceMonitors;
+  json::ObjectMeta metadata;
+  bool operator==(const ServiceMonitor&) const = default;
+  static const json::Schema& Schema();
+};
 struct PodDisruptionBudget {
   static constexpr const kube::Resource& kResource = kube::kPodDisruptionBudgets;
   json::ObjectMeta metadata;

@@ -156,7 +156,6 @@ def test_notes_see_each_kind_of_partition(values):
 
 
 @pytest.mark.parametrize("values, words", [
-    ({"controller": {"metrics": {"serviceMonitor": {"enabled": True}}}}, "controller.metrics.serviceMonitor.enabled: "),
     ({"nodesets": {"a": {"scalingMode": "DaemonSet"}}}, "nodesets.a.scalingMode DaemonSet: "),
     ({"nodesets": {"a": {"pinToNode": True}}}, "nodesets.a.pinToNode: "),
     ({"nodesets": {"a": {"podSpec": {"hostNetwork": True}}}}, "nodesets.a.podSpec.hostNetwork: "),

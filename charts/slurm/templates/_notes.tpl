@@ -54,9 +54,6 @@
 {{/* What is asked for and the operator answers with a condition that says it comes later, one a line. */}}
 {{- define "slurm.later" -}}
 {{- $later := list -}}
-{{- if .Values.controller.metrics.serviceMonitor.enabled -}}
-{{-   $later = append $later "controller.metrics.serviceMonitor.enabled: no ServiceMonitor is made" -}}
-{{- end -}}
 {{- range $key, $set := include "slurm.nodesets" . | fromJson -}}
 {{-   if eq $set.scalingMode "DaemonSet" -}}
 {{-     $later = append $later (printf "nodesets.%s.scalingMode DaemonSet: no worker is run; use StatefulSet" $key) -}}

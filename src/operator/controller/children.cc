@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operator/controller/service_monitor.h"
 #include "operator/names.h"
 #include "operator/render/cluster.h"
 #include "operator/render/immutable.h"
@@ -196,12 +197,14 @@ Result<plan::Child> ClientService(const api::Controller& controller, bool active
   if (port != kSlurmctldPort && !OpensPort(user.spec, kSlurmctldPort)) {
     ports.push_back({app + "-native", kSlurmctldPort, 0, app});
   }
+  StringMap labels = Labels(controller);
+  if (WantsServiceMonitor(controller)) labels.emplace(kLabelMetrics, "true");
   StringMap selector = Selector(controller);
   if (active) selector.emplace(kLabelActive, "true");
   return Render({.owner = OwnerOf(controller),
                  .name = ControllerName(controller.metadata.name),
                  .inherited = Inherited(controller.metadata),
-                 .labels = Labels(controller),
+                 .labels = std::move(labels),
                  .ports = std::move(ports),
                  .selector = std::move(selector),
                  .user = &user,

@@ -23,6 +23,7 @@ constexpr auto kApplied = std::to_array<Name>({
     {"Service", "", "-controller-internal"},
     {"Service", "slurm-workers-", ""},
     {"PodDisruptionBudget", "slurm-workers-pdb-", ""},
+    {"ServiceMonitor", "", "-controller"},
     {"StatefulSet", "", "-controller"},
 });
 

@@ -7,6 +7,7 @@
 #include "operator/controller/immutable.h"
 #include "operator/controller/inputs.h"
 #include "operator/controller/questions.h"
+#include "operator/controller/service_monitor.h"
 #include "operator/controller/unheeded.h"
 #include "operator/keys.h"
 #include "operator/names.h"
@@ -60,6 +61,7 @@ class Deciding : Reconcile<api::Controller> {
       Services(LabelActive());
       RunSlurmctld(inputs, config);
       ReplaceStuck();
+      Monitor();
       Runs(Set(), object.spec.Replicas(), op::kController.app);
     }
     WatchAccountingQueue();
@@ -70,6 +72,16 @@ class Deciding : Reconcile<api::Controller> {
  private:
   bool External() const { return object.spec.external.value_or(false); }
   bool Ha() const { return object.spec.ha && object.spec.ha->enabled.value_or(false); }
+
+  void Monitor() {
+    if (!WantsServiceMonitor(object)) return;
+    if (world.Served<ServiceMonitor>())
+      plan.children.push_back(ServiceMonitorObject(object));
+    else
+      findings.Remark("NotSupported",
+                      "spec.metrics.serviceMonitor: this API server has no kind ServiceMonitor; install the "
+                      "Prometheus operator, or disable it");
+  }
 
   void DropUnknown() {
     if (External()) return;

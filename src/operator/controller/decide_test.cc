@@ -467,13 +467,35 @@ TEST_F(ControllerTest, FilesThatTheOperatorWritesAreNotTakenFromOthers) {
   EXPECT_TRUE(refused("jwks.json"));
 }
 
-TEST_F(ControllerTest, AServiceMonitorThatNobodyMakesIsSaid) {
+TEST_F(ControllerTest, AServiceMonitorIsMadeForTheClientsServiceAlone) {
   HaveKeys();
   controller.spec.metrics = api::Metrics();
-  controller.spec.metrics->service_monitor = api::ServiceMonitor();
-  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False "));
-  controller.spec.metrics->service_monitor->enabled = true;
-  EXPECT_THAT(ConditionOf(Look(), "Degraded"), HasSubstr("NotSupported: spec.metrics.serviceMonitor is not made"));
+  controller.spec.metrics->service_monitor = {.enabled = true, .labels = {{"team", "hpc"}}, .interval = "30s"};
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), HasSubstr("has no effect while spec.metrics.enabled is false"));
+  EXPECT_EQ(BodyOf(Look(), "ServiceMonitor", "main-controller"), "");
+  controller.spec.metrics->enabled = true;
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("False "));
+  EXPECT_THAT(BodyOf(plan, "ServiceMonitor", "main-controller"),
+              AllOf(HasSubstr(R"("team":"hpc")"), HasSubstr(R"("namespaceSelector":{"matchNames":["slurm"]})"),
+                    HasSubstr(R"("selector":{"matchLabels":{"app.kubernetes.io/instance":"main",)"
+                              R"("app.kubernetes.io/name":"slurmctld","capstan.dev/metrics":"true"}})"),
+                    HasSubstr(R"({"interval":"30s","path":"/metrics/scheduler","port":"slurmctld","scheme":"http"})")));
+  EXPECT_THAT(BodyOf(plan, "Service", "main-controller"), HasSubstr(R"("capstan.dev/metrics":"true")"));
+  EXPECT_THAT(BodyOf(plan, "Service", "main-controller-internal"), Not(HasSubstr("capstan.dev/metrics")));
+  controller.spec.metrics->service_monitor->endpoints = {{.path = "/metrics/jobs", .interval = "5s"}};
+  EXPECT_THAT(
+      BodyOf(Look(), "ServiceMonitor", "main-controller"),
+      HasSubstr(R"("endpoints":[{"interval":"5s","path":"/metrics/jobs","port":"slurmctld","scheme":"http"}])"));
+}
+
+TEST_F(ControllerTest, AServiceMonitorThatTheServerDoesNotKnowIsSaid) {
+  HaveKeys();
+  controller.spec.metrics = api::Metrics{.enabled = true, .service_monitor = api::ServiceMonitor{.enabled = true}};
+  world.NotServed<ServiceMonitor>();
+  const plan::Plan plan = Look();
+  EXPECT_EQ(BodyOf(plan, "ServiceMonitor", "main-controller"), "");
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("this API server has no kind ServiceMonitor"));
 }
 
 TEST_F(ControllerTest, WhatOlderReleasesGaveToAllNodeSetsIsAdopted) {

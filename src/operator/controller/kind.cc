@@ -3,12 +3,13 @@
 #include "api/controller.h"
 #include "operator/controller/decide.h"
 #include "operator/names.h"
+#include "operator/objects.h"
 
 namespace capstan::op::controller {
 namespace {
 
 constexpr const kube::Resource* kChildren[] = {&kube::kStatefulSets, &kube::kServices, &kube::kConfigMaps,
-                                               &kube::kPodDisruptionBudgets};
+                                               &kube::kPodDisruptionBudgets, &kServiceMonitors};
 
 constexpr plan::Right kUses[] = {
     // The label of who is in charge; stuck ones; tried without effect, for fields of the template that are not known.

@@ -17,10 +17,10 @@ bool IsVainList(const ControllerSpec& spec) {
 }
 
 constexpr auto kFields = std::to_array<Unheeded<ControllerSpec>>({
-    {"metrics.serviceMonitor",
-     "is not made by this version; make a ServiceMonitor for the Service <name>-controller yourself",
+    {"metrics.serviceMonitor", "has no effect while spec.metrics.enabled is false; enable it, or remove this",
      [](const ControllerSpec& spec) {
-       return spec.metrics && spec.metrics->service_monitor && spec.metrics->service_monitor->enabled.value_or(false);
+       return spec.metrics && !spec.metrics->enabled.value_or(false) && spec.metrics->service_monitor &&
+              spec.metrics->service_monitor->enabled.value_or(false);
      }},
     {"configFileRefs", kExternal, &IsVainList<&ControllerSpec::config_file_refs>},
     {"prologScriptRefs", kExternal, &IsVainList<&ControllerSpec::prolog_script_refs>},
