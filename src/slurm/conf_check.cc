@@ -296,6 +296,7 @@ class Check {
                      (nearest.empty() ? " there" : "; is " + std::string(nearest) + " meant?"));
       return nullptr;
     }
+    if (item.value.empty()) return option;  // a quoted nothing, which is as good as no such option
     std::optional<std::string> wanted = OfType(option->type, item.value);
     const auto rules = RulesOf(table);
     const auto rule = std::ranges::find_if(rules, [&](const Rule& r) { return EqualsIgnoreCase(r.option, item.key); });

@@ -62,6 +62,7 @@ TEST(CheckConf, WhatSlurmTakesIsFine) {
           "PartitionName=p Nodes=ALL MaxTime=1-0:0 OverSubscribe=FORCE:2 Default=yes\nInclude more.conf\n"
           "Prolog=/a\nProlog=/b\nSlurmctldDebug=debug2\nSlurmdDebug=5\nEnforcePartLimits=ALL\n"),
       IsEmpty());
+  EXPECT_THAT(OfSlurmConf("PartitionName=p Nodes=\"\" MaxTime=\"\""), IsEmpty());
 }
 
 TEST(CheckConf, OtherFilesHaveOptionsOfTheirOwn) {

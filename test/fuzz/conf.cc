@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "slurm/conf_check.h"
 #include "slurm/node_conf.h"
 
 using namespace capstan;  // NOLINT: a program of one function
@@ -16,6 +17,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   slurm::MergedOptions(required, text);
   slurm::ConfHash(text);
   if (const auto conf = slurm::NodeConf(text, {}, ""); conf && conf->find_first_of("\n\"'\\") != conf->npos) abort();
+
+  for (const auto file : {slurm::ConfFile::kSlurm, slurm::ConfFile::kCgroup, slurm::ConfFile::kGres,
+                          slurm::ConfFile::kSlurmdbd, slurm::ConfFile::kTopology}) {
+    if (slurm::CheckConf(file, text).size() > slurm::kMostConfFindings) abort();
+  }
+  slurm::CheckPartition(text);
 
   const auto one_line = slurm::ConfText().Add("Key", text).Add("After", "1").Build();
   if (one_line && std::ranges::count(*one_line, '\n') != 2) abort();
