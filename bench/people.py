@@ -11,7 +11,6 @@ SESSIONS = 10
 JOBS = 300       # five a second
 KILLS = 3
 LOGINS = 11
-PROMPT = "controller.extraConfMap.SchedulerParameters=batch_sched_delay=0\\,sched_interval=1"  # lets five jobs a second run
 TIMER = """
 import subprocess, sys, time
 for _ in range(int(sys.argv[1])):
@@ -36,7 +35,7 @@ def fresh():
 def install():
     """Until three nodes are idle, accounting knows the cluster and ada gets in."""
     slurm = cluster.slurm
-    slurm.install_slurm(PROMPT)
+    slurm.install_slurm(cluster.lab.PROMPT)
     slurm.wait_for_idle(WORKERS, within=120)
     slurm.wait_for_accounting(within=120)
     slurm.wait_for("ada can log in", lambda: slurm.ssh_result("ada", "true").returncode == 0, within=60)

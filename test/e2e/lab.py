@@ -33,6 +33,8 @@ IMAGES = "localhost/capstan"
 NODESET = "slurm-worker-slinky"
 LOGINSET = "slurm-login-slinky"
 WORKERS = 3
+# Lets five jobs a second run: a value of the chart.
+PROMPT = "controller.extraConfMap.SchedulerParameters=batch_sched_delay=0\\,sched_interval=1"
 STATE = pathlib.Path("/var/lib/capstan-dev")  # of the local cluster
 MARK = "capstan.dev/lab"                      # the label of our namespaces
 

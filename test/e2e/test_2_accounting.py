@@ -1,9 +1,11 @@
 """No job is missing from the history, whatever happens to slurmdbd and its database."""
 import pytest
 
+import lab as labs
+
 JOBS = 60
 SETTINGS = ("nodesets.slinky.replicas=2", "accounting.enabled=true", "accounting.database.embedded.enabled=true",
-            "accounting.database.embedded.size=1Gi")
+            "accounting.database.embedded.size=1Gi", labs.PROMPT)
 PODS = ("slurm-accounting-0", "slurm-accounting-db-0")
 
 
