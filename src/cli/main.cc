@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "cli/crds.h"
+#include "cli/doctor.h"
 #include "cli/operator.h"
 #include "cli/render.h"
 #include "cli/rights.h"
@@ -61,6 +62,10 @@ int main(int argc, char** argv) {
       app.add_subcommand("render", "Print what the operator would make of files of custom resources");
   capstan::cli::AddRenderFlags(*run_render, render);
 
+  capstan::cli::DoctorFlags doctor;
+  CLI::App* run_doctor = app.add_subcommand("doctor", "Say what is wrong with a cluster, why, and what to do");
+  capstan::cli::AddDoctorFlags(*run_doctor, doctor);
+
   std::string helped;
   CLI::App* help = app.add_subcommand("help", "Say more about a command");
   help->add_option("command", helped, "Its name");
@@ -72,6 +77,7 @@ int main(int argc, char** argv) {
   if (run_crds->parsed()) return capstan::cli::RunCrds(crds);
   if (run_rights->parsed()) return capstan::cli::RunRights(rights);
   if (run_render->parsed()) return capstan::cli::RunRender(render);
+  if (run_doctor->parsed()) return capstan::cli::RunDoctor(doctor);
   if (help->parsed()) return Help(app, helped);
   if (version->parsed()) std::printf("%s\n", std::string(capstan::net::UserAgent()).c_str());
   return 0;

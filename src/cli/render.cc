@@ -8,10 +8,9 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <optional>
 
 #include "async/loop.h"
-#include "async/task_group.h"
+#include "cli/await.h"
 #include "json/yaml_text.h"
 #include "kube/client.h"
 #include "kube/config/config.h"
@@ -163,20 +162,6 @@ async::Task<Result<int>> DiffWith(async::Loop& loop, net::HttpClient& http, std:
 
 // --- Running -----------------------------------------------------------------------------------------------------------
 
-// What `task` makes, once it has ended. It must end by itself.
-template <class T>
-Result<T> Await(async::Loop& loop, async::Task<Result<T>> task) {
-  std::optional<Result<T>> result;
-  async::TaskGroup group(loop);
-  group.Spawn("render",
-              [](async::Loop& of, async::Task<Result<T>> work, std::optional<Result<T>>& into) -> async::Task<void> {
-                into = co_await std::move(work);
-                of.Stop();
-              }(loop, std::move(task), result));
-  loop.Run();
-  return result ? *std::move(result) : Fail(Code::kInternal, "it did not end");
-}
-
 int Print(const Rendered& rendered) {
   for (const auto* sentences : {&rendered.missing, &rendered.notes}) {
     for (const std::string& sentence : *sentences) std::printf("# %s.\n", sentence.c_str());
@@ -207,7 +192,7 @@ void AddRenderFlags(CLI::App& command, RenderFlags& flags) {
   command.add_option("--image-prefix", flags.image_prefix, "As the operator has it")->capture_default_str();
   command.add_option("--image-tag", flags.image_tag, "As the operator has it")->capture_default_str();
   command.add_option("--cluster-domain", flags.cluster_domain, "Of the cluster's DNS names")->capture_default_str();
-  command.footer(kHelp);
+  command.footer([] { return std::string(kHelp); });
 }
 
 int RunRender(const RenderFlags& flags) {

@@ -1,3 +1,4 @@
+import json
 import pathlib
 import sys
 import time
@@ -45,3 +46,26 @@ def server(apiserver):
             assert time.monotonic() < deadline, f"{path.name} is not served"
             time.sleep(0.05)
     return apiserver
+
+
+@pytest.fixture(scope="session")
+def reader_of(server):
+    """Makes a kubeconfig of somebody who may do what these rules of RBAC say, and no more."""
+    made = []
+
+    def make(rules):
+        name = f"reader-{len(made)}"
+        made.append(name)
+        server.kubectl("create", "-f", "-", stdin=yaml.safe_dump_all([
+            {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name},
+             "rules": rules},
+            {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
+             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+             "subjects": [{"kind": "User", "name": name}]}]))
+        config = json.loads(server.kubeconfig.read_text())
+        config["users"][0]["user"]["as"] = name
+        path = pathlib.Path(server.folder) / f"{name}.json"
+        path.write_text(json.dumps(config))
+        return path
+
+    return make

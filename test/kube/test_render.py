@@ -1,13 +1,10 @@
 """`capstan render --diff` against a real API server on which a real operator has made what files ask for."""
 import contextlib
-import json
-import pathlib
 import subprocess
 import sys
 import time
 
 import pytest
-import yaml
 from apiserver import clean_environment
 from definitions import REPOSITORY
 
@@ -61,21 +58,6 @@ def made(server):
     return text
 
 
-def reader_of(server, rules):
-    """A kubeconfig of somebody who may do that much."""
-    name = f"reader-{len(json.dumps(rules))}"
-    server.kubectl("create", "-f", "-", stdin=yaml.safe_dump_all([
-        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules},
-        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
-         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-         "subjects": [{"kind": "User", "name": name}]}]))
-    config = json.loads(server.kubeconfig.read_text())
-    config["users"][0]["user"]["as"] = name
-    path = pathlib.Path(server.folder) / f"{name}.json"
-    path.write_text(json.dumps(config))
-    return path
-
-
 def test_what_the_operator_has_made_is_what_is_rendered(server, made):
     done = diff(server.kubeconfig, made)
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
@@ -94,16 +76,16 @@ def test_a_number_of_workers_that_somebody_set_is_no_difference(server, made):
     assert diff(server.kubeconfig, made).returncode == 0
 
 
-def test_who_may_not_read_secrets_sees_the_rest(server, made):
+def test_who_may_not_read_secrets_sees_the_rest(reader_of, made):
     rules = [{"apiGroups": ["", "apps", "policy", "slinky.slurm.net"], "verbs": ["get"],
               "resources": ["services", "configmaps", "pods", "statefulsets", "deployments", "poddisruptionbudgets",
                             "controllers", "nodesets", "restapis"]}]
-    done = diff(reader_of(server, rules), made)
+    done = diff(reader_of(rules), made)
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
     assert "Secret render/slurm-auth-slurm (slurm.key) is not in the files, and cannot be read: " in done.stderr
 
 
-def test_who_may_read_nothing_is_told_what_is_needed(server, made):
-    done = diff(reader_of(server, []), made)
+def test_who_may_read_nothing_is_told_what_is_needed(reader_of, made):
+    done = diff(reader_of([]), made)
     assert done.returncode == 2
     assert "cannot get resource" in done.stderr
