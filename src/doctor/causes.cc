@@ -166,9 +166,22 @@ Findings OperatorMissing(const Cluster& cluster) {
            .todo = "helm install slurm-operator charts/slurm-operator --namespace slinky --create-namespace"}};
 }
 
+// The namespaces in question: those looked at, and those with custom resources.
+std::set<std::string> Namespaces(const Cluster& cluster) {
+  std::set<std::string> namespaces(cluster.scope.begin(), cluster.scope.end());
+  for (const CustomResource& resource : cluster.resources.items) namespaces.insert(resource.metadata.namespace_);
+  return namespaces;
+}
+
+bool WatchesAny(const OperatorDeployment& deployment, const std::set<std::string>& namespaces) {
+  return namespaces.empty() ||
+         std::ranges::any_of(namespaces, [&](const std::string& ns) { return deployment.Watches(ns); });
+}
+
 Findings OperatorNotReady(const Cluster& cluster) {
   Findings findings;
   for (const OperatorDeployment& deployment : cluster.operators.items) {
+    if (!WatchesAny(deployment, Namespaces(cluster))) continue;
     const int wanted = deployment.spec.replicas.value_or(1);
     if (wanted > 0 && deployment.status.ready_replicas > 0) continue;
     std::string what = wanted == 0 ? "it is scaled to 0" : "none of its pods is ready";
@@ -190,6 +203,7 @@ Findings LeaseStale(const Cluster& cluster) {
   Findings findings;
   for (const OperatorDeployment& deployment : cluster.operators.items) {
     if (deployment.Flag("leader-elect") != "true" || deployment.status.ready_replicas == 0) continue;
+    if (!WatchesAny(deployment, Namespaces(cluster))) continue;
     const auto lease = std::ranges::find_if(cluster.leases.items, [&](const kube::LeaseRecord& record) {
       return record.metadata.namespace_ == deployment.metadata.namespace_;
     });
@@ -206,10 +220,9 @@ Findings LeaseStale(const Cluster& cluster) {
 
 Findings TwoOperators(const Cluster& cluster) {
   const auto& all = cluster.operators.items;
-  const auto overlap = [](const OperatorDeployment& a, const OperatorDeployment& b) {
-    const std::string first = a.Flag("namespaces"), second = b.Flag("namespaces");
-    if (first.empty() || second.empty()) return true;
-    return std::ranges::any_of(Split(first, ','), [&](std::string_view ns) { return b.Watches(ns); });
+  const std::set<std::string> namespaces = Namespaces(cluster);
+  const auto overlap = [&](const OperatorDeployment& a, const OperatorDeployment& b) {
+    return std::ranges::any_of(namespaces, [&](const std::string& ns) { return a.Watches(ns) && b.Watches(ns); });
   };
   for (size_t i = 0; i < all.size(); ++i) {
     for (size_t j = i + 1; j < all.size(); ++j) {

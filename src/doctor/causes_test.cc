@@ -201,10 +201,14 @@ TEST_F(DoctorTest, ALeaseThatNobodyRenewsIsStale) {
 }
 
 TEST_F(DoctorTest, TwoOperatorsOfOneNamespaceAreOneTooMany) {
-  AddOperator("other", {"--leader-elect=true", "--namespaces=a,b"});
+  Add("Controller");
+  AddOperator("other", {"--leader-elect=true", "--namespaces=a,slurm"});
   Only("TwoOperators", "Deployment other/slurm-operator");
-  cluster.operators.items[0].spec.pod_template.spec.containers[0].args = {"--namespaces=c"};
+  cluster.operators.items[1].spec.pod_template.spec.containers[0].args = {"--namespaces=a"};
   EXPECT_THAT(Said(), IsEmpty());
+  cluster.operators.items[0].spec.pod_template.spec.containers[0].args = {"--namespaces=slurm"};
+  cluster.operators.items[1].status.ready_replicas = 0;
+  EXPECT_THAT(Said(), IsEmpty()) << "one that has nothing to do with it";
 }
 
 TEST_F(DoctorTest, ANamespaceThatNoOperatorWatchesIsNamed) {
