@@ -358,11 +358,18 @@ Findings RestApiSilent(const Cluster& cluster) {
   return findings;
 }
 
+// A key is made for a new cluster alone: one that runs has its own already.
+bool IsMade(const Cluster& cluster, const NamedSecret& named) {
+  return named.made_when_missing && std::ranges::none_of(cluster.pods.items, [&](const op::Pod& pod) {
+           return KindOf(pod) == "Controller" && pod.metadata.namespace_ == named.secret.ns;
+         });
+}
+
 Findings KeyMissing(const Cluster& cluster) {
   Findings findings;
   for (const NamedSecret& named : cluster.secrets) {
     const bool no_key = named.state == NamedSecret::State::kNoKey;
-    if (!no_key && (named.state != NamedSecret::State::kNoSecret || named.made_when_missing)) continue;
+    if (!no_key && (named.state != NamedSecret::State::kNoSecret || IsMade(cluster, named))) continue;
     findings.push_back(
         {.object = named.by,
          .what = "Secret " + named.secret.ToString() + ", named in spec." + named.field +

@@ -271,6 +271,8 @@ TEST_F(DoctorTest, AKeyThatIsMissingIsNamedUnlessItIsMade) {
   EXPECT_THAT(Only("KeyMissing", "Controller slurm/main").what, HasSubstr("Secret slurm/keys"));
   cluster.secrets[0].made_when_missing = true;
   EXPECT_THAT(Said(), IsEmpty());
+  AddPod(op::kController, "main", "main-controller-0");
+  Only("KeyMissing", "Controller slurm/main");  // no other is made for a slurmctld that runs
   cluster.secrets[0].state = NamedSecret::State::kNoKey;
   EXPECT_THAT(Only("KeyMissing", "Controller slurm/main").what, HasSubstr("has no key \"slurm.key\""));
   cluster.secrets[0].state = NamedSecret::State::kUnknown;

@@ -375,7 +375,11 @@ class Looking {
       co_return false;
     }
     std::string error;
-    if (of_server) error = kube::ErrorFromResponse(*answer, kube::Effect::kRead).message();
+    if (of_server) {
+      const Error why = kube::ErrorFromResponse(*answer, kube::Effect::kRead);
+      error = why.message();
+      NotSeen("Slurm's nodes by RestApi " + key.ToString(), "", why);
+    }
     cluster_.rest_apis.push_back({.rest_api = key, .answers = !of_server, .error = std::move(error)});
     co_return !of_server;
   }

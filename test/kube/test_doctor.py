@@ -1,9 +1,10 @@
 """`capstan doctor` against a real API server: what it sees, and what it says that it may not see."""
 import json
+import os
 import subprocess
 
 import pytest
-from apiserver import clean_environment
+from apiserver import TOOLS, clean_environment
 from definitions import REPOSITORY
 
 CAPSTAN = REPOSITORY / "build" / "release" / "bin" / "capstan"
@@ -81,3 +82,17 @@ def test_a_server_that_does_not_answer_is_told(tmp_path, server):
     (tmp_path / "config").write_text(json.dumps(config))
     done = doctor(tmp_path / "config")
     assert done.returncode == 2 and "cannot be looked at" in done.stderr
+
+
+def test_it_is_a_plugin_of_kubectl(tmp_path, server, controller):
+    (tmp_path / "kubectl-capstan").symlink_to(CAPSTAN)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    environment = clean_environment() | {"PATH": path, "HOME": str(tmp_path), "KUBECONFIG": str(server.kubeconfig)}
+
+    def plugin(*arguments):
+        return subprocess.run([TOOLS / "kubectl", "capstan", *arguments], text=True, capture_output=True, env=environment,
+                              timeout=60, check=False)
+
+    assert "Usage: kubectl capstan doctor " in plugin("help", "doctor").stdout
+    done = plugin("doctor", "-n", NAMESPACE)
+    assert done.returncode == 1 and "(OperatorMissing)" in done.stdout
