@@ -73,6 +73,24 @@ Result<void> AddNodeSize(const std::string& program, std::vector<std::string>* a
   return {};
 }
 
+// Where slurmctld and scontrol look for slurm.conf.
+std::string ConfigurationFolder() {
+  const std::string file = Variable("SLURM_CONF");
+  return file.empty() ? "/etc/slurm" : file.substr(0, file.rfind('/'));
+}
+
+Result<Reconfigurer::Options> ReconfigurerOptions(const std::string& folder) {
+  Reconfigurer::Options options{.mounted = ConfigurationFolder(), .folder = folder};
+  CAPSTAN_TRY(options.scontrol, FindProgram("scontrol"));
+  const std::string text = Variable("CAPSTAN_CONFIGURATION_PORT");
+  if (text.empty()) return options;
+  const std::optional<int64_t> port = ParseInt(text);
+  if (!port || *port < 1 || *port > 65'535)
+    return Fail(Code::kInvalid, "CAPSTAN_CONFIGURATION_PORT is '" + text + "', must be 1 to 65535");
+  options.port = static_cast<uint16_t>(*port);
+  return options;
+}
+
 Result<std::chrono::milliseconds> StopLimit() {
   const std::string text = Variable("CAPSTAN_STOP_SECONDS");
   if (text.empty()) return std::chrono::seconds(kStopSeconds);
@@ -206,6 +224,14 @@ Result<Container> PrepareContainer(const Role& role, const std::vector<std::stri
   Result<std::string> folder = MakeFolder();
   if (!folder && std::ranges::any_of(container.services, &Service::notifies)) return Fail(std::move(folder).error());
   container.folder = std::move(folder).value_or("");
+  if (role.reconfigures) {
+    Result<Reconfigurer::Options> options = ReconfigurerOptions(container.folder);
+    if (!options && options.error().code() == Code::kInvalid) return Fail(std::move(options).error());
+    if (options)
+      container.reconfigure = *std::move(options);
+    else
+      Say("a changed configuration will need a restart: " + options.error().message());
+  }
   return container;
 }
 

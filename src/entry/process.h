@@ -24,6 +24,9 @@ Result<std::string> FindProgram(std::string_view name);
 // own, so that a terminal's ^C reaches it only through us. The caller reaps it.
 Result<pid_t> Spawn(const std::vector<std::string>& argv);
 
+// The same; what it prints goes to `output`, and it reads nothing.
+Result<pid_t> SpawnInto(const std::vector<std::string>& argv, int output);
+
 // Blocks SIGTERM and SIGINT, so that they are pending from then on. As PID 1 a process would lose them, any other
 // would end without a word to its children.
 void HoldStopSignals();

@@ -60,6 +60,7 @@ class Daemon {
   void Refresh();
 
   int fd() const { return socket_ ? socket_->fd() : -1; }
+  pid_t main() const { return main_; }
   bool ready() const { return ready_ || (service_.may_fail && restarts_ > 0); }
   const Moment& restart_at() const { return restart_at_; }
   bool refreshes() const { return service_.refresh != nullptr; }
@@ -204,10 +205,12 @@ void Daemon::Refresh() {
 
 class Supervisor {
  public:
-  Supervisor(const Container& container, int signals, std::vector<Daemon> daemons)
+  Supervisor(const Container& container, int signals, std::vector<Daemon> daemons,
+             std::optional<Reconfigurer> reconfigurer)
       : stop_limit_(container.stop_limit),
         signals_(signals),
         daemons_(std::move(daemons)),
+        reconfigurer_(std::move(reconfigurer)),
         ready_path_(container.folder.empty() ? "" : container.folder + "/ready") {}
   ~Supervisor() { SetReady(false); }
 
@@ -225,6 +228,7 @@ class Supervisor {
   const std::chrono::milliseconds stop_limit_;
   const int signals_;
   std::vector<Daemon> daemons_;
+  std::optional<Reconfigurer> reconfigurer_;
   const std::string ready_path_;
   bool stopping_ = false;
   Moment kill_at_, refresh_at_;
@@ -239,10 +243,11 @@ Result<void> Supervisor::Start() {
 }
 
 int Supervisor::Run() {
-  std::vector<pollfd> waiting{{.fd = signals_, .events = POLLIN, .revents = 0}};
-  for (const Daemon& daemon : daemons_) waiting.push_back({.fd = daemon.fd(), .events = POLLIN, .revents = 0});
   for (std::optional<int> status; !status; status = ExitStatus()) {
     SetReady(std::ranges::all_of(daemons_, &Daemon::ready));
+    std::vector<pollfd> waiting{{.fd = signals_, .events = POLLIN, .revents = 0}};
+    for (const Daemon& daemon : daemons_) waiting.push_back({.fd = daemon.fd(), .events = POLLIN, .revents = 0});
+    if (reconfigurer_) reconfigurer_->AddTo(&waiting);
     poll(waiting.data(), waiting.size(), PollTimeout());
     // Messages first: a main process names its successor and then ends.
     for (Daemon& daemon : daemons_) daemon.OnNotifications();
@@ -262,6 +267,7 @@ std::optional<int> Supervisor::ExitStatus() const {
 int Supervisor::PollTimeout() const {
   Moment next = kill_at_;
   Earlier(&next, refresh_at_);
+  if (reconfigurer_) Earlier(&next, reconfigurer_->next());
   for (const Daemon& daemon : daemons_) Earlier(&next, daemon.restart_at());
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now()).count();
@@ -289,6 +295,7 @@ void Supervisor::Reap() {
   int status = 0;
   for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
     for (Daemon& daemon : daemons_) daemon.OnReaped(pid, entry::ExitStatus(status));
+    if (reconfigurer_) reconfigurer_->OnReaped(pid, entry::ExitStatus(status), Clock::now());
   }
   for (Daemon& daemon : daemons_) daemon.LookForMain();
 }
@@ -296,6 +303,10 @@ void Supervisor::Reap() {
 void Supervisor::OnTime() {
   const auto now = Clock::now();
   for (Daemon& daemon : daemons_) daemon.OnTime(now);
+  if (reconfigurer_) {
+    const Daemon& first = daemons_.front();
+    reconfigurer_->Serve(first.main(), first.ready() && !stopping_, now);
+  }
   if (refresh_at_ && now >= *refresh_at_) {
     for (Daemon& daemon : daemons_) daemon.Refresh();
     refresh_at_ = now + kRefreshEvery;
@@ -349,7 +360,15 @@ Result<int> Supervise(const Container& container) {
     daemons.emplace_back(service, std::move(socket));
   }
   if (const auto stopped = PendingStopSignal()) return 128 + *stopped;
-  Supervisor supervisor(container, signals, std::move(daemons));
+  std::optional<Reconfigurer> reconfigurer;
+  if (container.reconfigure) {
+    Result<Reconfigurer> begun = Reconfigurer::Begin(*container.reconfigure);
+    if (begun)
+      reconfigurer.emplace(*std::move(begun));
+    else
+      Say("a changed configuration will need a restart: " + begun.error().message());
+  }
+  Supervisor supervisor(container, signals, std::move(daemons), std::move(reconfigurer));
   CAPSTAN_CHECK_OK(supervisor.Start());
   return supervisor.Run();
 }

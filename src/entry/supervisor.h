@@ -10,6 +10,7 @@
 // - After SIGTERM or SIGINT the daemons have `stop_limit` before SIGKILL. slurmctld writes its state in that
 //   time, so it is long; a pod's own grace period ends sooner.
 // - What a daemon reads and what is mounted is compared every two seconds (Service::refresh).
+// - A configuration that changes reaches the first daemon without a restart (reconfigurer.h).
 // - `folder`/ready exists while all daemons have said that they are ready; one that does not notify counts as
 //   ready while it runs, and one that may fail, also after it has ended by itself.
 //
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "entry/reconfigurer.h"
 
 namespace capstan::entry {
 
@@ -52,6 +54,7 @@ struct Container {
   std::vector<Service> services;  // not empty
   std::string folder;             // writable, for sockets and the ready file; needed only if one notifies
   std::chrono::milliseconds stop_limit{};
+  std::optional<Reconfigurer::Options> reconfigure = {};  // the first daemon; its folder is ours
 };
 
 // What may happen at any rate is told once a minute.

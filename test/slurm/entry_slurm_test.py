@@ -77,3 +77,65 @@ def test_slurm_gives_jobs_only_the_pods_share():
     assert f"CoreSpecCount={int(cores) - 1}" in words
     total = int(next(word for word in words if word.startswith("RealMemory=")).split("=")[1])
     assert f"MemSpecLimit={total - 1000}" in words
+
+
+CHANGES = r'''
+answer() { python3 -c 'import urllib.request; print(urllib.request.urlopen("http://192.0.2.1:6815/configuration", timeout=5).read().decode())'; }
+told() { answer | python3 -c "import json, sys; a = json.load(sys.stdin); print($1)"; }
+put() { cat > ${SLURM_CONF_FILE%/*}/.new; mv ${SLURM_CONF_FILE%/*}/.new $SLURM_CONF_FILE; }  # all at once, as a kubelet does
+mounted() { sha256sum < $SLURM_CONF_FILE | cut -d " " -f 1; }
+is_live() { [ "$(told "a['files']['slurm.conf']")" = "$(mounted)" ]; }
+good="$(cat $SLURM_CONF_FILE)"
+entry=$($SLURM_CONTROL pid slurmctld)
+'''
+
+
+def test_twenty_changes_are_live_without_a_restart():
+    output = inside(CHANGES + r"""
+        $SLURM_EXEC sbatch -o /shared/out --wrap 'until [ -e /shared/go ]; do sleep 0.1; done; echo done'
+        until_ is state RUNNING
+        for i in $(seq 20); do
+          printf '%s\nPartitionName=p%s Nodes=ALL\n' "$good" $i | put
+          until_ is_live
+          $SLURM_EXEC scontrol show partition p$i | grep -q State=UP
+        done
+        told "a['reconfigures']"
+        [ $($SLURM_CONTROL pid slurmctld) = $entry ] && echo same entry
+        touch $SLURM_SHARED/go
+        until_ is state COMPLETED
+        cat $SLURM_SHARED/out""")
+    assert output.splitlines()[-3:] == ["20", "same entry", "done"], output
+
+
+def test_changes_at_once_are_one():
+    output = inside(CHANGES + r"""
+        for i in 1 2 3 4 5; do printf '%s\nPartitionName=p%s Nodes=ALL\n' "$good" $i | put; done
+        until_ is_live
+        told "a['reconfigures']"
+        printf '%s\n# nothing\n' "$good" | put; printf '%s\nPartitionName=p5 Nodes=ALL\n' "$good" | put
+        sleep 3
+        told "a['reconfigures']" """)
+    assert output.splitlines()[-2:] == ["1", "1"], output
+
+
+# With the text that is refused, scontrol would not even run; or wait for a missing file for a minute, as slurmctld would.
+def test_a_text_that_slurm_refuses_changes_nothing():
+    output = inside(CHANGES + r"""
+        for bad in 'Nonsense=1' 'Include nonesuch.conf' 'PartitionName=p Nodes=nonesuch'; do
+          before=$(child slurmctld)
+          printf '%s\n%s\n' "$good" "$bad" | put
+          until_ told "a['refused']['message']"
+          echo "$bad: $(told "a['refused']['message']")"
+          [ $(child slurmctld) = $before ] && echo same process
+          echo "$good" | put
+          until_ is "told \"'refused' in a\"" False
+        done
+        printf '%s\nPartitionName=p Nodes=ALL\n' "$good" | put
+        until_ is_live
+        told "a['reconfigures']" """)
+    lines = output.splitlines()
+    assert any(line.startswith("Nonsense=1: Slurm cannot read it: ") and "Nonsense" in line[11:] for line in lines), output
+    assert any(line.startswith("Include nonesuch.conf: Slurm cannot read it: ") for line in lines), output
+    assert any(line.startswith("PartitionName=p Nodes=nonesuch: slurmctld refuses it") for line in lines), output
+    assert lines.count("same process") == 3, output
+    assert lines[-1] == "1", output

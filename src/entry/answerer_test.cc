@@ -1,0 +1,71 @@
+#include "entry/answerer.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace capstan::entry {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT
+
+class AnswererTest : public ::testing::Test {
+ protected:
+  AnswererTest() : answerer_(*Answerer::Listen(Port(), "/it")) {}
+
+  int Call(const std::string& text) const {
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(Port()), .sin_addr = {}, .sin_zero = {}};
+    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
+    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(write(fd, text.data(), text.size()), ssize_t(text.size()));
+    return fd;
+  }
+  void Serve(Answerer::Clock::time_point now = Answerer::Clock::now()) {
+    answerer_.Serve(now, [] { return std::string("the text"); });
+  }
+  static std::string ReadAll(int fd) {
+    std::string all;
+    char buffer[4096];
+    for (ssize_t count = 0; (count = read(fd, buffer, sizeof buffer)) > 0;) all.append(buffer, size_t(count));
+    close(fd);
+    return all;
+  }
+  static uint16_t Port() { return static_cast<uint16_t>(30'000 + getpid() % 10'000); }
+
+  Answerer answerer_;
+};
+
+TEST_F(AnswererTest, AnswersItsPathAndNoOther) {
+  const int good = Call("GET /it HTTP/1.1\r\nHost: x\r\n\r\n"), other = Call("GET /others HTTP/1.1\r\n\r\n");
+  Serve();
+  EXPECT_TRUE(ReadAll(good).ends_with("Content-Length: 8\r\n\r\nthe text"));
+  EXPECT_TRUE(ReadAll(other).starts_with("HTTP/1.1 404 "));
+}
+
+// Anybody may call: whoever says too much or nothing must not keep others out.
+TEST_F(AnswererTest, CutsOffWhoIsSlowOrSaysTooMuch) {
+  const int slow = Call("GET /it"), talks = Call(std::string(4000, 'x'));
+  Serve();
+  EXPECT_EQ(ReadAll(talks), "");
+  ASSERT_TRUE(answerer_.next());
+  Serve(*answerer_.next());
+  EXPECT_EQ(ReadAll(slow), "");
+  EXPECT_FALSE(answerer_.next());
+}
+
+TEST_F(AnswererTest, TakesEightAtOnce) {
+  std::vector<int> callers;
+  for (int i = 0; i < 9; ++i) callers.push_back(Call("GET"));
+  Serve();
+  EXPECT_EQ(ReadAll(callers.back()), "");
+  callers.pop_back();
+  std::vector<pollfd> waiting;
+  answerer_.AddTo(&waiting);
+  EXPECT_EQ(waiting.size(), 9u);
+  for (const int fd : callers) close(fd);
+}
+
+}  // namespace
+}  // namespace capstan::entry

@@ -1,0 +1,26 @@
+// The files below /etc/slurm, as they are mounted: which there are, and their digests.
+//
+// Keys (*.key) are no part of it: whoever changes one restarts the daemon.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace capstan::entry {
+
+struct Configuration {
+  std::map<std::string, std::string> files;            // name: text
+  std::map<std::string, std::string> digests() const;  // name: SHA-256 in hex
+
+  friend bool operator==(const Configuration&, const Configuration&) = default;
+};
+
+// What is in `folder` now. A volume changes all at once, by its link ..data: nullopt when that happened meanwhile, when
+// something cannot be read, or without a slurm.conf.
+std::optional<Configuration> ReadConfiguration(const std::string& folder);
+
+// Whether it is of several slurmctld, of which one is in charge.
+bool HasStandby(const Configuration& configuration);
+
+}  // namespace capstan::entry

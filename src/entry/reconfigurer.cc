@@ -1,0 +1,244 @@
+#include "entry/reconfigurer.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "entry/files.h"
+#include "entry/process.h"
+
+namespace capstan::entry {
+namespace {
+
+constexpr auto kCheckLimit = std::chrono::seconds(5);
+constexpr auto kAskLimit = std::chrono::seconds(30);  // scontrol itself gives up after MessageTimeout
+constexpr auto kMaxRetry = std::chrono::seconds(30);
+constexpr auto kLookAnyway = std::chrono::seconds(30);  // should the kernel not tell
+constexpr size_t kMaxMessage = 400;
+constexpr const char* kVariable = "SLURM_CONF";
+
+// What scontrol's message leaves open.
+bool WasNotReached(std::string_view said) { return said.contains("Unable to contact"); }
+bool MayHaveAnswered(std::string_view said) { return said.contains("timed out") || said.contains("Zero Bytes"); }
+
+std::string JsonOf(const Configuration& configuration) {
+  std::string json = "{";
+  for (const auto& [name, digest] : configuration.digests())
+    json += (json.size() > 1 ? ", " : "") + JsonQuoted(name) + ": " + JsonQuoted(digest);
+  return json + "}";
+}
+
+}  // namespace
+
+Result<Reconfigurer> Reconfigurer::Begin(Options options) {
+  std::optional<Configuration> live = ReadConfiguration(options.mounted);
+  if (!live) return Fail(Code::kNotFound, "there is no configuration in " + options.mounted);
+  CAPSTAN_TRY(Answerer answerer, Answerer::Listen(options.port, "/configuration"));
+  const int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  if (watch >= 0)
+    inotify_add_watch(watch, options.mounted.c_str(), IN_MOVED_TO | IN_CREATE | IN_CLOSE_WRITE | IN_DELETE);
+  const std::string path = options.folder + "/scontrol.out";
+  const int output = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_APPEND, 0600);
+  Reconfigurer made(std::move(options), watch, output, std::move(answerer), *std::move(live));
+  if (output < 0) return Fail(Code::kUnavailable, "cannot write " + path + ": " + strerror(errno));
+  CAPSTAN_CHECK_OK(made.WriteCopy());
+  return made;
+}
+
+Reconfigurer::Reconfigurer(Reconfigurer&& other) noexcept
+    : options_(other.options_),
+      watch_(std::exchange(other.watch_, -1)),
+      output_(std::exchange(other.output_, -1)),
+      answerer_(std::move(other.answerer_)),
+      live_(std::move(other.live_)) {}
+
+Reconfigurer::~Reconfigurer() {
+  if (child_ > 0) kill(child_, SIGKILL);
+  if (watch_ >= 0) close(watch_);
+  if (output_ >= 0) close(output_);
+}
+
+void Reconfigurer::AddTo(std::vector<pollfd>* waiting) const {
+  waiting->push_back({.fd = watch_, .events = POLLIN, .revents = 0});
+  answerer_.AddTo(waiting);
+}
+
+std::optional<Reconfigurer::Clock::time_point> Reconfigurer::next() const {
+  auto next = answerer_.next();
+  for (const auto& moment : {limit_, step_ == Step::kIdle ? look_at_ : std::nullopt}) {
+    if (moment && (!next || *moment < *next)) next = moment;
+  }
+  return next;
+}
+
+void Reconfigurer::Serve(pid_t daemon, bool able, Clock::time_point now) {
+  NoteChanges(now);
+  NoteDaemon(daemon, now);
+  if (limit_ && now >= *limit_) {
+    if (step_ == Step::kAwaiting)
+      Refuse("slurmctld has not taken it within " + FormatDuration(options_.answer_limit), now);
+    else if (child_ > 0)
+      kill(child_, SIGKILL);
+    limit_.reset();
+  }
+  if (step_ == Step::kIdle && look_at_ && now >= *look_at_) {
+    if (able)
+      Look(now);
+    else
+      look_at_ = now + options_.settle;
+  }
+  answerer_.Serve(now, [this] { return Answer(); });
+}
+
+void Reconfigurer::NoteChanges(Clock::time_point now) {
+  alignas(inotify_event) char events[4096];
+  bool changed = false;
+  while (read(watch_, events, sizeof events) > 0) changed = true;
+  if (changed) {
+    const auto soon = now + options_.settle;
+    look_at_ = std::max(soon, not_before_.value_or(soon));
+  } else if (!look_at_) {
+    look_at_ = now + kLookAnyway;
+  }
+}
+
+void Reconfigurer::NoteDaemon(pid_t daemon, Clock::time_point now) {
+  const pid_t before = std::exchange(daemon_, daemon);
+  if (before == daemon || before == 0) return;
+  if (step_ == Step::kAwaiting) return IsLive(now);
+  if (step_ != Step::kAsking) refused_.reset();
+}
+
+void Reconfigurer::Look(Clock::time_point now) {
+  look_at_.reset();
+  std::optional<Configuration> mounted = ReadConfiguration(options_.mounted);
+  if (!mounted) {
+    look_at_ = now + options_.settle;
+    return;
+  }
+  if (*mounted == live_) return refused_.reset();
+  if ((refused_ && *mounted == refused_->configuration) || HasStandby(*mounted)) return;
+  refused_.reset();
+  candidate_ = std::move(mounted);
+  // It parses the files as every command of Slurm does, and asks nobody.
+  Run(Step::kChecking, {"show", "hostnames", "a"}, options_.mounted, now);
+}
+
+void Reconfigurer::Run(Step step, const std::vector<std::string>& arguments, const std::string& folder,
+                       Clock::time_point now) {
+  std::vector<std::string> argv{options_.scontrol};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  [[maybe_unused]] const int truncated = ftruncate(output_, 0);
+  const char* found = getenv(kVariable);  // NOLINT(concurrency-mt-unsafe): one thread
+  const std::optional<std::string> before = found == nullptr ? std::nullopt : std::optional<std::string>(found);
+  setenv(kVariable, (folder + "/slurm.conf").c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  const Result<pid_t> child = SpawnInto(argv, output_);
+  if (before)
+    setenv(kVariable, before->c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  else
+    unsetenv(kVariable);  // NOLINT(concurrency-mt-unsafe)
+  if (!child) {
+    Say(child.error().message());
+    return Rest(now);
+  }
+  step_ = step;
+  child_ = *child;
+  limit_ = now + (step == Step::kChecking ? kCheckLimit : kAskLimit);
+}
+
+void Reconfigurer::OnReaped(pid_t pid, int exit_status, Clock::time_point now) {
+  if (pid != child_ || child_ == 0) return;
+  child_ = 0;
+  limit_.reset();
+  if (step_ == Step::kChecking)
+    Checked(exit_status, now);
+  else
+    Asked(exit_status, now);
+}
+
+void Reconfigurer::Checked(int exit_status, Clock::time_point now) {
+  if (exit_status != 0) return Refuse("Slurm cannot read it: " + Output(), now);
+  asked_ = daemon_;
+  Run(Step::kAsking, {"reconfigure"}, options_.folder + "/live", now);
+}
+
+void Reconfigurer::Asked(int exit_status, Clock::time_point now) {
+  if (exit_status == 0 || daemon_ != asked_) return IsLive(now);
+  const std::string said = Output();
+  if (WasNotReached(said)) {
+    Say("slurmctld cannot be told yet that its configuration has changed: " + said);
+    return Rest(now);
+  }
+  if (MayHaveAnswered(said) || exit_status > 128) {
+    step_ = Step::kAwaiting;
+    limit_ = now + options_.answer_limit;
+    return;
+  }
+  Refuse("slurmctld refuses it, and its log says why (" + said + ")", now);
+}
+
+void Reconfigurer::IsLive(Clock::time_point now) {
+  live_ = *std::move(candidate_);
+  since_ = Time::clock::now();
+  ++reconfigures_;
+  Say("slurmctld has the configuration that was mounted");
+  if (const Result<void> copied = WriteCopy(); !copied) Say(copied.error().message());
+  retry_ = {};
+  step_ = Step::kIdle;
+  limit_.reset();
+  not_before_ = now + options_.between;
+  look_at_ = not_before_;  // what came meanwhile, if anything
+}
+
+void Reconfigurer::Refuse(std::string message, Clock::time_point now) {
+  Say("the configuration that is mounted is not used: " + message);
+  refused_ = {*std::move(candidate_), std::move(message)};
+  retry_ = {};
+  step_ = Step::kIdle;
+  limit_.reset();
+  not_before_ = now + options_.between;
+  look_at_ = not_before_;
+}
+
+void Reconfigurer::Rest(Clock::time_point now) {
+  step_ = Step::kIdle;
+  retry_ = std::clamp<std::chrono::milliseconds>(retry_ * 2, options_.first_retry, kMaxRetry);
+  look_at_ = now + retry_;
+}
+
+Result<void> Reconfigurer::WriteCopy() const {
+  const std::string folder = options_.folder + "/live";
+  mkdir(folder.c_str(), 0700);
+  for (const auto& [name, text] : live_.files) CAPSTAN_CHECK_OK(ReplaceFile(folder + "/" + name, text, 0600));
+  const std::string key = folder + "/slurm.key";
+  if (symlink((options_.mounted + "/slurm.key").c_str(), key.c_str()) != 0 && errno != EEXIST)
+    return Fail(Code::kUnavailable, "cannot make " + key + ": " + strerror(errno));
+  return {};
+}
+
+std::string Reconfigurer::Output() const {
+  std::string said(4096, '\0');
+  const ssize_t count = pread(output_, said.data(), said.size(), 0);
+  said.resize(static_cast<size_t>(std::max<ssize_t>(count, 0)));
+  return OneLine(Trim(said), kMaxMessage);
+}
+
+std::string Reconfigurer::Answer() const {
+  std::string json = "{\"files\": " + JsonOf(live_) + ", \"since\": " + JsonQuoted(FormatRfc3339(since_)) +
+                     ", \"reconfigures\": " + std::to_string(reconfigures_);
+  if (refused_) {
+    json += ", \"refused\": {\"files\": " + JsonOf(refused_->configuration) +
+            ", \"message\": " + JsonQuoted(refused_->message) + "}";
+  }
+  return json + "}\n";
+}
+
+}  // namespace capstan::entry

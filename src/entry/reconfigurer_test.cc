@@ -1,0 +1,209 @@
+#include "entry/reconfigurer.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "entry/files.h"
+
+namespace capstan::entry {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT
+using Clock = Reconfigurer::Clock;
+
+// Notes whose configuration it was called with, and says and ends as `obey` says.
+constexpr const char* kScontrol = R"sh(#!/bin/sh
+cd "$(dirname "$0")"
+echo "$1 $(dirname "$SLURM_CONF" | sed 's,.*/,,')" >> calls
+. ./obey
+)sh";
+
+class ReconfigurerTest : public ::testing::Test {
+ protected:
+  ReconfigurerTest() : root_(::testing::TempDir() + "reconfigurer-" + std::to_string(getpid())) {
+    std::filesystem::remove_all(root_);
+    for (const char* folder : {"/mounted", "/own"}) std::filesystem::create_directories(root_ + folder);
+    Put("mounted/slurm.conf", "one\n");
+    Put("mounted/slurm.key", "secret");
+    Put("scontrol", kScontrol);
+    chmod((root_ + "/scontrol").c_str(), 0755);
+    Obey("exit 0");
+    ::testing::internal::CaptureStderr();
+  }
+  ~ReconfigurerTest() override {
+    ::testing::internal::GetCapturedStderr();
+    reconfigurer_.reset();
+    std::filesystem::remove_all(root_);
+  }
+
+  void Put(const std::string& path, const std::string& text) {
+    ASSERT_TRUE(ReplaceFile(root_ + "/" + path, text, 0666)) << path;
+  }
+  std::string Get(const std::string& path) const { return ReadFile(root_ + "/" + path).value_or(""); }
+  void Obey(const std::string& script) { Put("obey", script); }
+
+  void Begin() {
+    auto begun = Reconfigurer::Begin({.mounted = root_ + "/mounted",
+                                      .folder = root_ + "/own",
+                                      .scontrol = root_ + "/scontrol",
+                                      .port = Port(),
+                                      .settle = 20ms,
+                                      .between = 20ms,
+                                      .first_retry = 20ms,
+                                      .answer_limit = 200ms});
+    ASSERT_TRUE(begun) << begun.error().message();
+    reconfigurer_ = std::make_unique<Reconfigurer>(*std::move(begun));
+  }
+
+  // As the supervisor does it, until `done`.
+  void Until(const std::function<bool()>& done) {
+    const auto end = Clock::now() + 10s;
+    while (!done()) {
+      ASSERT_LT(Clock::now(), end) << reconfigurer_->Answer() << Get("calls");
+      Turn();
+    }
+  }
+  void For(std::chrono::milliseconds time) {
+    for (const auto end = Clock::now() + time; Clock::now() < end;) Turn();
+  }
+  void Turn() {
+    std::vector<pollfd> waiting;
+    reconfigurer_->AddTo(&waiting);
+    poll(waiting.data(), waiting.size(), 5);
+    int status = 0;
+    for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+      reconfigurer_->OnReaped(pid, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), Clock::now());
+    }
+    reconfigurer_->Serve(daemon_, able_, Clock::now());
+  }
+
+  bool IsLive(const std::string& text) const {
+    return reconfigurer_->Answer().contains("{\"files\": {\"slurm.conf\": \"" + Sha256Hex(text) + "\"}, \"since\"");
+  }
+  bool IsRefused(const std::string& text) const {
+    return reconfigurer_->Answer().contains("\"refused\": {\"files\": {\"slurm.conf\": \"" + Sha256Hex(text) + "\"}");
+  }
+
+  static uint16_t Port() { return static_cast<uint16_t>(20'000 + getpid() % 10'000); }
+
+  const std::string root_;
+  std::unique_ptr<Reconfigurer> reconfigurer_;
+  pid_t daemon_ = 4242;
+  bool able_ = true;
+};
+
+TEST_F(ReconfigurerTest, AsksOncePerChangeWithWhatIsLive) {
+  Begin();
+  EXPECT_TRUE(IsLive("one\n"));
+  Put("mounted/slurm.conf", "two\n");
+  Put("mounted/slurm.conf", "three\n");
+  Until([&] { return IsLive("three\n"); });
+  For(100ms);
+  EXPECT_EQ(Get("calls"), "show mounted\nreconfigure live\n");
+  EXPECT_EQ(Get("own/live/slurm.conf"), "three\n");
+  EXPECT_EQ(Get("own/live/slurm.key"), "secret");
+  EXPECT_TRUE(reconfigurer_->Answer().contains("\"reconfigures\": 1}")) << reconfigurer_->Answer();
+}
+
+// Kubelets write a volume anew that says the same, and its keys change with a restart.
+TEST_F(ReconfigurerTest, AsksNothingForTheSameTextOrAKey) {
+  Begin();
+  Put("mounted/slurm.conf", "one\n");
+  Put("mounted/slurm.key", "other");
+  For(100ms);
+  EXPECT_EQ(Get("calls"), "");
+}
+
+TEST_F(ReconfigurerTest, DoesNotAskForWhatCannotBeParsed) {
+  Begin();
+  Obey("echo 'scontrol: fatal: no' >&2; exit 1");
+  Put("mounted/slurm.conf", "bad\n");
+  Until([&] { return IsRefused("bad\n"); });
+  EXPECT_TRUE(reconfigurer_->Answer().contains("Slurm cannot read it: scontrol: fatal: no"));
+  EXPECT_TRUE(IsLive("one\n"));
+  For(100ms);
+  EXPECT_EQ(Get("calls"), "show mounted\n");
+  Put("mounted/slurm.conf", "one\n");
+  Until([&] { return !reconfigurer_->Answer().contains("refused"); });
+}
+
+TEST_F(ReconfigurerTest, DoesNotAskAgainForWhatWasRefused) {
+  Begin();
+  Obey("[ $1 = show ] || { echo 'slurm_reconfigure error:Unspecified error' >&2; exit 1; }");
+  Put("mounted/slurm.conf", "bad\n");
+  Until([&] { return IsRefused("bad\n"); });
+  For(100ms);
+  EXPECT_EQ(Get("calls"), "show mounted\nreconfigure live\n");
+  // Somebody else has reconfigured meanwhile: it may be taken now.
+  Obey("exit 0");
+  daemon_ = 4343;
+  Put("mounted/slurm.conf", "bad\n");
+  Until([&] { return IsLive("bad\n"); });
+}
+
+TEST_F(ReconfigurerTest, TriesAgainWhileSlurmctldIsAway) {
+  Begin();
+  Obey("[ $1 = show ] || { echo 'Unable to contact slurm controller (connect failure)' >&2; exit 1; }");
+  Put("mounted/slurm.conf", "two\n");
+  Until([&] { return Get("calls").contains("reconfigure live\nshow mounted\nreconfigure live\n"); });
+  EXPECT_FALSE(reconfigurer_->Answer().contains("refused"));
+  Obey("exit 0");
+  Until([&] { return IsLive("two\n"); });
+}
+
+TEST_F(ReconfigurerTest, BelievesANewProcessWhenTheAnswerIsLost) {
+  Begin();
+  Obey("[ $1 = show ] || { echo 'Socket timed out on send/recv operation' >&2; exit 1; }");
+  Put("mounted/slurm.conf", "two\n");
+  Until([&] { return Get("calls").contains("reconfigure"); });
+  For(50ms);
+  EXPECT_TRUE(IsLive("one\n"));
+  daemon_ = 4343;
+  Until([&] { return IsLive("two\n"); });
+  Put("mounted/slurm.conf", "three\n");
+  Until([&] { return IsRefused("three\n"); });
+  EXPECT_TRUE(reconfigurer_->Answer().contains("has not taken it within"));
+}
+
+TEST_F(ReconfigurerTest, WaitsUntilSlurmctldIsReady) {
+  able_ = false;
+  Begin();
+  Put("mounted/slurm.conf", "two\n");
+  For(100ms);
+  EXPECT_EQ(Get("calls"), "");
+  able_ = true;
+  Until([&] { return IsLive("two\n"); });
+}
+
+// One of several would reconfigure the one that is in charge, each for itself.
+TEST_F(ReconfigurerTest, LeavesSeveralSlurmctldToTheirRestarts) {
+  Begin();
+  Put("mounted/slurm.conf", "SlurmctldHost=a\nslurmctldhost=b\n");
+  For(100ms);
+  EXPECT_EQ(Get("calls"), "");
+}
+
+TEST_F(ReconfigurerTest, DoesNotReadAFolderThatChangesMeanwhile) {
+  std::filesystem::create_directory(root_ + "/volume");
+  EXPECT_EQ(ReadConfiguration(root_ + "/volume"), std::nullopt);  // no slurm.conf
+  Put("volume/slurm.conf", "one\n");
+  Put("volume/.hidden", "x");
+  const auto found = ReadConfiguration(root_ + "/volume");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->files, (std::map<std::string, std::string>{{"slurm.conf", "one\n"}}));
+  std::filesystem::create_symlink(root_ + "/nowhere", root_ + "/volume/dangling.conf");
+  EXPECT_TRUE(ReadConfiguration(root_ + "/volume"));
+}
+
+}  // namespace
+}  // namespace capstan::entry
