@@ -1,5 +1,5 @@
 // The conditions that every kind has (json/conditions.h): Ready (it does what its spec says), Progressing (on its way
-// there), Degraded (something is wrong that needs somebody).
+// there), Degraded (something is wrong that needs somebody). And those that one kind has.
 #pragma once
 
 #include <string_view>
@@ -11,6 +11,9 @@ namespace capstan::api {
 inline constexpr std::string_view kReady = "Ready";
 inline constexpr std::string_view kProgressing = "Progressing";
 inline constexpr std::string_view kDegraded = "Degraded";
+
+// Of a Controller: slurmctld runs with the configuration that is published.
+inline constexpr std::string_view kConfigLive = "ConfigLive";
 
 using json::Condition;
 using json::Conditions;

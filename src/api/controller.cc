@@ -180,8 +180,8 @@ const json::Schema& ControllerSpec::Schema() {
               Field<&S::ha>("ha").AbsentIsEmpty().Doc("High availability: further slurmctld that take over."),
               Field<&S::inplace_reconfigure>("inplaceReconfigure")
                   .Default("false")
-                  .Doc("A changed configuration reaches slurmctld by a sidecar with scontrol reconfigure, "
-                       "instead of by a new pod."),
+                  .Doc("Without effect: a changed configuration always reaches slurmctld as it runs "
+                       "(docs/configuration.md)."),
               Field<&S::jwks_key_ref>("jwksKeyRef").Doc(kJwksDoc),
               Field<&S::jwt_hs256_key_ref>("jwtHs256KeyRef").Doc(kJwtOldKeyDoc),
               Field<&S::jwt_key_ref>("jwtKeyRef").Doc(kJwtKeyDoc),

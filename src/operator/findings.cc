@@ -5,9 +5,9 @@ namespace {
 
 constexpr int kConflictTries = 3;
 
-api::Condition Make(std::string_view type, bool status, int64_t generation, Finding finding) {
+api::Condition Make(std::string_view type, std::string_view status, int64_t generation, Finding finding) {
   return {.type = std::string(type),
-          .status = status ? "True" : "False",
+          .status = std::string(status),
           .observed_generation = generation,
           .last_transition_time = {},
           .reason = std::string(finding.reason),
@@ -51,17 +51,21 @@ void Findings::AddFailures(const plan::World& world) {
 
 api::Conditions ConditionsOf(const api::Conditions& before, const Findings& findings, int64_t generation, Time now) {
   api::Conditions conditions;
-  for (const std::string_view type : {api::kReady, api::kProgressing, api::kDegraded}) {
+  const auto keep = [&](std::string_view type) {
     if (const api::Condition* condition = api::FindCondition(before, type)) conditions.push_back(*condition);
-  }
+  };
+  for (const std::string_view type : {api::kReady, api::kProgressing, api::kDegraded}) keep(type);
+  for (const OwnCondition& own : findings.own) keep(own.type);
   const std::vector<Finding> wrong = Wrong(findings);
   const std::vector<Finding>& waits = findings.waits;
   const auto set = [&](std::string_view type, bool status, Finding finding) {
-    api::SetCondition(conditions, Make(type, status, generation, std::move(finding)), now);
+    api::SetCondition(conditions, Make(type, status ? "True" : "False", generation, std::move(finding)), now);
   };
   set(api::kReady, findings.ready.has_value(), findings.ready ? *findings.ready : WhyNotReady(wrong, waits));
   set(api::kProgressing, !waits.empty(), waits.empty() ? Finding{"Settled", "nothing is under way"} : Joined(waits));
   set(api::kDegraded, !wrong.empty(), wrong.empty() ? Finding{"AsExpected", "nothing is wrong"} : Joined(wrong));
+  for (const OwnCondition& own : findings.own)
+    api::SetCondition(conditions, Make(own.type, own.status, generation, own.finding), now);
   return conditions;
 }
 

@@ -18,23 +18,35 @@ struct Finding {
   std::string message;
 };
 
+// A condition besides the three.
+struct OwnCondition {
+  std::string_view type;    // api/conditions.h
+  std::string_view status;  // "True", "False", "Unknown"
+  Finding finding;
+};
+
 struct Findings {
   std::vector<Finding> problems;  // need somebody: Degraded
   std::vector<Finding> remarks;   // on what is asked for in vain: Degraded, after all problems
   std::vector<Finding> waits;     // pass by themselves: Progressing
   std::optional<Finding> ready;   // does what its spec says; absent: not (yet)
+  std::vector<OwnCondition> own;
 
   void Problem(ProblemWord reason, std::string message) { problems.push_back({reason.word, std::move(message)}); }
   void Remark(ProblemWord reason, std::string message) { remarks.push_back({reason.word, std::move(message)}); }
   void Wait(WaitWord reason, std::string message) { waits.push_back({reason.word, std::move(message)}); }
   void Ready(std::string message) { ready = Finding{"Ready", std::move(message)}; }
 
+  void Own(std::string_view type, std::string_view status, OwnWord reason, std::string message) {
+    own.push_back({type, status, {reason.word, std::move(message)}});
+  }
+
   // Adds the actions that have failed. A conflict is how one learns that the world has moved on, and is told only when
   // it does not go away.
   void AddFailures(const plan::World& world);
 };
 
-// The three conditions. Those that say the same as in `before` keep their time. A thing that is not ready says why: its
+// The three conditions, and the object's own. Those that say the same as in `before` keep their time. A thing that is not ready says why: its
 // first problem, or what it waits for.
 api::Conditions ConditionsOf(const api::Conditions& before, const Findings& findings, int64_t generation, Time now);
 

@@ -61,6 +61,13 @@ inline constexpr std::string_view kAnnotationNodeFeatures =  // of a Kubernetes 
 inline constexpr std::string_view kAnnotationTakenOver = "capstan.dev/taken-over";
 // Ours, on a Secret that we make: a digest of what its values were made from.
 inline constexpr std::string_view kAnnotationMadeFrom = "capstan.dev/made-from";
+// Ours, on a StatefulSet or Deployment: a digest of the options of slurm.conf for which its pods are started anew.
+inline constexpr std::string_view kAnnotationRestartOptions = "capstan.dev/restart-options";
+// Ours, on slurmctld's pod: a digest of the configuration that it is to have, and since when. A kubelet that sees it change
+// looks at once at what the pod mounts.
+inline constexpr std::string_view kAnnotationConfiguration = "capstan.dev/configuration";
+// Ours, on slurmctld's pod: for which of these slurmrestd was asked.
+inline constexpr std::string_view kAnnotationReconfigured = "capstan.dev/reconfigured";
 inline constexpr std::string_view kAnnotationDefaultContainer = "kubectl.kubernetes.io/default-container";
 inline constexpr std::string_view kHashSlurmKey = "slinky.slurm.net/slurm-key-hash";
 inline constexpr std::string_view kHashJwtKey = "slinky.slurm.net/jwt-key-hash";
@@ -82,6 +89,8 @@ inline constexpr std::string_view kReasonPrefix = "slurm-operator: ";
 // What the worker's preStop hook writes when it sets its node DOWN.
 inline constexpr std::string_view kReasonTerminating = "slurm-operator: Pod is terminating";
 
+// Where the container of slurmctld says which configuration is live (entry/reconfigurer.h).
+inline constexpr int kConfigurationPort = 6815;
 inline constexpr int kSlurmctldPort = 6817;
 inline constexpr int kSlurmdPort = 6818;
 inline constexpr int kSlurmdbdPort = 6819;

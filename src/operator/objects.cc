@@ -119,7 +119,8 @@ const json::Schema& WorkloadStatus::Schema() {
 }
 
 const json::Schema& PodTemplateMeta::Schema() {
-  static const json::Schema schema = json::Object<PodTemplateMeta>({Field<&PodTemplateMeta::labels>("labels")});
+  static const json::Schema schema = json::Object<PodTemplateMeta>(
+      {Field<&PodTemplateMeta::labels>("labels"), Field<&PodTemplateMeta::annotations>("annotations")});
   return schema;
 }
 
@@ -132,7 +133,8 @@ const json::Schema& ContainerImage::Schema() {
 }
 
 const json::Schema& PodTemplateSpec::Schema() {
-  static const json::Schema schema = json::Object<PodTemplateSpec>({Field<&PodTemplateSpec::containers>("containers")});
+  static const json::Schema schema = json::Object<PodTemplateSpec>(
+      {Field<&PodTemplateSpec::init_containers>("initContainers"), Field<&PodTemplateSpec::containers>("containers")});
   return schema;
 }
 

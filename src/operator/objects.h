@@ -107,7 +107,7 @@ struct WorkloadStatus {
   static const json::Schema& Schema();
 };
 struct PodTemplateMeta {
-  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> labels, annotations;
   bool operator==(const PodTemplateMeta&) const = default;
   static const json::Schema& Schema();
 };
@@ -118,7 +118,7 @@ struct ContainerImage {
   static const json::Schema& Schema();
 };
 struct PodTemplateSpec {
-  std::vector<ContainerImage> containers;
+  std::vector<ContainerImage> init_containers, containers;
   bool operator==(const PodTemplateSpec&) const = default;
   static const json::Schema& Schema();
 };

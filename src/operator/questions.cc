@@ -79,7 +79,9 @@ Fetched DigestOf(const Data& config_map, const ConfigMapDigest&) {
     for (const auto& [key, text] : *part) {
       value->keys.push_back(key);
       if (part == &config_map.data) Refusals(key, text, value->refused);
-      all += part == &config_map.binary_data ? FromBase64(text).value_or(text) : text;
+      const std::string bytes = part == &config_map.binary_data ? FromBase64(text).value_or(text) : text;
+      value->files.emplace(key, Sha256Hex(bytes));
+      all += bytes;
     }
   }
   value->sha256 = Sha256Hex(all);

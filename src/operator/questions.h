@@ -33,6 +33,7 @@ struct ConfigMapDigest final : plan::Question {
     std::string sha256;
     std::vector<std::string> keys;          // sorted
     std::vector<std::string> refused = {};  // of files that Slurm reads: what it does not start with
+    std::map<std::string, std::string> files = {};  // by key: the SHA-256 (hex) of each
   };
   explicit ConfigMapDigest(kube::Key key) : key(std::move(key)) {}
   std::string id() const override { return "configmap " + key.ToString(); }

@@ -11,6 +11,7 @@ namespace {
 std::string PlacesOf(const Reason& reason) {
   std::vector<std::string> places;
   if (reason.places & Reason::kQuiet) places.emplace_back("condition");
+  if (reason.places & Reason::kOwn) places.emplace_back("ConfigLive");
   if (reason.places & Reason::kProblem) places.emplace_back("Degraded");
   if (reason.places & Reason::kWait) places.emplace_back("Progressing");
   if (reason.places & Reason::kEvent) places.emplace_back("Event");

@@ -19,6 +19,7 @@ struct Reason {
     kWait = 2,     // Progressing, and Ready while that is False: it passes by itself
     kEvent = 4,
     kQuiet = 8,  // a condition that has nothing to tell
+    kOwn = 16,   // a condition that only some kinds have
   };
   std::string_view word;
   int places;  // of Place
@@ -67,8 +68,16 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"NodeLost", Reason::kProblem, "A pod's machine does not answer; the message says how to have the pod made anew."},
 
     // Controllers.
-    {"ConfigRefused", Reason::kProblem, "No slurm.conf or slurmdbd.conf can be made; that published last stays."},
     {"ConfigDoubtful", Reason::kProblem, "slurm.conf has what only a newer Slurm may know; it is published."},
+    {"ConfigRefused", Reason::kProblem | Reason::kOwn,
+     "No slurm.conf or slurmdbd.conf can be made, or slurmctld refuses it; the last good one stays."},
+    {"Live", Reason::kOwn, "ConfigLive is True: slurmctld runs with the configuration that is published."},
+    {"Reconfiguring", Reason::kWait | Reason::kOwn, "A running slurmctld is about to get a changed configuration."},
+    {"SlurmctldAway", Reason::kOwn,
+     "ConfigLive is Unknown: no slurmctld runs; it reads the configuration at its start."},
+    {"NotAnswering", Reason::kOwn, "ConfigLive is Unknown: slurmctld's pod cannot be asked what is live."},
+    {"NoReconfigurer", Reason::kOwn, "ConfigLive is Unknown: slurmctld's pod has an image without capstan-entry."},
+    {"SlurmctldRestarting", Reason::kEvent, "slurmctld is started anew for an option that needs that."},
     {"ClusterNameTooLong", Reason::kProblem, "The cluster's name is longer than Slurm's accounting takes."},
     {"ClaimRefused", Reason::kProblem, "The volume claim for several slurmctld does not take several writers."},
     {"ClaimUnchanged", Reason::kProblem, "Another volume is asked for than the StatefulSet has, which is kept."},
@@ -129,6 +138,7 @@ struct Word {
 using ProblemWord = Word<Reason::kProblem>;
 using WaitWord = Word<Reason::kWait>;
 using EventWord = Word<Reason::kEvent>;
+using OwnWord = Word<Reason::kOwn>;
 
 // docs/reference.md: the custom resources (api/kinds.h), and the list as a table.
 std::string ReferencePage();

@@ -73,8 +73,15 @@ Engine::Engine(async::Loop& loop, kube::Client& client, Options options)
           loop, client, options_.slurm,
           [this](const std::string& cluster, const std::vector<std::string>& nodes) { SlurmChanged(cluster, nodes); },
           random_.Next()),
-      services_{
-          loop, client, stores_, memo_, clusters_, options_.field_manager, options_.entropy, options_.former_managers},
+      services_{loop,
+                client,
+                stores_,
+                memo_,
+                clusters_,
+                options_.field_manager,
+                options_.entropy,
+                options_.former_managers,
+                options_.ask},
       watches_(loop, client, stores_, random_.Next()),
       asker_(
           services_, [this](const std::string& id) { Wake(MakeRead("question", id)); }, random_.Next()),

@@ -53,6 +53,7 @@ class Engine final : private kube::StoreListener {
     std::function<Secret(size_t bytes)> entropy;
     std::function<bool()> may_write = [] { return true; };  // the lease is held; asked before every Decide and write
     SlurmClusters::Factory slurm;
+    Services::Ask ask = {};
     const void* settings = nullptr;       // for World::Settings; outlives the engine
     std::vector<std::string> namespaces;  // custom resources are looked for in these only; empty: everywhere
     // What users are told: to become an Event on the object, whose uid is given.

@@ -8,6 +8,7 @@
 #include "async/loop.h"
 #include "base/secret.h"
 #include "kube/client.h"
+#include "net/http.h"
 #include "plan/memo.h"
 #include "plan/ownership.h"
 #include "plan/slurm/clusters.h"
@@ -17,6 +18,9 @@ namespace capstan::plan {
 
 class Services {
  public:
+  using Ask = std::function<async::Task<Result<net::Response>>(std::string server, net::Request request,
+                                                               async::Deadline deadline)>;
+
   async::Loop& loop;
   kube::Client& client;
   Stores& stores;  // answers to our writes go in here at once
@@ -25,6 +29,8 @@ class Services {
   std::string field_manager;                      // of every server-side apply
   std::function<Secret(size_t bytes)> entropy;    // random bytes fit for keys
   std::vector<std::string> former_managers = {};  // whose fields become ours (ownership.h)
+  // One request to a server that is neither the API server nor a slurmrestd ("http://10.0.0.7:6815"). May be empty.
+  Ask ask = {};
 
   Successor successor() const { return {field_manager, former_managers}; }
 };

@@ -34,6 +34,16 @@ Secret Entropy(size_t bytes) {
   return Secret(std::move(random));
 }
 
+// Over a connection of its own.
+async::Task<Result<net::Response>> AskOnce(async::Loop& loop, std::string server, net::Request request,
+                                           async::Deadline deadline) {
+  constexpr size_t kMaxAnswer = size_t{1} << 20;
+  CAPSTAN_CO_TRY(net::Endpoint endpoint, net::Endpoint::Parse(server));
+  net::HttpClient client(
+      loop, {.server = std::move(endpoint), .max_requests = 1, .max_idle = 0, .max_body_bytes = kMaxAnswer});
+  co_return co_await client.Send(std::move(request), deadline);
+}
+
 // A Source together with the connections that it uses.
 struct HttpSlurm {
   HttpSlurm(async::Loop& loop, net::Endpoint server, SlurmClusters::SignToken sign, uint64_t seed,
@@ -121,6 +131,10 @@ class Program {
             .may_write = [this] { return loop_.Now() < GoodUntil(); },
             .slurm = [this](const plan::SlurmConnection& how,
                             SlurmClusters::SignToken sign) { return MakeSlurm(how, std::move(sign)); },
+            .ask =
+                [this](std::string server, net::Request request, async::Deadline deadline) {
+                  return AskOnce(loop_, std::move(server), std::move(request), deadline);
+                },
             .settings = options.settings,
             .namespaces = options.namespaces,
             .tell = [this](const kube::Resource& resource, const kube::Key& key, const std::string& uid,

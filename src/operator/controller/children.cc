@@ -88,13 +88,13 @@ Result<JsonObject> Reconfigure(const api::Controller& controller) {
   return MergeContainer(std::move(container), controller.spec.reconfigure, "spec.reconfigure");
 }
 
-Result<JsonObject> PodSpec(const api::Controller& controller, const Settings& settings) {
+Result<JsonObject> PodSpec(const api::Controller& controller, const Settings& settings, bool sidecar) {
   const api::ControllerSpec& spec = controller.spec;
   CAPSTAN_TRY(JsonObject slurmctld, Slurmctld(controller));
   DefaultImage(slurmctld, settings.Image(op::kController.app));
   const std::string image = ImageOf(slurmctld);
   JsonArray sidecars;
-  if (spec.inplace_reconfigure.value_or(false)) {
+  if (sidecar) {
     CAPSTAN_TRY(JsonObject reconfigure, Reconfigure(controller));
     DefaultImage(reconfigure, image);
     sidecars.push_back(std::move(reconfigure));
@@ -246,7 +246,7 @@ Result<plan::Child> SlurmctldSet(const api::Controller& controller, const PodHas
                                  const StatefulSet* present) {
   const api::ControllerSpec& spec = controller.spec;
   CAPSTAN_CHECK_OK(CheckHa(spec));
-  CAPSTAN_TRY(JsonObject pod, PodSpec(controller, settings));
+  CAPSTAN_TRY(JsonObject pod, PodSpec(controller, settings, hashes.sidecar));
   JsonObject more{{"serviceName", ControllerInternalName(controller.metadata.name)}};
   CAPSTAN_TRY(JsonArray claims, ClaimTemplates(spec));
   if (!claims.empty()) more["volumeClaimTemplates"] = std::move(claims);
@@ -265,6 +265,7 @@ Result<plan::Child> SlurmctldSet(const api::Controller& controller, const PodHas
                                                    {std::string(kHashSlurmConfig), hashes.config}},
                                         .pod_labels = std::move(in_charge),
                                         .more = std::move(more)}));
+  RememberOptions(set, hashes.restart_options);
   if (present != nullptr) KeepImmutable(*present, set["spec"].as_object());
   return AsChild(kube::kStatefulSets, std::move(set), "slurmctld runs in it");
 }

@@ -37,6 +37,8 @@ struct PodHashes {
   std::string slurm_key;
   std::string jwt_key;
   std::string config;
+  bool sidecar = false;         // a sidecar tells slurmctld of a changed configuration, as in older releases
+  std::string restart_options;  // remembered, without effect on the pods (operator/restarts.h)
 };
 
 // The claim templates that the Controller asks for: one for the state, or none. kInvalid: its spec is not JSON.

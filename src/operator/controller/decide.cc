@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "api/controller.h"
+#include "base/hash.h"
 #include "operator/controller/children.h"
 #include "operator/controller/immutable.h"
 #include "operator/controller/inputs.h"
+#include "operator/controller/live.h"
 #include "operator/controller/questions.h"
 #include "operator/controller/service_monitor.h"
 #include "operator/controller/unheeded.h"
@@ -18,6 +20,7 @@
 #include "operator/reconcile.h"
 #include "operator/render/cluster.h"
 #include "operator/render/json.h"
+#include "operator/restarts.h"
 #include "operator/unknown_fields.h"
 #include "operator/upgrades.h"
 #include "plan/objects/effects.h"
@@ -60,6 +63,7 @@ class Deciding : Reconcile<api::Controller> {
     } else {
       Services(LabelActive());
       RunSlurmctld(inputs, config);
+      FollowConfig(inputs, config);
       ReplaceStuck();
       Monitor();
       Runs(Set(), object.spec.Replicas(), op::kController.app);
@@ -123,6 +127,10 @@ class Deciding : Reconcile<api::Controller> {
   std::optional<PublishedConfig> Publish(const ConfigInputs& inputs) {
     if (inputs.complete && !WaitsForSlurmdbd()) {
       auto made = MakeConfig(object, inputs);
+      if (made && !MayPublish(*made)) {
+        KeepWhatIsThere();
+        return LastPublished();
+      }
       if (made) {
         plan.children.push_back(ConfigObject(object, *made));
         for (std::string& doubt : DoubtsOf(made->slurm_conf)) findings.Remark("ConfigDoubtful", std::move(doubt));
@@ -145,6 +153,24 @@ class Deciding : Reconcile<api::Controller> {
                   "accounting is turned on, and other changes of slurm.conf with it, once slurmdbd of " + slurmdbd->of +
                       " is ready; slurmctld runs on without");
     return true;
+  }
+
+  // A pod that got it from its kubelet, and was not started anew for options that need that, would cut slurmctld off.
+  bool MayPublish(const PublishedConfig& made) {
+    if (OwnSet() == nullptr || Ha() || !HashOf(made).changed) return true;
+    const api::ControllerSpec& spec = object.spec;
+    const auto known = [&](const api::SecretKeySelector* ref) { return FindKey(world, ns_, ref, "").known(); };
+    return known(spec.slurm_key_ref ? &*spec.slurm_key_ref : nullptr) && known(api::JwtKey(spec)) &&
+           !ChangeOfClaim(spec, *OwnSet()).needs_volume;
+  }
+
+  // What the pods of one that was made by an older release run with is what was published last.
+  TemplateHash HashOf(const PublishedConfig& config) const {
+    const StatefulSet* present = OwnSet();
+    const auto last = LastPublished();
+    return HashFor(SlurmctldOptions(config.slurm_conf), present == nullptr ? nullptr : &present->metadata,
+                   present == nullptr ? nullptr : &present->spec.pod_template.metadata,
+                   SlurmctldOptions((last ? *last : config).slurm_conf));
   }
 
   std::optional<PublishedConfig> LastPublished() const {
@@ -188,16 +214,43 @@ class Deciding : Reconcile<api::Controller> {
       return KeepWhatIsThere();
     }
     if (Set() == nullptr && !HasSettled(ConfigHash(*config, {}), op::kController.app)) return KeepWhatIsThere();
-    PodHashes hashes{slurm_key.digest, jwt_key.digest, ""};
-    if (!spec.inplace_reconfigure.value_or(false)) hashes.config = ConfigHash(*config, inputs.digests);
     const StatefulSet* present = OwnSet();
+    const TemplateHash hash = HashOf(*config);
+    PodHashes hashes{.slurm_key = slurm_key.digest,
+                     .jwt_key = jwt_key.digest,
+                     .config = Ha() ? ConfigHash(*config, inputs.digests) : hash.pods,
+                     .sidecar = present != nullptr && HasSidecar(*present),
+                     .restart_options = SlurmctldOptions(config->slurm_conf)};
     auto set = SlurmctldSet(object, hashes, SettingsOf(world), present);
     if (set && present != nullptr && LacksVolume(*present)) return KeepWhatIsThere();
     if (set && present != nullptr) {
       set = InOrder(*this, SlurmdbdBefore(world, object), op::kController, present->spec.pod_template, *std::move(set),
                     NoneEverRan(*present));
     }
+    if (set && hash.changed && !Ha()) set->event = {.reason = EventWord("SlurmctldRestarting"), .action = "Restart"};
     Want(std::move(set));
+  }
+
+  // The sidecar of an older release stays until slurmctld has another image, whose first process does its work.
+  bool HasSidecar(const StatefulSet& present) const {
+    const PodTemplateSpec& pod = present.spec.pod_template.spec;
+    const auto image = std::ranges::find(pod.containers, op::kController.app, &ContainerImage::name);
+    const auto before = SlurmctldBefore(world, object);
+    return object.spec.inplace_reconfigure.value_or(false) && image != pod.containers.end() && before &&
+           image->image == before->image &&
+           std::ranges::find(pod.init_containers, "reconfigure", &ContainerImage::name) != pod.init_containers.end();
+  }
+
+  void FollowConfig(const ConfigInputs& inputs, const std::optional<PublishedConfig>& config) {
+    if (Ha() || OwnSet() == nullptr || !config || LastPublished() != config) return;
+    LiveConfiguration::Files files = inputs.files;
+    files["slurm.conf"] = Sha256Hex(config->slurm_conf);
+    if (!config->cgroup_conf.empty()) files["cgroup.conf"] = Sha256Hex(config->cgroup_conf);
+    Follow(*this,
+           {.pod = {ns_, ControllerName(name_) + "-0"},
+            .files = std::move(files),
+            .hash = ConfigHash(*config, inputs.digests)},
+           object.status.conditions);
   }
 
   bool NoneEverRan(const StatefulSet& set) const {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "operator/controller/children.h"
+#include "operator/controller/config.h"
 #include "operator/controller/contract.h"
 #include "operator/controller/questions.h"
 #include "operator/names.h"
@@ -60,8 +61,11 @@ class ControllerTest : public ::testing::Test {
     for (const plan::Action& action : plan.actions) {
       const std::string target = action.effect->target();
       const size_t blank = target.find(' '), slash = target.find('/');
-      const std::map<std::string_view, std::string> verbs = {
-          {"create", "create"}, {"activate", "patch"}, {"deactivate", "patch"}, {"delete", "delete"}};
+      const std::map<std::string_view, std::string> verbs = {{"create", "create"},
+                                                             {"announce", "patch"},
+                                                             {"activate", "patch"},
+                                                             {"deactivate", "patch"},
+                                                             {"delete", "delete"}};
       const Call call{verbs.at(action.effect->verb()),
                       target.substr(0, blank),
                       {target.substr(blank + 1, slash - blank - 1), target.substr(slash + 1)},
@@ -243,23 +247,98 @@ TEST_F(ControllerTest, PodIsReplacedForWhatItReadsAndNothingElse) {
   controller = plain;
   controller.spec.extra_conf = "# a comment\n";
   EXPECT_FALSE(changed()) << "a comment";
-  controller.spec.extra_conf = "ReturnToService=2";
-  EXPECT_TRUE(changed()) << "a configuration line";
+  controller.spec.extra_conf = "ReturnToService=2\nPartitionName=p Nodes=ALL";
+  EXPECT_FALSE(changed()) << "it is reconfigured";
   controller.spec.inplace_reconfigure = true;
-  EXPECT_EQ(PodAnnotation(Look(), kHashSlurmConfig), "") << "the sidecar tells slurmctld";
+  EXPECT_FALSE(changed()) << "either way";
+  controller.spec.extra_conf = "SlurmctldPort=7000";
+  EXPECT_TRUE(changed()) << "an option that needs a restart";
   controller = plain;
   world.Secret("main-auth-jwt", {"jwt.key"}, "another");
   EXPECT_TRUE(changed()) << "a new signing key";
 }
 
-TEST_F(ControllerTest, FilesOfTheUserCountAsConfiguration) {
+// A NodeSet that came or went was a restart of slurmctld.
+TEST_F(ControllerTest, AChangedConfigurationIsFollowedAndRestartsNothing) {
   HaveKeys();
   controller.spec.config_file_refs = {{"files"}};
   world.Files("files", {"gres.conf"}, "one");
-  const std::string before = PodAnnotation(Look(), kHashSlurmConfig);
-  EXPECT_THAT(before, Not(IsEmpty()));
+  const plan::Plan before = Look();
+  Applied(before);
+  Pod pod;
+  pod.metadata = {.name = "main-controller-0"};
+  pod.status.phase = "Running";
+  pod.status.pod_ip = "10.0.0.7";
+  world.Put(pod);
+  LiveConfiguration::Value live{.live = {{"slurm.conf", Sha256Hex(SlurmConf(before))},
+                                         {"cgroup.conf", Sha256Hex(CgroupConf())},
+                                         {"gres.conf", Sha256Hex("one")}},
+                                .since = "2026-11-21T07:00:00Z"};
+  world.Answer("live configuration of slurm/main-controller-0 at 10.0.0.7",
+               std::make_shared<const LiveConfiguration::Value>(live));
+  EXPECT_THAT(ConditionOf(Look(), "ConfigLive"), StartsWith("True Live: "));
+  EXPECT_THAT(Look().actions, IsEmpty());
+
   world.Files("files", {"gres.conf"}, "two");
-  EXPECT_NE(PodAnnotation(Look(), kHashSlurmConfig), before);
+  plan::Plan plan = Look();
+  EXPECT_THAT(ActionNames(plan), ElementsAre("announce Pod slurm/main-controller-0"));
+  EXPECT_EQ(BodyOf(plan, "StatefulSet", "main-controller"), BodyOf(before, "StatefulSet", "main-controller"));
+  world.Files("files", {"gres.conf"}, "one");
+
+  api::NodeSet set;
+  set.metadata.name = "w";
+  set.spec.controller_ref.name = "main";
+  set.spec.partition.emplace();
+  set.spec.partition->enabled = true;
+  world.Put(set);
+  plan = Look();
+  EXPECT_THAT(plan.actions, IsEmpty()) << "it is not published yet";
+  EXPECT_THAT(SlurmConf(plan), HasSubstr("PartitionName=w"));
+  Applied(plan);
+  plan = Look();
+  EXPECT_THAT(ActionNames(plan), ElementsAre("announce Pod slurm/main-controller-0"));
+  EXPECT_EQ(BodyOf(plan, "StatefulSet", "main-controller"), BodyOf(before, "StatefulSet", "main-controller"));
+}
+
+TEST_F(ControllerTest, AnOptionThatNeedsARestartIsOneAndIsTold) {
+  HaveKeys();
+  Applied(Look());
+  controller.spec.extra_conf = "SlurmctldPort=7000";
+  plan::Plan plan = Look();
+  const auto event = [&] {
+    const auto set = std::ranges::find(plan.children, "main-controller", [](const plan::Child& child) {
+      return child.resource->kind == "StatefulSet" ? child.key.name : "";
+    });
+    return set != plan.children.end() && set->event ? set->event->reason : "";
+  };
+  EXPECT_EQ(event(), "SlurmctldRestarting");
+  Applied(plan);
+  plan = Look();
+  EXPECT_EQ(event(), "");
+
+  // A pod that got the new port from its kubelet, and was not started anew, would be cut off.
+  world.Absent("secret slurm/main-auth-slurm");
+  controller.spec.extra_conf = "SlurmctldPort=7001";
+  EXPECT_EQ(SlurmConf(Look()), "");
+}
+
+// Changing to this release would have started slurmctld anew.
+TEST_F(ControllerTest, WhatAnOlderReleaseMadeKeepsItsHashAndItsSidecar) {
+  HaveKeys();
+  controller.spec.inplace_reconfigure = true;
+  controller.spec.slurmctld.text = R"({"image":"slurmctld:1"})";
+  const plan::Plan plan = Look();
+  Applied(plan);
+  StatefulSet set = *json::Decode<StatefulSet>(BodyOf(plan, "StatefulSet", "main-controller"));
+  set.metadata.annotations.clear();
+  set.spec.pod_template.metadata.annotations[std::string(kHashSlurmConfig)] = "an old hash";
+  set.spec.pod_template.spec.init_containers.insert(set.spec.pod_template.spec.init_containers.begin(),
+                                                    {.name = "reconfigure", .image = "slurmctld:1"});
+  world.Put(set);
+  EXPECT_EQ(PodAnnotation(Look(), kHashSlurmConfig), "an old hash");
+  EXPECT_THAT(BodyOf(Look(), "StatefulSet", "main-controller"), HasSubstr(R"("name":"reconfigure")"));
+  controller.spec.slurmctld.text = R"({"image":"slurmctld:2"})";
+  EXPECT_THAT(BodyOf(Look(), "StatefulSet", "main-controller"), Not(HasSubstr(R"("name":"reconfigure")")));
 }
 
 TEST_F(ControllerTest, OwnCgroupConfReplacesOurs) {
@@ -371,7 +450,7 @@ TEST_F(ControllerTest, AccountingMayBeTurnedOnAndOffWhileItRuns) {
   world.Put(slurmdbd);
   const plan::Plan with = Look();
   EXPECT_THAT(SlurmConf(with), HasSubstr("AccountingStorageType=accounting_storage/slurmdbd\n"));
-  EXPECT_NE(PodAnnotation(with, kHashSlurmConfig), PodAnnotation(without, kHashSlurmConfig)) << "slurmctld starts anew";
+  EXPECT_EQ(PodAnnotation(with, kHashSlurmConfig), PodAnnotation(without, kHashSlurmConfig)) << "it is reconfigured";
   EXPECT_TRUE(with.children_complete);
   Applied(with);
   controller.spec.accounting_ref.reset();

@@ -189,6 +189,7 @@ class Collecting {
                "ConfigMap " + key.ToString() + " has a file that Slurm does not start with: " + refused);
       keys_[name] = answer.value->keys;
       inputs_.digests.push_back(answer.value->sha256);
+      inputs_.files.insert(answer.value->files.begin(), answer.value->files.end());
     }
   }
 

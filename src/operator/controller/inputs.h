@@ -15,9 +15,10 @@ namespace capstan::op::controller {
 
 struct ConfigInputs {
   Config config;
-  bool own_cgroup_conf = false;      // the user brings a cgroup.conf
-  std::vector<std::string> digests;  // of the user's ConfigMaps, in the order of FileConfigMaps
-  bool complete = true;              // false: something is not known, or not as it must be; `findings` says what
+  bool own_cgroup_conf = false;              // the user brings a cgroup.conf
+  std::vector<std::string> digests;          // of the user's ConfigMaps, in the order of FileConfigMaps
+  std::map<std::string, std::string> files;  // of the user's: the SHA-256 (hex) of each
+  bool complete = true;  // false: something is not known, or not as it must be; `findings` says what
 };
 
 // Reads NodeSets, Accounting and the user's ConfigMaps. `controller` has its defaults; `set` is its StatefulSet, nullptr

@@ -1,6 +1,7 @@
 // What only a Controller's Decide asks.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,27 @@ struct AccountingQueueFill final : plan::Question {
   async::Task<Result<std::optional<Fetched>>> Fetch(plan::Services& services, async::Deadline deadline) const override;
 
   std::string cluster;  // "ns/controller"
+};
+
+// Which configuration is live, as the container of slurmctld says (entry/reconfigurer.h). Absent: nobody listens there, as
+// in a pod whose image has no capstan-entry.
+struct LiveConfiguration final : plan::Question {
+  using Files = std::map<std::string, std::string>;  // name: SHA-256 in hex
+  struct Value {
+    Files live;
+    std::string since;   // RFC 3339
+    Files refused = {};  // what is mounted instead, if it was refused
+    std::string message = {};
+  };
+  LiveConfiguration(kube::Key pod, std::string address) : pod(std::move(pod)), address(std::move(address)) {}
+  std::string id() const override { return "live configuration of " + pod.ToString() + " at " + address; }
+  async::Task<Result<std::optional<Fetched>>> Fetch(plan::Services& services, async::Deadline deadline) const override;
+
+  // kInvalid: it is not an answer.
+  static Result<Value> Parse(std::string_view json);
+
+  kube::Key pod;
+  std::string address;  // of the pod
 };
 
 }  // namespace capstan::op::controller

@@ -28,6 +28,12 @@ Result<JsonObject> ObjectOf(Workload workload) {
   return object;
 }
 
+void RememberOptions(JsonObject& workload, const std::string& digest) {
+  Json root(std::move(workload));
+  json::MakeObject(root, {"metadata", "annotations"})[kAnnotationRestartOptions] = digest;
+  workload = std::move(root.get_object());
+}
+
 Result<plan::Child> Render(Workload workload, std::string reason) {
   const kube::Resource& resource = workload.resource;
   CAPSTAN_TRY(JsonObject object, ObjectOf(std::move(workload)));

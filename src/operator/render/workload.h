@@ -32,6 +32,9 @@ Result<JsonObject> ObjectOf(Workload workload);
 // The same as a child of a Plan.
 Result<plan::Child> Render(Workload workload, std::string reason);
 
+// Sets the workload's own annotation of the options for which its pods are started anew (operator/restarts.h).
+void RememberOptions(JsonObject& workload, const std::string& digest);
+
 // What a pod of the component carries: what it inherits, what the user gives, and ours over both.
 Metadata PodMetadata(const json::ObjectMeta& owner, const Component& component, const api::Metadata& user);
 

@@ -63,16 +63,17 @@ Result<plan::Child> ServiceObject(const api::RestApi& rest_api) {
 Result<plan::Child> DeploymentObject(const api::RestApi& rest_api, const api::Controller& controller,
                                      const PodHashes& hashes, const Settings& settings) {
   CAPSTAN_TRY(JsonObject pod, PodSpec(rest_api, controller, settings));
-  return Render(
-      {.resource = kube::kDeployments,
-       .owner = OwnerOf(rest_api),
-       .component = kRestApi,
-       .name = RestApiName(rest_api.metadata.name),
-       .replicas = *rest_api.spec.replicas,
-       .user = rest_api.spec.pod_template,
-       .pod = std::move(pod),
-       .hashes = {{std::string(kHashSlurmConfig), hashes.config}, {std::string(kHashSlurmKey), hashes.slurm_key}}},
-      "slurmrestd runs in it");
+  CAPSTAN_TRY(JsonObject deployment, ObjectOf({.resource = kube::kDeployments,
+                                               .owner = OwnerOf(rest_api),
+                                               .component = kRestApi,
+                                               .name = RestApiName(rest_api.metadata.name),
+                                               .replicas = *rest_api.spec.replicas,
+                                               .user = rest_api.spec.pod_template,
+                                               .pod = std::move(pod),
+                                               .hashes = {{std::string(kHashSlurmConfig), hashes.config},
+                                                          {std::string(kHashSlurmKey), hashes.slurm_key}}}));
+  RememberOptions(deployment, hashes.restart_options);
+  return AsChild(kube::kDeployments, std::move(deployment), "slurmrestd runs in it");
 }
 
 }  // namespace capstan::op::restapi

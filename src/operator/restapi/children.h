@@ -18,6 +18,7 @@ Result<plan::Child> ServiceObject(const api::RestApi& rest_api);
 struct PodHashes {
   std::string slurm_key;
   std::string config;
+  std::string restart_options;  // remembered, without effect on the pods (operator/restarts.h)
 };
 
 // N-restapi: slurmrestd. kInvalid: a template that cannot be merged.

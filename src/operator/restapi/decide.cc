@@ -8,6 +8,7 @@
 #include "operator/reconcile.h"
 #include "operator/references.h"
 #include "operator/restapi/children.h"
+#include "operator/restarts.h"
 #include "operator/unknown_fields.h"
 #include "operator/upgrades.h"
 #include "slurm/conf.h"
@@ -52,7 +53,20 @@ class Deciding : Reconcile<api::RestApi> {
                     "Controller " + controller_.ToString() + " has not published its configuration yet");
       return std::nullopt;
     }
-    return Ingredients{cluster->controller, {cluster->slurm_key, slurm::ConfHash(config->data.slurm_conf)}};
+    const auto* present = world.Find<Deployment>(key_);
+    const PodTemplateMeta* pods = present == nullptr ? nullptr : &present->spec.pod_template.metadata;
+    PodHashes hashes{.slurm_key = cluster->slurm_key, .restart_options = SlurmrestdOptions(config->data.slurm_conf)};
+    hashes.config = HashFor(hashes.restart_options, present == nullptr ? nullptr : &present->metadata, pods,
+                            MadeBefore(pods, config->data.slurm_conf) ? hashes.restart_options : "none")
+                        .pods;
+    return Ingredients{cluster->controller, std::move(hashes)};
+  }
+
+  // By an older release, with this very text.
+  static bool MadeBefore(const PodTemplateMeta* pods, const std::string& slurm_conf) {
+    if (pods == nullptr) return false;
+    const auto hash = pods->annotations.find(std::string(kHashSlurmConfig));
+    return hash != pods->annotations.end() && hash->second == slurm::ConfHash(slurm_conf);
   }
 
   const ConfigMap* Config() const { return world.Find<ConfigMap>({controller_.ns, ConfigName(controller_.name)}); }
@@ -61,7 +75,7 @@ class Deciding : Reconcile<api::RestApi> {
   bool RunSlurmrestd() {
     const auto ingredients = Gather();
     if (!ingredients) return false;
-    const std::string& config = ingredients->hashes.config;
+    const std::string& config = ingredients->hashes.restart_options;
     const auto* present = world.Find<Deployment>(key_);
     if (present == nullptr && !HasSettled(config, kRestApi.app)) return false;
     auto deployment = DeploymentObject(object, *ingredients->controller, ingredients->hashes, SettingsOf(world));

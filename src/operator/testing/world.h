@@ -35,8 +35,11 @@ class TestWorld : public plan::testing::TestWorld {
     Answer("secret slurm/" + name, std::make_shared<const SecretDigest::Value>(std::move(value)));
   }
   void Files(const std::string& name, std::vector<std::string> keys, const std::string& content = "x") {
+    std::map<std::string, std::string> files;
+    for (const std::string& key : keys) files.emplace(key, Sha256Hex(content));
     Answer("configmap slurm/" + name,
-           std::make_shared<const ConfigMapDigest::Value>(Sha256Hex(content), std::move(keys)));
+           std::make_shared<const ConfigMapDigest::Value>(
+               ConfigMapDigest::Value{.sha256 = Sha256Hex(content), .keys = std::move(keys), .files = std::move(files)}));
   }
 };
 

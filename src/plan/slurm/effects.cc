@@ -88,6 +88,25 @@ class DeleteReservationEffect final : public Effect {
   std::string name_;
 };
 
+class ReconfigureEffect final : public Effect {
+ public:
+  ReconfigureEffect(std::string cluster, std::string text) : cluster_(std::move(cluster)), text_(std::move(text)) {}
+
+  std::string_view verb() const override { return "reconfigure"; }
+  std::string target() const override { return "slurmctld of " + cluster_; }
+  Lane lane() const override { return cluster_; }
+  uint64_t content() const override { return Fnv64(text_); }
+
+  Task<Result<void>> Run(Services& services, Deadline deadline) const override {
+    CAPSTAN_CO_TRY(const std::shared_ptr<slurm::Source> source, services.slurm.Reach(cluster_));
+    co_return co_await source->Reconfigure(deadline);
+  }
+
+ private:
+  std::string cluster_;
+  std::string text_;
+};
+
 class NodeIsDrainedGuard final : public Guard {
  public:
   NodeIsDrainedGuard(std::string cluster, std::string node, bool absent_is_enough)
@@ -202,6 +221,10 @@ std::shared_ptr<const Effect> DeleteNode(std::string cluster, std::string node) 
 
 std::shared_ptr<const Effect> DeleteReservation(std::string cluster, std::string name) {
   return std::make_shared<DeleteReservationEffect>(std::move(cluster), std::move(name));
+}
+
+std::shared_ptr<const Effect> Reconfigure(std::string cluster, std::string text) {
+  return std::make_shared<ReconfigureEffect>(std::move(cluster), std::move(text));
 }
 
 std::shared_ptr<const Guard> NodeIsDrained(std::string cluster, std::string node, bool absent_is_enough) {

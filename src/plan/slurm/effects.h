@@ -33,6 +33,9 @@ std::shared_ptr<const Effect> DeleteNode(std::string cluster, std::string node);
 // Removes a reservation of that name. What is gone already counts as removed.
 std::shared_ptr<const Effect> DeleteReservation(std::string cluster, std::string name);
 
+// Lets slurmctld read its configuration anew, of which `text` is a digest: one effect for each.
+std::shared_ptr<const Effect> Reconfigure(std::string cluster, std::string text);
+
 // Slurm says, asked just now: the node is drained (DRAIN without UNDRAIN, or FAIL; none of ALLOCATED, MIXED, COMPLETING),
 // and no job holds it that does not show there: a suspended one leaves its node IDLE. A record that is absent proves it
 // too, if slurmctld has been up long enough and `absent_is_enough`: for workers that

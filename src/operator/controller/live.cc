@@ -1,0 +1,151 @@
+#include "operator/controller/live.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "operator/names.h"
+#include "operator/objects.h"
+#include "operator/reasons.h"
+#include "plan/objects/effects.h"
+#include "plan/slurm/effects.h"
+
+namespace capstan::op::controller {
+namespace {
+
+constexpr Duration kSettles = 1s;
+constexpr Duration kAnnounceAgain = 15s;
+constexpr Duration kEveryKubelet = 90s;  // its sync period and what it is late by
+constexpr Duration kAtRest = 60s, kWaiting = 1s;
+
+// A user's file that the pod does not tell of: entry/configuration.h.
+bool IsTold(std::string_view file) { return !file.starts_with('.') && !file.ends_with(".key"); }
+
+bool Has(const LiveConfiguration::Files& there, const LiveConfiguration::Files& wanted) {
+  return std::ranges::all_of(wanted, [&](const auto& file) {
+    if (!IsTold(file.first)) return true;
+    const auto found = there.find(file.first);
+    return found != there.end() && found->second == file.second;
+  });
+}
+
+class Following {
+ public:
+  Following(ReconcileBase& reconcile, const PublishedFiles& published, const api::Conditions& before)
+      : reconcile_(reconcile), world_(reconcile.world), plan_(reconcile.plan), published_(published), before_(before) {}
+
+  void Run() {
+    const Pod* pod = world_.Find<Pod>(published_.pod);
+    if (pod == nullptr || pod->metadata.deleting() || pod->status.phase != "Running" || pod->status.pod_ip.empty())
+      return Say("Unknown", "SlurmctldAway", "slurmctld does not run; it reads the configuration when it starts");
+    const LiveConfiguration question(published_.pod, pod->status.pod_ip);
+    auto answer = world_.Ask(question, kAtRest);
+    if (answer.state == plan::AnswerState::kPending && answer.value == nullptr) return AsBefore();
+    if (answer.absent()) return WithoutReconfigurer(*pod);
+    if (answer.value != nullptr && Has(answer.value->live, published_.files))
+      return Say("True", "Live", "slurmctld runs with the published configuration since " + answer.value->since);
+    answer = world_.Ask(question, kWaiting);
+    if (answer.value != nullptr && !answer.value->refused.empty() && Has(answer.value->refused, published_.files))
+      return Refused(answer.value->message);
+    Announce(*pod);
+    if (answer.state == plan::AnswerState::kFailed)
+      return Say("Unknown", "NotAnswering", "the pod of slurmctld does not say what is live: " + answer.error);
+    Waits("slurmctld is about to get the configuration that is published");
+  }
+
+ private:
+  void Say(std::string_view status, OwnWord reason, std::string message) {
+    reconcile_.findings.Own(api::kConfigLive, status, reason, std::move(message));
+  }
+
+  void AsBefore() {
+    const api::Condition* before = api::FindCondition(before_, api::kConfigLive);
+    if (before != nullptr)
+      reconcile_.findings.own.push_back({api::kConfigLive, before->status, {before->reason, before->message}});
+  }
+
+  void Waits(const std::string& message) {
+    reconcile_.findings.Wait("Reconfiguring", message);
+    Say("False", "Reconfiguring", message);
+  }
+
+  void Refused(const std::string& why) {
+    const std::string message = "the configuration is not live, slurmctld goes on with the one before: " + why;
+    reconcile_.findings.Problem("ConfigRefused", message);
+    Say("False", "ConfigRefused", message);
+  }
+
+  // Since when the pod is to have these files; nullopt: it has not been told yet.
+  std::optional<Time> AnnouncedAt(const Pod& pod) const {
+    const std::string& told = pod.metadata.Annotation(std::string(kAnnotationConfiguration));
+    const auto words = Words(told);
+    if (words.size() != 2 || words[0] != published_.hash) return std::nullopt;
+    return ParseRfc3339(words[1]);
+  }
+
+  void Annotate(std::string_view verb, const Pod& pod, std::string_view annotation, const std::string& value,
+                std::string reason, std::vector<plan::ActionId> after = {}) {
+    const std::string patch =
+        R"({"metadata":{"annotations":{")" + std::string(annotation) + R"(":")" + value + R"("}}})";
+    plan_.Add({.effect = plan::MergePatch(verb, {&kube::kPods, published_.pod}, pod.metadata.uid, patch),
+               .reason = std::move(reason),
+               .guards = {},
+               .after = std::move(after),
+               .event = {}});
+  }
+
+  void Announce(const Pod& pod) {
+    const Duration held = world_.HeldFor("published " + published_.hash);
+    if (held < kSettles) return plan_.RequeueAfter(kSettles - held);
+    const auto announced = AnnouncedAt(pod);
+    if (announced && world_.now() < *announced + kAnnounceAgain)
+      return plan_.RequeueAfter(*announced + kAnnounceAgain - world_.now());
+    if (world_.InFlight("Pod " + published_.pod.ToString())) return;
+    Annotate("announce", pod, kAnnotationConfiguration, published_.hash + " " + FormatRfc3339(world_.now()),
+             "its kubelet mounts the changed configuration at once");
+  }
+
+  void WithoutReconfigurer(const Pod& pod) {
+    const auto is_sidecar = [](const ContainerStatus& status) { return status.name == "reconfigure"; };
+    if (pod.metadata.Annotation(std::string(kHashSlurmConfig)) == published_.hash ||
+        pod.metadata.Annotation(std::string(kAnnotationReconfigured)) == published_.hash)
+      return Say("True", "Live", "slurmctld was started or reconfigured with the published configuration");
+    if (std::ranges::any_of(pod.status.init_container_statuses, is_sidecar))
+      return Say("Unknown", "NoReconfigurer",
+                 "the pod of slurmctld has a sidecar that reconfigures, and nobody to ask");
+    const auto announced = AnnouncedAt(pod);
+    if (!announced) {
+      Announce(pod);
+      return Waits("slurmctld gets the configuration that is published when its kubelet has mounted it");
+    }
+    const std::string image = "the image of slurmctld's pod has no capstan-entry";
+    if (!plan_.slurm) {
+      return Say("Unknown", "NoReconfigurer",
+                 image + ", and there is no RestApi: run `scontrol reconfigure` in pod " + published_.pod.ToString());
+    }
+    if (world_.now() < *announced + kEveryKubelet) {
+      plan_.RequeueAfter(*announced + kEveryKubelet - world_.now());
+      return Waits(image + "; slurmrestd is asked to reconfigure at " + FormatRfc3339(*announced + kEveryKubelet));
+    }
+    const plan::ActionId asked = plan_.Add({.effect = plan::Reconfigure(plan_.slurm_cluster, published_.hash),
+                                            .reason = image,
+                                            .guards = {},
+                                            .after = {},
+                                            .event = {}});
+    Annotate("note", pod, kAnnotationReconfigured, published_.hash, "slurmctld was reconfigured", {asked});
+    Waits(image + "; slurmrestd is asked to reconfigure");
+  }
+
+  ReconcileBase& reconcile_;
+  const plan::World& world_;
+  plan::Plan& plan_;
+  const PublishedFiles& published_;
+  const api::Conditions& before_;
+};
+
+}  // namespace
+
+void Follow(ReconcileBase& reconcile, const PublishedFiles& published, const api::Conditions& before) {
+  Following(reconcile, published, before).Run();
+}
+
+}  // namespace capstan::op::controller

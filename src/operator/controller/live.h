@@ -1,0 +1,40 @@
+// Whether the running slurmctld has the configuration that is published, and what is done until it has.
+//
+// | the pod of slurmctld                     | what is done                                   | ConfigLive                 |
+// |------------------------------------------|------------------------------------------------|----------------------------|
+// | does not run                             | nothing: it reads the files at its start       | Unknown SlurmctldAway      |
+// | has it, as it says itself                | nothing                                        | True Live, since when      |
+// | has another one                          | once it has stood still for a second, the pod  | False Reconfiguring        |
+// |                                          | is annotated, so that its kubelet mounts it at |                            |
+// |                                          | once; again every 15 s until it is there       |                            |
+// | refuses it                               | nothing, until it changes; Degraded says why   | False ConfigRefused        |
+// | cannot be asked                          | as if it had another one                       | Unknown NotAnswering       |
+// | has nobody who could be asked: its image | it was started with it: nothing; else it is    | Unknown NoReconfigurer     |
+// | has no capstan-entry                     | annotated, and 90 s later, when every kubelet  |                            |
+// |                                          | has mounted the files, slurmrestd is asked to  |                            |
+// |                                          | reconfigure, once. A sidecar does it by itself |                            |
+//
+// The pod is never replaced for any of this. The files, and what is live, are compared by their digests; the question is
+// asked every second while they differ, and once a minute else.
+#pragma once
+
+#include <string>
+
+#include "api/conditions.h"
+#include "kube/resource.h"
+#include "operator/controller/questions.h"
+#include "operator/reconcile.h"
+
+namespace capstan::op::controller {
+
+struct PublishedFiles {
+  kube::Key pod;                   // that is to have them
+  LiveConfiguration::Files files;  // those that are known, by name: SHA-256 in hex
+  std::string hash;                // of all of them
+};
+
+// Adds the condition, and the actions, to `reconcile`; its Plan says by then how Slurm is reached. `before`: the conditions
+// as they are; the one of this stays while the pod has not been asked yet.
+void Follow(ReconcileBase& reconcile, const PublishedFiles& published, const api::Conditions& before);
+
+}  // namespace capstan::op::controller
