@@ -1,6 +1,4 @@
 """A changed configuration reaches the slurmctld that runs."""
-import time
-
 SETTINGS = ("nodesets.slinky.replicas=2",)
 SECOND = (*SETTINGS, "nodesets.second.enabled=true", "nodesets.second.replicas=1", "nodesets.second.partition.enabled=true")
 
@@ -21,11 +19,9 @@ def test_a_nodeset_comes_and_slurmctld_stays(lab):
     before, since = slurmctld(lab), live(lab)["message"]
     job = lab.submit_open("slinky-0")
     lab.wait_for_job(job, "RUNNING", within=20)
-    began = time.time()
     lab.install_slurm(*SECOND)
-    lab.wait_for("the new text is live", lambda: live(lab)["status"] == "True" and live(lab)["message"] != since, within=45)
-    # A kubelet alone would have taken a minute.
-    print(f"live after {time.time() - began:.1f} s")
+    # A kubelet alone would take a minute.
+    lab.wait_for("the new text is live", lambda: live(lab)["status"] == "True" and live(lab)["message"] != since, within=20)
     lab.wait_for("the worker of the new NodeSet is there", lambda: "second-0" in lab.idle_nodes(), within=90)
     assert lab.in_worker("srun", "-p", "second", "hostname", timeout=60).strip().endswith("second-0")
     assert slurmctld(lab) == before
@@ -37,9 +33,8 @@ def test_a_nodeset_comes_and_slurmctld_stays(lab):
 def test_a_text_that_slurm_refuses_is_told(lab):
     before = slurmctld(lab)
     lab.install_slurm(*SECOND, "controller.extraConfMap.Nonsense=1")
-    lab.wait_for("it says what Slurm said", lambda: "Nonsense" in
-                 lab.condition("controllers", "slurm", "Degraded")["message"], within=45)
-    assert live(lab)["reason"] == "ConfigRefused"
+    lab.wait_for("it says what Slurm said", lambda: live(lab)["reason"] == "ConfigRefused", within=45)
+    assert "unrecognized key: Nonsense" in lab.condition("controllers", "slurm", "Degraded")["message"]
     assert "UP" in lab.in_worker("scontrol", "ping")
     lab.install_slurm(*SECOND)
     lab.wait_for("all is well", lambda: live(lab)["status"] == "True" and
