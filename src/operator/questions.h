@@ -31,8 +31,8 @@ struct SecretDigest final : plan::Question {
 struct ConfigMapDigest final : plan::Question {
   struct Value {
     std::string sha256;
-    std::vector<std::string> keys;          // sorted
-    std::vector<std::string> refused = {};  // of files that Slurm reads: what it does not start with
+    std::vector<std::string> keys;                  // sorted
+    std::vector<std::string> refused = {};          // of files that Slurm reads: what it does not start with
     std::map<std::string, std::string> files = {};  // by key: the SHA-256 (hex) of each
   };
   explicit ConfigMapDigest(kube::Key key) : key(std::move(key)) {}

@@ -38,8 +38,8 @@ class TestWorld : public plan::testing::TestWorld {
     std::map<std::string, std::string> files;
     for (const std::string& key : keys) files.emplace(key, Sha256Hex(content));
     Answer("configmap slurm/" + name,
-           std::make_shared<const ConfigMapDigest::Value>(
-               ConfigMapDigest::Value{.sha256 = Sha256Hex(content), .keys = std::move(keys), .files = std::move(files)}));
+           std::make_shared<const ConfigMapDigest::Value>(ConfigMapDigest::Value{
+               .sha256 = Sha256Hex(content), .keys = std::move(keys), .files = std::move(files)}));
   }
 };
 
