@@ -9,7 +9,7 @@
 namespace capstan::doctor {
 namespace {
 
-constexpr size_t kLongest = 2000;  // bytes of one sentence
+constexpr size_t kLongestSentence = 2000;  // bytes of one sentence
 constexpr std::string_view kRed = "\x1b[31m", kYellow = "\x1b[33m", kGreen = "\x1b[32m", kPlain = "\x1b[0m";
 
 std::string_view Name(Severity severity) { return severity == Severity::kError ? "error" : "warning"; }
@@ -42,10 +42,10 @@ std::string TextReport(const std::vector<Finding>& findings, const Cluster& clus
   std::string text;
   for (const Finding& finding : findings) {
     text += coloured(finding.severity == Severity::kError ? kRed : kYellow, std::string(Name(finding.severity))) +
-            "  " + OneLine(finding.object, kLongest) + " (" + std::string(finding.cause) + ")\n  " +
-            OneLine(finding.what, kLongest) + "\n  to do: " + OneLine(finding.todo, kLongest) + "\n\n";
+            "  " + OneLine(finding.object, kLongestSentence) + " (" + std::string(finding.cause) + ")\n  " +
+            OneLine(finding.what, kLongestSentence) + "\n  to do: " + OneLine(finding.todo, kLongestSentence) + "\n\n";
   }
-  for (const std::string& sentence : cluster.not_seen) text += OneLine(sentence, kLongest) + "\n";
+  for (const std::string& sentence : cluster.not_seen) text += OneLine(sentence, kLongestSentence) + "\n";
   if (!cluster.not_seen.empty()) text += "\n";
   return text + (findings.empty() ? coloured(kGreen, Summary(findings, cluster)) : Summary(findings, cluster)) + "\n";
 }
