@@ -15,6 +15,10 @@ CAPSTAN_CLONE=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 Die() { echo "$PROGRAM: $*" >&2; exit 1; }
 Say() { echo "$PROGRAM: $*" >&2; }
 
+# What fails where nobody looks at it ends the caller (set -e), but not without a word.
+set -E
+trap 'echo "$PROGRAM: line $LINENO failed with status $?: $BASH_COMMAND" >&2' ERR
+
 # Prints the address of the Debian archive (not security, not updates) that this machine installs from.
 DebianMirror() {
   local codename

@@ -14,6 +14,14 @@ inline constexpr std::string_view kDegraded = "Degraded";
 
 // Of a Controller: slurmctld runs with the configuration that is published.
 inline constexpr std::string_view kConfigLive = "ConfigLive";
+// Of a Controller: slurm.conf has partitions that nobody asks for any more, for the jobs that name them. There only while
+// it is so.
+inline constexpr std::string_view kPartitionsKept = "PartitionsKept";
+// Of a Controller with spec.ha: one of its slurmctld says that it is in charge.
+inline constexpr std::string_view kSlurmctldInCharge = "SlurmctldInCharge";
+
+// Of a NodeSet under ScheduledUpdate: Slurm has its maintenance reservation.
+inline constexpr std::string_view kReservationCreated = "ReservationCreated";
 
 using json::Condition;
 using json::Conditions;

@@ -50,8 +50,8 @@ constexpr std::string_view kKeptClaimRule =
     "(has(oldSelf.persistence) && has(oldSelf.persistence.existingClaim) ? oldSelf.persistence.existingClaim "
     ": '')";
 constexpr std::string_view kKeptKeyRule =
-    "!has(oldSelf.slurmKeyRef) || (has(self.slurmKeyRef) && self.slurmKeyRef.name == "
-    "oldSelf.slurmKeyRef.name)";
+    "!has(oldSelf.slurmKeyRef) || (has(self.slurmKeyRef) && (self.slurmKeyRef.name == "
+    "oldSelf.slurmKeyRef.name || self.slurmKeyRef.key.endsWith('.jwks')))";
 
 // The name in force is the one given, or "<namespace>_<name>". CEL does not see the namespace.
 constexpr std::string_view kClusterName = "has(self.spec) && has(self.spec.clusterName) ? self.spec.clusterName : ''";
@@ -205,7 +205,10 @@ const json::Schema& ControllerSpec::Schema() {
           .Rule(kHaRule,
                 "ha needs persistence.existingClaim, a claim with access mode ReadWriteMany: all slurmctld "
                 "share one state")
-          .Rule(kKeptKeyRule, "slurmKeyRef cannot be changed: daemons with the old key would be locked out")
+          .Rule(
+              kKeptKeyRule,
+              "slurmKeyRef cannot be changed but to a set of keys, whose name ends with .jwks (docs/keys.md): daemons "
+              "with the old key would be locked out")
           .Rule(kJwtKeyRule, kJwtKeyMessage)
           .Rule(kKeptEnabledRule,
                 "persistence.enabled cannot be changed: slurmctld would start without its jobs. Create "
@@ -236,7 +239,9 @@ const json::Schema& Controller::Schema() {
           .Doc("A Slurm cluster, by its slurmctld.")
           .Rule(KeptClusterNameRule(),
                 "clusterName cannot be changed: slurmctld refuses state, and slurmdbd jobs, of another name")
-          .Rule("(" + std::string(kClusterName) + ") != '' || size(self.metadata.name) <= 38",
+          // One that has a status is older than this rule: the rest of an object is not looked at when it is the object that
+          // is asked about, so that its status and finalizers could not be written.
+          .Rule("has(self.status) || (" + std::string(kClusterName) + ") != '' || size(self.metadata.name) <= 38",
                 "spec.clusterName must be set (at most 40 bytes): <namespace>_<name> would be longer than 40");
   return schema;
 }

@@ -84,8 +84,11 @@ const json::Schema& ScheduledUpdate::Schema() {
           .Rule("self.matches('" + std::string(kGoDurationPattern) + "') && duration(self) >= duration('1m')",
                 "duration must be at least one minute, written like 30m or 1h30m")
           .Doc("Length of the maintenance reservation."),
-      Field<&ScheduledUpdate::flags>("flags").Nullable().Doc("Flags of the reservation besides those needed."),
-      Field<&ScheduledUpdate::start_time>("startTime").Doc("When the reservation begins and workers are replaced."),
+      Field<&ScheduledUpdate::flags>("flags").Nullable().Doc(
+          "Flags of the reservation besides MAINT and IGNORE_JOBS; with "
+          "HOURLY, DAILY, WEEKLY, WEEKDAY or WEEKEND it comes "
+          "again."),
+      Field<&ScheduledUpdate::start_time>("startTime").Doc("When the reservation begins and workers are renewed."),
   });
   return schema;
 }
@@ -100,8 +103,7 @@ const json::Schema& NodeSetUpdateStrategy::Schema() {
                               .Default("\"RollingUpdate\"")
                               .Enum({"RollingUpdate", "OnDelete", "ScheduledUpdate"})
                               .Doc("How workers get a new template: drained and replaced in turn, only when somebody "
-                                   "deletes them, or in a maintenance reservation. ScheduledUpdate is not in this "
-                                   "version: it is as OnDelete."),
+                                   "deletes them, or all within a maintenance reservation in Slurm."),
                       })
           .Rule(
               "self.type != 'ScheduledUpdate' || (has(self.scheduledUpdate) && "
@@ -117,11 +119,11 @@ const json::Schema& ClaimRetentionPolicy::Schema() {
       Field<&ClaimRetentionPolicy::when_deleted>("whenDeleted")
           .Default("\"Retain\"")
           .Enum({"Retain", "Delete"})
-          .Doc("What becomes of the claims when the NodeSet is deleted. In this version they are kept."),
+          .Doc("What becomes of the claims when the NodeSet is deleted."),
       Field<&ClaimRetentionPolicy::when_scaled>("whenScaled")
           .Default("\"Retain\"")
           .Enum({"Retain", "Delete"})
-          .Doc("What becomes of a worker's claims when it is scaled in. In this version they are kept."),
+          .Doc("What becomes of a worker's claims when it is scaled in."),
   });
   return schema;
 }
@@ -156,13 +158,14 @@ const json::Schema& NodeSetSpec::Schema() {
                   .Doc("What becomes of claims made from volumeClaimTemplates."),
               Field<&S::pin_to_node>("pinToNode")
                   .Default("false")
-                  .Doc("Bind each ordinal to the Kubernetes node it first ran on. For scalingMode "
-                       "StatefulSet. Not in this version."),
+                  .Doc("A worker that comes back goes to the Kubernetes node it was on, while that is there and fits. "
+                       "For "
+                       "scalingMode StatefulSet."),
               Field<&S::prune_slurm_node_records>("pruneSlurmNodeRecords")
                   .Default("\"Never\"")
                   .Enum({"Never", "NodeNotFound"})
-                  .Doc("When Slurm's records of nodes without a pod are removed. For scalingMode DaemonSet. Not in "
-                       "this version."),
+                  .Doc("When Slurm's record of a node that it has lost is removed: never, or once the Kubernetes "
+                       "node is gone or has another name. For scalingMode DaemonSet."),
               Field<&S::replicas>("replicas")
                   .Default("1")
                   .Minimum(0)
@@ -176,7 +179,7 @@ const json::Schema& NodeSetSpec::Schema() {
                   .Default("\"StatefulSet\"")
                   .Enum({"DaemonSet", "StatefulSet"})
                   .Doc("Numbered workers that the scheduler places, or one worker on every matching "
-                       "Kubernetes node. DaemonSet is not in this version."),
+                       "Kubernetes node."),
               Field<&S::slurmd>("slurmd").Doc(ContainerDoc("slurmd")),
               Field<&S::ssh>("ssh").AbsentIsEmpty().Doc("SSH to the workers."),
               Field<&S::pod_template>("template").Doc("What is to be different in the workers' pods."),
@@ -208,7 +211,7 @@ const json::Schema& NodeSetStatus::Schema() {
       Field<&S::observed_generation>("observedGeneration").Doc("The metadata.generation that this speaks of."),
       Field<&S::ordinal_to_node>("ordinalToNode")
           .Nullable()
-          .Doc("With pinToNode: the Kubernetes node of each ordinal. Not in this version."),
+          .Doc("With pinToNode: the Kubernetes node of each ordinal."),
       Field<&S::ready_replicas>("readyReplicas").Always().Doc("Pods that are ready."),
       Field<&S::replicas>("replicas").Always().Doc("Pods there are."),
       Field<&S::selector>("selector").Doc("Label selector of the pods, for the scale subresource."),

@@ -100,6 +100,8 @@ struct NodeSetSpec {
   std::optional<std::string> prune_slurm_node_records;
   std::optional<bool> oversubscribe_node;
 
+  bool IsDaemonSet() const { return scaling_mode == kScalingDaemonSet; }
+
   bool operator==(const NodeSetSpec&) const = default;
   static const json::Schema& Schema();
 };

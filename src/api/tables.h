@@ -43,10 +43,13 @@ inline constexpr std::string_view kControllerRefMessage =
 
 // The three rows that Controller and Accounting end their keys with.
 inline constexpr std::string_view kSlurmKeyDoc =
-    "Secret key with the auth/slurm key (slurm.key) that all daemons of the cluster share.";
+    "Secret key with the auth/slurm key that all daemons of the cluster share: slurm.key, or several keys as a JWKS "
+    "file, when "
+    "its name ends with .jwks.";
 inline constexpr std::string_view kJwtKeyDoc = "Secret key with the auth/jwt signing key (jwt.key).";
 inline constexpr std::string_view kJwtOldKeyDoc = "Former name of jwtKeyRef, which wins when both are given.";
-inline constexpr std::string_view kJwksDoc = "ConfigMap key with a JWKS file, whose keys auth/jwt accepts as well.";
+inline constexpr std::string_view kJwksDoc =
+    "ConfigMap key with a JWKS file, whose RS256 keys auth/jwt accepts as well.";
 
 // spec and status of a kind's root table.
 json::Member SpecField(json::Member member, std::string_view doc);

@@ -1,14 +1,12 @@
 #include "cli/doctor.h"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "base/log.h"
 #include "cli/await.h"
+#include "cli/terminal.h"
 #include "doctor/causes.h"
 #include "doctor/look.h"
 #include "doctor/report.h"
@@ -26,10 +24,23 @@ What it does
   that are named; it asks slurmrestd for Slurm's nodes through the API server, with a token signed by the key of the
   cluster if you may read that. Values of Secrets are in no output.
 
-  Colours are used on a terminal, unless NO_COLOR is set.
+Output
+  A paragraph for each thing that is wrong: "error" (something does not work) or "warning", the object, the cause, what is
+  seen, and what to do about it. Then what could not be looked at. In colours on a terminal, unless NO_COLOR is set.
+
+  With -o json one object: "healthy" (true or false), "findings", a list of objects with "severity", "cause", "object",
+  "what" and "todo", and "notSeen", a list of sentences.
+
+Environment
+  KUBECONFIG, and HTTPS_PROXY and NO_PROXY, as kubectl reads them.
 
 Exit status
   0 nothing is wrong, as far as can be seen; 1 something is; 2 the cluster could not be looked at
+
+Examples
+  capstan doctor --namespace slurm
+  capstan doctor -A -o json | jq -r '.findings[] | [.severity, .object, .cause] | @tsv'
+  kubectl capstan doctor -A       (with this program as kubectl-capstan in $PATH)
 
 Causes
 )";
@@ -41,11 +52,6 @@ std::string CausesText() {
             std::string(cause.meaning) + "\n";
   }
   return text;
-}
-
-bool HasColours() {
-  const char* no_color = std::getenv("NO_COLOR");
-  return isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
 }
 
 }  // namespace

@@ -43,9 +43,15 @@ int main(int argc, char** argv) {
   run_operator->add_option("--leader-elect-namespace", flags.lease_namespace, "Where the lease is");
   run_operator->add_option("--health-addr", flags.health_address, "Where /healthz and /readyz are served");
   run_operator->add_option("--metrics-addr", flags.metrics_address, "Where /metrics is served; 0: nowhere");
+  run_operator->add_flag("--metrics-secure", flags.metrics_secure,
+                         "Serve /metrics over HTTPS, to bearers of a token that may get that path");
   run_operator->add_option("--zap-log-level", flags.log_level, "debug, info, warn or error");
   run_operator->add_option("--image-prefix", flags.image_prefix, "Of images that a custom resource does not name");
   run_operator->add_option("--image-tag", flags.image_tag, "The same");
+  run_operator
+      ->add_option("--propagated-node-conditions", flags.propagated_node_conditions,
+                   "Types of node conditions that say in Slurm why a cordoned node is drained")
+      ->delimiter(',');
   run_operator->add_option("--cluster-domain", flags.cluster_domain,
                            "Of the cluster's DNS names; absent: as in /etc/resolv.conf");
 

@@ -26,7 +26,8 @@ int RunOperator(const OperatorFlags& flags) {
   const op::Settings settings{.cluster_domain = ClusterDomain(flags),
                               .image_prefix = flags.image_prefix,
                               .image_tag = flags.image_tag,
-                              .own_tag = std::string(net::UserAgent().substr(net::UserAgent().find('/') + 1))};
+                              .own_tag = std::string(net::UserAgent().substr(net::UserAgent().find('/') + 1)),
+                              .propagated_node_conditions = flags.propagated_node_conditions};
   const auto set_up = [](const process::ProgramParts& parts) {
     op::AddKinds(parts.engine);
     return Result<void>();
@@ -42,6 +43,7 @@ int RunOperator(const OperatorFlags& flags) {
                               .lease_namespace = flags.lease_namespace,
                               .health_address = flags.health_address,
                               .metrics_address = flags.metrics_address,
+                              .metrics_secure = flags.metrics_secure,
                               .log_level = flags.log_level});
 }
 

@@ -13,9 +13,11 @@ struct OperatorFlags {
   std::string lease_namespace;
   std::string health_address = ":8081";
   std::string metrics_address = ":8080";
+  bool metrics_secure = false;
   std::string log_level = "info";
   std::string image_prefix = "capstan";
   std::string image_tag = "26.05";
+  std::vector<std::string> propagated_node_conditions;
   std::string cluster_domain;  // empty: as /etc/resolv.conf has it
 };
 

@@ -11,6 +11,7 @@
 
 #include "async/loop.h"
 #include "cli/await.h"
+#include "cli/terminal.h"
 #include "json/yaml_text.h"
 #include "kube/client.h"
 #include "kube/config/config.h"
@@ -40,7 +41,14 @@ What it does
   uid that the API server gives, and are left out. What is refused is told on standard error.
 
   --diff compares with the cluster that the kubeconfig names, by reads of single objects with your own rights, and prints
-  what would change in the end (an upgrade of images may take several steps) of the fields that the operator sets.
+  what would change in the end (an upgrade of images may take several steps) of the fields that the operator sets: as
+  `diff -u` does, in colours on a terminal, unless NO_COLOR is set.
+
+  With -o json one object, that kubectl takes as well: a List, whose "items" are the objects, with "missing", "notes" and
+  "problems", lists of sentences. With --diff its items are objects with "kind", "namespace", "name" and "diff" instead.
+
+Environment
+  With --diff: KUBECONFIG, and HTTPS_PROXY and NO_PROXY, as kubectl reads them.
 
 Exit status
   render         0 all rendered, 1 something cannot be made, 2 the files cannot be read
@@ -48,6 +56,7 @@ Exit status
 
 Examples
   helm template slurm charts/slurm --namespace slurm --values values.yaml | capstan render -
+  capstan render cluster.yaml -o json | jq '.items[] | select(.kind == "StatefulSet")'
   capstan render --diff cluster.yaml
 )";
 
@@ -103,6 +112,20 @@ std::string NameOf(const Rendered::Object& object) {
   return std::string(object.resource->kind) + " " + object.key.ToString();
 }
 
+boost::json::array Texts(const std::vector<std::string>& sentences) {
+  return boost::json::array(sentences.begin(), sentences.end());
+}
+
+void PrintJson(boost::json::array items, const Rendered& rendered) {
+  std::puts(json::Serialize(boost::json::object{{"apiVersion", "v1"},
+                                                {"kind", "List"},
+                                                {"items", std::move(items)},
+                                                {"missing", Texts(rendered.missing)},
+                                                {"notes", Texts(rendered.notes)},
+                                                {"problems", Texts(rendered.problems)}})
+                .c_str());
+}
+
 // --- Against a cluster -------------------------------------------------------------------------------------------------
 
 // Annotations that hold a digest of a Secret.
@@ -122,13 +145,14 @@ void TakeDigests(json::Value& wanted, const json::Value& live) {
   }
 }
 
-struct Compared {
+struct Difference {
+  const Rendered::Object* object;
   std::string text;
-  bool differs = false;
 };
 
-async::Task<Result<Compared>> Compare(async::Loop& loop, kube::Client& client, Rendered rendered) {
-  Compared compared;
+// Of those objects that differ. REQUIRES: `rendered` outlives what is returned.
+async::Task<Result<std::vector<Difference>>> Compare(async::Loop& loop, kube::Client& client, Rendered& rendered) {
+  std::vector<Difference> differences;
   for (Rendered::Object& object : rendered.objects) {
     const auto text = co_await client.Get(*object.resource, object.key, {}, loop.After(kReadTimeout));
     std::string before;
@@ -139,34 +163,54 @@ async::Task<Result<Compared>> Compare(async::Loop& loop, kube::Client& client, R
     } else if (text.error().code() != Code::kNotFound) {
       co_return Fail(text.error());
     }
-    const std::string difference = render::UnifiedDiff(before, json::ToYaml(object.body), "cluster: " + NameOf(object),
-                                                       "files: " + NameOf(object));
-    compared.text += difference;
-    compared.differs |= !difference.empty();
+    std::string difference = render::UnifiedDiff(before, json::ToYaml(object.body), "cluster: " + NameOf(object),
+                                                 "files: " + NameOf(object));
+    if (!difference.empty()) differences.push_back({&object, std::move(difference)});
   }
-  co_return compared;
+  co_return differences;
 }
 
 async::Task<Result<int>> DiffWith(async::Loop& loop, net::HttpClient& http, std::vector<json::Value> files,
-                                  render::Options options) {
+                                  render::Options options, bool as_json) {
   kube::Client client(loop, http, {.tries = 2});
   options.cluster = &http;
   CAPSTAN_CO_TRY(Rendered rendered, co_await render::Render(loop, std::move(files), std::move(options)));
-  for (const std::string& missing : rendered.missing) std::fprintf(stderr, "capstan: %s\n", missing.c_str());
+  if (!as_json) {
+    for (const std::string& missing : rendered.missing) std::fprintf(stderr, "capstan: %s\n", missing.c_str());
+  }
   SayProblems(rendered);
-  const bool refused = !rendered.problems.empty();
-  CAPSTAN_CO_TRY(const Compared compared, co_await Compare(loop, client, std::move(rendered)));
-  std::fputs(compared.text.c_str(), stdout);
-  co_return refused ? 2 : compared.differs ? 1 : 0;
+  CAPSTAN_CO_TRY(const std::vector<Difference> differences, co_await Compare(loop, client, rendered));
+  boost::json::array items;
+  for (const Difference& difference : differences) {
+    const auto& [resource, key, body] = *difference.object;
+    items.push_back(boost::json::object{
+        {"kind", resource->kind}, {"namespace", key.ns}, {"name", key.name}, {"diff", difference.text}});
+    if (!as_json) {
+      const std::string shown = HasColours() ? render::Coloured(difference.text) : difference.text;
+      std::fputs(shown.c_str(), stdout);
+    }
+  }
+  if (as_json) PrintJson(std::move(items), rendered);
+  co_return !rendered.problems.empty() ? 2 : !differences.empty() ? 1 : 0;
 }
 
 // --- Running -----------------------------------------------------------------------------------------------------------
 
-int Print(const Rendered& rendered) {
+void PrintYaml(const Rendered& rendered) {
   for (const auto* sentences : {&rendered.missing, &rendered.notes}) {
     for (const std::string& sentence : *sentences) std::printf("# %s.\n", sentence.c_str());
   }
   for (const Rendered::Object& object : rendered.objects) std::printf("---\n%s", json::ToYaml(object.body).c_str());
+}
+
+int Print(Rendered rendered, bool as_json) {
+  if (as_json) {
+    boost::json::array items;
+    for (Rendered::Object& object : rendered.objects) items.push_back(std::move(object.body));
+    PrintJson(std::move(items), rendered);
+  } else {
+    PrintYaml(rendered);
+  }
   std::fflush(stdout);
   SayProblems(rendered);
   return rendered.problems.empty() ? 0 : 1;
@@ -177,7 +221,8 @@ int Diff(const RenderFlags& flags, std::vector<json::Value> files, render::Optio
   if (!config) return Trouble(config.error().message());
   async::RealLoop loop;
   net::HttpClient http(loop, {.server = config->server, .credentials = config->credentials});
-  const Result<int> status = Await(loop, DiffWith(loop, http, std::move(files), std::move(options)));
+  const Result<int> status =
+      Await(loop, DiffWith(loop, http, std::move(files), std::move(options), flags.output == "json"));
   return status ? *status : Trouble(status.error().message());
 }
 
@@ -187,6 +232,9 @@ void AddRenderFlags(CLI::App& command, RenderFlags& flags) {
   command.add_option("file", flags.files, "Files or folders of objects; - is standard input")->required();
   command.add_option("-n,--namespace", flags.ns, "Of objects that name none")->capture_default_str();
   command.add_flag("--diff", flags.diff, "Compare with a cluster instead of printing");
+  command.add_option("-o,--output", flags.output, "yaml or json")
+      ->check(CLI::IsMember({"yaml", "json"}))
+      ->capture_default_str();
   command.add_option("--kubeconfig", flags.kubeconfig, "With --diff: file that says how to reach the API server");
   command.add_option("--context", flags.context, "With --diff: the kubeconfig's context to use");
   command.add_option("--image-prefix", flags.image_prefix, "As the operator has it")->capture_default_str();
@@ -205,8 +253,8 @@ int RunRender(const RenderFlags& flags) {
                           .ns = flags.ns};
   if (flags.diff) return Diff(flags, *std::move(files), std::move(options));
   async::VirtualLoop loop;
-  const auto rendered = Await(loop, render::Render(loop, *std::move(files), std::move(options)));
-  return rendered ? Print(*rendered) : Trouble(rendered.error().message());
+  auto rendered = Await(loop, render::Render(loop, *std::move(files), std::move(options)));
+  return rendered ? Print(*std::move(rendered), flags.output == "json") : Trouble(rendered.error().message());
 }
 
 }  // namespace capstan::cli

@@ -14,6 +14,7 @@ struct RenderFlags {
   std::vector<std::string> files;
   std::string ns = "default";
   bool diff = false;
+  std::string output = "yaml";
   std::string kubeconfig;
   std::string context;
   std::string image_prefix = "capstan";

@@ -41,7 +41,7 @@ std::optional<Configuration> ReadConfiguration(const std::string& folder) {
   while (const dirent* entry = readdir(entries.get())) {  // NOLINT(concurrency-mt-unsafe): one thread
     const std::string name = entry->d_name;
     const std::string path = folder + "/" + name;
-    if (name.starts_with('.') || name.ends_with(".key") || !IsFile(path)) continue;
+    if (name.starts_with('.') || name.ends_with(".key") || name.ends_with(".jwks") || !IsFile(path)) continue;
     std::optional<std::string> text = ReadFile(path);
     if (!text) return std::nullopt;
     found.files.emplace(name, *std::move(text));
@@ -50,14 +50,27 @@ std::optional<Configuration> ReadConfiguration(const std::string& folder) {
   return found;
 }
 
-bool HasStandby(const Configuration& configuration) {
-  constexpr std::string_view kHost = "slurmctldhost";
-  int hosts = 0;
+std::string OptionOf(const Configuration& configuration, std::string_view key) {
+  std::string value;
   for (const std::string_view line : Split(configuration.files.at("slurm.conf"), '\n')) {
     const std::string_view trimmed = Trim(line);
-    hosts += trimmed.size() > kHost.size() && EqualsIgnoreCase(trimmed.substr(0, kHost.size()), kHost) ? 1 : 0;
+    const size_t equals = trimmed.find('=');
+    if (equals != trimmed.npos && EqualsIgnoreCase(Trim(trimmed.substr(0, equals)), key))
+      value = std::string(Trim(trimmed.substr(equals + 1)));
   }
-  return hosts > 1;
+  return value;
+}
+
+std::vector<std::string> SlurmctldHosts(const Configuration& configuration) {
+  constexpr std::string_view kHost = "SlurmctldHost=";
+  std::vector<std::string> hosts;
+  for (const std::string_view line : Split(configuration.files.at("slurm.conf"), '\n')) {
+    const std::string_view trimmed = Trim(line);
+    if (trimmed.size() <= kHost.size() || !EqualsIgnoreCase(trimmed.substr(0, kHost.size()), kHost)) continue;
+    const std::string_view value = trimmed.substr(kHost.size());
+    hosts.emplace_back(value.substr(0, value.find('(')));
+  }
+  return hosts;
 }
 
 }  // namespace capstan::entry

@@ -1,11 +1,13 @@
 // The files below /etc/slurm, as they are mounted: which there are, and their digests.
 //
-// Keys (*.key) are no part of it: whoever changes one restarts the daemon.
+// Keys (*.key, *.jwks) are no part of it: whoever changes one restarts the daemon.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace capstan::entry {
 
@@ -20,7 +22,10 @@ struct Configuration {
 // something cannot be read, or without a slurm.conf.
 std::optional<Configuration> ReadConfiguration(const std::string& folder);
 
-// Whether it is of several slurmctld, of which one is in charge.
-bool HasStandby(const Configuration& configuration);
+// Of its slurm.conf; "" when it does not say. Of one that is there twice the last counts.
+std::string OptionOf(const Configuration& configuration, std::string_view key);
+
+// The names of its slurmctld, in the order in which they take over; of several, one is in charge.
+std::vector<std::string> SlurmctldHosts(const Configuration& configuration);
 
 }  // namespace capstan::entry

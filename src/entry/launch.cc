@@ -1,5 +1,6 @@
 #include "entry/launch.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -80,7 +81,9 @@ std::string ConfigurationFolder() {
 }
 
 Result<Reconfigurer::Options> ReconfigurerOptions(const std::string& folder) {
-  Reconfigurer::Options options{.mounted = ConfigurationFolder(), .folder = folder};
+  char host[HOST_NAME_MAX + 1] = {};
+  gethostname(host, HOST_NAME_MAX);
+  Reconfigurer::Options options{.mounted = ConfigurationFolder(), .folder = folder, .host = host};
   CAPSTAN_TRY(options.scontrol, FindProgram("scontrol"));
   const std::string text = Variable("CAPSTAN_CONFIGURATION_PORT");
   if (text.empty()) return options;

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "entry/files.h"
+#include "entry/heartbeat.h"
 #include "entry/process.h"
 
 namespace capstan::entry {
@@ -125,7 +126,7 @@ void Reconfigurer::Look(Clock::time_point now) {
     return;
   }
   if (*mounted == live_) return refused_.reset();
-  if ((refused_ && *mounted == refused_->configuration) || HasStandby(*mounted)) return;
+  if (refused_ && *mounted == refused_->configuration) return;
   refused_.reset();
   candidate_ = std::move(mounted);
   // It parses the files as every command of Slurm does, and asks nobody.
@@ -166,6 +167,7 @@ void Reconfigurer::OnReaped(pid_t pid, int exit_status, Clock::time_point now) {
 
 void Reconfigurer::Checked(int exit_status, Clock::time_point now) {
   if (exit_status != 0) return Refuse("Slurm cannot read it: " + Output(), now);
+  if (StandsBy(*candidate_, options_.host)) return IsLive(now);
   asked_ = daemon_;
   Run(Step::kAsking, {"reconfigure"}, options_.folder + "/live", now);
 }
@@ -218,9 +220,13 @@ Result<void> Reconfigurer::WriteCopy() const {
   const std::string folder = options_.folder + "/live";
   mkdir(folder.c_str(), 0700);
   for (const auto& [name, text] : live_.files) CAPSTAN_CHECK_OK(ReplaceFile(folder + "/" + name, text, 0600));
-  const std::string key = folder + "/slurm.key";
-  if (symlink((options_.mounted + "/slurm.key").c_str(), key.c_str()) != 0 && errno != EEXIST)
-    return Fail(Code::kUnavailable, "cannot make " + key + ": " + strerror(errno));
+  for (const char* name : {"/slurm.key", "/slurm.jwks"}) {
+    const std::string key = folder + name;
+    unlink(key.c_str());  // Slurm takes the one that is there
+    if (access((options_.mounted + name).c_str(), F_OK) != 0) continue;
+    if (symlink((options_.mounted + name).c_str(), key.c_str()) != 0)
+      return Fail(Code::kUnavailable, "cannot make " + key + ": " + strerror(errno));
+  }
   return {};
 }
 
@@ -237,6 +243,12 @@ std::string Reconfigurer::Answer() const {
   if (refused_) {
     json += ", \"refused\": {\"files\": " + JsonOf(refused_->configuration) +
             ", \"message\": " + JsonQuoted(refused_->message) + "}";
+  }
+  if (SlurmctldHosts(live_).size() > 1) {
+    if (const std::optional<Heartbeat> heartbeat = ReadHeartbeat(live_)) {
+      json += ", \"heartbeat\": {\"server\": " + std::to_string(heartbeat->server) +
+              ", \"age_s\": " + std::to_string(UnixSeconds(Time::clock::now()) - UnixSeconds(heartbeat->at)) + "}";
+    }
   }
   return json + "}\n";
 }

@@ -17,7 +17,8 @@
 // |                                          | earliest                                                                  |
 // | somebody else reconfigures               | what was refused may be tried again                                       |
 // | slurmctld is not ready, or told to stop  | nothing: a new process reads them anyway                                  |
-// | there are several SlurmctldHost          | nothing: each pod is restarted in its turn                                |
+// | it stands by for another slurmctld       | they count as live once they can be parsed: it reads them when it takes   |
+// |                                          | over                                                                      |
 //
 // scontrol asks with a copy of what is live: with the new text it would already call at a changed port, or would not run
 // at all. GET /configuration of kConfigurationPort (CAPSTAN_CONFIGURATION_PORT) answers
@@ -25,7 +26,8 @@
 //   {"files": {"slurm.conf": "<sha256>"}, "since": "2026-11-23T05:00:00Z", "reconfigures": 2,
 //    "refused": {"files": {...}, "message": "..."}}
 //
-// where "refused" is what is mounted and not live, if it is. For one thread, the supervisor's; never waits.
+// where "refused" is what is mounted and not live, if it is. Of several slurmctld it also says who wrote the state last
+// (heartbeat.h): "heartbeat": {"server": 0, "age_s": 3}. For one thread, the supervisor's; never waits.
 #pragma once
 
 #include <poll.h>
@@ -54,6 +56,7 @@ class Reconfigurer {
     std::string mounted = "/etc/slurm";
     std::string folder;    // ours alone, writable
     std::string scontrol;  // the program's path
+    std::string host;      // this one's name in SlurmctldHost
     uint16_t port = kConfigurationPort;
     std::chrono::milliseconds settle{500}, between{2000}, first_retry{1000}, answer_limit{90'000};
   };

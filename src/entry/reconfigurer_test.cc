@@ -56,6 +56,7 @@ class ReconfigurerTest : public ::testing::Test {
     auto begun = Reconfigurer::Begin({.mounted = root_ + "/mounted",
                                       .folder = root_ + "/own",
                                       .scontrol = root_ + "/scontrol",
+                                      .host = "this",
                                       .port = Port(),
                                       .settle = 20ms,
                                       .between = 20ms,
@@ -94,6 +95,14 @@ class ReconfigurerTest : public ::testing::Test {
     return reconfigurer_->Answer().contains("\"refused\": {\"files\": {\"slurm.conf\": \"" + Sha256Hex(text) + "\"}");
   }
 
+  // As slurmctld notes it, so many seconds ago.
+  void Beat(int64_t ago, uint64_t server) {
+    std::string bytes;
+    for (const uint64_t value : {static_cast<uint64_t>(UnixSeconds(Time::clock::now()) - ago), server})
+      for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 0xff);
+    Put("state/heartbeat", bytes);
+  }
+
   static uint16_t Port() { return static_cast<uint16_t>(20'000 + getpid() % 10'000); }
 
   const std::string root_;
@@ -112,6 +121,7 @@ TEST_F(ReconfigurerTest, AsksOncePerChangeWithWhatIsLive) {
   EXPECT_EQ(Get("calls"), "show mounted\nreconfigure live\n");
   EXPECT_EQ(Get("own/live/slurm.conf"), "three\n");
   EXPECT_EQ(Get("own/live/slurm.key"), "secret");
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/own/live/slurm.jwks"));
   EXPECT_TRUE(reconfigurer_->Answer().contains("\"reconfigures\": 1}")) << reconfigurer_->Answer();
 }
 
@@ -185,12 +195,34 @@ TEST_F(ReconfigurerTest, WaitsUntilSlurmctldIsReady) {
   Until([&] { return IsLive("two\n"); });
 }
 
-// One of several would reconfigure the one that is in charge, each for itself.
-TEST_F(ReconfigurerTest, LeavesSeveralSlurmctldToTheirRestarts) {
+// Each of several would reconfigure the one that is in charge, with the files that it has itself.
+TEST_F(ReconfigurerTest, OneThatStandsByAsksForNothing) {
+  const std::string conf = "SlurmctldHost=other(a.b)\nslurmctldhost=this(c.d)\nStateSaveLocation=" + root_ + "/state\n";
+  Beat(100, 0);
   Begin();
-  Put("mounted/slurm.conf", "SlurmctldHost=a\nslurmctldhost=b\n");
-  For(100ms);
-  EXPECT_EQ(Get("calls"), "");
+  Put("mounted/slurm.conf", conf);
+  Until([&] { return IsLive(conf); });
+  EXPECT_EQ(Get("calls"), "show mounted\n");
+  Obey("exit 1");
+  Put("mounted/slurm.conf", conf + "bad\n");
+  Until([&] { return IsRefused(conf + "bad\n"); });
+  Obey("exit 0");
+  Beat(100, 1);  // it has taken over
+  Put("mounted/slurm.conf", conf + "good\n");
+  Until([&] { return IsLive(conf + "good\n"); });
+  EXPECT_TRUE(Get("calls").ends_with("show mounted\nreconfigure live\n")) << Get("calls");
+}
+
+TEST_F(ReconfigurerTest, TellsWhoOfSeveralWroteTheStateLast) {
+  const std::string conf = "SlurmctldHost=a\nSlurmctldHost=b\nStateSaveLocation=" + root_ + "/state\n";
+  Put("mounted/slurm.conf", conf);
+  Begin();
+  EXPECT_FALSE(reconfigurer_->Answer().contains("heartbeat"));
+  Beat(100, 1);
+  EXPECT_TRUE(reconfigurer_->Answer().contains("\"heartbeat\": {\"server\": 1, \"age_s\": 10"))
+      << reconfigurer_->Answer();
+  Put("state/heartbeat", "short");
+  EXPECT_FALSE(reconfigurer_->Answer().contains("heartbeat"));
 }
 
 TEST_F(ReconfigurerTest, DoesNotReadAFolderThatChangesMeanwhile) {

@@ -12,8 +12,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <thread>
 #include <utility>
 
+#include "entry/handover.h"
 #include "entry/notify.h"
 #include "entry/process.h"
 
@@ -27,6 +29,7 @@ constexpr int kMaxRestarts = 5;  // to keep jobs
 constexpr std::chrono::milliseconds kMaxRestartDelay = std::chrono::minutes(1);
 constexpr auto kSteadyAfter = std::chrono::minutes(5);
 constexpr auto kRefreshEvery = std::chrono::seconds(2);
+constexpr auto kHandoverEvery = std::chrono::milliseconds(1000);
 constexpr int kMessagesAtOnce = 64;  // so that a flood of messages cannot keep signals waiting
 
 int ExitStatus(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
@@ -206,11 +209,12 @@ void Daemon::Refresh() {
 class Supervisor {
  public:
   Supervisor(const Container& container, int signals, std::vector<Daemon> daemons,
-             std::optional<Reconfigurer> reconfigurer)
+             std::optional<Reconfigurer> reconfigurer, std::optional<Handover> handover)
       : stop_limit_(container.stop_limit),
         signals_(signals),
         daemons_(std::move(daemons)),
         reconfigurer_(std::move(reconfigurer)),
+        handover_(std::move(handover)),
         ready_path_(container.folder.empty() ? "" : container.folder + "/ready") {}
   ~Supervisor() { SetReady(false); }
 
@@ -219,6 +223,8 @@ class Supervisor {
 
  private:
   int PollTimeout() const;
+  void Stop(int signal);
+  void LookForHandover(Clock::time_point now);
   void OnSignals();
   void Reap();
   void OnTime();
@@ -229,9 +235,10 @@ class Supervisor {
   const int signals_;
   std::vector<Daemon> daemons_;
   std::optional<Reconfigurer> reconfigurer_;
+  std::optional<Handover> handover_;
   const std::string ready_path_;
-  bool stopping_ = false;
-  Moment kill_at_, refresh_at_;
+  bool stopping_ = false, gives_up_ = false;
+  Moment kill_at_, refresh_at_, handover_at_;
 };
 
 Result<void> Supervisor::Start() {
@@ -254,6 +261,7 @@ int Supervisor::Run() {
     OnSignals();
     OnTime();
   }
+  if (gives_up_) handover_->GiveUp();
   return *ExitStatus();
 }
 
@@ -267,6 +275,7 @@ std::optional<int> Supervisor::ExitStatus() const {
 int Supervisor::PollTimeout() const {
   Moment next = kill_at_;
   Earlier(&next, refresh_at_);
+  Earlier(&next, handover_at_);
   if (reconfigurer_) Earlier(&next, reconfigurer_->next());
   for (const Daemon& daemon : daemons_) Earlier(&next, daemon.restart_at());
   if (!next) return -1;
@@ -281,14 +290,27 @@ void Supervisor::OnSignals() {
     if (number == SIGCHLD) {
       Reap();
     } else if (number == SIGTERM || number == SIGINT) {
-      stopping_ = true;
-      refresh_at_.reset();
-      if (!kill_at_) kill_at_ = Clock::now() + stop_limit_;
-      for (Daemon& daemon : daemons_) daemon.Stop(number);
+      Stop(number);
     } else {
       daemons_.front().Signal(number);
     }
   }
+}
+
+void Supervisor::Stop(int signal) {
+  stopping_ = true;
+  refresh_at_.reset();
+  if (!kill_at_) kill_at_ = Clock::now() + stop_limit_;
+  for (Daemon& daemon : daemons_) daemon.Stop(signal);
+}
+
+void Supervisor::LookForHandover(Clock::time_point now) {
+  if (!handover_ || !handover_->concerns_us() || (handover_at_ && now < *handover_at_)) return;
+  handover_at_ = now + kHandoverEvery;
+  if (stopping_ || !handover_->IsAsked()) return;
+  Say("slurmctld gives control back to one that comes before it");
+  gives_up_ = true;
+  Stop(SIGTERM);
 }
 
 void Supervisor::Reap() {
@@ -307,6 +329,7 @@ void Supervisor::OnTime() {
     const Daemon& first = daemons_.front();
     reconfigurer_->Serve(first.main(), first.ready() && !stopping_, now);
   }
+  LookForHandover(now);
   if (refresh_at_ && now >= *refresh_at_) {
     for (Daemon& daemon : daemons_) daemon.Refresh();
     refresh_at_ = now + kRefreshEvery;
@@ -368,7 +391,16 @@ Result<int> Supervise(const Container& container) {
     else
       Say("a changed configuration will need a restart: " + begun.error().message());
   }
-  Supervisor supervisor(container, signals, std::move(daemons), std::move(reconfigurer));
+  std::optional<Handover> handover;
+  if (container.reconfigure) {
+    const auto configuration = ReadConfiguration(container.reconfigure->mounted);
+    if (configuration) handover.emplace(*configuration, container.reconfigure->host);
+  }
+  while (handover && handover->MustWait()) {
+    if (const auto stopped = PendingStopSignal()) return 128 + *stopped;
+    std::this_thread::sleep_for(kHandoverEvery / 2);
+  }
+  Supervisor supervisor(container, signals, std::move(daemons), std::move(reconfigurer), std::move(handover));
   CAPSTAN_CHECK_OK(supervisor.Start());
   return supervisor.Run();
 }

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstring>
 #include <list>
+#include <mutex>
 #include <thread>
 
 #include "async/event.h"
@@ -109,7 +110,8 @@ struct HttpServer::Service {
                                         Share& share);
   async::Task<bool> Answer(Socket& socket, MessageParser& parser, async::Deadline deadline);
   async::Task<void> Drain();
-  Response Handle(MessageParser& parser, std::string_view path) const;
+  async::Task<Response> Handle(MessageParser& parser, const std::string& path);
+  async::Task<std::optional<Response>> Refused(const Request& request);
   void NoteHandshake(const Error& error);
   void Note(std::string_view path, int status, Duration took) const;
 
@@ -312,7 +314,7 @@ async::Task<bool> HttpServer::Service::Answer(Socket& socket, MessageParser& par
   const bool keep = parser.keep_alive() && !stopping && !retiring;
   const Tick begun = loop.Now();
   const std::string path(PathOf(parser.target()));
-  const Response response = Handle(parser, path);
+  const Response response = co_await Handle(parser, path);
   const std::string bytes = Serialized(response, keep, parser.method() == "HEAD");
   const Result<void> written = co_await socket.Write(bytes, deadline);
   Note(handlers.contains(path) ? path : kOtherPath, response.status, loop.Now() - begun);
@@ -331,16 +333,49 @@ void HttpServer::Service::Note(std::string_view path, int status, Duration took)
       .Observe(took);
 }
 
-Response HttpServer::Service::Handle(MessageParser& parser, std::string_view path) const {
+async::Task<Response> HttpServer::Service::Handle(MessageParser& parser, const std::string& path) {
   const auto handler = handlers.find(path);
-  if (handler == handlers.end()) return Refusal(404, "nothing is served at this path");
+  if (handler == handlers.end()) co_return Refusal(404, "nothing is served at this path");
   if (parser.method() != "GET" && parser.method() != "HEAD" && parser.method() != "POST") {
     Response response = Refusal(405, "only GET, HEAD and POST are served");
     response.headers.emplace_back("Allow", "GET, HEAD, POST");
-    return response;
+    co_return response;
   }
-  Request request{parser.method(), parser.target(), std::move(parser.headers()), std::move(parser.body()), false};
-  return handler->second(request);
+  const Request request{parser.method(), parser.target(), std::move(parser.headers()), std::move(parser.body()), false};
+  if (options.admit) {
+    if (std::optional<Response> refusal = co_await Refused(request)) co_return *std::move(refusal);
+  }
+  co_return handler->second(request);
+}
+
+// What `admit` says comes from any thread, and perhaps when nobody waits for it any more.
+async::Task<std::optional<Response>> HttpServer::Service::Refused(const Request& request) {
+  struct Box {
+    explicit Box(async::Loop& of) : loop(&of), told(of) {}
+    std::mutex mutex;
+    async::Loop* loop;  // null: nobody waits. Under mutex
+    async::Event told;  // these two belong to the loop's thread
+    std::optional<Response> refusal;
+  };
+  const auto box = std::make_shared<Box>(loop);
+  struct Closing {
+    Box& box;
+    ~Closing() {
+      const std::lock_guard lock(box.mutex);
+      box.loop = nullptr;
+    }
+  } closing{*box};
+  options.admit(request, [box](std::optional<Response> refusal) {
+    const std::lock_guard lock(box->mutex);
+    if (box->loop == nullptr) return;
+    box->loop->Post([box, refusal = std::move(refusal)]() mutable {
+      box->refusal = std::move(refusal);
+      box->told.Set();
+    });
+  });
+  if (!co_await box->told.Wait(loop.After(options.request_limit / 2)))
+    co_return Refusal(503, "who may read this could not be found out in time");
+  co_return std::move(box->refusal);
 }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::Start(Options options,

@@ -19,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -32,6 +33,10 @@ class HttpServer {
  public:
   // Answers one request. Must not block.
   using Handler = std::function<Response(const Request&)>;
+  // Who is let in, where that must be asked for. Called on the server's thread; must not block, and call `tell` once, on any
+  // thread, with nullopt or with the refusal. Who is not told of within half the request's time is refused with 503.
+  using Tell = std::function<void(std::optional<Response> refusal)>;
+  using Admit = std::function<void(const Request&, Tell tell)>;
 
   struct Options {
     std::string address = "0.0.0.0";  // an address, not a name; "::" listens on IPv4 too
@@ -47,6 +52,7 @@ class HttpServer {
     // not repeat a POST that meets our close on its way.
     Duration idle_limit = 2min;
     std::shared_ptr<const ServingIdentity> identity = {};  // null: plain HTTP
+    Admit admit = {};                                      // null: everybody
     Metrics* metrics = nullptr;                            // outlives the server
   };
 

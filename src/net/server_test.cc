@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <list>
 #include <thread>
@@ -18,6 +19,7 @@
 namespace capstan::net {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::RunTask;
 
 std::unique_ptr<HttpServer> Started(HttpServer::Options options,
@@ -155,6 +157,46 @@ TEST(HttpServer, ClientsThatTrickleKeepNobodyOut) {
   EXPECT_EQ(trickling.front().Hear(), "") << "the oldest gives way";
   trickling.back().Say("y\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(trickling.back().Hear(), ::testing::StartsWith("HTTP/1.1 200 ")) << "younger ones go on";
+}
+
+TEST(HttpServer, WhoIsLetInIsToldByAnyThreadAndRefusedBeforeAHandlerSeesIt) {
+  std::atomic<int> handled = 0;
+  std::list<std::thread> threads;
+  HttpServer::Options options;
+  options.admit = [&](const Request& request, HttpServer::Tell tell) {
+    threads.emplace_back([who = std::string(Find(request.headers, "Who")), tell = std::move(tell)] {
+      if (who == "friend") return tell(std::nullopt);
+      tell(Refusal(403, "strangers may not"));
+    });
+  };
+  const auto server = Started(std::move(options), {{"/x", [&](const Request&) {
+                                                      ++handled;
+                                                      return TextResponse("x");
+                                                    }}});
+  Raw raw(server->port());
+  raw.Say("GET /x HTTP/1.1\r\nHost: h\r\nWho: friend\r\n\r\n");
+  EXPECT_THAT(raw.HearSome(), HasSubstr("200 OK"));
+  EXPECT_EQ(handled, 1);
+  raw.Say("GET /x HTTP/1.1\r\nHost: h\r\nWho: stranger\r\n\r\n");
+  EXPECT_THAT(raw.HearSome(), HasSubstr("strangers may not"));
+  EXPECT_EQ(handled, 1);
+  EXPECT_EQ(Get(server->port(), "/y")->status, 404) << "nobody is asked about what is not served";
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(HttpServer, WhoIsToldOfTooLateIsRefused) {
+  HttpServer::Tell kept;
+  {
+    HttpServer::Options options;
+    options.request_limit = 600ms;
+    options.admit = [&](const Request&, HttpServer::Tell tell) { kept = std::move(tell); };
+    const auto server = Started(std::move(options), {{"/x", [](const Request&) { return TextResponse("x"); }}});
+    Raw raw(server->port());
+    raw.Say("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_THAT(raw.HearSome(), HasSubstr("503 "));
+    kept(std::nullopt);
+  }
+  kept(std::nullopt);  // when the server is gone
 }
 
 TEST(HttpServer, StopsWhileConnectionsIdle) {

@@ -34,9 +34,10 @@ struct Call {
 struct SlurmCall {
   std::string cluster;  // "namespace/controller", whose slurmrestd it is
   std::string verb;     // "update", "delete"
-  std::string node;
-  std::string state;  // "DRAIN", "UNDRAIN", "RESUME", ...; "": unchanged
+  std::string node;     // "": a reservation is written or deleted
+  std::string state;    // "DRAIN", "UNDRAIN", "RESUME", ...; "": unchanged
   std::string reason;
+  std::string reservation = {};
 };
 
 // What there is around one custom resource at one moment. Pointers are valid until the next change.
@@ -44,7 +45,9 @@ struct Around {
   std::function<const json::Value*(std::string_view kind, const kube::Key& key)> find = nullptr;  // nullptr: not there
   std::vector<const json::Value*> pods = {};                                                      // of its namespace
   std::vector<slurm::Node> records = {};                                                          // of its cluster
+  std::vector<std::string> reservations = {};                                                     // of its cluster
   std::set<std::string> cordoned = {};                                                            // Kubernetes nodes
+  std::vector<const json::Value*> nodes = {};                                                     // all of Kubernetes
   std::function<bool(const std::string& host)> is_busy = nullptr;  // jobs hold that Slurm node of its cluster
   bool jobs_may_end = false;  // somebody has asked for an end of its workers whatever runs on them
 

@@ -1,6 +1,7 @@
 // From what a Decide has found out to the conditions that a person reads: Ready, Progressing, Degraded.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,9 +33,10 @@ struct Findings {
   std::optional<Finding> ready;   // does what its spec says; absent: not (yet)
   std::vector<OwnCondition> own;
 
-  void Problem(ProblemWord reason, std::string message) { problems.push_back({reason.word, std::move(message)}); }
-  void Remark(ProblemWord reason, std::string message) { remarks.push_back({reason.word, std::move(message)}); }
-  void Wait(WaitWord reason, std::string message) { waits.push_back({reason.word, std::move(message)}); }
+  // What is said of several things in the same words is said once.
+  void Problem(ProblemWord reason, std::string message) { Add(problems, reason.word, std::move(message)); }
+  void Remark(ProblemWord reason, std::string message) { Add(remarks, reason.word, std::move(message)); }
+  void Wait(WaitWord reason, std::string message) { Add(waits, reason.word, std::move(message)); }
   void Ready(std::string message) { ready = Finding{"Ready", std::move(message)}; }
 
   void Own(std::string_view type, std::string_view status, OwnWord reason, std::string message) {
@@ -44,6 +46,11 @@ struct Findings {
   // Adds the actions that have failed. A conflict is how one learns that the world has moved on, and is told only when
   // it does not go away.
   void AddFailures(const plan::World& world);
+
+ private:
+  static void Add(std::vector<Finding>& to, std::string_view reason, std::string message) {
+    if (std::ranges::find(to, message, &Finding::message) == to.end()) to.push_back({reason, std::move(message)});
+  }
 };
 
 // The three conditions, and the object's own. Those that say the same as in `before` keep their time. A thing that is not ready says why: its

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "kube/access_reviews.h"
 #include "operator/kind.h"
 #include "operator/names.h"
 #include "operator/objects.h"
@@ -83,6 +84,14 @@ std::string Template(std::string_view name, bool namespaced) {
   return text + "{{- end -}}\n";
 }
 
+// What --metrics-secure asks the API server (kube/access_reviews.h).
+std::string MetricsTemplate() {
+  std::string text = "{{- define \"slurm-operator.metricsRules\" -}}\n";
+  for (const kube::Resource* resource : {&kube::kTokenReviews, &kube::kSubjectAccessReviews})
+    text += RuleText({std::string(resource->group), {std::string(resource->plural)}, {"create"}});
+  return text + "{{- end -}}\n";
+}
+
 }  // namespace
 
 std::span<const Kind* const> Kinds() { return kKinds; }
@@ -103,14 +112,14 @@ std::vector<plan::Right> OperatorRights() { return plan::RightsOf(Reconcilers())
 
 std::string RulesTemplate() {
   return "{{/* Made by `capstan rights operator`; do not edit. */}}\n" + Template("rules", true) + "\n" +
-         Template("clusterRules", false);
+         Template("clusterRules", false) + "\n" + MetricsTemplate();
 }
 
 void AddStores(plan::Stores& stores) {
   for (const Kind* kind : kKinds) kind->add_store(stores);
   for (const Watched& watched : kWatched)
     watched.add(stores, {.label_selector = SelectorOf(*watched.resource), .optional = watched.optional});
-  stores.Add<CordonedNode>({.field_selector = std::string(CordonedNode::kSelector), .everywhere = true});
+  stores.Add<Node>({.everywhere = true});
 }
 
 void AddKinds(plan::Engine& engine, std::vector<plan::Reconciler> reconcilers) {

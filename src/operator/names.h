@@ -31,6 +31,8 @@ inline constexpr std::string_view kLabelSetRevision = "controller-revision-hash"
 // --- What Capstan alone knows -----------------------------------------------------------------------------------------
 #define CAPSTAN_DOMAIN "capstan.dev/"
 inline constexpr std::string_view kAnnotationScaleIn = CAPSTAN_DOMAIN "scale-in";  // of a worker pod, ours: it goes
+// Of a worker pod with hostNetwork, ours: its slurmd was told the name that the label pod-hostname says.
+inline constexpr std::string_view kAnnotationNamed = CAPSTAN_DOMAIN "named";
 // Of a NodeSet, a person's: gone at once, jobs and all.
 inline constexpr std::string_view kAnnotationForceDelete = CAPSTAN_DOMAIN "force-delete";
 // Of a Controller, a person's: missing keys are made ("true", "slurm", "jwt").
@@ -57,6 +59,8 @@ inline constexpr std::string_view kAnnotationDeletionCost = "nodeset.slinky.slur
 inline constexpr std::string_view kAnnotationTopology = "topology.slinky.slurm.net/spec";
 inline constexpr std::string_view kAnnotationNodeFeatures =  // of a Kubernetes node, a person's
     "features.slinky.slurm.net/spec";
+inline constexpr std::string_view kAnnotationHostnameOverride =  // of a Kubernetes node, a person's
+    "nodeset.slinky.slurm.net/hostname-override";
 // Ours, on a Deployment that a former operator made and that is left as it is: a digest of what was wanted of it then.
 inline constexpr std::string_view kAnnotationTakenOver = "capstan.dev/taken-over";
 // Ours, on a Secret that we make: a digest of what its values were made from.
@@ -78,10 +82,13 @@ inline constexpr std::string_view kHashSshHostKeys = "slinky.slurm.net/ssh-host-
 inline constexpr std::string_view kHashSlurmdbdConfig = "slinky.slurm.net/slurmdbd-conf-hash";
 
 // --- Finalizers ------------------------------------------------------------------------------------------------------
-inline constexpr std::string_view kFinalizerReservation =  // a former operator's, of a NodeSet
+inline constexpr std::string_view kFinalizerReservation =  // of a NodeSet whose reservation may be in Slurm
     "nodeset.slinky.slurm.net/reservation";
 inline constexpr std::string_view kFinalizerOrphan = "orphan";                  // the garbage collector's
 inline constexpr std::string_view kFinalizerForeground = "foregroundDeletion";  // the garbage collector's
+
+// --- Taints ----------------------------------------------------------------------------------------------------------
+inline constexpr std::string_view kTolerationWorker = "nodeset.slinky.slurm.net/worker";  // every worker tolerates it
 
 // --- Slurm -----------------------------------------------------------------------------------------------------------
 // Node reasons that begin so are ours; nobody else's drain or DOWN is ever lifted.

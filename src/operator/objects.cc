@@ -91,8 +91,45 @@ bool Pod::Ready() const {
   return ready != nullptr && ready->status == "True";
 }
 
-const json::Schema& CordonedNode::Schema() {
-  static const json::Schema schema = json::Object<CordonedNode>({Field<&CordonedNode::metadata>("metadata").Number(1)});
+const json::Schema& Taint::Schema() {
+  static const json::Schema schema = json::Object<Taint>({
+      Field<&Taint::key>("key").Number(1),
+      Field<&Taint::value>("value").Number(2),
+      Field<&Taint::effect>("effect").Number(3),
+  });
+  return schema;
+}
+
+const json::Schema& Node::Spec::Schema() {
+  static const json::Schema schema = json::Object<Node::Spec>({
+      Field<&Node::Spec::unschedulable>("unschedulable").Number(4),
+      Field<&Node::Spec::taints>("taints").Number(5),
+  });
+  return schema;
+}
+
+const json::Schema& NodeCondition::Schema() {
+  static const json::Schema schema = json::Object<NodeCondition>({
+      Field<&NodeCondition::type>("type").Number(1),
+      Field<&NodeCondition::status>("status").Number(2),
+      Field<&NodeCondition::reason>("reason").Number(5),
+      Field<&NodeCondition::message>("message").Number(6),
+  });
+  return schema;
+}
+
+const json::Schema& Node::Status::Schema() {
+  static const json::Schema schema =
+      json::Object<Node::Status>({Field<&Node::Status::conditions>("conditions").Number(4)});
+  return schema;
+}
+
+const json::Schema& Node::Schema() {
+  static const json::Schema schema = json::Object<Node>({
+      Field<&Node::metadata>("metadata").Number(1),
+      Field<&Node::spec>("spec").Number(2),
+      Field<&Node::status>("status").Number(3),
+  });
   return schema;
 }
 

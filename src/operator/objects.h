@@ -80,13 +80,39 @@ struct Pod {
   static const json::Schema& Schema();
 };
 
-// A Kubernetes node that is cordoned. Only those are watched, so that a large cluster at rest costs nothing: one that
-// is not found is not cordoned.
-struct CordonedNode {
+struct Taint {
+  std::string key, value;
+  std::string effect;  // "NoSchedule", "PreferNoSchedule", "NoExecute"
+  bool operator==(const Taint&) const = default;
+  static const json::Schema& Schema();
+};
+
+struct NodeCondition {
+  std::string type;    // "Ready", "MemoryPressure", or somebody's own
+  std::string status;  // "True", "False", "Unknown"
+  std::string reason;
+  std::string message;
+  bool operator==(const NodeCondition&) const = default;
+  static const json::Schema& Schema();
+};
+// A Kubernetes node. A kubelet's heartbeat changes nothing here, and wakes nobody.
+struct Node {
   static constexpr const kube::Resource& kResource = kube::kNodes;
-  static constexpr std::string_view kSelector = "spec.unschedulable=true";  // of fields
+  struct Spec {
+    bool unschedulable = false;  // cordoned
+    std::vector<Taint> taints;
+    bool operator==(const Spec&) const = default;
+    static const json::Schema& Schema();
+  };
+  struct Status {
+    std::vector<NodeCondition> conditions;
+    bool operator==(const Status&) const = default;
+    static const json::Schema& Schema();
+  };
   json::ObjectMeta metadata;
-  bool operator==(const CordonedNode&) const = default;
+  Spec spec;
+  Status status;
+  bool operator==(const Node&) const = default;
   static const json::Schema& Schema();
 };
 

@@ -1,5 +1,7 @@
 #include "operator/questions.h"
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "base/text.h"
 #include "json/codec.h"
@@ -72,13 +74,43 @@ void Refusals(const std::string& name, const std::string& text, std::vector<std:
   }
 }
 
+// Of a text that Slurm reads, such as plugstack.conf with its includes: the words with a dot in them, the last part of a path.
+void AddNamed(const std::string& file, std::string_view text, std::set<std::string>& named) {
+  constexpr std::string_view kInNames = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  constexpr size_t kMostNamed = 1000;
+  if (!file.ends_with(".conf") && !file.ends_with(".yaml")) return;
+  while (!text.empty() && named.size() < kMostNamed) {
+    const size_t begin = std::min(text.find_first_of(kInNames), text.size());
+    const size_t end = std::min(text.find_first_not_of(kInNames, begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    if (word.contains('.')) named.emplace(word);
+    text.remove_prefix(end);
+  }
+}
+
+// Why no kernel starts it as a script; "": it may. (execve(2): without an interpreter a text is ENOEXEC, with CR LF the
+// interpreter's name ends in a CR.)
+std::string WrongWithScript(std::string_view text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  if (!line.starts_with("#!")) return "does not begin with #! and the path of what runs it, such as #!/bin/bash";
+  if (line.ends_with('\r'))
+    return "has lines that end in CR and LF, so that no program of that name is found; save it with LF";
+  const size_t path = line.find_first_not_of(" \t", 2);
+  if (path == line.npos || line[path] != '/') return "names no path behind #! of what runs it, such as #!/bin/bash";
+  return "";
+}
+
 Fetched DigestOf(const Data& config_map, const ConfigMapDigest&) {
   auto value = std::make_shared<ConfigMapDigest::Value>();
   std::string all;
   for (const auto* part : {&config_map.data, &config_map.binary_data}) {
     for (const auto& [key, text] : *part) {
       value->keys.push_back(key);
-      if (part == &config_map.data) Refusals(key, text, value->refused);
+      if (part == &config_map.data) {
+        Refusals(key, text, value->refused);
+        AddNamed(key, text, value->named);
+        if (std::string wrong = WrongWithScript(text); !wrong.empty()) value->no_scripts.emplace(key, std::move(wrong));
+      }
       const std::string bytes = part == &config_map.binary_data ? FromBase64(text).value_or(text) : text;
       value->files.emplace(key, Sha256Hex(bytes));
       all += bytes;

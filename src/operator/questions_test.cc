@@ -8,7 +8,6 @@
 #include "kube/testing/run_virtual.h"
 #include "operator/accounting/questions.h"
 #include "operator/controller/questions.h"
-#include "operator/nodeset/questions.h"
 #include "operator/testing/world.h"
 #include "operator/token/questions.h"
 #include "operator/unknown_fields.h"
@@ -22,6 +21,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::Pair;
+using ::testing::StartsWith;
 
 class QuestionsTest : public ::testing::Test {
  protected:
@@ -87,6 +88,23 @@ TEST_F(QuestionsTest, JwksFileSaysWhatIsWrongWithIt) {
   EXPECT_EQ(with({{"jwks.json", R"({"keys":[{"kty":"RSA"}]})"}}), "");
 }
 
+TEST_F(QuestionsTest, AScriptThatNoKernelStartsIsNamed) {
+  const ConfigMapDigest question({"slurm", "prologs"});
+  server.Put(kube::kConfigMaps, json::Serialize(boost::json::object{
+                                    {"metadata", boost::json::object{{"namespace", "slurm"}, {"name", "prologs"}}},
+                                    {"data", boost::json::object{{"1-good.sh", "#!/bin/bash\ntrue\n"},
+                                                                 {"2-blank.py", "#! /usr/bin/env python3"},
+                                                                 {"3-none.sh", "echo $SLURM_JOB_ID\n"},
+                                                                 {"4-empty.sh", ""},
+                                                                 {"5-dos.sh", "#!/bin/bash\r\ntrue\r\n"},
+                                                                 {"6-name.sh", "#!bash\n"}}},
+                                    {"binaryData", boost::json::object{{"7-program", "f0VMRg=="}}}}));
+  EXPECT_THAT(Ask(question)->no_scripts, ElementsAre(Pair("3-none.sh", StartsWith("does not begin with #!")),
+                                                     Pair("4-empty.sh", StartsWith("does not begin")),
+                                                     Pair("5-dos.sh", HasSubstr("end in CR and LF")),
+                                                     Pair("6-name.sh", StartsWith("names no path behind #!"))));
+}
+
 // A slurmctld with such a cgroup.conf ended at once, and was started anew for ever.
 TEST_F(QuestionsTest, FilesThatSlurmDoesNotStartWithAreNamed) {
   const ConfigMapDigest question({"slurm", "files"});
@@ -99,12 +117,13 @@ TEST_F(QuestionsTest, FilesThatSlurmDoesNotStartWithAreNamed) {
   EXPECT_THAT(Ask(question)->refused, ElementsAre("cgroup.conf, line 2: ConstrainCores=perhaps must be YES or NO"));
 }
 
-TEST_F(QuestionsTest, NodeAnnotationsAreThoseThatNobodyTellsSlurm) {
-  EXPECT_EQ(Ask(nodeset::NodeAnnotations("k1")), nullptr);
-  server.Put(kube::kNodes, R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"k1","annotations":{"mine":"x",)"
-                           R"("features.slinky.slurm.net/spec":"gpu","topology.slinky.slurm.net/spec":"t:b1"}}})");
-  EXPECT_THAT(*Ask(nodeset::NodeAnnotations("k1")),
-              ElementsAre("topology.slinky.slurm.net/spec", "features.slinky.slurm.net/spec"));
+TEST_F(QuestionsTest, FilesThatOthersNameAreKnown) {
+  server.Put(kube::kConfigMaps,
+             R"({"metadata":{"namespace":"slurm","name":"files"},"data":{)"
+             R"("plugstack.conf":"required /etc/slurm/x11.so\ninclude plugstack.d/*.conf\n#spank.conf",)"
+             R"("a.lua":"b.lua"}})");
+  EXPECT_THAT(Ask(ConfigMapDigest({"slurm", "files"}))->named,
+              ElementsAre(".conf", "plugstack.d", "spank.conf", "x11.so"));
 }
 
 // --- Secrets that we write -------------------------------------------------------------------------------------------
@@ -200,6 +219,16 @@ TEST_F(UnknownFieldsTest, AreDroppedAndNamed) {
       findings.remarks[0].message,
       "spec.template.spec.a.b, spec.template.spec.containers[0].imagee, spec.slurmctld.livenesProbe are no fields "
       "that the API server knows, and left out; correct or remove them");
+}
+
+TEST_F(UnknownFieldsTest, ExternalIpsAreNamedAsLeftOut) {
+  json::Raw spec{R"({"externalIPs":["192.0.2.1"]})"};
+  Findings findings;
+  world.Look([&](const plan::World& seen) {
+    DropUnknownServiceFields(seen, {"slurm", "main"}, {"spec.service.spec", &spec}, findings);
+  });
+  ASSERT_EQ(findings.remarks.size(), 1u);
+  EXPECT_THAT(findings.remarks[0].message, HasSubstr("spec.service.spec.externalIPs is left out"));
 }
 
 TEST_F(UnknownFieldsTest, NobodyIsAskedForATemplateThatSaysNothing) {

@@ -24,6 +24,7 @@ struct Reason {
   std::string_view word;
   int places;  // of Place
   std::string_view meaning;
+  std::string_view condition = "ConfigLive";  // with kOwn: which one
 };
 
 inline constexpr auto kReasons = std::to_array<Reason>({
@@ -39,6 +40,7 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"NameConflict", Reason::kProblem | Reason::kEvent,
      "Another object has the name already; of two NodeSets that meet in Slurm, the younger one gives way."},
     {"NotSupported", Reason::kProblem, "This version does not act on a field, or on an annotation."},
+    {"InvalidAnnotation", Reason::kProblem, "An annotation does not say what it is to say; it is not acted on."},
     {"UnknownFields", Reason::kProblem, "Fields of a template that the API server does not know; they are left out."},
     {"InternalError", Reason::kEvent, "A bug: nothing is done for the object for a while."},
     {"Pruned", Reason::kEvent, "An object that is no longer wanted was deleted."},
@@ -48,6 +50,9 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"KeyMissing", Reason::kProblem, "A Secret that is to hold a key of the cluster, or the key in it, is missing."},
     {"ReferenceMissing", Reason::kProblem, "Another object that the spec names, or the key in it, does not exist."},
     {"ReferenceInvalid", Reason::kProblem, "An object that the spec names does not hold what it is to hold."},
+    {"FileUnused", Reason::kProblem,
+     "A ConfigMap named in spec.configFileRefs has a file that nothing in the configuration names; Slurm may not read "
+     "it."},
     {"FileRefused", Reason::kProblem, "A ConfigMap named in the spec has a file that only the operator writes."},
     {"ReadingKeys", Reason::kWait, "A Secret is being looked for, or cannot be read now."},
     {"ReadingReferences", Reason::kWait, "Another object that the spec names is looked for, or cannot be read now."},
@@ -60,6 +65,7 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"Settling", Reason::kWait,
      "The configuration is new; the daemon is started when it has stood still for a second."},
     {"Creating", Reason::kWait, "The daemon is being created."},
+    {"WaitingForSlurmctld", Reason::kWait, "slurmrestd is ready once its slurmctld is."},
     {"WaitingForUpgrade", Reason::kProblem | Reason::kWait,
      "The image that is wanted waits for a daemon that Slurm upgrades first; the one that runs stays."},
     {"WaitingForSlurmdbd", Reason::kWait, "Accounting is turned on for a slurmctld that runs once slurmdbd is ready."},
@@ -75,8 +81,18 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"Reconfiguring", Reason::kWait | Reason::kOwn, "A running slurmctld is about to get a changed configuration."},
     {"SlurmctldAway", Reason::kOwn,
      "ConfigLive is Unknown: no slurmctld runs; it reads the configuration at its start."},
-    {"NotAnswering", Reason::kOwn, "ConfigLive is Unknown: slurmctld's pod cannot be asked what is live."},
+    {"NotAnswering", Reason::kOwn, "ConfigLive or SlurmctldInCharge is Unknown: slurmctld's pods cannot be asked."},
     {"NoReconfigurer", Reason::kOwn, "ConfigLive is Unknown: slurmctld's pod has an image without capstan-entry."},
+    {"JobsMayNameThem", Reason::kOwn,
+     "PartitionsKept is True: partitions that nobody asks for any more stay, closed, while a job may name them.",
+     "PartitionsKept"},
+    {"InCharge", Reason::kOwn,
+     "SlurmctldInCharge is True: one of several slurmctld is in charge; the message says which.", "SlurmctldInCharge"},
+    {"NobodyInCharge", Reason::kOwn,
+     "SlurmctldInCharge is False: no slurmctld is in charge, and none writes the state.", "SlurmctldInCharge"},
+    {"CutOff", Reason::kProblem | Reason::kOwn,
+     "SlurmctldInCharge is False: one that cannot be reached still writes the state, so that no other takes over.",
+     "SlurmctldInCharge"},
     {"SlurmctldRestarting", Reason::kEvent, "slurmctld is started anew for an option that needs that."},
     {"ClusterNameTooLong", Reason::kProblem, "The cluster's name is longer than Slurm's accounting takes."},
     {"ClaimRefused", Reason::kProblem, "The volume claim for several slurmctld does not take several writers."},
@@ -97,6 +113,13 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"ScalingIn", Reason::kWait, "Workers are to go, once no job is on them."},
     {"ScalingOut", Reason::kWait, "Workers are being created."},
     {"RollingUpdate", Reason::kWait | Reason::kEvent, "Workers of an older template are renewed in turn."},
+    {"ScheduledUpdate", Reason::kWait | Reason::kEvent,
+     "Workers of an older template are renewed in their maintenance reservation."},
+    {"Created", Reason::kOwn, "ReservationCreated is True: Slurm has the reservation; the message says from when.",
+     "ReservationCreated"},
+    {"NotExists", Reason::kOwn, "ReservationCreated is False: Slurm has no such reservation; the message says why.",
+     "ReservationCreated"},
+    {"SlurmNotAsked", Reason::kOwn, "ReservationCreated is Unknown: Slurm has not answered yet.", "ReservationCreated"},
     {"SuccessfulCreate", Reason::kEvent, "A worker was created."},
     {"SuccessfulDelete", Reason::kEvent, "A worker, or a pod that never ran, was deleted."},
     {"ScalingDown", Reason::kEvent, "A worker that is to go was drained in Slurm."},
@@ -140,7 +163,7 @@ using WaitWord = Word<Reason::kWait>;
 using EventWord = Word<Reason::kEvent>;
 using OwnWord = Word<Reason::kOwn>;
 
-// docs/reference.md: the custom resources (api/kinds.h), and the list as a table.
+// docs/reference.md: the custom resources (api/kinds.h), the list as a table, and the fields without effect (unheeded.h).
 std::string ReferencePage();
 
 }  // namespace capstan::op

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "plan/world.h"
 
@@ -14,6 +15,10 @@ struct Settings {
   std::string image_prefix = "capstan";          // of images that a custom resource does not name
   std::string image_tag = "26.05";
   std::string own_tag = "latest";  // of images that are Capstan's own: its version
+
+  // Types of conditions of Kubernetes nodes: what those that are True say is why a cordoned node is drained in Slurm, where
+  // its annotation does not say why.
+  std::vector<std::string> propagated_node_conditions = {};
 
   // The image of one of Slurm's daemons: "capstan/slurmctld:26.05".
   std::string Image(std::string_view daemon) const {

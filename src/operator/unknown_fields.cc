@@ -74,6 +74,11 @@ void DropUnknownPodFields(const plan::World& world, const kube::Key& owner, User
 
 void DropUnknownServiceFields(const plan::World& world, const kube::Key& owner, UserField service_spec,
                               Findings& findings) {
+  const auto spec = json::Parse(service_spec.raw->text);
+  if (spec && json::Find(*spec, {"externalIPs"}) != nullptr)
+    findings.Remark("NotSupported", std::string(service_spec.field) +
+                                        ".externalIPs is left out: it would take the traffic of any address; remove "
+                                        "it, and set type LoadBalancer or NodePort instead");
   DropNamed(world, UnknownFields(owner, PartOf(service_spec)), {service_spec}, findings);
 }
 

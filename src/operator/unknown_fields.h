@@ -24,7 +24,7 @@ struct UserField {
 void DropUnknownPodFields(const plan::World& world, const kube::Key& owner, UserField pod_spec,
                           const std::vector<UserField>& containers, Findings& findings);
 
-// The same of a Service's spec.
+// The same of a Service's spec. externalIPs, which no Service of ours ever has, are named too.
 void DropUnknownServiceFields(const plan::World& world, const kube::Key& owner, UserField service_spec,
                               Findings& findings);
 

@@ -11,7 +11,6 @@ namespace {
 
 using State = AnswerState;
 
-constexpr Duration kFetchTimeout = 10s;
 constexpr Duration kAnswerLifetime = 15min;
 
 // When an answer of this age is too old; an age without bound is never reached.
@@ -117,7 +116,7 @@ void Asker::Outdate(const std::string& id) {
 async::Task<void> Asker::Fetch(std::string id) {
   const std::shared_ptr<const Question> question = answers_.entries()[id].question;
   auto fetched =
-      co_await async::Contained([&] { return question->Fetch(services_, services_.loop.After(kFetchTimeout)); });
+      co_await async::Contained([&] { return question->Fetch(services_, services_.loop.After(question->limit())); });
   Answers::Entry& entry = answers_.entries()[id];
   entry.in_flight = false;
   const State before = entry.state;

@@ -16,6 +16,7 @@
 #include "async/deadline.h"
 #include "async/task.h"
 #include "base/result.h"
+#include "base/time.h"
 
 namespace capstan::plan {
 
@@ -33,6 +34,9 @@ class Question {
     std::shared_ptr<const void> value;  // of the question's own Value type
     uint64_t digest = 0;
   };
+  // How long one fetch may take.
+  virtual Duration limit() const { return 10s; }
+
   // nullopt: looked, and it is not there. An Error: could not tell.
   virtual async::Task<Result<std::optional<Fetched>>> Fetch(Services& services, async::Deadline deadline) const = 0;
 };

@@ -11,7 +11,9 @@
 #include "async/timer.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "net/certificate_authority.h"
 #include "net/client.h"
+#include "net/serving.h"
 
 namespace capstan::process {
 namespace {
@@ -19,6 +21,8 @@ namespace {
 constexpr Duration kBeat = 1s;
 constexpr Duration kBeatWhileWaiting = 200ms;
 constexpr Duration kLongTurn = 5ms;
+constexpr Duration kIdentityLasts = 90 * 24h;
+constexpr Duration kBackdate = 1h;
 
 // ":8081" or "127.0.0.1:8081"; nullopt for "0".
 Result<std::optional<net::HttpServer::Options>> ParseAddress(std::string_view what, std::string_view text) {
@@ -32,6 +36,15 @@ Result<std::optional<net::HttpServer::Options>> ParseAddress(std::string_view wh
   net::HttpServer::Options options{.port = uint16_t(*port)};
   if (colon > 0) options.address = std::string(text.substr(0, colon));
   return options;
+}
+
+// Signed by an authority that is forgotten at once: whoever scrapes has nothing to check it with, and is protected from
+// those who listen, not from those who answer in our place.
+Result<void> Renew(net::ServingIdentity& identity, Time now) {
+  const net::Validity validity{now - kBackdate, now + kIdentityLasts};
+  CAPSTAN_TRY(const net::CertifiedKey authority, net::NewAuthority("metrics", validity));
+  CAPSTAN_TRY(net::CertifiedKey own, net::IssueServing(authority, {HostName(), "localhost"}, validity));
+  return identity.Replace({.certificate_pem = std::move(own.certificate_pem), .key_pem = std::move(own.key_pem)});
 }
 
 net::Response Answer(const std::string& why_not) {
@@ -72,10 +85,16 @@ Result<void> Process::Serve(const Addresses& addresses) {
     CAPSTAN_TRY(health_server_, net::HttpServer::Start(*health, {{"/healthz", live}, {"/readyz", ready}}));
   }
   if (metrics) {
+    net::HttpServer::Options where = *metrics;
+    if (addresses.admit_to_metrics) {
+      where.admit = addresses.admit_to_metrics;
+      where.identity = identity_ = std::make_shared<net::ServingIdentity>();
+      CAPSTAN_CHECK_OK(Renew(*identity_, loop_.WallNow()));
+    }
     const auto scrape = [this](const net::Request&) {
       return net::TextResponse(metrics_.Exposition(), net::Metrics::kContentType);
     };
-    CAPSTAN_TRY(metrics_server_, net::HttpServer::Start(*metrics, {{"/metrics", scrape}}));
+    CAPSTAN_TRY(metrics_server_, net::HttpServer::Start(std::move(where), {{"/metrics", scrape}}));
   }
   return {};
 }
@@ -88,6 +107,7 @@ void Process::Run(Step first, Step last) {
     own_.Spawn("stop", Stop(std::move(first), std::move(last)));
   });
   own_.Spawn("beat", Beat());
+  if (identity_) own_.Spawn("certificate", RenewIdentity());
   loop_.Run();
   std::quick_exit(status_);
 }
@@ -115,6 +135,14 @@ async::Task<void> Process::Beat() {
       if (const Duration longest = loop_.TakeLongestTurn(); longest > kLongTurn) long_turns_->Observe(longest);
     }
     co_await async::Sleep(loop_, pause);
+  }
+}
+
+async::Task<void> Process::RenewIdentity() {
+  while (true) {
+    co_await async::Sleep(loop_, kIdentityLasts / 3);
+    if (const auto renewed = Renew(*identity_, loop_.WallNow()); !renewed)
+      log::Error("no new certificate for the metrics", {{"error", renewed.error().message()}});
   }
 }
 

@@ -39,6 +39,8 @@ class Process {
   struct Addresses {
     std::string health_address = ":8081";
     std::string metrics_address = ":8080";
+    // Null: metrics are for everybody. Otherwise they are served over HTTPS, to those whom it lets in.
+    net::HttpServer::Admit admit_to_metrics = {};
   };
   // How long tasks() may take to end.
   static constexpr Duration kStopTimeout = 3s;
@@ -71,6 +73,7 @@ class Process {
 
  private:
   async::Task<void> Beat();
+  async::Task<void> RenewIdentity();
   async::Task<void> EndTasks();
   async::Task<void> Stop(Step first, Step last);
   std::string Waiting() const;
@@ -85,6 +88,7 @@ class Process {
   std::vector<std::function<void()>> beats_;
   net::Histogram* long_turns_ = nullptr;
   std::unique_ptr<net::HttpServer> health_server_;
+  std::shared_ptr<net::ServingIdentity> identity_;  // of the metrics, if they are served over HTTPS
   std::unique_ptr<net::HttpServer> metrics_server_;
   int status_ = 0;
 };

@@ -8,6 +8,7 @@
 
 #include "async/task_group.h"
 #include "base/log.h"
+#include "kube/access_reviews.h"
 #include "kube/client.h"
 #include "kube/config/config.h"
 #include "kube/events.h"
@@ -105,7 +106,13 @@ class Program {
   }
 
   Result<void> Serve(const ProgramOptions& options) {
-    return process_.Serve({.health_address = options.health_address, .metrics_address = options.metrics_address});
+    Process::Addresses addresses{.health_address = options.health_address, .metrics_address = options.metrics_address};
+    if (options.metrics_secure) {
+      addresses.admit_to_metrics = [this](const net::Request& request, net::HttpServer::Tell tell) {
+        Admit(request, std::move(tell));
+      };
+    }
+    return process_.Serve(addresses);
   }
 
   [[noreturn]] void Run() {
@@ -140,6 +147,33 @@ class Program {
             .tell = [this](const kube::Resource& resource, const kube::Key& key, const std::string& uid,
                            plan::Notice notice) { Tell(resource, key, uid, std::move(notice)); },
             .metrics = &metrics_};
+  }
+
+  // On the thread of the server.
+  void Admit(const net::Request& request, net::HttpServer::Tell tell) {
+    constexpr std::string_view kBearer = "Bearer ";
+    const std::string_view authorization = net::Find(request.headers, "Authorization");
+    if (!authorization.starts_with(kBearer))
+      return tell(Unauthorized("metrics are for bearers of a token that may get the path /metrics"));
+    loop_.Post([this, token = Secret(std::string(authorization.substr(kBearer.size()))), tell = std::move(tell)] {
+      process_.tasks().Spawn("access review", TellWhetherAdmitted(token, tell));
+    });
+  }
+
+  async::Task<void> TellWhetherAdmitted(Secret token, net::HttpServer::Tell tell) {
+    const Result<void> may = co_await reviews_.MayGet(std::move(token), "/metrics");
+    if (may) co_return tell(std::nullopt);
+    const std::string& why = may.error().message();
+    if (may.error().code() == Code::kUnauthenticated) co_return tell(Unauthorized(why));
+    if (may.error().code() == Code::kForbidden) co_return tell(net::Refusal(403, why));
+    log::Warn("somebody who asked for metrics was turned away", {{"reason", why}});
+    tell(net::Refusal(503, why));
+  }
+
+  static net::Response Unauthorized(std::string why) {
+    net::Response response = net::Refusal(401, std::move(why));
+    response.headers.emplace_back("WWW-Authenticate", "Bearer");
+    return response;
   }
 
   void AddFigures(const std::string& lease_name) {
@@ -207,6 +241,7 @@ class Program {
   kube::Client lease_client_;
   kube::Client client_;
   kube::Client unfenced_;
+  kube::AccessReviews reviews_{loop_, unfenced_};
   std::optional<kube::Lease> lease_;
   Engine engine_;
   kube::Recorder events_;

@@ -84,7 +84,10 @@ struct ProgramOptions {
   std::string lease_namespace = {};          // empty: the process's own
   std::string health_address = ":8081";      // "[address]:port"; "0": not served
   std::string metrics_address = ":8080";     // the same
-  std::string log_level = "info";            // debug, info, warn or error
+  // Metrics over HTTPS, to whom the API server lets `get` the path /metrics (kube/access_reviews.h); the process needs the
+  // right to ask it. false: over HTTP, to everybody.
+  bool metrics_secure = false;
+  std::string log_level = "info";  // debug, info, warn or error
 };
 
 // Returns 1, after a line in the log, when it cannot begin. Otherwise it does not return: the process ends with 0 after

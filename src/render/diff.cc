@@ -219,4 +219,23 @@ std::string UnifiedDiff(std::string_view before, std::string_view after, std::st
   return text;
 }
 
+std::string Coloured(std::string_view diff) {
+  constexpr std::string_view kRed = "\x1b[31m", kGreen = "\x1b[32m", kCyan = "\x1b[36m", kPlain = "\x1b[0m";
+  std::string text;
+  while (!diff.empty()) {
+    const size_t end = diff.find('\n');
+    const std::string_view line = diff.substr(0, end);
+    const std::string_view colour = line.starts_with('-')    ? kRed
+                                    : line.starts_with('+')  ? kGreen
+                                    : line.starts_with("@@") ? kCyan
+                                                             : "";
+    text += colour;
+    text += line;
+    if (!colour.empty()) text += kPlain;
+    text += '\n';
+    diff.remove_prefix(end == diff.npos ? diff.size() : end + 1);
+  }
+  return text;
+}
+
 }  // namespace capstan::render

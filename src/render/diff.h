@@ -18,4 +18,7 @@ json::Value OwnedPart(const json::Value& live, const json::Value& wanted, std::s
 std::string UnifiedDiff(std::string_view before, std::string_view after, std::string_view before_name,
                         std::string_view after_name);
 
+// Such a difference for a terminal: what goes is red, what comes green, places are cyan.
+std::string Coloured(std::string_view diff);
+
 }  // namespace capstan::render

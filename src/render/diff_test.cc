@@ -70,5 +70,12 @@ TEST(OwnedPart, OfWhatNobodyAppliedIsWhatIsWanted) {
             R"({"metadata":{"name":"p"},"spec":{"containers":[{"image":"y","name":"a"}]}})");
 }
 
+TEST(Coloured, ColoursWholeLinesAndAlterNoWord) {
+  EXPECT_EQ(Coloured("--- a\n+++ b\n@@ -1 +1 @@\n same\n-old\n+new\n"),
+            "\x1b[31m--- a\x1b[0m\n\x1b[32m+++ b\x1b[0m\n\x1b[36m@@ -1 +1 @@\x1b[0m\n same\n\x1b[31m-old\x1b[0m\n"
+            "\x1b[32m+new\x1b[0m\n");
+  EXPECT_EQ(Coloured(""), "");
+}
+
 }  // namespace
 }  // namespace capstan::render

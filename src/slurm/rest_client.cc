@@ -37,6 +37,14 @@ void Convert(wire::JobBriefRecord&& record, std::vector<RestClient::JobBrief>& o
   const auto id = ParseInt(std::string_view(record.job_id).substr(0, record.job_id.find_first_not_of("0123456789")));
   out.push_back({id.value_or(0), JobState::FromNames(record.state)});
 }
+void Convert(wire::PartitionRecord&& record, std::vector<Partition>& out) {
+  out.push_back(std::move(record).ToPartition());
+}
+void Convert(wire::ReservationRecord&& record, std::vector<Reservation>& out) {
+  out.push_back(std::move(record).ToReservation());
+}
+void Sort(std::vector<Reservation>& reservations) { std::ranges::sort(reservations, {}, &Reservation::name); }
+void Sort(std::vector<Partition>& partitions) { std::ranges::sort(partitions, {}, &Partition::name); }
 void Sort(std::vector<Node>& nodes) { std::ranges::sort(nodes, {}, &Node::name); }
 void Sort(std::vector<Job>& jobs) { std::ranges::sort(jobs, {}, &Job::id); }
 void Sort(std::vector<RestClient::JobBrief>& jobs) { std::ranges::sort(jobs, {}, &RestClient::JobBrief::id); }
@@ -52,6 +60,16 @@ template <>
 struct WireOf<Job> {
   using Type = wire::JobRecord;
   static size_t Most(const RestClient::Options& options) { return options.max_jobs; }
+};
+template <>
+struct WireOf<Partition> {
+  using Type = wire::PartitionRecord;
+  static size_t Most(const RestClient::Options& options) { return options.max_partitions; }
+};
+template <>
+struct WireOf<Reservation> {
+  using Type = wire::ReservationRecord;
+  static size_t Most(const RestClient::Options& options) { return options.max_reservations; }
 };
 template <>
 struct WireOf<RestClient::JobBrief> {
@@ -287,6 +305,14 @@ async::Task<Result<RestClient::List<RestClient::JobBrief>>> RestClient::JobState
   co_return co_await ReadList<JobBrief>("jobs/state/", "jobs", deadline);
 }
 
+async::Task<Result<RestClient::List<Partition>>> RestClient::Partitions(async::Deadline deadline) {
+  co_return co_await ReadList<Partition>("partitions/", "partitions", deadline);
+}
+
+async::Task<Result<RestClient::List<Reservation>>> RestClient::Reservations(async::Deadline deadline) {
+  co_return co_await ReadList<Reservation>("reservations/", "reservations", deadline);
+}
+
 // --- Single calls ----------------------------------------------------------------------------------------------------
 
 async::Task<Result<std::optional<Node>>> RestClient::NodeNamed(std::string name, async::Deadline deadline) {
@@ -366,6 +392,8 @@ async::Task<Result<std::vector<ControllerPing>>> RestClient::Ping(async::Deadlin
   CAPSTAN_CO_TRY(const auto pings, DecodeAnswer<wire::PingAnswer>(answer.body));
   std::vector<ControllerPing> controllers;
   for (const wire::Ping& ping : pings.pings) controllers.push_back({ping.hostname, ping.responding, ping.primary});
+  // slurmrestd says the same of a slurmctld that refuses the token, as after its key was replaced.
+  if (std::ranges::none_of(controllers, &ControllerPing::responding)) token_ = Secret();
   co_return controllers;
 }
 
@@ -401,6 +429,16 @@ async::Task<Result<void>> RestClient::Update(NodeUpdate update, async::Deadline 
 async::Task<Result<void>> RestClient::Delete(std::string name, async::Deadline deadline) {
   CAPSTAN_CO_CHECK_OK(CheckName(name));
   CAPSTAN_CO_TRY(const Answer answer, co_await Call("DELETE", "node/" + PercentEncoded(name), "", deadline));
+  if (!answer.ok()) co_return Fail(answer.ToError(true));
+  co_return Result<void>();
+}
+
+async::Task<Result<void>> RestClient::WriteReservation(ReservationUpdate update, async::Deadline deadline) {
+  if (update.nodes.empty()) co_return Fail(Code::kInvalid, "reservation " + update.name + " would have no nodes");
+  CAPSTAN_CO_TRY(const Answer answer,
+                 co_await Call("POST", "reservation", json::Encode(wire::ToBody(update)), deadline));
+  if (answer.NoSuchEndpoint())
+    co_return Fail(Code::kInvalid, "this slurmrestd cannot make reservations; Slurm 25.05 and newer can");
   if (!answer.ok()) co_return Fail(answer.ToError(true));
   co_return Result<void>();
 }

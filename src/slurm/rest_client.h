@@ -39,6 +39,8 @@ class RestClient {
     // Of a list: more is no cluster, but something that would take all of our memory.
     size_t max_nodes = 100'000;
     size_t max_jobs = 500'000;
+    size_t max_partitions = 10'000;
+    size_t max_reservations = 10'000;
     size_t max_list_bytes = size_t{1} << 30;
   };
 
@@ -70,6 +72,8 @@ class RestClient {
   // does not know it (any more).
   async::Task<Result<std::vector<Job>>> JobNumbered(int64_t id, async::Deadline deadline);
 
+  async::Task<Result<List<Partition>>> Partitions(async::Deadline deadline);
+
   // One node, 3 ms at any size of cluster. nullopt: slurmctld has no record of that name. A node with some
   // free cores shows as ALLOCATED here and as MIXED in a list.
   async::Task<Result<std::optional<Node>>> NodeNamed(std::string name, async::Deadline deadline);
@@ -87,6 +91,8 @@ class RestClient {
   async::Task<Result<void>> Update(NodeUpdate update, async::Deadline deadline);
   // kNotFound when there is no such node, kConflict while a job or a reservation holds it.
   async::Task<Result<void>> Delete(std::string name, async::Deadline deadline);
+  async::Task<Result<List<Reservation>>> Reservations(async::Deadline deadline);
+  async::Task<Result<void>> WriteReservation(ReservationUpdate update, async::Deadline deadline);
   // kNotFound when there is no such reservation, kConflict while jobs use it.
   async::Task<Result<void>> DeleteReservation(std::string name, async::Deadline deadline);
   async::Task<Result<void>> Reconfigure(async::Deadline deadline);

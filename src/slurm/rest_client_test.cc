@@ -83,9 +83,13 @@ class RestClientTest : public ::testing::Test {
 
   async::VirtualLoop loop;
   Hostile server;
+  int signatures = 0;
   RestClient client{loop,
                     server,
-                    [](Duration) { return Secret("token"); },
+                    [this](Duration) {
+                      ++signatures;
+                      return Secret("token");
+                    },
                     {.versions = {44}, .max_nodes = 100, .max_jobs = 100, .max_list_bytes = 10'000'000}};
 };
 
@@ -128,6 +132,14 @@ TEST_F(RestClientTest, NoMoreThanALineOfItsWordsIsPassedOn) {
   const auto nodes = Await(client.Nodes(0, loop.After(1min)));
   ASSERT_TRUE(nodes) << nodes.error().message();
   EXPECT_LE(nodes->records[0].reason.size(), 1024u);
+}
+
+// The operator heard nothing any more once the key that signs tokens had been replaced, for as long as its token counted.
+TEST_F(RestClientTest, WhileNoSlurmctldRespondsEachPingHasATokenOfItsOwn) {
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(Await(client.Ping(loop.After(1min))));
+    EXPECT_EQ(signatures, i + 1);
+  }
 }
 
 // Followed, it would have carried the token to a host of the server's choice.

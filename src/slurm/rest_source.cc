@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "async/timer.h"
+#include "base/text.h"
 #include "slurm/hostlist.h"
 
 namespace capstan::slurm {
@@ -21,6 +22,8 @@ constexpr Duration kMaxSingleReadCost = 30ms;
 constexpr size_t kNodesPerSingleRead = 12;
 // Single reads of a fresh read or a poll, of nodes or of jobs; more are a list's business at any size of cluster.
 constexpr size_t kMaxSingleReads = 256;
+// A request to a slurmrestd whose pod has gone meanwhile may hang; five times what a job takes a slurmrestd.
+constexpr Duration kUseLimit = 10s, kUseLimitPerJob = 5ms;
 
 }  // namespace
 
@@ -441,6 +444,12 @@ async::Task<Result<void>> RestSource::DeleteNode(std::string name, async::Deadli
   co_return done;
 }
 
+async::Task<Result<void>> RestSource::WriteReservation(ReservationUpdate update, async::Deadline deadline) {
+  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
+  ++counters_.writes;
+  co_return co_await client_.WriteReservation(std::move(update), deadline);
+}
+
 async::Task<Result<void>> RestSource::DeleteReservation(std::string name, async::Deadline deadline) {
   CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
   ++counters_.writes;
@@ -455,6 +464,33 @@ async::Task<Result<void>> RestSource::Reconfigure(async::Deadline deadline) {
   auto done = co_await client_.Reconfigure(deadline);
   RefreshSoon();
   co_return done;
+}
+
+async::Task<Result<std::vector<Reservation>>> RestSource::ReadReservations(async::Deadline deadline) {
+  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
+  CAPSTAN_CO_TRY(auto list, co_await client_.Reservations(deadline));
+  co_return std::move(list.records);
+}
+
+async::Task<Result<PartitionUse>> RestSource::ReadPartitionUse(size_t most_jobs, async::Deadline deadline) {
+  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
+  CAPSTAN_CO_TRY(auto partitions, co_await client_.Partitions(deadline.Earlier(loop_.After(kUseLimit))));
+  CAPSTAN_CO_TRY(const auto states, co_await client_.JobStates(deadline.Earlier(loop_.After(kUseLimit))));
+  PartitionUse use{.partitions = std::move(partitions.records), .job_count = states.records.size(), .jobs = {}};
+  if (use.job_count > most_jobs) co_return use;
+  const Duration limit = kUseLimit + kUseLimitPerJob * int64_t(use.job_count);
+  CAPSTAN_CO_TRY(const auto jobs, co_await client_.Jobs(0, deadline.Earlier(loop_.After(limit))));
+  use.jobs_read = true;
+  for (const Job& job : jobs.records) {
+    for (const std::string_view name : Split(job.partition, ',')) {
+      PartitionUse::Jobs& its = use.jobs[std::string(name)];
+      if (job.state.IsOver())
+        ++its.over;
+      else
+        its.ids.push_back(job.id);
+    }
+  }
+  co_return use;
 }
 
 async::Task<Result<std::vector<ControllerPing>>> RestSource::Ping(async::Deadline deadline) {

@@ -63,8 +63,11 @@ class RestSource final : public Source {
   async::Task<Result<std::vector<std::string>>> ReadNodesOfSuspendedJobs(async::Deadline deadline) override;
   async::Task<Result<void>> UpdateNode(NodeUpdate update, async::Deadline deadline) override;
   async::Task<Result<void>> DeleteNode(std::string name, async::Deadline deadline) override;
+  async::Task<Result<void>> WriteReservation(ReservationUpdate update, async::Deadline deadline) override;
   async::Task<Result<void>> DeleteReservation(std::string name, async::Deadline deadline) override;
+  async::Task<Result<std::vector<Reservation>>> ReadReservations(async::Deadline deadline) override;
   async::Task<Result<void>> Reconfigure(async::Deadline deadline) override;
+  async::Task<Result<PartitionUse>> ReadPartitionUse(size_t most_jobs, async::Deadline deadline) override;
   async::Task<Result<std::vector<ControllerPing>>> Ping(async::Deadline deadline) override;
   async::Task<Result<AccountingQueue>> ReadAccountingQueue(async::Deadline deadline) override;
 

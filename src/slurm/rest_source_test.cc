@@ -345,6 +345,53 @@ TEST_F(RestSourceTest, TheQueueForSlurmdbdIsReadWithWhatItHolds) {
   EXPECT_EQ(*queue, (AccountingQueue{.waiting = 1234, .capacity = 20'000}));
 }
 
+TEST_F(RestSourceTest, PartitionsAreReadBeforeTheJobsThatNameThem) {
+  Start();
+  slurm.partitions = {{"all", "UP"}, {"held", "DOWN"}, {"ends", "DRAIN"}, {"gone", "INACTIVE"}};
+  const auto ended = slurm.StartJob({.nodes = {"w-0"}, .runs_for = {}});
+  slurm.FinishJob(*ended);
+  const auto one = slurm.StartJob({.nodes = {"w-1"}, .runs_for = {}, .partition = "ends"});
+  const auto other = slurm.StartJob({.nodes = {"w-2"}, .runs_for = {}, .partition = "ends,gone"});
+  std::string asked;
+  server.SetFate([&](const net::Request& request) {
+    for (const char* word : {"partitions/", "jobs/state/", "jobs/?"})
+      if (request.target.contains(word)) asked += word;
+    return Fault::kNone;
+  });
+  const auto use = Await(source->ReadPartitionUse(3, loop.After(1min)));
+  ASSERT_TRUE(use) << use.error().message();
+  EXPECT_EQ(asked, "partitions/jobs/state/jobs/?");
+  EXPECT_THAT(use->partitions, ElementsAre(Partition{"all", true}, Partition{"ends", false}, Partition{"gone", false},
+                                           Partition{"held", true}));
+  EXPECT_EQ(use->Find("none"), nullptr);
+  EXPECT_TRUE(use->jobs_read);
+  EXPECT_EQ(use->jobs.at("ends"), (PartitionUse::Jobs{.ids = {*one, *other}, .over = 0}));
+  EXPECT_EQ(use->jobs.at("gone"), (PartitionUse::Jobs{.ids = {*other}, .over = 0}));
+  EXPECT_EQ(use->jobs.at("all").ids.size() + use->jobs.at("all").over, 1u);
+}
+
+// A minute went by before it was asked again, after slurmrestd's pod had been replaced.
+TEST_F(RestSourceTest, ASlurmrestdThatHangsIsNotWaitedForAsForManyJobs) {
+  Start();
+  for (const char* hangs : {"partitions/", "jobs/state/", "jobs/?"}) {
+    server.SetFate(
+        [&](const net::Request& request) { return request.target.contains(hangs) ? Fault::kHang : Fault::kNone; });
+    const Tick before = loop.Now();
+    EXPECT_FALSE(Await(source->ReadPartitionUse(1000, loop.After(1min))));
+    EXPECT_LE(loop.Now() - before, Duration(11s)) << hangs;
+  }
+}
+
+TEST_F(RestSourceTest, JobsThatAreTooManyAreNotReadForTheirPartitions) {
+  Start();
+  for (const char* node : {"w-0", "w-1"}) ASSERT_TRUE(slurm.StartJob({.nodes = {node}, .runs_for = {}}));
+  const auto use = Await(source->ReadPartitionUse(1, loop.After(1min)));
+  ASSERT_TRUE(use) << use.error().message();
+  EXPECT_FALSE(use->jobs_read);
+  EXPECT_EQ(use->job_count, 2u);
+  EXPECT_EQ(server.RequestsFor("/slurm/v0.0.44/jobs/?"), 0u);
+}
+
 // Before v0.0.45 nobody tells what it holds: Slurm's least is sure.
 TEST_F(RestSourceTest, TheQueueOfAnOlderSlurmHoldsTheLeast) {
   testing::FakeSlurmrestd older(slurm, {.versions = {43, 44}});
@@ -517,6 +564,33 @@ TEST_F(RestSourceTest, AWrongKeyIsUnauthenticatedAndEndsWithTheRightOne) {
   EXPECT_EQ(source->Latest().error->code(), Code::kUnauthenticated);
   key = Secret("the right one");
   EXPECT_LE(TimeUntil([&] { return !source->Latest().error; }, 1min), Duration(5s));
+}
+
+// The sentence that a NodeSet's condition passes on; it was slurmrestd's "Authentication failure" alone for a wrong key.
+TEST_F(RestSourceTest, EachFaultIsToldInASentenceOfOneLine) {
+  Start();
+  const std::pair<Fault, const char*> faults[] = {{Fault::kRefused, "connect"},
+                                                  {Fault::kError500, "slurmrestd answered 500: "},
+                                                  {Fault::kErrorsIn200, "slurmrestd answered 200: "},
+                                                  {Fault::kHang, "time"},
+                                                  {Fault::kGarbage, "slurmrestd's answer makes no sense: "},
+                                                  {Fault::kCutOff, "broke in the middle of the answer"}};
+  for (const auto& [fault, words] : faults) {
+    server.SetFault(fault);
+    loop.Advance(5min);
+    ASSERT_TRUE(source->Latest().error) << words;
+    EXPECT_THAT(source->Latest().error->message(), HasSubstr(words));
+    EXPECT_FALSE(source->Latest().error->message().contains('\n'));
+    EXPECT_EQ(source->Latest().snapshot->nodes->size(), 3u) << "what was known stays";
+  }
+  server.Heal();
+  loop.Advance(1min);
+  server.SetKey(Secret("the right one"));
+  loop.Advance(5min);
+  ASSERT_TRUE(source->Latest().error);
+  EXPECT_THAT(source->Latest().error->message(),
+              HasSubstr("; the key that signs tokens is another than slurmctld's, or the clocks of the "
+                        "machines differ"));
 }
 
 TEST_F(RestSourceTest, FallsBackToTheVersionThatTheServerHas) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "slurm/hostlist.h"
 
 namespace capstan::slurm::wire {
 namespace {
@@ -23,6 +24,7 @@ constexpr Known kKnown[] = {
     {2018, "Invalid node name specified", Code::kNotFound},
     {2053, "Requested reservation is invalid", Code::kNotFound},
     {2055, "Requested reservation is in use", Code::kConflict},
+    {2104, "Reservation already started", Code::kConflict},
     {2180, "Invalid node state transition", Code::kConflict},
     {0, "Invalid node state specified", Code::kConflict},
 };
@@ -76,13 +78,20 @@ std::string Sentence(const Problem& problem) {
   return text;
 }
 
+// With what slurmrestd's own words ("Authentication failure") leave to guess.
+Error Told(Code code, std::string text) {
+  if (code == Code::kUnauthenticated)
+    text += "; the key that signs tokens is another than slurmctld's, or the clocks of the machines differ";
+  return Error(code, std::move(text));
+}
+
 }  // namespace
 
 Error ErrorOf(int status, const std::vector<Problem>& problems, std::string_view text, bool write) {
   const std::string head = "slurmrestd answered " + std::to_string(status) + ": ";
   if (problems.empty()) {
     const std::string line = OneLine(text.substr(0, text.find('\n')), kLongestWords);
-    return Error(CodeOfStatus(status, write), head + (line.empty() ? "without a reason" : line));
+    return Told(CodeOfStatus(status, write), head + (line.empty() ? "without a reason" : line));
   }
   // The last is the outermost and names what was asked; one that is known says most.
   const auto is_known = [](const Problem& p) {
@@ -90,8 +99,8 @@ Error ErrorOf(int status, const std::vector<Problem>& problems, std::string_view
   };
   const auto known = std::ranges::find_if(problems, is_known);
   const Problem& telling = known != problems.end() ? *known : problems.back();
-  return Error(CodeOf(status, telling, write),
-               head + Sentence(problems.size() > 1 && known == problems.end() ? problems.front() : telling));
+  return Told(CodeOf(status, telling, write),
+              head + Sentence(problems.size() > 1 && known == problems.end() ? problems.front() : telling));
 }
 
 bool SayNoSuchNode(const std::vector<Problem>& problems) {
@@ -144,6 +153,43 @@ Job JobRecord::ToJob() && {
           .time_limit = std::nullopt};
   if (time_limit.set && !time_limit.infinite) job.time_limit = std::chrono::minutes(time_limit.number);
   return job;
+}
+
+// Of UP, DOWN, DRAIN and INACTIVE the first two let jobs be queued.
+Partition PartitionRecord::ToPartition() && {
+  const auto is = [this](std::string_view word) {
+    return std::ranges::find(partition.state, word) != partition.state.end();
+  };
+  return {.name = std::move(name), .open = !is("DRAIN") && !is("INACTIVE")};
+}
+
+// A list of nodes that cannot be read is that of no node: the reservation is there all the same.
+Reservation ReservationRecord::ToReservation() && {
+  Reservation reservation{.name = std::move(name),
+                          .nodes = ExpandHostlist(node_list).value_or(std::vector<std::string>()),
+                          .flags = std::move(flags),
+                          .users = {},
+                          .start = start_time.ToTime().value_or(Time()),
+                          .end = end_time.ToTime().value_or(Time())};
+  for (const std::string_view user : Split(users, ',')) reservation.users.emplace_back(user);
+  std::ranges::sort(reservation.nodes);
+  std::ranges::sort(reservation.flags);
+  return reservation;
+}
+
+ReservationBody ToBody(const ReservationUpdate& update) {
+  ReservationBody body{.name = update.name,
+                       .node_list = {CompressHostlist(update.nodes)},
+                       .flags = update.flags,
+                       .users = update.users,
+                       .start_time = std::nullopt,
+                       .duration = std::nullopt};
+  if (update.start) body.start_time = Number{.set = true, .infinite = false, .number = UnixSeconds(*update.start)};
+  if (update.duration) {
+    const auto minutes = std::chrono::ceil<std::chrono::minutes>(*update.duration).count();
+    body.duration = Number{.set = true, .infinite = false, .number = minutes};
+  }
+  return body;
 }
 
 UpdateBody ToBody(const NodeUpdate& update) {
@@ -221,6 +267,32 @@ const json::Schema& JobBriefRecord::Schema() {
   static const json::Schema schema = json::Object<JobBriefRecord>({
       json::Field<&JobBriefRecord::job_id>("job_id"),
       json::Field<&JobBriefRecord::state>("state"),
+  });
+  return schema;
+}
+
+const json::Schema& PartitionState::Schema() {
+  static const json::Schema schema = json::Object<PartitionState>({json::Field<&PartitionState::state>("state")});
+  return schema;
+}
+
+const json::Schema& PartitionRecord::Schema() {
+  static const json::Schema schema = json::Object<PartitionRecord>({
+      json::Field<&PartitionRecord::name>("name"),
+      json::Field<&PartitionRecord::partition>("partition"),
+  });
+  return schema;
+}
+
+const json::Schema& ReservationRecord::Schema() {
+  using R = ReservationRecord;
+  static const json::Schema schema = json::Object<R>({
+      json::Field<&R::name>("name"),
+      json::Field<&R::node_list>("node_list"),
+      json::Field<&R::users>("users"),
+      json::Field<&R::flags>("flags"),
+      json::Field<&R::start_time>("start_time"),
+      json::Field<&R::end_time>("end_time"),
   });
   return schema;
 }
@@ -321,6 +393,19 @@ const json::Schema& Statistics::Schema() {
 
 const json::Schema& DiagAnswer::Schema() {
   static const json::Schema schema = json::Object<DiagAnswer>({json::Field<&DiagAnswer::statistics>("statistics")});
+  return schema;
+}
+
+const json::Schema& ReservationBody::Schema() {
+  using R = ReservationBody;
+  static const json::Schema schema = json::Object<R>({
+      json::Field<&R::name>("name"),
+      json::Field<&R::node_list>("node_list"),
+      json::Field<&R::flags>("flags"),
+      json::Field<&R::users>("users"),
+      json::Field<&R::start_time>("start_time"),
+      json::Field<&R::duration>("duration"),
+  });
   return schema;
 }
 

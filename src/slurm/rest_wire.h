@@ -85,6 +85,28 @@ struct JobsAnswer {
   static const json::Schema& Schema();
 };
 
+struct PartitionState {
+  std::vector<std::string> state;
+  static const json::Schema& Schema();
+};
+
+struct PartitionRecord {
+  std::string name;
+  PartitionState partition;
+  static const json::Schema& Schema();
+
+  Partition ToPartition() &&;
+};
+
+struct ReservationRecord {
+  std::string name, node_list, users;
+  std::vector<std::string> flags;
+  Number start_time, end_time;
+  static const json::Schema& Schema();
+
+  Reservation ToReservation() &&;
+};
+
 struct Ping {
   std::string hostname;
   bool responding = false, primary = false;
@@ -134,6 +156,16 @@ struct UpdateBody {
 };
 
 UpdateBody ToBody(const NodeUpdate& update);
+
+// The body of POST reservation.
+struct ReservationBody {
+  std::string name;
+  std::vector<std::string> node_list, flags, users;
+  std::optional<Number> start_time, duration;  // seconds since 1970; minutes
+  static const json::Schema& Schema();
+};
+
+ReservationBody ToBody(const ReservationUpdate& update);
 
 // The Error that an answer stands for. `problems` are what its body lists, if it is an envelope; `text` is
 // the body where it is not. `write`: a request that may have taken effect although the answer says slurmctld

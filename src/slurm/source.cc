@@ -14,4 +14,9 @@ const Node* FreshNodes::Find(std::string_view name) const {
   return found != nodes.end() && found->name == name ? &*found : nullptr;
 }
 
+const Partition* PartitionUse::Find(std::string_view name) const {
+  const auto found = std::ranges::lower_bound(partitions, name, {}, &Partition::name);
+  return found != partitions.end() && found->name == name ? &*found : nullptr;
+}
+
 }  // namespace capstan::slurm

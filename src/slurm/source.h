@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -78,6 +79,52 @@ struct AccountingQueue {
   bool operator==(const AccountingQueue&) const = default;
 };
 
+// A partition that slurmctld has.
+struct Partition {
+  std::string name;
+  bool open = true;  // jobs may be queued there: its State is UP or DOWN, neither DRAIN nor INACTIVE
+
+  bool operator==(const Partition&) const = default;
+};
+
+// Partitions, and the jobs that name them.
+struct PartitionUse {
+  struct Jobs {
+    std::vector<int64_t> ids;  // of those that are not over, sorted
+    size_t over = 0;           // that are, and that slurmctld still remembers (MinJobAge)
+
+    bool operator==(const Jobs&) const = default;
+  };
+  std::vector<Partition> partitions;              // sorted by name
+  size_t job_count = 0;                           // of the whole cluster
+  bool jobs_read = false;                         // false: they are too many to be read
+  std::map<std::string, Jobs, std::less<>> jobs;  // by each partition that one names, of several each
+
+  // nullptr: slurmctld has none of that name.
+  const Partition* Find(std::string_view name) const;
+};
+
+// Nodes that are kept for somebody, for a time.
+struct Reservation {
+  std::string name;
+  std::vector<std::string> nodes;  // sorted
+  std::vector<std::string> flags;  // in capitals, sorted; with those that Slurm adds (SPEC_NODES)
+  std::vector<std::string> users;
+  Time start{}, end{};  // of one that comes again: of the next time, or of this one
+
+  bool operator==(const Reservation&) const = default;
+};
+
+// Members that are set are changed, the others left alone; of a new reservation all but flags are needed. Slurm keeps
+// nodes that it does not know out of it without a word. Once it has begun, only its nodes may change (kConflict).
+struct ReservationUpdate {
+  std::string name;
+  std::vector<std::string> nodes;  // not empty
+  std::vector<std::string> flags, users;
+  std::optional<Time> start;         // not in the past
+  std::optional<Duration> duration;  // whole minutes
+};
+
 class Source {
  public:
   virtual ~Source() = default;
@@ -139,14 +186,25 @@ class Source {
   // runs does not bring it back; one that starts does.
   virtual async::Task<Result<void>> DeleteNode(std::string name, async::Deadline deadline) = 0;
 
+  // Makes the reservation of that name, or changes it. kInvalid: Slurm refuses its times, flags or nodes, or slurmrestd is
+  // older than Slurm 25.05 and cannot.
+  virtual async::Task<Result<void>> WriteReservation(ReservationUpdate update, async::Deadline deadline) = 0;
+
   // Removes a reservation. Success when there is none of that name. kConflict: jobs use it.
   virtual async::Task<Result<void>> DeleteReservation(std::string name, async::Deadline deadline) = 0;
 
   // Makes slurmctld read its configuration anew; a new Incarnation begins.
   virtual async::Task<Result<void>> Reconfigure(async::Deadline deadline) = 0;
 
+  // The partitions, and then, by a read that begins after that answer, the jobs that name them: of a partition that is
+  // closed and that no job names, none will. Jobs are read only if there are `most_jobs` at most. Errors as of ReadNodes.
+  virtual async::Task<Result<PartitionUse>> ReadPartitionUse(size_t most_jobs, async::Deadline deadline) = 0;
+
   // Who is in charge. Answers in milliseconds also while no controller responds.
   virtual async::Task<Result<std::vector<ControllerPing>>> Ping(async::Deadline deadline) = 0;
+
+  // All reservations, sorted by name. Errors as of ReadNodes.
+  virtual async::Task<Result<std::vector<Reservation>>> ReadReservations(async::Deadline deadline) = 0;
 
   // How full the queue of messages for slurmdbd is. Errors as of ReadNodes.
   virtual async::Task<Result<AccountingQueue>> ReadAccountingQueue(async::Deadline deadline) = 0;

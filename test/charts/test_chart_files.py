@@ -44,6 +44,16 @@ def test_tables_of_values_are_up_to_date():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_files_of_kustomize_are_those_of_the_chart():
+    done = subprocess.run([REPOSITORY / "config" / "generate", "--check"], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_kustomize_has_every_definition():
+    listed = chart_yaml("slurm-operator-crds", "kustomization.yaml")["resources"]
+    assert listed == [f"templates/slinky.slurm.net_{plural}.yaml" for plural in CRDS]
+
+
 @pytest.mark.parametrize("chart", ["slurm", "slurm-operator"])
 def test_every_value_stands_in_the_table(chart):
     rows = set(re.findall(r"^\| `([^`]+)` \|", (CHARTS / chart / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
@@ -153,16 +163,6 @@ def test_notes_say_what_is_missing_for_a_first_job():
 ])
 def test_notes_see_each_kind_of_partition(values):
     assert "No partition is defined" not in notes(values={"nodesets": {"a": {}}, **values})
-
-
-@pytest.mark.parametrize("values, words", [
-    ({"nodesets": {"a": {"scalingMode": "DaemonSet"}}}, "nodesets.a.scalingMode DaemonSet: "),
-    ({"nodesets": {"a": {"pinToNode": True}}}, "nodesets.a.pinToNode: "),
-    ({"nodesets": {"a": {"podSpec": {"hostNetwork": True}}}}, "nodesets.a.podSpec.hostNetwork: "),
-])
-def test_notes_say_what_the_operator_does_not_do_yet(values, words):
-    said = notes(values=values)
-    assert f"\n  {words}" in said.split("does not do yet what these values ask for:\n", 1)[1]
 
 
 def test_notes_warn_of_nothing_that_works():

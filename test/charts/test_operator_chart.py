@@ -95,7 +95,8 @@ def test_default_arguments():
     ({"metricsPort": 9001}, "--metrics-addr=:9001"),
     ({"metricsPort": "9001"}, "--metrics-addr=:9001"),
     ({"metricsPort": 0}, "--metrics-addr=0"),
-    ({"metricsSecure": True}, "--metrics-addr=0"),
+    ({"metricsSecure": True}, "--metrics-addr=:8080"),
+    ({"metricsSecure": True}, "--metrics-secure"),
     ({"leaderElection": False}, "--leader-elect=false"),
     ({"namespaces": "a, b"}, "--namespaces=a,b"),
     ({"clusterDomain": "k8s.example"}, "--cluster-domain=k8s.example"),
@@ -107,7 +108,7 @@ def test_value_becomes_an_argument(values, argument):
 @pytest.mark.parametrize("values, ports", [
     ({}, {"health": 8081, "metrics": 8080}),
     ({"metricsPort": 0}, {"health": 8081}),
-    ({"metricsSecure": True}, {"health": 8081}),
+    ({"metricsSecure": True}, {"health": 8081, "metrics": 8080}),
     ({"healthPort": 1, "metricsPort": 2}, {"health": 1, "metrics": 2}),
 ])
 def test_pod_and_service_have_the_same_ports(values, ports):
@@ -202,12 +203,17 @@ def test_disabled_operator_leaves_nothing():
 
 
 def test_webhook_and_certificate_values_are_accepted_and_make_nothing():
-    values = {"webhook": {"enabled": True, "replicas": 3, "validating": {"failurePolicy": "Fail"}}, "certManager": {"enabled": True}, "propagatedNodeConditions": ["BadCPU"],
+    values = {"webhook": {"enabled": True, "replicas": 3, "validating": {"failurePolicy": "Fail"}}, "certManager": {"enabled": True},
               "operator": {"controllerWorkers": 4, "profile": True, "profileAddr": "localhost:6060"}}
     assert render("slurm-operator", values) == render("slurm-operator")
     said = notes("slurm-operator", values)
-    for name in ("webhook", "certManager", "propagatedNodeConditions", "operator.controllerWorkers", "operator.profile", "operator.profileAddr"):
+    for name in ("webhook", "certManager", "operator.controllerWorkers", "operator.profile", "operator.profileAddr"):
         assert f"\n  {name}\n" in said
+
+
+def test_conditions_that_say_why_a_node_is_cordoned_reach_the_operator():
+    deployment = pick(render("slurm-operator", {"propagatedNodeConditions": ["BadCPU", "BadGPU"]}), "Deployment")
+    assert "--propagated-node-conditions=BadCPU,BadGPU" in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
 
 
 def test_notes_of_the_defaults_warn_of_nothing():
@@ -220,8 +226,25 @@ def test_notes_name_the_lease_that_remains():
     assert command not in notes("slurm-operator", {"operator": {"leaderElection": False}})
 
 
-def test_notes_say_that_secure_metrics_are_off():
-    assert "metrics are off" in notes("slurm-operator", {"operator": {"metricsSecure": True}})
+def test_secure_metrics_bring_the_rights_they_need_and_no_others():
+    reviews = {("authentication.k8s.io", "tokenreviews"): {"create"}, ("authorization.k8s.io", "subjectaccessreviews"): {"create"}}
+    plain = operator(namespaces="a")
+    documents = operator(metricsSecure=True, namespaces="a")
+    auth = pick(documents, "ClusterRole", "slurm-operator-metrics-auth")
+    assert granted([auth])[("ClusterRole", None)] == reviews
+    binding = pick(documents, "ClusterRoleBinding", "slurm-operator-metrics-auth")
+    assert binding["roleRef"]["name"] == auth["metadata"]["name"]
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "slurm-operator", "namespace": "ns"}]
+    reader = pick(documents, "ClusterRole", "slurm-operator-metrics-reader")
+    assert reader["rules"] == [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
+    assert "slurm-operator-metrics-reader" in notes("slurm-operator", {"operator": {"metricsSecure": True}})
+    assert len(documents) == len(plain) + 3
+    assert "--metrics-secure" not in container()["args"]
+
+
+def test_secure_metrics_without_a_port_are_refused():
+    with pytest.raises(RenderError, match="operator.metricsSecure: there are no metrics to secure"):
+        operator(metricsSecure=True, metricsPort=0)
 
 
 def test_template_policy_is_made_when_asked_for():

@@ -137,7 +137,7 @@ def test_disruption_budget_has_exactly_one_of_its_two_numbers(given, expected):
     found = pick(render(values={"restapi": {"pdb": merged({"enabled": True}, given)}}), "PodDisruptionBudget", "slurm-restapi")
     pods = {"app.kubernetes.io/name": "slurmrestd", "app.kubernetes.io/instance": "slurm"}
     assert found["metadata"]["labels"] == {**CHART_LABELS, **pods}
-    assert found["spec"] == {**expected, "selector": {"matchLabels": pods}}
+    assert found["spec"] == {**expected, "selector": {"matchLabels": pods}, "unhealthyPodEvictionPolicy": "AlwaysAllow"}
 
 
 def test_disruption_budget_without_a_number_is_refused():

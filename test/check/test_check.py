@@ -99,15 +99,16 @@ def test_no_large_file_is_committed():
     assert not large
 
 
-def test_every_promise_names_a_test_that_exists():
-    named = re.findall(r"`([\w./]+\.(?:cc|py))(?::(?:(\w+)\.)?(\w+))?`", (ROOT / "docs/testing.md").read_text())
-    assert len(named) > 100, "the tables are not read as they are written"
+@pytest.mark.parametrize("page, least", [("testing", 100), ("compatibility", 15)])
+def test_every_promise_names_a_test_that_exists(page, least):
+    named = re.findall(r"`([\w./]+\.(?:cc|py))(?::(?:(\w+)\.)?(\w+))?`", (ROOT / f"docs/{page}.md").read_text())
+    assert len(named) > least, "the tables are not read as they are written"
     for path, suite, name in named:
         files = [folder / path for folder in (ROOT, ROOT / "src") if (folder / path).is_file()]
-        assert files, f"docs/testing.md names {path}, which is not there"
+        assert files, f"docs/{page}.md names {path}, which is not there"
         macro = rf"^TEST(_[FP])?\({suite}, {name}\)" if suite else rf"^def {name}\("
         found = not name or re.search(macro, files[0].read_text(), re.M)
-        assert found, f"docs/testing.md names {suite}.{name}, which is not in {path}"
+        assert found, f"docs/{page}.md names {suite}.{name}, which is not in {path}"
 
 
 def test_nothing_names_a_registry_or_a_path_of_one_machine():

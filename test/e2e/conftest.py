@@ -67,6 +67,7 @@ def fill(one, settings):
     one.install_slurm(*settings)
     replicas = [int(setting.split("=")[1]) for setting in settings if setting.startswith("nodesets.slinky.replicas=")]
     one.wait_for_idle(replicas[0] if replicas else labs.WORKERS, within=120)
+    one.wait_for("slurmrestd is ready", lambda: one.condition("restapis", "slurm", "Ready")["status"] == "True", within=30)
 
 
 @pytest.fixture(scope="session")

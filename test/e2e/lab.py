@@ -199,13 +199,14 @@ class Lab:
     def uninstall_operator(self):
         helm("uninstall", self.operator, "-n", self.operator_namespace, "--ignore-not-found", "--wait", timeout=120)
 
-    def install_slurm(self, *settings):
+    def install_slurm(self, *settings, values=None):
+        """`values`: further ones, as a tree."""
         words = [word for setting in (f"nodesets.slinky.replicas={WORKERS}", *settings) for word in ("--set", setting)]
         if self.keys:
             words = ["--values", "examples/demo/people.yaml", "--set", "homes.existingClaim=homes",
                      "--set", f"controller.podSpec.initContainers[0].image={IMAGES}/login:26.05", *words]
         helm("upgrade", "--install", "slurm", "charts/slurm", "-n", self.namespace, "--values", "examples/demo/values.yaml",
-             "--values", "-", "--set", f"imagePrefix={IMAGES}", *words, text_in=json.dumps(self._placement()))
+             "--values", "-", "--set", f"imagePrefix={IMAGES}", *words, text_in=json.dumps({**self._placement(), **(values or {})}))
 
     def _placement(self):
         """Values by which each worker has a node to itself, those of our own first."""

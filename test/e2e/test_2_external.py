@@ -2,22 +2,14 @@
 import base64
 import json
 import os
-import pathlib
-import subprocess
-import sys
 import tempfile
 
 import pytest
 
 import lab as labs
+from outside import ADDRESS, SLURM, Outside
 
-sys.path.insert(0, str(labs.ROOT / "test/slurm"))
-
-from image import Image  # noqa: E402
-
-MACHINE, ADDRESS = "node1", "172.30.0.11"  # the machine below a node, whose network pods reach
-SLURM, MYSQL = 401, 402                    # uids
-PROGRAMS = ("mariadbd", "slurmdbd")
+MYSQL = 402  # uid
 KEY = os.urandom(1024)
 SETTINGS = ("nodesets.slinky.replicas=1", "accounting.enabled=true", "accounting.external=true",
             f"accounting.externalConfig.host={ADDRESS}", "slurmKey.secretRef.name=site", "jwtKey.secretRef.name=site",
@@ -35,55 +27,6 @@ StorageLoc=slurm_acct_db
 LogFile=/dev/null
 PidFile=/run/slurmdbd/slurmdbd.pid
 """
-# A machine's files, name and processes, in the network of the one it is started on.
-START = r"""
-folder=$1 image=$2 user=$3; shift 3
-mkdir "$folder/work" "$folder/root"
-mount -t overlay overlay -o "lowerdir=$image,upperdir=$folder/upper,workdir=$folder/work" "$folder/root"
-mount -t proc proc "$folder/root/proc"
-mount --rbind /dev "$folder/root/dev"
-hostname outside
-chroot --userspec "$user" "$folder/root" "$@" &
-wait  # the kernel ends it with this process, which must not become another user's
-"""
-
-
-class Outside:
-    """Runs programs of our images there."""
-
-    def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
-        self.running = []
-
-    def write(self, program, path, data, owner):
-        place = self.folder / program / "upper" / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(data)
-        place.chmod(0o600)
-        os.chown(place, owner, owner)
-        os.chown(place.parent, owner, owner)
-
-    def start(self, program):
-        image = Image(program)
-        folder = self.folder / program
-        (folder / "upper/etc").mkdir(exist_ok=True)
-        (folder / "upper/etc/hosts").write_text("127.0.0.1 localhost outside\n")
-        words = ["dev/cluster", "join", MACHINE, "unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child",
-                 "bash", "-euc", START, "-", folder, image.root(), image.config["User"], *image.config["Entrypoint"]]
-        with open(folder / "log", "wb") as log:
-            self.running.append(subprocess.Popen([str(word) for word in words], cwd=labs.ROOT, stdin=subprocess.DEVNULL,
-                                                 stdout=log, stderr=log))
-
-    def stop(self):
-        for process in self.running:
-            process.kill()
-            process.wait()
-        labs.wait_for("they have ended", lambda: not any(labs.processes(name, within=[f"/{MACHINE}/exec"]) for name in PROGRAMS), 10)
-
-    def said(self):
-        return "\n".join(log.read_text(errors="replace") for log in self.folder.glob("*/log"))
-
-
 @pytest.fixture
 def outside():
     """With a slurmdbd and its database, and the key for which it asks."""

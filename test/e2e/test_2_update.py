@@ -1,4 +1,5 @@
 """A new template reaches the workers in turn, and no job is lost."""
+import datetime
 import json
 
 SETTINGS = ("nodesets.slinky.oversubscribeNode=true",)  # a worker that comes back finds a place at once
@@ -74,3 +75,41 @@ def test_the_old_template_put_back_ends_the_update(lab):
     assert lab.uid_of(2) == uids[2] and lab.job_state(job) == "RUNNING"
     lab.let_end(job, "slurm-worker-slinky-2")
     lab.wait_for_job(job, "COMPLETED", within=30)
+
+
+def test_a_scheduled_update_keeps_to_its_reservation(lab):
+    lab.wait_for_idle(3, within=60)
+    before = revisions(lab)
+    name = "SlurmOperatorMaint-slurm-worker-slinky"
+
+    def strategy(value):
+        lab.kubectl("patch", "nodesets", "slurm-worker-slinky", "--type=merge", "-p", json.dumps({"spec": {"updateStrategy": value}}))
+
+    def reservation():
+        said = lab.in_controller_result("scontrol", "-o", "show", "reservation", name)
+        return dict(word.split("=", 1) for word in said.stdout.split() if "=" in word) if said.returncode == 0 else {}
+
+    def scheduled(start):
+        return {"type": "ScheduledUpdate", "rollingUpdate": None, "scheduledUpdate": {
+            "startTime": start.strftime("%Y-%m-%dT%H:%M:%SZ"), "duration": "1m"}}
+
+    long_one = lab.submit_open("slinky-1")  # before: it would not end in time to begin later
+    lab.wait_for_job(long_one, "RUNNING", within=20)
+    strategy(scheduled(datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)))
+    lab.wait_for("the reservation is there", lambda: reservation().get("Nodes") == "slinky-[0-2]", within=30)
+    set_note(lab, "scheduled")
+    start = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=15)
+    strategy(scheduled(start))
+    lab.wait_for("it has moved", lambda: reservation().get("StartTime") == start.strftime("%Y-%m-%dT%H:%M:%S"), within=20)
+    assert lab.condition("nodesets", "slurm-worker-slinky", "ReservationCreated")["status"] == "True"
+    assert revisions(lab) == before, "it has not begun"
+    lab.wait_for("the idle workers are renewed", lambda: {
+        worker for worker, revision in revisions(lab).items() if revision != before[worker]} == {
+            "slurm-worker-slinky-0", "slurm-worker-slinky-2"}, within=60)
+    assert lab.job_state(long_one) == "RUNNING"
+    lab.let_end(long_one, "slurm-worker-slinky-1")
+    lab.wait_for_job(long_one, "COMPLETED", within=30)
+    lab.wait_for("all are renewed", lambda: len(set(revisions(lab).values())) == 1 and revisions(lab).keys() == before.keys(), within=60)
+    strategy({"type": "RollingUpdate", "scheduledUpdate": None})
+    lab.wait_for("the reservation goes", lambda: not reservation(), within=30)
+    lab.wait_for("all are in service", lambda: out_of_service(lab) == [], within=90)

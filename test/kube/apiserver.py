@@ -30,6 +30,7 @@ import time
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = pathlib.Path(os.environ.get("CAPSTAN_TOOLS", REPOSITORY / "build" / "tools"))
+IDLE_SECONDS = 20   # that a connection is kept for
 START_SECONDS = 30  # at most; about 5 on an idle machine
 PR_SET_PDEATHSIG = 1
 
@@ -61,6 +62,7 @@ class ApiServer:
         self._flags = list(flags)
         self._processes = []
         self._connection = None
+        self._used = 0
 
     # --- Life ---------------------------------------------------------------------------------------------------------
 
@@ -116,6 +118,9 @@ class ApiServer:
 
     def request(self, method, path, body=None, content_type="application/json"):
         """(status, decoded body) of one request."""
+        if time.monotonic() - self._used > IDLE_SECONDS:
+            self._close()  # the server may have closed its end
+        self._used = time.monotonic()
         if self._connection is None:
             context = ssl.create_default_context(cafile=str(self.folder / "ca.crt"))
             context.load_cert_chain(self.folder / "admin.crt", self.folder / "admin.key")
@@ -126,9 +131,13 @@ class ApiServer:
             answer = self._connection.getresponse()
             return answer.status, json.loads(answer.read() or b"null")
         except BaseException:
-            self._connection.close()
-            self._connection = None
+            self._close()
             raise
+
+    def _close(self):
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
 
     # --- Parts --------------------------------------------------------------------------------------------------------
 

@@ -266,7 +266,7 @@ TEST_F(WatchTest, MetadataOnlyEventsCarryNoData) {
   EXPECT_EQ(first.find("secret"), std::string::npos);
 }
 
-// Cordoned nodes are all that the operator watches of nodes: one that is uncordoned leaves the selection.
+// An object that comes to fit a field selector is ADDED to the watch, and one that fits no longer is DELETED.
 TEST_F(WatchTest, CordonedNodesAreSelectedByTheirField) {
   const auto create = [this](const std::string& name, bool cordoned) {
     const std::string spec = cordoned ? R"(,"spec":{"unschedulable":true})" : "";

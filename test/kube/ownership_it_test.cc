@@ -179,16 +179,32 @@ class SharedLists : public OwnershipOnServer {
 };
 
 TEST_F(SharedLists, ConditionsOfAPodAreSetAndRemovedByType) {
-  const std::string ours = R"({"type":"example.com/Ours","status":"True","reason":"Set"})";
-  const auto set = Do(SetPodConditions(Pod(), uid_, {ours}));
+  const auto change = [&](std::vector<PodConditionText> set, std::vector<std::string> gone) {
+    return Do(ChangePodConditions(Pod(), uid_, std::move(set), std::move(gone)));
+  };
+  const PodConditionText ours{.type = "example.com/Ours", .status = "True", .reason = "Set", .message = "one"};
+  const auto set = change({ours, {.type = "example.com/Other", .status = "True"}}, {});
   ASSERT_TRUE(set) << set.error().message();
-  ASSERT_TRUE(Do(SetPodConditions(Pod(), uid_, {ours}))) << "repeating does no harm";
+  const auto began = [&] {
+    for (const json::Value& one : json::Find(Get(kube::kPods), {"status", "conditions"})->as_array()) {
+      if (json::FindText(one, {"type"}) == "example.com/Ours")
+        return std::string(json::FindText(one, {"lastTransitionTime"})) + " " +
+               std::string(json::FindText(one, {"message"}));
+    }
+    return std::string();
+  };
+  const std::string before = began();
+  EXPECT_THAT(before, ::testing::MatchesRegex("20.*Z one"));
+  ASSERT_TRUE(
+      change({{.type = "example.com/Ours", .status = "True", .reason = "Set", .message = "two", .begins = false}},
+             {"example.com/Other"}));
+  EXPECT_EQ(began(), before.substr(0, before.size() - 3) + "two") << "its status is as it was";
   EXPECT_EQ(json::Find(Get(kube::kPods), {"status", "conditions"})->get_array().size(), 2u);
-  ASSERT_TRUE(Do(RemovePodConditions(Pod(), uid_, {"example.com/Ours"})));
-  ASSERT_TRUE(Do(RemovePodConditions(Pod(), uid_, {"example.com/Ours"})));
+  ASSERT_TRUE(change({}, {"example.com/Ours"}));
+  ASSERT_TRUE(change({}, {"example.com/Ours"})) << "repeating does no harm";
   EXPECT_THAT(Part(Get(kube::kPods), {"status", "conditions"}), HasSubstr(R"("reason":"theirs","status":"False")"));
 
-  const auto namesake = Do(SetPodConditions(Pod(), kMe, {ours}));
+  const auto namesake = Do(ChangePodConditions(Pod(), kMe, {ours}, {}));
   ASSERT_FALSE(namesake);
   EXPECT_EQ(namesake.error().code(), Code::kConflict) << namesake.error().message();
 }

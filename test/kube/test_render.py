@@ -1,10 +1,12 @@
 """`capstan render --diff` against a real API server on which a real operator has made what files ask for."""
 import contextlib
+import json
 import subprocess
 import sys
 import time
 
 import pytest
+import yaml
 from apiserver import clean_environment
 from definitions import REPOSITORY
 
@@ -23,9 +25,13 @@ def chart(*arguments):
                           env=environment(), capture_output=True, text=True, timeout=30, check=True).stdout
 
 
-def diff(kubeconfig, text):
-    return subprocess.run([CAPSTAN, "render", "--diff", "--kubeconfig", kubeconfig, "-"], input=text, text=True,
-                          env=clean_environment(), capture_output=True, timeout=60, check=False)
+def render(text, *arguments):
+    return subprocess.run([CAPSTAN, "render", *arguments, "-"], input=text, text=True, env=clean_environment(),
+                          capture_output=True, timeout=60, check=False)
+
+
+def diff(kubeconfig, text, *arguments):
+    return render(text, "--diff", "--kubeconfig", kubeconfig, *arguments)
 
 
 @contextlib.contextmanager
@@ -70,6 +76,21 @@ def test_a_change_is_shown_and_nothing_else(server, made):
     assert "+    SlurmctldDebug=debug" in changed
     digests = ("SlurmctldDebug", "config-hash", "restart-options")
     assert all(any(word in line for word in digests) for line in changed), done.stdout
+
+
+def test_programs_read_what_is_rendered_and_what_would_change(server, made):
+    done = render(made, "-o", "json")
+    printed = json.loads(done.stdout)
+    assert (done.returncode, printed["kind"], printed["problems"]) == (0, "List", []), done.stderr
+    text = render(made).stdout
+    assert printed["items"] == [one for one in yaml.safe_load_all(text) if one]
+    comments = [line for line in text.splitlines() if line.startswith("# ")]
+    assert comments == [f"# {sentence}." for sentence in printed["missing"] + printed["notes"]] and comments
+    server.kubectl("--namespace", NAMESPACE, "apply", "--dry-run=client", "-f", "-", stdin=done.stdout)
+    done = diff(server.kubeconfig, chart("--set", "restapi.replicas=2"), "-o", "json")
+    change, = json.loads(done.stdout)["items"]
+    assert (done.returncode, change["kind"], change["namespace"], change["name"]) == (1, "Deployment", NAMESPACE, "slurm-restapi")
+    assert "\n+  replicas: 2\n" in change["diff"] and "\x1b" not in done.stdout
 
 
 def test_a_number_of_workers_that_somebody_set_is_no_difference(server, made):

@@ -15,6 +15,27 @@ using json::Value;
 namespace {
 std::string_view UidOf(const Value& object) { return FindText(object, {"metadata", "uid"}); }
 std::string HostOf(const Value& pod) { return std::string(FindText(pod, {"spec", "hostname"})); }
+// As the kubelet does it: conditions of other types are other writers'.
+void SetCondition(Value& pod, boost::json::object condition) {
+  Value& conditions = json::MakeObject(pod, {"status"})["conditions"];
+  if (!conditions.is_array()) conditions.emplace_array();
+  boost::json::array kept;
+  for (Value& one : conditions.get_array()) {
+    if (FindText(one, {"type"}) != condition.at("type").as_string()) kept.push_back(std::move(one));
+  }
+  kept.push_back(std::move(condition));
+  conditions = std::move(kept);
+}
+
+// The machine that a worker of DaemonSet mode asks for, cordoned or not; "": none in particular.
+std::string BoundTo(const Value& pod) {
+  const Value* terms = json::Find(
+      pod, {"spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"});
+  if (terms == nullptr) return {};
+  const Value* fields = json::Find(terms->as_array().at(0), {"matchFields"});
+  return std::string(fields->as_array().at(0).at("values").as_array().at(0).as_string());
+}
+
 }  // namespace
 
 void Story::Add(const std::string& line) {
@@ -83,7 +104,7 @@ void Machines::MakeNamespace(const std::string& ns) {
   for (int i = 0; i < options.machines; ++i) {
     const std::string name = "k" + std::to_string(i);
     if (api.Find(kube::kNodes, {"", name}) == nullptr)
-      api.Put(kube::kNodes, R"({"metadata":{"name":")" + name + R"("}})");
+      api.Put(kube::kNodes, R"({"metadata":{"name":")" + name + R"(","labels":{"pool":"slurm"}}})");
   }
 }
 
@@ -99,6 +120,20 @@ void Machines::Uncordon(const std::string& machine) {
   story.Add("user: uncordon " + machine);
   api.Edit(kube::kNodes, {"", machine}, "",
            [](Value& node) { json::MakeObject(node, {"spec"}).erase("unschedulable"); });
+  PlaceWaiting();
+}
+
+void Machines::Annotate(const std::string& machine, const std::string& feature) {
+  story.Add("user: annotate " + machine + " with " + (feature.empty() ? "nothing" : feature));
+  api.Edit(kube::kNodes, {"", machine}, "", [&](Value& node) {
+    json::MakeObject(node, {"metadata", "annotations"})[op::kAnnotationNodeFeatures] = feature;
+  });
+}
+
+void Machines::PutInPool(const std::string& machine, bool in) {
+  story.Add("user: " + machine + (in ? " joins" : " leaves") + " the pool");
+  api.Edit(kube::kNodes, {"", machine}, "",
+           [&](Value& node) { json::MakeObject(node, {"metadata", "labels"})[kPool] = in ? "slurm" : "spare"; });
   PlaceWaiting();
 }
 
@@ -141,6 +176,13 @@ std::vector<const Value*> Machines::PodsIn(const std::string& ns) const {
   return pods;
 }
 
+std::vector<const Value*> Machines::Nodes() const {
+  std::vector<const Value*> nodes;
+  for (const auto& [key, node] : const_cast<Machines*>(this)->api.objects().Table(kube::kNodes).objects)
+    nodes.push_back(node.get());
+  return nodes;
+}
+
 // Where its slurmd asks for its configuration.
 Site* Machines::SiteOf(const Value& pod) const {
   const Value* containers = json::Find(pod, {"spec", "containers"});
@@ -173,23 +215,30 @@ const Value* Machines::Living(const kube::Key& key, const std::string& uid) cons
   return FindText(*pod, {"metadata", "deletionTimestamp"}).empty() ? pod : nullptr;
 }
 
-// One without a worker of that namespace, or any; "" when there is none.
-std::string Machines::FreeMachine(const std::string& ns) {
+// One that fits, without a worker of that namespace, or any; "" when there is none.
+std::string Machines::FreeMachine(const Value& wanting) {
   const int first = int(random.Below(uint64_t(options.machines)));
-  const std::vector<const Value*> pods = PodsIn(ns);
+  const std::vector<const Value*> pods = PodsIn(std::string(FindText(wanting, {"metadata", "namespace"})));
+  const std::string bound = BoundTo(wanting);
   for (int i = 0; i < options.machines; ++i) {
     const std::string machine = "k" + std::to_string((first + i) % options.machines);
     const bool taken = std::ranges::any_of(pods, [&](const Value* pod) {
       return FindText(*pod, {"spec", "nodeName"}) == machine && FindText(*pod, {"status", "phase"}) != "Failed";
     });
-    if (!cordoned_.contains(machine) && (options.share_machines || !taken)) return machine;
+    const Value* node = api.Find(kube::kNodes, {"", machine});
+    const std::string_view pool = FindText(wanting, {"spec", "nodeSelector", kPool});
+    const bool fits = bound.empty() ? !cordoned_.contains(machine) &&
+                                          (pool.empty() || FindText(*node, {"metadata", "labels", kPool}) == pool)
+                                    : machine == bound;
+    if (fits && (options.share_machines || !taken)) return machine;
   }
   return {};
 }
 
 void Machines::Place(const kube::Key& key, const std::string& uid) {
-  if (Living(key, uid) == nullptr) return;
-  const std::string machine = FreeMachine(key.ns);
+  const Value* wanting = Living(key, uid);
+  if (wanting == nullptr) return;
+  const std::string machine = FreeMachine(*wanting);
   if (machine.empty()) {
     unplaced_.emplace_back(key, uid);
     api.Edit(kube::kPods, key, "status", [](Value& pod) {
@@ -203,7 +252,10 @@ void Machines::Place(const kube::Key& key, const std::string& uid) {
     return;
   }
   api.Edit(kube::kPods, key, "", [&](Value& pod) { json::MakeObject(pod, {"spec"})["nodeName"] = machine; });
-  api.Edit(kube::kPods, key, "status", [](Value& pod) { json::MakeObject(pod, {"status"}) = {{"phase", "Pending"}}; });
+  api.Edit(kube::kPods, key, "status", [](Value& pod) {
+    SetCondition(pod, {{"type", "PodScheduled"}, {"status", "True"}});
+    json::MakeObject(pod, {"status"})["phase"] = "Pending";
+  });
   // Images are pulled, sometimes for long.
   After(random.Percent(5) ? Between(30s, 3min) : Between(500ms, 5s), [this, key, uid] { Start(key, uid); });
 }
@@ -235,7 +287,7 @@ bool Machines::StartSlurmd(const kube::Key& key, const std::string& uid) {
 void Machines::SayThatItRuns(const kube::Key& key, const std::string& uid) {
   if (Living(key, uid) == nullptr) return;
   api.Edit(kube::kPods, key, "status",
-           [](Value& running) { json::MakeObject(running, {"status"}) = {{"phase", "Running"}}; });
+           [](Value& running) { json::MakeObject(running, {"status"})["phase"] = "Running"; });
 }
 
 // slurmd says so once it has registered, and goes on when slurmctld has forgotten it.
@@ -249,7 +301,7 @@ void Machines::BecomeReady(const kube::Key& key, const std::string& uid) {
   api.Edit(kube::kPods, key, "status", [this](Value& ready) {
     boost::json::object condition{
         {"type", "Ready"}, {"status", "True"}, {"lastTransitionTime", FormatRfc3339(loop.WallNow())}};
-    json::MakeObject(ready, {"status"})["conditions"] = boost::json::array{std::move(condition)};
+    SetCondition(ready, std::move(condition));
   });
 }
 

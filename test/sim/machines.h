@@ -33,6 +33,8 @@ class Story {
   std::vector<std::string> lines_;
 };
 
+inline constexpr std::string_view kPool = "pool";  // the label; its value is "slurm"
+
 class Machines {
  public:
   struct Options {
@@ -61,6 +63,9 @@ class Machines {
   void MakeNamespace(const std::string& ns);  // and the nodes, with the first one
   void Cordon(const std::string& machine);
   void Uncordon(const std::string& machine);
+  void Annotate(const std::string& machine, const std::string& feature);  // "": no longer
+  // Whether it has the label kPool, which workers of some NodeSets ask for.
+  void PutInPool(const std::string& machine, bool in);
   void DeletePod(const kube::Key& pod);
   void FailPod(const kube::Key& pod);  // evicted by its kubelet
 
@@ -69,6 +74,7 @@ class Machines {
   std::string MachineOf(const kube::Key& pod) const;  // "" when it has none
   bool IsStarting(const kube::Key& pod) const;        // it runs, and its slurmd has not begun
   std::vector<const json::Value*> PodsIn(const std::string& ns) const;
+  std::vector<const json::Value*> Nodes() const;
 
   // A custom resource as it is, or was last; and the last one of that name with another uid. Null: never seen.
   struct Known {
@@ -88,7 +94,7 @@ class Machines {
 
   // Pods, as scheduler and kubelets have them.
   void Place(const kube::Key& key, const std::string& uid);
-  std::string FreeMachine(const std::string& ns);
+  std::string FreeMachine(const json::Value& pod);
   void Start(const kube::Key& key, const std::string& uid);
   bool StartSlurmd(const kube::Key& key, const std::string& uid);
   void SayThatItRuns(const kube::Key& key, const std::string& uid);

@@ -121,6 +121,7 @@ class Seeds {
 int main(int count, char** words) {
   using namespace capstan;
   const sim::Flags flags = sim::Parse(count, words);
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // who runs many seeds reads of a failure at once
   log::SetLevel(flags.verbose ? log::Level::kInfo : log::Level::kError);
   sim::Seeds seeds(flags);
   std::vector<std::thread> threads;

@@ -123,9 +123,12 @@ op::Around Rules::AroundOf(const Value& object) const {
   const kube::Key key = op::KeyOf(object);
   around.pods = machines_.PodsIn(key.ns);
   around.cordoned = machines_.cordoned();
+  around.nodes = machines_.Nodes();
   const Site* site = SiteOf(object);
   if (site == nullptr) return around;
   around.records = site->slurm.Nodes();
+  for (slurm::Reservation& reservation : site->slurm.Reservations())
+    around.reservations.push_back(std::move(reservation.name));
   around.is_busy = [site](const std::string& host) { return site->IsBusy(host); };
   around.jobs_may_end =
       std::ranges::any_of(site->sets(), [&](const SetStory* set) { return set->key == key && set->JobsMayEnd(); });
@@ -199,9 +202,11 @@ void Rules::Created(const kube::Key& pod) {
   if (known->second != host) Break(pod.ToString() + " was " + known->second + " in Slurm, and is " + host + " now");
   const Machines::Known owner = machines_.Last(api::NodeSet::kResource, set->key);
   if (const auto clash = op::nodeset::Clash(*owner.object, AroundOf(*owner.object))) Break(*clash);
-  const std::vector<std::string> present = set->Workers();
-  // Waves are created side by side, so some of the lower ones may still be on their way.
   const int64_t ordinal = OrdinalOf(pod.name);
+  if (ordinal < 0) return;  // of DaemonSet mode
+  std::vector<std::string> present = set->Workers();
+  std::erase_if(present, [](const std::string& worker) { return OrdinalOf(worker) < 0; });
+  // Waves are created side by side, so some of the lower ones may still be on their way.
   int64_t free = 0;
   for (int64_t lower = 0; lower < ordinal; ++lower) {
     free += std::ranges::find(present, set->key.name + "-" + std::to_string(lower)) == present.end();
@@ -214,8 +219,9 @@ void Rules::Created(const kube::Key& pod) {
 // --- Slurm -----------------------------------------------------------------------------------------------------------
 
 op::Broken Rules::SlurmBreach(const Site& site, const op::SlurmCall& call) {
-  const auto sender = SenderOf("Slurm " + call.verb + " " + call.cluster + "/" + call.node,
-                               {plan::NodeTarget(call.cluster, call.node)});
+  const auto sender = SenderOf("Slurm " + call.verb + " " + call.cluster + "/" + call.node + call.reservation,
+                               {call.reservation.empty() ? plan::NodeTarget(call.cluster, call.node)
+                                                         : plan::ReservationTarget(call.cluster, call.reservation)});
   if (!sender) return std::nullopt;
   if (!sender->known.object || sender->contract->slurm_breach == nullptr)
     return ToString(sender->key) + " writes to Slurm";
@@ -241,6 +247,7 @@ void Rules::OnSlurmWrite(Site& site, const net::Request& request) {
                      .state = "",
                      .reason = ""};
   const size_t node = request.target.find("/node/");
+  if (request.target.find("/reservation") != std::string::npos) return OnReservationWrite(site, call, request);
   if (node == std::string::npos) return Break("a write to Slurm that names no node: " + request.target);
   call.node = request.target.substr(node + 6);
   call.node = call.node.substr(0, call.node.find('?'));
@@ -252,6 +259,16 @@ void Rules::OnSlurmWrite(Site& site, const net::Request& request) {
   machines_.story.Add("  operator: Slurm " + call.verb + " " + call.cluster + "/" + call.node + " " + call.state + " " +
                       call.reason +
                       (before ? "  [" + before->state.ToString() + " " + before->reason + "]" : "  [no record]"));
+  if (const auto breach = SlurmBreach(site, call)) Break(*breach);
+  if (on_write) on_write();
+}
+
+void Rules::OnReservationWrite(Site& site, op::SlurmCall call, const net::Request& request) {
+  const std::string_view last = std::string_view(request.target).substr(request.target.rfind('/') + 1);
+  const auto body = json::Decode<slurm::wire::ReservationBody>(request.body.empty() ? "{}" : request.body);
+  call.reservation = call.verb == "delete" || !body ? std::string(last) : body->name;
+  machines_.story.Add("  operator: Slurm " + call.verb + " reservation " + call.cluster + "/" + call.reservation + " " +
+                      request.body);
   if (const auto breach = SlurmBreach(site, call)) Break(*breach);
   if (on_write) on_write();
 }

@@ -63,6 +63,7 @@ class Rules {
   std::optional<Flight> SenderOf(const std::string& title, std::initializer_list<std::string> targets);
   op::Broken ApiBreach(const kube::testing::ApiWrite& write);
   op::Broken SlurmBreach(const Site& site, const op::SlurmCall& call);
+  void OnReservationWrite(Site& site, op::SlurmCall call, const net::Request& request);
   op::Around AroundOf(const json::Value& object) const;
   Site* SiteOf(const json::Value& object) const;
   SetStory* SetOf(const kube::Key& pod) const;

@@ -93,6 +93,9 @@ class Run {
       for (const Layout::OneSet& set : cluster.sets)
         sets_.push_back(std::make_unique<SetStory>(*site, set.name, set.most));
     }
+    std::map<std::string, int> in_namespace;
+    for (const auto& set : sets_) ++in_namespace[set->key.ns];
+    for (const auto& set : sets_) set->may_be_daemon = in_namespace[set->key.ns] == 1;
     std::vector<Site*> sites;
     for (const auto& site : sites_) sites.push_back(site.get());
     rules_ = std::make_unique<Rules>(*machines_, sites, plan::RightsOf(ReconcilersWith(options.broken)));
@@ -203,7 +206,10 @@ class Run {
                                                  {8, &Run::CordonMachine},
                                                  {6, &Run::DeleteSet},
                                                  {8, &Run::SuspendJobs},
-                                                 {8, &Run::ChangeOfMind}});
+                                                 {8, &Run::ChangeOfMind},
+                                                 {5, &Run::AnnotateMachine},
+                                                 {12, &Run::ChangeModeOrPool},
+                                                 {16, &Run::Update}});
     Choose();
     unsigned all = 0;
     for (const Kind& kind : kKinds) all += kind.weight;
@@ -244,8 +250,9 @@ class Run {
   }
 
   void PersonActs() {
-    const std::string node = AnyWorker();
-    if (node.empty()) return;
+    const std::vector<std::string> hosts = set_->Hosts();
+    if (hosts.empty()) return;
+    const std::string node = hosts[random_.Below(hosts.size())];
     switch (random_.Below(6)) {
       case 0:
         return set_->site.UpdateNode(node, "RESUME", "");
@@ -266,7 +273,7 @@ class Run {
 
   // A person gives a worker back, a job gets there, and scale-in comes while slurmrestd tells old stories.
   void RushIn() {
-    const std::vector<std::string> workers = set_->Workers();
+    const std::vector<std::string> workers = set_->Hosts();
     if (workers.empty()) return;
     set_->site.UpdateNode(workers.back(), "DRAIN", kPersonsReason);
     Pass(Between(16s, 30s));
@@ -281,7 +288,7 @@ class Run {
   // A suspended job's node is IDLE, and a scale-in comes.
   void SuspendJobs() {
     if (random_.Percent(60)) {
-      for (const std::string& worker : set_->Workers()) set_->site.Submit(Between(20s, 90s), worker);
+      for (const std::string& worker : set_->Hosts()) set_->site.Submit(Between(20s, 90s), worker);
       Pass(Between(1s, 4s));
     }
     for (uint64_t left = 1 + random_.Below(3); left > 0; --left) set_->site.SuspendSome(Between(5s, 2min));
@@ -293,7 +300,7 @@ class Run {
   // Workers are drained, wanted again, and are too many once more before slurmctld hears that they were wanted.
   void ChangeOfMind() {
     const int replicas = set_->replicas();
-    for (const std::string& worker : set_->Workers()) set_->site.Submit(Between(3s, 10s), worker);
+    for (const std::string& worker : set_->Hosts()) set_->site.Submit(Between(3s, 10s), worker);
     Pass(Between(2s, 4s));
     set_->Scale(0);
     Pass(Between(1s, 4s));
@@ -301,14 +308,56 @@ class Run {
     set_->Scale(replicas);
     Pass(Between(500ms, 3s));
     set_->Scale(int(random_.Below(uint64_t(std::max(1, replicas)))));
-    for (const std::string& worker : set_->Workers()) set_->site.Submit(Between(20s, 60s), worker);
+    for (const std::string& worker : set_->Hosts()) set_->site.Submit(Between(20s, 60s), worker);
     Pass(Between(2s, 12s));
   }
 
   void CordonMachine() {
-    const std::string machine = "k" + std::to_string(random_.Below(uint64_t(machines_->options.machines)));
+    const std::string machine = AnyMachine();
     machines_->Cordon(machine);
     machines_->After(Between(10s, 2min), [this, machine] { machines_->Uncordon(machine); });
+  }
+
+  std::string AnyMachine() { return "k" + std::to_string(random_.Below(uint64_t(machines_->options.machines))); }
+
+  void AnnotateMachine() {
+    machines_->Annotate(AnyMachine(), random_.Percent(30) ? "" : "f" + std::to_string(random_.Below(3)));
+  }
+
+  // A new template; often with jobs on the workers, and another one before all are renewed.
+  void Update() {
+    if (set_->IsGone()) return;
+    if (random_.Percent(50)) {
+      for (const std::string& worker : set_->Hosts()) set_->site.Submit(Between(5s, 90s), worker);
+      Pass(Between(0s, 4s));
+    }
+    if (random_.Percent(40)) set_->UpdateBy(AnyStrategy());
+    set_->ChangeTemplate();
+    Pass(Between(0s, 30s));
+    if (random_.Percent(30)) set_->ChangeTemplate();
+    if (random_.Percent(20)) ScaleSet();
+  }
+
+  std::string AnyStrategy() {
+    const uint64_t drawn = random_.Below(10);
+    if (drawn < 2) return R"({"type":"OnDelete"})";
+    if (drawn < 6)
+      return R"({"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":)" +
+             std::string(drawn == 2 ? R"("50%")" : std::to_string(drawn - 2)) + "}}";
+    const Time start = machines_->loop.WallNow() + Between(0s, 2min);
+    return R"({"type":"ScheduledUpdate","scheduledUpdate":{"startTime":")" + FormatRfc3339(start) +
+           R"(","duration":")" + std::to_string(1 + random_.Below(3)) + R"(m"}})";
+  }
+
+  void ChangeModeOrPool() {
+    if (!set_->may_be_daemon) return;
+    if (random_.Percent(50)) set_->site.Submit(Between(5s, 90s)), Pass(Between(1s, 4s));
+    if (random_.Percent(40)) return set_->SetMode(!set_->IsDaemonSet());
+    if (!set_->IsDaemonSet()) set_->SetMode(true), Pass(Between(1s, 30s));
+    const std::string machine = AnyMachine();
+    machines_->PutInPool(machine, false);
+    machines_->After(Between(2s, 2min), [this, machine] { machines_->PutInPool(machine, true); });
+    Pass(Between(0s, 20s));
   }
 
   // In all the ways that there are; and some time later, perhaps, it is wanted again.
@@ -393,6 +442,12 @@ class Run {
 
   // --- The end -------------------------------------------------------------------------------------------------------
 
+  // One that a clock which was put back has moved far off.
+  void GiveUpFarReservation(SetStory& set) {
+    const auto start = set.UpdateStart();
+    if (start && *start > machines_->loop.WallNow() + 5min) set.UpdateBy(R"({"type":"OnDelete"})");
+  }
+
   void Settle() {
     if (Over()) return;
     machines_->story.Add("nothing disturbs any more");
@@ -405,13 +460,16 @@ class Run {
     for (const std::string& machine : std::set(machines_->cordoned())) machines_->Uncordon(machine);
     for (const auto& site : sites_) site->ResumeAll();
     for (const auto& set : sets_) BringBack(*set);
+    for (const Value* node : machines_->Nodes())
+      machines_->PutInPool(std::string(json::FindText(*node, {"metadata", "name"})), true);
     for (const auto& set : sets_) {
       set->Scale(1 + int(random_.Below(uint64_t(set->most))));
       if (!random_.Percent(50)) continue;
-      for (const std::string& node : set->Workers()) {
+      for (const std::string& node : set->Hosts()) {
         if (set->site.slurm.NodeNamed(node)) set->site.UpdateNode(node, "RESUME", "");
       }
     }
+    for (const auto& set : sets_) GiveUpFarReservation(*set);
     std::optional<std::string> wrong;
     const auto settled = [&] {
       wrong = JobsLeft() ? "jobs still run" : rules_->Unmatched();
@@ -441,13 +499,13 @@ class Run {
     Choose();
     switch (random_.Below(5)) {
       case 0:
-        return ScaleInIdle();
+        return set_->IsDaemonSet() ? LeavePoolIdle() : ScaleInIdle();
       case 1:
         return CordonIdle();
       case 2:
         return DeleteBusy();
       case 3:
-        return ScaleInBusy();
+        return set_->IsDaemonSet() ? LeavePoolIdle() : ScaleInBusy();
       default:
         return;
     }
@@ -471,7 +529,7 @@ class Run {
 
   // Of workers with jobs, those go whose jobs end first; before them go those without.
   void ScaleInBusy() {
-    for (const std::string& worker : set_->Workers()) set_->site.Submit(Between(1h, 8h), worker);
+    for (const std::string& worker : set_->Hosts()) set_->site.Submit(Between(1h, 8h), worker);
     Pass(5s);
     set_->site.CancelQueue();
     struct Busy {
@@ -498,6 +556,12 @@ class Run {
     });
     for (const Busy& one : busy) set_->site.slurm.FinishJob(one.job);
     Pass(30s);
+    Await([this] { return rules_->Unmatched(); });
+  }
+
+  void LeavePoolIdle() {
+    machines_->PutInPool(AnyMachine(), false);
+    Pass(5s);
     Await([this] { return rules_->Unmatched(); });
   }
 

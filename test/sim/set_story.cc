@@ -27,10 +27,12 @@ void SetStory::Install(int replicas) {
   for (const std::string& worker : Workers()) machines.api.Remove(kube::kPods, {key.ns, worker});
   site.Install();
   machines.After(machines.UpTo(3s), [this, replicas] {
-    site.machines.api.Put(Kind(), R"({"metadata":{"namespace":")" + key.ns + R"(","name":")" + key.name +
-                                      R"("},"spec":{"controllerRef":{"name":")" + site.key.name + R"("},"replicas":)" +
-                                      std::to_string(replicas) + R"(,"oversubscribeNode":)" +
-                                      (site.machines.options.share_machines ? "true" : "false") + "}}");
+    site.machines.api.Put(
+        Kind(), R"({"metadata":{"namespace":")" + key.ns + R"(","name":")" + key.name +
+                    R"("},"spec":{"controllerRef":{"name":")" + site.key.name + R"("},"replicas":)" +
+                    std::to_string(replicas) + R"(,"oversubscribeNode":)" +
+                    (site.machines.options.share_machines ? "true" : "false") +
+                    (may_be_daemon ? R"(,"template":{"spec":{"nodeSelector":{"pool":"slurm"}}})" : "") + "}}");
   });
 }
 
@@ -39,6 +41,26 @@ void SetStory::Scale(int replicas) {
   site.machines.story.Add("user: scale " + key.ToString() + " to " + std::to_string(replicas));
   site.machines.api.Edit(Kind(), key, "",
                          [&](Value& set) { set.as_object()["spec"].as_object()["replicas"] = replicas; });
+}
+
+void SetStory::SetMode(bool daemon) {
+  const std::string mode = daemon ? "DaemonSet" : "StatefulSet";
+  site.machines.story.Add("user: mode of " + key.ToString() + " is " + mode);
+  site.machines.api.Edit(Kind(), key, "",
+                         [&](Value& set) { set.as_object()["spec"].as_object()["scalingMode"] = mode; });
+}
+
+void SetStory::ChangeTemplate() {
+  const std::string conf = "Weight=" + std::to_string(1 + ++templates_ % 3);  // so that it may be the one before, too
+  site.machines.story.Add("user: extraConf of " + key.ToString() + " is " + conf);
+  site.machines.api.Edit(Kind(), key, "", [&](Value& set) { set.as_object()["spec"].as_object()["extraConf"] = conf; });
+}
+
+void SetStory::UpdateBy(const std::string& strategy) {
+  site.machines.story.Add("user: " + key.ToString() + " is updated by " + strategy);
+  site.machines.api.Edit(Kind(), key, "", [&](Value& set) {
+    set.as_object()["spec"].as_object()["updateStrategy"] = *json::Parse(strategy);
+  });
 }
 
 void SetStory::Delete(const std::string& propagation) {
@@ -69,6 +91,26 @@ int SetStory::replicas() const {
   const Value* set = site.machines.api.Find(Kind(), key);
   const Value* replicas = set != nullptr ? json::Find(*set, {"spec", "replicas"}) : nullptr;
   return replicas != nullptr ? int(replicas->as_int64()) : 0;
+}
+
+std::optional<Time> SetStory::UpdateStart() const {
+  const Value* set = site.machines.api.Find(Kind(), key);
+  if (set == nullptr) return std::nullopt;
+  return ParseRfc3339(json::FindText(*set, {"spec", "updateStrategy", "scheduledUpdate", "startTime"}));
+}
+
+bool SetStory::IsDaemonSet() const {
+  const Value* set = site.machines.api.Find(Kind(), key);
+  return set != nullptr && json::FindText(*set, {"spec", "scalingMode"}) == "DaemonSet";
+}
+
+std::vector<std::string> SetStory::Hosts() const {
+  std::vector<std::string> hosts;
+  for (const std::string& worker : Workers()) {
+    const Value* pod = site.machines.api.Find(kube::kPods, {key.ns, worker});
+    hosts.emplace_back(json::FindText(*pod, {"spec", "hostname"}));
+  }
+  return hosts;
 }
 
 std::vector<std::string> SetStory::Workers() const {

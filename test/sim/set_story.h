@@ -19,6 +19,11 @@ class SetStory {
 
   void Install(int replicas);  // and its cluster, as far as that is not there
   void Scale(int replicas);
+  void SetMode(bool daemon);
+  void ChangeTemplate();                       // workers that are made from now on are of another revision
+  void UpdateBy(const std::string& strategy);  // JSON of spec.updateStrategy
+  // May be put in DaemonSet mode: nobody else's workers stand in its way, or have the names of machines in Slurm.
+  bool may_be_daemon = false;
   void Delete(const std::string& propagation);  // as `kubectl delete --cascade=...` does
   void ForceDeletion();
   void LetJobsEnd() { jobs_may_end_ = true; }
@@ -26,13 +31,17 @@ class SetStory {
   bool IsGone() const;
   bool IsDeleting() const;
   int replicas() const;
+  std::optional<Time> UpdateStart() const;              // when its scheduled update begins; nullopt: it has none
   int most_replicas() const { return most_replicas_; }  // ever asked for
-  std::vector<std::string> Workers() const;             // names of its pods, orphans included, by name
+  bool IsDaemonSet() const;
+  std::vector<std::string> Workers() const;  // names of its pods, orphans included, by name
+  std::vector<std::string> Hosts() const;    // theirs in Slurm, in the same order
   // Somebody has asked for an end of the workers whatever runs on them, or has left the operator nobody to ask.
   bool JobsMayEnd() const { return jobs_may_end_ || site.JobsMayEnd(); }
 
  private:
   int most_replicas_ = 0;
+  int templates_ = 0;
   bool jobs_may_end_ = false;  // until it is installed again
 };
 

@@ -1,5 +1,7 @@
 """capstan-entry with the real daemons: what must survive a reconfigure, a bad configuration, a crash."""
+import json
 import os
+import shlex
 import subprocess
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -139,3 +141,31 @@ def test_a_text_that_slurm_refuses_changes_nothing():
     assert any(line.startswith("PartitionName=p Nodes=nonesuch: slurmctld refuses it") for line in lines), output
     assert lines.count("same process") == 3, output
     assert lines[-1] == "1", output
+
+
+def test_slurmrestd_is_ready_while_slurmctld_is():
+    """The probe of the Deployment, as unit tests pin it, on the machine of slurmctld and by its slurm.conf."""
+    pinned = os.path.join(HERE, "../../src/operator/restapi/testdata/default-Deployment.json")
+    with open(pinned) as file:
+        container = json.load(file)["spec"]["template"]["spec"]["containers"][0]
+    probe = " ".join(map(shlex.quote, container["readinessProbe"]["exec"]["command"]))
+    log = "$(dirname $SLURM_SHARED)/log/slurmctld.log"
+    output = inside(f"""
+        probe() {{ $SLURM_EXEC timeout 5 {probe}; }}
+        is_not() {{ ! probe; }}
+        before=$(wc -l < {log})
+        probe && echo ready
+        [ $(wc -l < {log}) = $before ] && echo nothing logged
+        kill -STOP $(child slurmctld)
+        probe || echo not while it hangs
+        kill -CONT $(child slurmctld)
+        until_ probe
+        $SLURM_CONTROL stop slurmctld
+        probe || echo not while it is away
+        $SLURM_CONTROL start slurmctld
+        until_ probe; echo ready again
+        $SLURM_EXEC sed -i 's/^SlurmctldHost=.*/SlurmctldHost=gone(192.0.2.99)\\n&/' /etc/slurm/slurm.conf
+        probe && echo one of two""", "--nodes", "1")
+    lines = [line for line in output.splitlines() if not line.startswith("no slurmctld is ready: ")]
+    assert lines == ["ready", "nothing logged", "not while it hangs", "not while it is away", "ready again", "one of two"]
+    assert "no slurmctld is ready: 192.0.2.1" in output

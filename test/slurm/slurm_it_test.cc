@@ -13,8 +13,10 @@
 namespace capstan::slurm {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST_F(RealSlurm, NodesAreDecodedAsSlurmKnowsThem) {
   StartPolling();
@@ -113,6 +115,69 @@ TEST_F(RealSlurm, ANodeWhoseJobHasEndedIsNotTakenForBusyByAFreshRead) {
   EXPECT_TRUE(NodeBecomes("w-0", [](const Node& n) { return !n.state.IsBusy(); }, 10s));
 }
 
+// What the operator does for a scheduled update.
+class RealReservation : public RealSlurm {
+ protected:
+  ReservationUpdate Maintenance(Time start, std::vector<std::string> flags = {"IGNORE_JOBS", "MAINT"}) const {
+    return {.name = name,
+            .nodes = {"w-0", "w-1"},
+            .flags = std::move(flags),
+            .users = {"slurm"},
+            .start = start,
+            .duration = 30min};
+  }
+  Result<void> Write(ReservationUpdate update) { return Await(source.WriteReservation(std::move(update), Soon())); }
+  Result<void> OnlyNodes(std::vector<std::string> nodes) {
+    return Write({.name = name, .nodes = std::move(nodes), .flags = {}, .users = {}, .start = {}, .duration = {}});
+  }
+  std::vector<Reservation> Read() {
+    auto all = Await(source.ReadReservations(Soon()));
+    EXPECT_TRUE(all) << all.error().message();
+    return all ? *all : std::vector<Reservation>();
+  }
+  void TearDown() override { Await(source.DeleteReservation(name, Soon())); }
+
+  const std::string name = "SlurmOperatorMaint-w";
+  const Time now = std::chrono::floor<std::chrono::seconds>(loop.WallNow());
+};
+
+TEST_F(RealReservation, IsMadeReadChangedAndRemoved) {
+  EXPECT_THAT(Read(), IsEmpty());
+  ASSERT_TRUE(Write(Maintenance(now + 1h, {"DAILY", "IGNORE_JOBS", "MAINT"})));
+  Reservation made{.name = name,
+                   .nodes = {"w-0", "w-1"},
+                   .flags = {"DAILY", "IGNORE_JOBS", "MAINT", "SPEC_NODES"},
+                   .users = {"slurm"},
+                   .start = now + 1h,
+                   .end = now + 90min};
+  EXPECT_THAT(Read(), ElementsAre(made));
+  ASSERT_TRUE(OnlyNodes({"nobody", "w-1"})) << "a node that is not there is left out without a word";
+  made.nodes = {"w-1"};
+  EXPECT_THAT(Read(), ElementsAre(made));
+  ASSERT_TRUE(Write(Maintenance(now + 2h)));
+  EXPECT_THAT(Read().front().flags, Contains("DAILY")) << "an update takes no flag back: it is made anew for that";
+  EXPECT_EQ(OnlyNodes({"nobody"}).error().code(), Code::kNotFound);
+  ASSERT_TRUE(Await(source.DeleteReservation(name, Soon())));
+  EXPECT_THAT(Read(), IsEmpty());
+  EXPECT_EQ(Write(Maintenance(now - 20min)).error().code(), Code::kInvalid) << "ten minutes late are not minded";
+  const auto nonsense = Write(Maintenance(now + 1h, {"NONSENSE"}));
+  EXPECT_EQ(nonsense.error().code(), Code::kInvalid) << nonsense.error().message();
+}
+
+TEST_F(RealReservation, OnceItHasBegunOnlyItsNodesChange) {
+  ASSERT_TRUE(Write(Maintenance(now + 2s)));
+  const auto is_in_it = [this](const Node& n) { return n.state.Has(NodeFlag::kMaintenance) && n.reservation == name; };
+  ASSERT_TRUE(NodeBecomes("w-0", is_in_it, 40s)) << "slurmctld looks every half minute";
+  EXPECT_FALSE(NodeNow("w-0")->state.IsUsable());
+  EXPECT_EQ(Write(Maintenance(now + 1h)).error().code(), Code::kConflict);
+  ASSERT_TRUE(Update("w-0", NodeAction::kDrain, "capstan: going"));
+  EXPECT_EQ(Await(client.Delete("w-0", Soon())).error().code(), Code::kConflict) << "its record stays as long";
+  ASSERT_TRUE(OnlyNodes({"w-1"}));
+  ASSERT_TRUE(NodeBecomes("w-0", [&](const Node& n) { return !is_in_it(n); }, 40s));
+  ASSERT_TRUE(Await(source.DeleteReservation(name, Soon())));
+  EXPECT_TRUE(NodeBecomes("w-1", [](const Node& n) { return n.state.IsUsable(); }, 40s));
+}
+
 TEST_F(RealSlurm, AReservationIsRemoved) {
   Shell(
       "$SLURM_EXEC scontrol create reservation ReservationName=SlurmOperatorMaint-w Users=slurm "
@@ -147,7 +212,7 @@ TEST_F(RealSlurmThatFreesCores, ANodeWhoseJobIsSuspendedShowsNothingOfItAndIsTol
   const auto held = [this] { return Await(source.ReadNodesOfSuspendedJobs(Soon())); };
   const std::string id = RunJob("w-0");
   ASSERT_TRUE(held());
-  EXPECT_THAT(*held(), ::testing::IsEmpty()) << "a running one shows in its node";
+  EXPECT_THAT(*held(), IsEmpty()) << "a running one shows in its node";
   const std::string array = Shell("$SLURM_EXEC sbatch --parsable -w w-1 -n1 --array=3,7 --wrap 'sleep 300'");
   ASSERT_TRUE(RunUntil(
       [&] { return Shell("$SLURM_EXEC squeue -h -t RUNNING -j " + array).find("_7") != std::string::npos; }, 20s));
@@ -163,7 +228,7 @@ TEST_F(RealSlurmThatFreesCores, ANodeWhoseJobIsSuspendedShowsNothingOfItAndIsTol
   EXPECT_THAT(*held(), ElementsAre("w-1"));
   Shell("$SLURM_EXEC scancel " + id + " " + array);
   ASSERT_TRUE(NodeBecomes("w-0", [](const Node& n) { return n.state.IsDrained(); }));
-  EXPECT_THAT(*held(), ::testing::IsEmpty());
+  EXPECT_THAT(*held(), IsEmpty());
   EXPECT_THAT(Await(client.JobNumbered(4711, Soon())), Result<std::vector<Job>>(std::vector<Job>()));
 }
 
@@ -294,6 +359,70 @@ TEST_F(RealSlurm, ARestartAndAReconfigureAreNewIncarnationsAndLoseNothing) {
   Shell("sleep 1.1");
   ASSERT_TRUE(Await(source.Reconfigure(Soon())));
   EXPECT_TRUE(RunUntil([&] { return source.Latest().snapshot->incarnation.id != second.id; }, 40s));
+}
+
+class RealSlurmWithPartitions : public RealSlurm {
+ protected:
+  void SetUp() override {
+    RealSlurm::SetUp();
+    std::ifstream file(Env("SLURM_CONF_FILE"));
+    conf = std::string(std::istreambuf_iterator<char>(file), {});
+  }
+  void TearDown() override {
+    Shell("$SLURM_EXEC scancel --user root");
+    Has("");
+  }
+
+  void Has(const std::string& lines) {
+    std::ofstream(Env("SLURM_CONF_FILE")) << conf << lines;
+    EXPECT_EQ(Shell("$SLURM_CONTROL reconfigure"), "");
+    EXPECT_TRUE(RunUntil([] { return Shell("$SLURM_EXEC scontrol ping").find("UP") != std::string::npos; }, 20s));
+  }
+  std::string StateOf(const std::string& job) { return Shell("$SLURM_EXEC squeue -h -t all -o %T -j " + job); }
+  std::string Queue(const std::string& options) {
+    return Shell("$SLURM_EXEC sbatch --parsable --no-requeue " + options + " --wrap 'sleep 300'");
+  }
+  PartitionUse Use(size_t most_jobs = 1000) { return Await(source.ReadPartitionUse(most_jobs, Soon())).value(); }
+
+  std::string conf;
+};
+
+// Why slurm.conf keeps partitions that nobody asks for any more, and with which State.
+TEST_F(RealSlurmWithPartitions, AClosedOneLosesNoJobAndOneThatIsLeftOutLosesAll) {
+  Has("NodeSet=x Feature=workers\nPartitionName=x Nodes=x State=UP\nPartitionName=z Nodes=ALL State=DOWN\n");
+  const std::string runs = RunJob("w-0", "-p x --exclusive"), held = Queue("-p x -H"), several = Queue("-p x,z -H");
+  PartitionUse use = Use();
+  ASSERT_NE(use.Find("x"), nullptr);
+  EXPECT_TRUE(use.Find("x")->open);
+  EXPECT_TRUE(use.Find("z")->open) << "jobs may be queued in one that is DOWN";
+  EXPECT_EQ(use.Find("y"), nullptr);
+  const std::vector<int64_t> all = {*ParseInt(runs), *ParseInt(held), *ParseInt(several)};
+  EXPECT_EQ(use.jobs.at("x").ids, all);
+  EXPECT_THAT(use.jobs.at("z").ids, ElementsAre(all[2]));
+  EXPECT_FALSE(Use(use.job_count - 1).jobs_read);
+
+  // Nobody has the feature, as when the workers are gone.
+  Has("NodeSet=x Feature=gone\nPartitionName=x Nodes=x State=DRAIN\nPartitionName=z State=INACTIVE\n");
+  EXPECT_EQ(StateOf(runs), "RUNNING");
+  EXPECT_EQ(StateOf(held), "PENDING");
+  EXPECT_EQ(StateOf(several), "PENDING");
+  EXPECT_THAT(Queue("-p x"), HasSubstr("Required partition not available (inactive or drain)"));
+  use = Use();
+  EXPECT_FALSE(use.Find("x")->open);
+  EXPECT_FALSE(use.Find("z")->open);
+  EXPECT_EQ(use.jobs.at("x").ids, all);
+
+  // The NodeSet comes back, with the jobs that its partition has.
+  Has("NodeSet=x Feature=workers\nPartitionName=x Nodes=x State=UP\nPartitionName=z State=DRAIN\n");
+  EXPECT_EQ(StateOf(runs), "RUNNING");
+  Shell("$SLURM_EXEC scancel " + several);
+  const std::string more = Queue("-p x -H");
+
+  Has("");
+  EXPECT_TRUE(RunUntil([&] { return StateOf(runs) == "NODE_FAIL"; }, 20s)) << StateOf(runs);
+  EXPECT_EQ(StateOf(held), "NODE_FAIL");
+  EXPECT_EQ(StateOf(more), "NODE_FAIL");
+  EXPECT_GE(Use().jobs.at("x").over, 3u);
 }
 
 // As of a worker that has moved to another machine. slurmd -b says that its machine was booted just now.

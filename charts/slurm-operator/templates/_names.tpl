@@ -51,5 +51,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{/* The port of /metrics, 0 for none. */}}
 {{- define "slurm-operator.metricsPort" -}}
-{{- .Values.operator.metricsSecure | ternary 0 (int .Values.operator.metricsPort) -}}
+{{- if and .Values.operator.metricsSecure (eq (int .Values.operator.metricsPort) 0) -}}
+{{-   fail "operator.metricsSecure: there are no metrics to secure while operator.metricsPort is 0; set a port, or leave it false." -}}
+{{- end -}}
+{{- int .Values.operator.metricsPort -}}
 {{- end -}}

@@ -4,7 +4,7 @@ resource definitions validate by themselves), so no certificates either, and one
 */}}
 {{- define "slurm-operator.unusedValues" -}}
 {{- $unused := list -}}
-{{- $known := list "nameOverride" "fullnameOverride" "namespaceOverride" "imagePrefix" "imagePullSecrets" "imagePullPolicy" "priorityClassName" "crds"
+{{- $known := list "nameOverride" "fullnameOverride" "namespaceOverride" "imagePrefix" "imagePullSecrets" "imagePullPolicy" "priorityClassName" "propagatedNodeConditions" "crds"
       "operator" "templatePolicy" "extraObjects" "global" "slurm-operator-crds" -}}
 {{- $knownOperator := list "enabled" "replicas" "image" "imagePullPolicy" "serviceAccount" "nodeSelector" "affinity" "tolerations" "topologySpreadConstraints"
       "podSecurityContext" "securityContext" "resources" "pdb" "logLevel" "healthPort" "metricsPort" "metricsSecure" "leaderElection" "namespaces" "clusterDomain" -}}

@@ -43,3 +43,12 @@
   resources: [nodes]
   verbs: [get, list, watch]
 {{- end -}}
+
+{{- define "slurm-operator.metricsRules" -}}
+- apiGroups: [authentication.k8s.io]
+  resources: [tokenreviews]
+  verbs: [create]
+- apiGroups: [authorization.k8s.io]
+  resources: [subjectaccessreviews]
+  verbs: [create]
+{{- end -}}

@@ -51,23 +51,6 @@
 {{- join "\n" $expected -}}
 {{- end -}}
 
-{{/* What is asked for and the operator answers with a condition that says it comes later, one a line. */}}
-{{- define "slurm.later" -}}
-{{- $later := list -}}
-{{- range $key, $set := include "slurm.nodesets" . | fromJson -}}
-{{-   if eq $set.scalingMode "DaemonSet" -}}
-{{-     $later = append $later (printf "nodesets.%s.scalingMode DaemonSet: no worker is run; use StatefulSet" $key) -}}
-{{-   end -}}
-{{-   if $set.pinToNode -}}
-{{-     $later = append $later (printf "nodesets.%s.pinToNode: workers go where the scheduler puts them" $key) -}}
-{{-   end -}}
-{{-   if $set.podSpec.hostNetwork -}}
-{{-     $later = append $later (printf "nodesets.%s.podSpec.hostNetwork: no worker is made with it" $key) -}}
-{{-   end -}}
-{{- end -}}
-{{- join "\n" $later -}}
-{{- end -}}
-
 {{/*
 Values that were given and do nothing, one a line. A values file of the peer's chart is accepted as it is, so a key without effect must at least be
 said, and a misspelt one is found here too.
@@ -77,7 +60,7 @@ said, and a misspelt one is found here too.
 {{- $known := list "nameOverride" "fullnameOverride" "namespaceOverride" "asciiArt" "imagePrefix" "imagePullSecrets" "imagePullPolicy" "priorityClass"
       "slurmKey" "jwtKey" "jwksKeys" "clusterName" "configFiles" "prologScripts" "epilogScripts" "prologSlurmctldScripts" "epilogSlurmctldScripts"
       "prologScriptRefs" "epilogScriptRefs" "prologSlurmctldScriptRefs" "epilogSlurmctldScriptRefs" "controller" "restapi" "accounting" "loginsets"
-      "loginsetDefaults" "sssd" "homes" "nodesets" "nodesetDefaults" "partitions" "vendor" "extraObjects" "global" -}}
+      "loginsetDefaults" "sssd" "homes" "nodesets" "nodesetDefaults" "partitions" "vendor" "extraObjects" "global" "networkPolicy" -}}
 {{- range keys .Values | sortAlpha -}}
 {{-   if not (has . $known) -}}
 {{-     $unused = append $unused . -}}
@@ -90,6 +73,7 @@ said, and a misspelt one is found here too.
 {{- end -}}
 {{- $sections := dict
       "controller" (list "external" "externalConfig" "slurmctld" "inplaceReconfigure" "reconfigure" "logfile" "ha" "persistence" "extraConf" "extraConfMap" "metadata" "podSpec" "service" "metrics")
+      "networkPolicy" (list "enabled" "operatorNamespace" "restapi" "controller" "accounting")
       "restapi" (list "replicas" "pdb" "slurmrestd" "metadata" "podSpec" "service")
       "accounting" (list "enabled" "external" "externalConfig" "slurmdbd" "storageConfig" "database" "extraConf" "extraConfMap" "metadata" "podSpec" "service") -}}
 {{- range $section, $keys := $sections -}}

@@ -383,15 +383,17 @@ Answered<Stored> FakeApiServer::Patch(const FakeTarget& target, const net::Reque
     return objects_.Apply(*target.table, target.key, std::move(*patch), manager, target.Parameter("force") == "true");
   }
   const bool merge = type.starts_with("application/merge-patch");
-  if (!merge && !type.starts_with("application/json-patch")) {
-    return Refuse(415, "UnsupportedMediaType",
-                  "the modelled server knows apply, JSON and merge patches, not " + std::string(type));
+  const bool strategic = type.starts_with("application/strategic-merge-patch");
+  if (!merge && !strategic && !type.starts_with("application/json-patch")) {
+    return Refuse(415, "UnsupportedMediaType", "the modelled server does not know patches of " + std::string(type));
   }
   if (target.subresource == "scale" && merge) return Scale(target, *patch, manager);
   return objects_.Update(*target.table, target.key, manager, [&](const json::Value& live) -> Answered<json::Value> {
     json::Value after = live;
     if (merge) {
       json::ApplyMergePatch(after, *patch);
+    } else if (strategic) {
+      after = ApplyStrategicPatch(std::move(after), *patch);
     } else {
       auto patched = ApplyJsonPatch(std::move(after), *patch);
       if (!patched)

@@ -154,6 +154,20 @@ TEST_F(FakeApiServerTest, FormerManagersCanBeFoldedIntoOurs) {
   EXPECT_EQ(json::SerializeCanonical(*json::Find(*after, {"data"})), R"({"k":"v"})");
 }
 
+TEST_F(FakeApiServerTest, ConditionsAreMergedByTypeInAStrategicPatch) {
+  Create(kThings, a, R"({"metadata":{"name":"a"}})");
+  const auto patch = [&](const std::string& conditions) {
+    const auto patched =
+        Patch(kThings, a, PatchType::kStrategic, R"({"status":{"conditions":[)" + conditions + "]}}", "status");
+    return json::SerializeCanonical(*json::Find(*patched, {"status", "conditions"}));
+  };
+  EXPECT_EQ(patch(R"({"type":"A","status":"True","reason":"x"})"), R"([{"reason":"x","status":"True","type":"A"}])");
+  EXPECT_EQ(patch(R"({"type":"B","status":"True"},{"type":"A","status":"False"})"),
+            R"([{"reason":"x","status":"False","type":"A"},{"status":"True","type":"B"}])");
+  EXPECT_EQ(patch(R"({"$patch":"delete","type":"A"},{"$patch":"delete","type":"C"})"),
+            R"([{"status":"True","type":"B"}])");
+}
+
 TEST_F(FakeApiServerTest, PreconditionsAreKept) {
   const auto made = Create(kConfigMaps, a, R"({"metadata":{"name":"a"}})");
   const std::string uid(Uid(*made));

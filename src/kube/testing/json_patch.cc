@@ -1,6 +1,9 @@
 #include "kube/testing/json_patch.h"
 
+#include <algorithm>
+
 #include "base/text.h"
+#include "json/merge.h"
 
 namespace capstan::kube::testing {
 namespace {
@@ -90,11 +93,43 @@ Result<void> Run(json::Value& root, const json::Value& operation) {
   return Fail(Code::kInvalid, "unknown operation \"" + std::string(op) + "\"");
 }
 
+json::Value MergeByType(const json::Value& list, const boost::json::array& changes) {
+  boost::json::array merged = list.is_array() ? list.get_array() : boost::json::array();
+  for (const json::Value& change : changes) {
+    const std::string_view type = json::FindText(change, {"type"});
+    const auto found =
+        std::ranges::find_if(merged, [&](const json::Value& one) { return json::FindText(one, {"type"}) == type; });
+    if (json::FindText(change, {"$patch"}) == "delete") {
+      if (found != merged.end()) merged.erase(found);
+    } else if (found == merged.end()) {
+      merged.push_back(change);
+    } else {
+      json::ApplyMergePatch(*found, change);
+    }
+  }
+  return merged;
+}
+
 }  // namespace
 
 Result<json::Value> ApplyJsonPatch(json::Value target, const json::Value& operations) {
   if (!operations.is_array()) return Fail(Code::kInvalid, "a JSON patch is a list");
   for (const json::Value& operation : operations.get_array()) CAPSTAN_CHECK_OK(Run(target, operation));
+  return target;
+}
+
+json::Value ApplyStrategicPatch(json::Value target, const json::Value& patch) {
+  if (!patch.is_object()) return patch;
+  if (!target.is_object()) target.emplace_object();
+  boost::json::object& members = target.get_object();
+  for (const auto& [name, wanted] : patch.get_object()) {
+    if (name == "conditions" && wanted.is_array())
+      members[name] = MergeByType(members[name], wanted.get_array());
+    else if (wanted.is_null())
+      members.erase(name);
+    else
+      members[name] = ApplyStrategicPatch(members[name], wanted);
+  }
   return target;
 }
 

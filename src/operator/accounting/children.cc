@@ -32,7 +32,7 @@ Result<JsonObject> PodSpec(const api::Accounting& accounting, const Settings& se
   CAPSTAN_TRY(JsonObject slurmdbd, Slurmdbd(accounting, settings));
   const api::AccountingSpec& spec = accounting.spec;
   JsonArray sources{SecretFile(AccountingName(accounting.metadata.name), "slurmdbd.conf", "slurmdbd.conf")};
-  if (const auto& key = spec.slurm_key_ref) sources.push_back(SecretFile(key->name, key->key, "slurm.key"));
+  if (const auto& key = spec.slurm_key_ref) sources.push_back(SlurmKeyFile(*key));
   if (const auto* key = api::JwtKey(spec)) sources.push_back(SecretFile(key->name, key->key, "jwt.key"));
   if (const auto& key = spec.jwks_key_ref) sources.push_back(ConfigMapFile(key->name, key->key, "jwks.json"));
   JsonObject pod{{"automountServiceAccountToken", false}};

@@ -45,7 +45,7 @@ bool IsPersistent(const api::ControllerSpec& spec) {
 JsonObject ConfigVolume(const api::Controller& controller) {
   const api::ControllerSpec& spec = controller.spec;
   JsonArray sources{WholeConfigMap(ConfigName(controller.metadata.name))};
-  if (const auto& key = spec.slurm_key_ref) sources.push_back(SecretFile(key->name, key->key, "slurm.key"));
+  if (const auto& key = spec.slurm_key_ref) sources.push_back(SlurmKeyFile(*key));
   if (const auto* key = api::JwtKey(spec)) sources.push_back(SecretFile(key->name, key->key, "jwt.key"));
   for (const std::string& name : FileConfigMaps(spec)) sources.push_back(WholeConfigMap(name));
   if (const auto& key = spec.jwks_key_ref) sources.push_back(ConfigMapFile(key->name, key->key, "jwks.json"));

@@ -18,6 +18,9 @@ using slurm::ConfText;
 
 constexpr size_t kMostDoubts = 3;
 constexpr std::string_view kExtraSection = "#\n### EXTRA CONFIG ###\n";
+// Seconds of silence after which one that stands by takes over; it looks every third of that, and the one in charge shows
+// that it lives every quarter. Slurm's default is 120.
+constexpr int kSlurmctldTimeout = 15;
 constexpr std::string_view kSlurmctldLog = "/var/log/slurm/slurmctld.log";
 
 void General(ConfText& text, const Config& config) {
@@ -28,9 +31,14 @@ void General(ConfText& text, const Config& config) {
     const std::string host = config.pod_without_name ? service : pod + "." + ControllerInternalName(config.controller);
     text.Add("SlurmctldHost", pod + "(" + host + "." + config.ns + ")");
   }
-  text.Set("SlurmctldPort", kSlurmctldPort)
-      .Set("SlurmctldAddr", service + "." + config.ns)
-      .Set("StateSaveLocation", "/var/spool/slurmctld/" + config.cluster_name)
+  text.Set("SlurmctldPort", kSlurmctldPort);
+  // With several, clients ask each in turn until one is in charge: a takeover then needs neither the operator nor the
+  // Service, of which one that stands by may be the end for a moment.
+  if (config.replicas > 1)
+    text.Set("SlurmctldTimeout", kSlurmctldTimeout);
+  else
+    text.Set("SlurmctldAddr", service + "." + config.ns);
+  text.Set("StateSaveLocation", "/var/spool/slurmctld/" + config.cluster_name)
       .Set("SlurmdUser", "root")
       .Set("SlurmdPort", kSlurmdPort)
       .Set("SlurmdSpoolDir", "/var/spool/slurmd")
@@ -158,6 +166,21 @@ Result<void> NodeSets(ConfText& text, const Config& config) {
   return {};
 }
 
+Result<void> Departed(ConfText& text, const Config& config) {
+  if (config.departed.empty()) return {};
+  if (config.departed.size() > kMostDeparted) {
+    return Fail(Code::kInvalid,
+                std::to_string(config.departed.size()) +
+                    " partitions that nobody asks for any more would have to stay for the jobs that may "
+                    "name them, more than " +
+                    std::to_string(kMostDeparted) + "; end those jobs first");
+  }
+  text.Section("DEPARTED PARTITIONS");
+  for (const ConfigDeparted& departed : config.departed)
+    for (const auto& line : departed.lines) text.Line(line);
+  return {};
+}
+
 Result<void> Extra(ConfText& text, const Config& config) {
   if (config.extra_conf.find_first_not_of(" \t\r\n") == std::string::npos) return {};
   text.Section("EXTRA CONFIG").Verbatim(config.extra_conf, "spec.extraConf");
@@ -189,6 +212,7 @@ Result<std::string> SlurmConf(const Config& config) {
   CAPSTAN_CHECK_OK(CheckNames(config));
   CAPSTAN_CHECK_OK(CheckEnforcement(config));
   CAPSTAN_CHECK_OK(NodeSets(text, config));
+  CAPSTAN_CHECK_OK(Departed(text, config));
   CAPSTAN_CHECK_OK(Extra(text, config));
   CAPSTAN_TRY(std::string built, text.Build());
   for (const slurm::ConfFinding& finding : slurm::CheckConf(slurm::ConfFile::kSlurm, built))

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "slurm/conf.h"
 
 namespace capstan::op::controller {
 
@@ -25,6 +26,14 @@ struct ConfigAccounting {
   int port = 0;
 };
 
+// A partition that nobody asks for any more, and that jobs may name (departed.h).
+struct ConfigDeparted {
+  std::string name;
+  std::vector<std::vector<slurm::ConfItem>> lines;  // of its NodeSets, and its own
+};
+
+inline constexpr size_t kMostDeparted = 100;
+
 struct Config {
   std::string ns;
   std::string controller;    // the Controller's name
@@ -40,6 +49,7 @@ struct Config {
   // File names of scripts in /etc/slurm; written sorted, each once.
   std::vector<std::string> prolog_slurmctld, epilog_slurmctld, prolog, epilog;
   std::vector<ConfigNodeSet> node_sets;  // in the order they are to be written
+  std::vector<ConfigDeparted> departed;  // likewise; kMostDeparted at most
   std::string extra_conf;                // the user's own lines
 };
 

@@ -5,6 +5,7 @@
 #include "api/controller.h"
 #include "base/hash.h"
 #include "operator/controller/children.h"
+#include "operator/controller/departed.h"
 #include "operator/controller/immutable.h"
 #include "operator/controller/inputs.h"
 #include "operator/controller/live.h"
@@ -30,7 +31,8 @@ namespace capstan::op::controller {
 namespace {
 
 constexpr size_t kKeyBytes = 64;
-constexpr Duration kInChargeAge = 30s;
+constexpr Duration kInChargeAge = 5s;
+constexpr Duration kCutOff = 30s;  // by then one that stands by would have taken over
 constexpr Duration kQueueAge = 30s;
 
 // Whether the operator may make the key `which` ("slurm" or "jwt") when there is none: only if the Controller's annotation
@@ -55,7 +57,8 @@ class Deciding : Reconcile<api::Controller> {
     ConnectSlurm();
     WantForItsNodeSets(WorkerService(object));
     WantForItsNodeSets(WorkerBudget(object));
-    const ConfigInputs inputs = Collect(world, object, OwnSet(), findings);
+    ConfigInputs inputs = Collect(world, object, OwnSet(), findings);
+    KeepPartitions(inputs);
     const std::optional<PublishedConfig> config = Publish(inputs);
     if (External()) {
       CheckKeysOfExternal();
@@ -142,6 +145,13 @@ class Deciding : Reconcile<api::Controller> {
     return LastPublished();
   }
 
+  void KeepPartitions(ConfigInputs& inputs) {
+    const auto last = LastPublished();
+    if (External() || !last) return;
+    inputs.config.departed = KeepDeparted(*this, {ns_, ConfigName(name_)},
+                                          FindDeparted(last->slurm_conf, inputs.config), object.status.conditions);
+  }
+
   // With state of before, and none of accounting, slurmctld does not start until it has heard slurmdbd.
   bool WaitsForSlurmdbd() {
     const auto slurmdbd = SlurmdbdBefore(world, object);
@@ -157,7 +167,7 @@ class Deciding : Reconcile<api::Controller> {
 
   // A pod that got it from its kubelet, and was not started anew for options that need that, would cut slurmctld off.
   bool MayPublish(const PublishedConfig& made) {
-    if (OwnSet() == nullptr || Ha() || !HashOf(made).changed) return true;
+    if (OwnSet() == nullptr || !HashOf(made).changed) return true;
     const api::ControllerSpec& spec = object.spec;
     const auto known = [&](const api::SecretKeySelector* ref) { return FindKey(world, ns_, ref, "").known(); };
     return known(spec.slurm_key_ref ? &*spec.slurm_key_ref : nullptr) && known(api::JwtKey(spec)) &&
@@ -218,7 +228,7 @@ class Deciding : Reconcile<api::Controller> {
     const TemplateHash hash = HashOf(*config);
     PodHashes hashes{.slurm_key = slurm_key.digest,
                      .jwt_key = jwt_key.digest,
-                     .config = Ha() ? ConfigHash(*config, inputs.digests) : hash.pods,
+                     .config = hash.pods,
                      .sidecar = present != nullptr && HasSidecar(*present),
                      .restart_options = SlurmctldOptions(config->slurm_conf)};
     auto set = SlurmctldSet(object, hashes, SettingsOf(world), present);
@@ -227,7 +237,7 @@ class Deciding : Reconcile<api::Controller> {
       set = InOrder(*this, SlurmdbdBefore(world, object), op::kController, present->spec.pod_template, *std::move(set),
                     NoneEverRan(*present));
     }
-    if (set && hash.changed && !Ha()) set->event = {.reason = EventWord("SlurmctldRestarting"), .action = "Restart"};
+    if (set && hash.changed) set->event = {.reason = EventWord("SlurmctldRestarting"), .action = "Restart"};
     Want(std::move(set));
   }
 
@@ -242,14 +252,18 @@ class Deciding : Reconcile<api::Controller> {
   }
 
   void FollowConfig(const ConfigInputs& inputs, const std::optional<PublishedConfig>& config) {
-    if (Ha() || OwnSet() == nullptr || !config || LastPublished() != config) return;
+    if (OwnSet() == nullptr || !config || LastPublished() != config) return;
     LiveConfiguration::Files files = inputs.files;
     files["slurm.conf"] = Sha256Hex(config->slurm_conf);
     if (!config->cgroup_conf.empty()) files["cgroup.conf"] = Sha256Hex(config->cgroup_conf);
-    Follow(*this,
-           {.pod = {ns_, ControllerName(name_) + "-0"},
-            .files = std::move(files),
-            .hash = ConfigHash(*config, inputs.digests)},
+    std::vector<kube::Key> pods;
+    for (int i = 0; i < object.spec.Replicas(); ++i) {
+      const Pod* pod = world.Find<Pod>({ns_, PodOf(i)});
+      if (pod != nullptr && !pod->metadata.deleting() && pod->status.phase == "Running")
+        pods.push_back({ns_, pod->metadata.name});
+    }
+    if (pods.empty()) pods.push_back({ns_, PodOf(0)});
+    Follow(*this, {.pods = std::move(pods), .files = std::move(files), .hash = ConfigHash(*config, inputs.digests)},
            object.status.conditions);
   }
 
@@ -356,32 +370,70 @@ class Deciding : Reconcile<api::Controller> {
 
   // --- Who is in charge ----------------------------------------------------------------------------------------------
 
-  // With several slurmctld, the Service leads to the one in charge; without an answer from Slurm, to the first.
+  // With several slurmctld the Service leads to the one in charge; while nobody says that he is, to the one it led to, or
+  // to the first: one that stands by answers too, and whoever asks tries again.
   std::vector<plan::ActionId> LabelActive() {
     const StatefulSet* set = Set();
     if (!Ha() || set == nullptr) return {};
-    std::string active = ControllerName(name_) + "-0";
-    if (plan.slurm) {
-      const auto in_charge = world.Ask(InCharge(plan.slurm_cluster), kInChargeAge);
-      if (in_charge.state == plan::AnswerState::kPending || in_charge.state == plan::AnswerState::kFailed) {
-        if (in_charge.value == nullptr && AnyLabelled(*set)) return {};  // nobody knows better than before
-      }
-      if (in_charge.value != nullptr) active = *in_charge.value;
+    std::vector<const Pod*> pods;
+    for (const Pod& pod : world.OwnedBy<Pod>(set->metadata.uid)) {
+      if (!pod.metadata.deleting()) pods.push_back(&pod);
     }
+    std::ranges::sort(pods, {}, [](const Pod* pod) { return pod->metadata.name; });
+    const std::string in_charge = FindInCharge(pods);
+    const Pod* active = nullptr;
+    for (const Pod* pod : pods) {
+      if (pod->metadata.name == in_charge) active = pod;
+    }
+    for (const Pod* pod : pods) {
+      if (active == nullptr && pod->metadata.Label(std::string(kLabelActive)) == "true") active = pod;
+    }
+    if (active == nullptr && !pods.empty()) active = pods.front();
     std::vector<plan::ActionId> labelled;
-    for (const Pod& pod : world.OwnedBy<Pod>(set->metadata.uid)) Label(pod, pod.metadata.name == active, labelled);
+    for (const Pod* pod : pods) Label(*pod, pod == active, labelled);
     return labelled;
   }
 
-  bool AnyLabelled(const StatefulSet& set) const {
-    for (const Pod& pod : world.OwnedBy<Pod>(set.metadata.uid)) {
-      if (pod.metadata.Label(std::string(kLabelActive)) == "true") return true;
+  std::string PodOf(int ordinal) const { return ControllerName(name_) + "-" + std::to_string(ordinal); }
+
+  // Its pod; "": nobody, or nobody knows. Says so in a condition.
+  std::string FindInCharge(const std::vector<const Pod*>& pods) {
+    std::vector<InCharge::Candidate> candidates;
+    for (const Pod* pod : pods) candidates.push_back({pod->metadata.name, pod->status.pod_ip});
+    const auto answer = world.Ask(InCharge(plan.slurm_cluster, std::move(candidates)), kInChargeAge);
+    if (answer.value == nullptr) {
+      findings.Own(api::kSlurmctldInCharge, "Unknown", "NotAnswering",
+                   answer.error.empty() ? "the pods of slurmctld are being asked"
+                                        : "the pods of slurmctld cannot be asked: " + answer.error);
+      return "";
     }
-    return false;
+    if (!answer.value->pod.empty()) {
+      findings.Own(api::kSlurmctldInCharge, "True", "InCharge",
+                   "slurmctld of pod " + answer.value->pod + " is in charge");
+      return answer.value->pod;
+    }
+    const std::optional<int> writer = answer.value->writer;
+    if (!writer) {
+      findings.Own(api::kSlurmctldInCharge, "False", "NobodyInCharge",
+                   "no slurmctld is in charge; one that stands by takes over when the one before has been silent for "
+                   "SlurmctldTimeout");
+      return "";
+    }
+    const std::string message =
+        "slurmctld of pod " + PodOf(*writer) +
+        " cannot be reached, and still writes the state: it stays in charge, and no other takes over, since two would "
+        "destroy it. Mend the network of its node, or switch that machine off";
+    findings.Own(api::kSlurmctldInCharge, "False", "CutOff", message);
+    const Duration held = world.HeldFor("slurmctld " + std::to_string(*writer) + " is cut off");
+    if (held >= kCutOff)
+      findings.Problem("CutOff", message);
+    else
+      plan.RequeueAfter(kCutOff - held);
+    return "";
   }
 
   void Label(const Pod& pod, bool active, std::vector<plan::ActionId>& labelled) {
-    if ((pod.metadata.Label(std::string(kLabelActive)) == "true") == active || pod.metadata.deleting()) return;
+    if ((pod.metadata.Label(std::string(kLabelActive)) == "true") == active) return;
     const std::string patch =
         R"({"metadata":{"labels":{")" + std::string(kLabelActive) + R"(":)" + (active ? R"("true")" : "null") + "}}}";
     const plan::ActionId id =

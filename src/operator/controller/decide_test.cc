@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "operator/controller/children.h"
 #include "operator/controller/config.h"
 #include "operator/controller/contract.h"
@@ -18,6 +20,7 @@ using test::ActionNames;
 using test::BodyOf;
 using test::ChildNames;
 using test::ConditionOf;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -300,6 +303,55 @@ TEST_F(ControllerTest, AChangedConfigurationIsFollowedAndRestartsNothing) {
   EXPECT_EQ(BodyOf(plan, "StatefulSet", "main-controller"), BodyOf(before, "StatefulSet", "main-controller"));
 }
 
+// slurmctld ended all jobs of a NodeSet that was deleted: the next slurm.conf did not have their partition.
+TEST_F(ControllerTest, APartitionThatNobodyAsksForStaysUntilNoJobNamesIt) {
+  HaveKeys();
+  world.Put(MakeRestApi("api", "2026-11-21T07:00:00Z"));
+  world.Nodes("slurm/main", {});
+  api::NodeSet set;
+  set.metadata.name = "w";
+  set.spec.controller_ref.name = "main";
+  set.spec.partition = api::NodeSetPartition{true, "State=UP MaxTime=60"};
+  world.Put(set);
+  plan::Plan plan = Look();
+  Applied(plan);
+  EXPECT_EQ(ConditionOf(plan, "PartitionsKept"), "none");
+
+  // A NodeSet that is being deleted has workers, and so its partition.
+  set.metadata.deletion_timestamp = world.now;
+  world.Put(set);
+  EXPECT_EQ(SlurmConf(Look()), SlurmConf(plan));
+
+  set.metadata.deletion_timestamp.reset();
+  set.spec.controller_ref.name = "another";
+  world.Put(set);
+  plan = Look();
+  const std::string closed = "NodeSet=w Feature=w\nPartitionName=w Nodes=w MaxTime=60 State=DRAIN\n";
+  EXPECT_THAT(SlurmConf(plan), HasSubstr(closed));
+  EXPECT_THAT(ConditionOf(plan, "PartitionsKept"), HasSubstr("w (it is being closed)"));
+  Applied(plan);
+
+  slurm::PartitionUse use{.partitions = {{.name = "w", .open = false}}, .job_count = 1, .jobs_read = true, .jobs = {}};
+  use.jobs["w"].ids = {7};
+  const auto says = [&] {
+    world.Answer("use of partitions of slurm/main: w", std::make_shared<const slurm::PartitionUse>(use), -1h);
+    return world.Decide(&Decide, "main", 1h);
+  };
+  plan = says();
+  EXPECT_THAT(SlurmConf(plan), HasSubstr(closed));
+  EXPECT_THAT(ConditionOf(plan, "PartitionsKept"), StartsWith("True JobsMayNameThem: "));
+  EXPECT_THAT(ConditionOf(plan, "PartitionsKept"), HasSubstr("w (job 7)"));
+
+  use.jobs.clear();
+  plan = says();
+  EXPECT_THAT(SlurmConf(plan), Not(HasSubstr("PartitionName=w")));
+  EXPECT_EQ(ConditionOf(plan, "PartitionsKept"), "none");
+
+  set.spec.controller_ref.name = "main";
+  world.Put(set);
+  EXPECT_THAT(SlurmConf(Look()), HasSubstr("PartitionName=w Nodes=w State=UP MaxTime=60\n"));
+}
+
 TEST_F(ControllerTest, AnOptionThatNeedsARestartIsOneAndIsTold) {
   HaveKeys();
   Applied(Look());
@@ -392,6 +444,64 @@ TEST_F(ControllerTest, AFileThatSlurmDoesNotStartWithIsTold) {
   EXPECT_THAT(ConditionOf(plan, "Degraded"),
               HasSubstr("ConfigRefused: ConfigMap slurm/files has a file that Slurm does not "
                         "start with: cgroup.conf, line 2: wrong"));
+}
+
+TEST_F(ControllerTest, AFileThatNothingNamesIsTold) {
+  HaveKeys();
+  controller.spec.config_file_refs = {{"files"}};
+  controller.spec.prolog_script_refs = {{"scripts"}};
+  world.Files("files", {"gres.conf", "grse.conf", "nodes.conf"});
+  world.Files("scripts", {"10-a.sh"});
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"),
+              AllOf(HasSubstr("FileUnused: ConfigMap slurm/files, named in spec.configFileRefs, contains grse.conf, "
+                              "which Slurm does not read by itself"),
+                    HasSubstr("contains nodes.conf"), Not(HasSubstr("contains gres.conf")), Not(HasSubstr("10-a.sh"))));
+  controller.spec.extra_conf = "Include nodes.conf # and grse.conf";
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False"));
+  controller.spec.extra_conf = "";
+  world.Answer("configmap slurm/files",
+               std::make_shared<const ConfigMapDigest::Value>(ConfigMapDigest::Value{
+                   .sha256 = "digest", .keys = {"plugstack.conf", "spank.conf"}, .named = {"spank.conf"}}));
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False"));
+}
+
+TEST_F(ControllerTest, AConfigMapThatIsMissingIsNamedAndTheLastConfigurationStays) {
+  HaveKeys();
+  for (auto* refs : {&controller.spec.config_file_refs, &controller.spec.prolog_script_refs}) {
+    *refs = {{"files"}};
+    world.Absent("configmap slurm/files");
+    const plan::Plan plan = Look();
+    EXPECT_EQ(BodyOf(plan, "ConfigMap", "main-config"), "");
+    EXPECT_THAT(
+        ConditionOf(plan, "Degraded"),
+        StartsWith(
+            "True ReferenceMissing: ConfigMap slurm/files, named in the Controller's file or script references, does "
+            "not exist; create it, or remove the reference"));
+    refs->clear();
+  }
+}
+
+// Such a prolog fails on every node, and slurmd's drains it; each first job of a node took one out of service.
+TEST_F(ControllerTest, AScriptThatNoKernelStartsIsNotPublished) {
+  HaveKeys();
+  const auto files = [](std::map<std::string, std::string> wrong) {
+    return std::make_shared<const ConfigMapDigest::Value>(
+        ConfigMapDigest::Value{.sha256 = "digest", .keys = {"1-mount.sh", "2-note"}, .no_scripts = std::move(wrong)});
+  };
+  controller.spec.epilog_slurmctld_script_refs = {{"scripts"}};
+  world.Answer("configmap slurm/scripts", files({{"2-note", "does not begin with #!"}}));
+  const plan::Plan plan = Look();
+  EXPECT_EQ(BodyOf(plan, "ConfigMap", "main-config"), "");
+  EXPECT_THAT(
+      ConditionOf(plan, "Degraded"),
+      StartsWith("True ReferenceInvalid: ConfigMap slurm/scripts, named in spec.epilogSlurmctldScriptRefs, has a file "
+                 "\"2-note\" that does not begin with #!: as a script of Slurm it would fail for every job"));
+  controller.spec.epilog_slurmctld_script_refs.clear();
+  controller.spec.config_file_refs = {{"scripts"}};
+  EXPECT_THAT(SlurmConf(Look()), Not(IsEmpty())) << "as another file it may be what it likes";
+  controller.spec.epilog_slurmctld_script_refs = {{"scripts"}};
+  world.Answer("configmap slurm/scripts", files({}));
+  EXPECT_THAT(SlurmConf(Look()), HasSubstr("EpilogSlurmctld=/etc/slurm/2-note"));
 }
 
 TEST_F(ControllerTest, RefusedFirstConfigurationStartsNothing) {
@@ -494,6 +604,31 @@ TEST_F(ControllerTest, TwoClustersOfOneNameInOneAccountingAreNotMixed) {
   EXPECT_THAT(SlurmConf(Look()), Not(IsEmpty()));
   other.spec.cluster_name = "HPC";
   other.spec.accounting_ref = {"db2"};
+  world.Put(other);
+  EXPECT_THAT(SlurmConf(Look()), Not(IsEmpty()));
+}
+
+// Two slurmctld of one ClusterName would write one folder of state, each over the other's jobs.
+TEST_F(ControllerTest, TwoClustersOfOneNameOnOneClaimAreNotMixed) {
+  HaveKeys();
+  controller.spec.persistence = api::Persistence();
+  controller.spec.persistence->existing_claim = "state";
+  controller.spec.cluster_name = "hpc";
+  controller.metadata.creation_timestamp = ParseRfc3339("2026-01-02T00:00:00Z");
+  api::Controller other = controller;
+  other.metadata = {.name = "other", .namespace_ = "slurm", .creation_timestamp = ParseRfc3339("2026-01-01T00:00:00Z")};
+  world.Put(other);
+  const plan::Plan plan = Look();
+  EXPECT_EQ(BodyOf(plan, "StatefulSet", "main-controller"), "");
+  EXPECT_THAT(
+      ConditionOf(plan, "Degraded"),
+      StartsWith(
+          "True NameConflict: Controller other, which is older, has the ClusterName hpc on claim slurm/state too"));
+  other.spec.cluster_name = "another";
+  world.Put(other);
+  EXPECT_THAT(SlurmConf(Look()), Not(IsEmpty())) << "another name is another folder";
+  other.spec.cluster_name = "hpc";
+  other.spec.persistence->existing_claim = "elsewhere";
   world.Put(other);
   EXPECT_THAT(SlurmConf(Look()), Not(IsEmpty()));
 }
@@ -751,12 +886,23 @@ class HaTest : public ControllerTest {
         .name = "main-controller", .uid = "set", .owner_references = {{.uid = "uid-main", .controller = true}}};
     set.spec.service_name = "main-controller-internal";
     world.Put(set);
-    for (const std::string name : {"main-controller-0", "main-controller-1"}) {
-      Pod pod;
-      pod.metadata = {.name = name, .owner_references = {{.uid = "set", .controller = true}}};
-      world.Put(pod);
-    }
+    for (const Pod& pod : pods) world.Put(pod);
   }
+  void Charge(InCharge::Value value) {
+    std::vector<InCharge::Candidate> candidates;
+    for (const Pod& pod : pods) candidates.push_back({pod.metadata.name, pod.status.pod_ip});
+    world.Answer(InCharge("slurm/main", std::move(candidates)).id(),
+                 std::make_shared<const InCharge::Value>(std::move(value)));
+  }
+  static Pod MakePod(int ordinal) {
+    Pod pod;
+    pod.metadata = {.name = "main-controller-" + std::to_string(ordinal),
+                    .owner_references = {{.uid = "set", .controller = true}}};
+    pod.status.pod_ip = "10.0.0." + std::to_string(1 + ordinal);
+    return pod;
+  }
+
+  std::array<Pod, 2> pods = {MakePod(0), MakePod(1)};
 };
 
 TEST_F(HaTest, RunsBackupsOnOneClaim) {
@@ -768,6 +914,8 @@ TEST_F(HaTest, RunsBackupsOnOneClaim) {
   EXPECT_EQ(json::FindText(*set, {"spec", "template", "metadata", "labels", kLabelActive}), "");
   EXPECT_THAT(SlurmConf(plan),
               HasSubstr("SlurmctldHost=main-controller-1(main-controller-1.main-controller-internal.slurm)\n"));
+  EXPECT_THAT(SlurmConf(plan), HasSubstr("SlurmctldTimeout=15\n"));
+  EXPECT_THAT(SlurmConf(plan), Not(HasSubstr("SlurmctldAddr=")));
 }
 
 TEST_F(HaTest, RefusesAClaimOfOnePod) {
@@ -789,12 +937,49 @@ TEST_F(HaTest, RefusesWithoutASharedClaim) {
   EXPECT_THAT(ConditionOf(Look(), "Degraded"), HasSubstr("spec.ha needs spec.persistence: "));
 }
 
-TEST_F(HaTest, ServiceFollowsTheOneInCharge) {
+// Each of them is asked, not slurmrestd, which also calls one that stands by responding.
+TEST_F(HaTest, TheServiceFollowsTheOneInCharge) {
+  PutPods();
+  plan::Plan plan = Look();
+  EXPECT_THAT(ActionNames(plan), ElementsAre("activate Pod slurm/main-controller-0"));
+  EXPECT_THAT(ConditionOf(plan, "SlurmctldInCharge"), StartsWith("Unknown NotAnswering"));
+  Charge({.pod = "main-controller-1"});
+  plan = Look();
+  EXPECT_THAT(ActionNames(plan), ElementsAre("activate Pod slurm/main-controller-1"));
+  EXPECT_THAT(ConditionOf(plan, "SlurmctldInCharge"),
+              StartsWith("True InCharge: slurmctld of pod main-controller-1 is in charge"));
+}
+
+// The Service had no endpoint at all until somebody had taken over and the operator had looked.
+TEST_F(HaTest, TheServiceAlwaysLeadsToSomebody) {
+  pods[1].metadata.labels[std::string(kLabelActive)] = "true";
+  PutPods();
+  Charge({});
+  plan::Plan plan = Look();
+  EXPECT_THAT(ActionNames(plan), IsEmpty()) << "nobody is in charge: it stays where it was";
+  EXPECT_THAT(ConditionOf(plan, "SlurmctldInCharge"), StartsWith("False NobodyInCharge"));
+  pods[1].metadata.deletion_timestamp = Time(1s);
   PutPods();
   EXPECT_THAT(ActionNames(Look()), ElementsAre("activate Pod slurm/main-controller-0"));
-  world.Put(MakeRestApi("main", "2026-11-01T00:00:00Z"));
-  world.Answer("slurmctld in charge of slurm/main", std::make_shared<const std::string>("main-controller-1"));
-  EXPECT_THAT(ActionNames(Look()), ElementsAre("activate Pod slurm/main-controller-1"));
+}
+
+TEST_F(HaTest, OneThatIsCutOffAndWritesIsNamed) {
+  PutPods();
+  Charge({.writer = 0});
+  plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "SlurmctldInCharge"),
+              StartsWith("False CutOff: slurmctld of pod main-controller-0 cannot be reached, and still writes"));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("False")) << "a takeover may come yet";
+  EXPECT_LE(plan.requeue_after, 30s);
+  EXPECT_THAT(ConditionOf(world.Decide(&Decide, "main", 30s), "Degraded"), StartsWith("True CutOff: "));
+}
+
+TEST(InChargeTest, WhoWroteLastIsReadFromOneThatStandsBy) {
+  EXPECT_EQ(InCharge::WriterIn(R"({"files":{},"heartbeat":{"server":0,"age_s":3}})"), 0);
+  EXPECT_EQ(InCharge::WriterIn(R"({"files":{},"heartbeat":{"server":1,"age_s":10}})"), 1);
+  EXPECT_EQ(InCharge::WriterIn(R"({"files":{},"heartbeat":{"server":1,"age_s":11}})"), std::nullopt);
+  for (const char* other : {"{}", R"({"heartbeat":{}})", R"({"heartbeat":{"server":-1,"age_s":1}})", "no"})
+    EXPECT_EQ(InCharge::WriterIn(other), std::nullopt) << other;
 }
 
 // --- A StatefulSet that another operator has made, or an older release -------------------------------------------------

@@ -1,6 +1,7 @@
 #include "operator/controller/inputs.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "api/accounting.h"
@@ -21,6 +22,12 @@ namespace {
 
 constexpr size_t kLongestClusterName = 40;  // bytes
 
+// Files that Slurm reads when they are there, whether slurm.conf names them or not.
+constexpr std::string_view kReadBySlurm[] = {
+    "acct_gather.conf",   "burst_buffer.conf", "cgroup.conf",   "cli_filter.lua", "gres.conf", "helpers.conf",
+    "job_container.conf", "job_submit.lua",    "mpi.conf",      "namespace.yaml", "oci.conf",  "plugstack.conf",
+    "resources.yaml",     "scrun.lua",         "topology.conf", "topology.yaml"};
+
 class Collecting {
  public:
   Collecting(const plan::World& world, const api::Controller& controller, const StatefulSet* set, Findings& findings)
@@ -39,6 +46,7 @@ class Collecting {
     // slurmrestd beside an external slurmctld needs no more than to find it.
     if (controller_.spec.external.value_or(false)) return std::move(inputs_);
     ClusterName();
+    TwoOnOneClaim();
     GoverningService();
     NodeSets();
     Files();
@@ -103,16 +111,37 @@ class Collecting {
   // take the other's place there.
   void TwoOfOneName(const kube::Key& accounting) {
     if (controller_.spec.external.value_or(false)) return;
-    const std::string& name = inputs_.config.cluster_name;
+    if (const api::Controller* other = OlderOfThisName("accounting", accounting)) {
+      Refuse("NameConflict", "Controller " + other->metadata.name + ", which is older, has the ClusterName " +
+                                 inputs_.config.cluster_name + " in Accounting " + accounting.ToString() +
+                                 " too; give this one another spec.clusterName, or another Accounting");
+    }
+  }
+
+  // On a claim the ClusterName is the folder of the state: the jobs of two of one name would overwrite each other.
+  void TwoOnOneClaim() {
+    const auto& persistence = controller_.spec.persistence;
+    if (!persistence || persistence->existing_claim.empty()) return;
+    const kube::Key claim{controller_.metadata.namespace_, persistence->existing_claim};
+    if (const api::Controller* other = OlderOfThisName("claim", claim)) {
+      Refuse("NameConflict", "Controller " + other->metadata.name + ", which is older, has the ClusterName " +
+                                 inputs_.config.cluster_name + " on claim " + claim.ToString() +
+                                 " too, and keeps its state there; give this one another spec.clusterName, or another "
+                                 "spec.persistence.existingClaim");
+    }
+  }
+
+  // Of those that share `key` of `index`, one that has our ClusterName and was there before; nullptr: there is none.
+  const api::Controller* OlderOfThisName(std::string_view index, const kube::Key& key) const {
     const json::ObjectMeta& own = controller_.metadata;
-    for (const api::Controller& other : world_.By<api::Controller>("accounting", accounting.ToString())) {
+    for (const api::Controller& other : world_.By<api::Controller>(index, key.ToString())) {
       const json::ObjectMeta& its = other.metadata;
       const bool older = std::tie(its.creation_timestamp, its.name) < std::tie(own.creation_timestamp, own.name);
-      if (!older || other.spec.external.value_or(false) || !EqualsIgnoreCase(other.ClusterName(), name)) continue;
-      return Refuse("NameConflict", "Controller " + its.name + ", which is older, has the ClusterName " + name +
-                                        " in Accounting " + accounting.ToString() +
-                                        " too; give this one another spec.clusterName, or another Accounting");
+      if (older && !other.spec.external.value_or(false) &&
+          EqualsIgnoreCase(other.ClusterName(), inputs_.config.cluster_name))
+        return &other;
     }
+    return nullptr;
   }
 
   // By name, also those that are being deleted: their workers run until the end.
@@ -141,24 +170,49 @@ class Collecting {
     const api::ControllerSpec& spec = controller_.spec;
     Config& config = inputs_.config;
     for (const std::string& name : FileConfigMaps(spec)) Look(name);
-    for (const auto& [refs, files] :
-         {std::pair(&spec.prolog_script_refs, &config.prolog), std::pair(&spec.epilog_script_refs, &config.epilog),
-          std::pair(&spec.prolog_slurmctld_script_refs, &config.prolog_slurmctld),
-          std::pair(&spec.epilog_slurmctld_script_refs, &config.epilog_slurmctld)}) {
-      for (const auto& ref : *refs) {
-        const auto& keys = keys_[ref.name];
-        files->insert(files->end(), keys.begin(), keys.end());
-      }
-    }
+    AddScripts("prologScriptRefs", spec.prolog_script_refs, config.prolog);
+    AddScripts("epilogScriptRefs", spec.epilog_script_refs, config.epilog);
+    AddScripts("prologSlurmctldScriptRefs", spec.prolog_slurmctld_script_refs, config.prolog_slurmctld);
+    AddScripts("epilogSlurmctldScriptRefs", spec.epilog_slurmctld_script_refs, config.epilog_slurmctld);
     for (const auto& ref : spec.config_file_refs) {
       if (std::ranges::find(keys_[ref.name], "cgroup.conf") != keys_[ref.name].end()) inputs_.own_cgroup_conf = true;
+      for (const std::string& file : keys_[ref.name]) CheckUse(ref.name, file);
+    }
+  }
+
+  // A name that is misspelt, most of all. Whoever uses the file in a way that is not seen names it in a comment.
+  void CheckUse(const std::string& config_map, const std::string& file) {
+    if (std::ranges::find(kReadBySlurm, file) != std::end(kReadBySlurm) || IsReserved(file)) return;
+    if (named_.contains(file) || controller_.spec.extra_conf.contains(file)) return;
+    for (const auto* scripts : {&inputs_.config.prolog, &inputs_.config.epilog, &inputs_.config.prolog_slurmctld,
+                                &inputs_.config.epilog_slurmctld}) {
+      if (std::ranges::find(*scripts, file) != scripts->end()) return;
+    }
+    findings_.Remark("FileUnused", "ConfigMap " + controller_.metadata.namespace_ + "/" + config_map +
+                                       ", named in spec.configFileRefs, contains " + file +
+                                       ", which Slurm does not read by itself and no other file names; correct its "
+                                       "name, or name it in spec.extraConf, such as: Include " +
+                                       file);
+  }
+
+  // A script that does not start is one that failed: Slurm drains the node, or requeues the job.
+  void AddScripts(std::string_view field, const std::vector<api::LocalObjectReference>& refs,
+                  std::vector<std::string>& files) {
+    for (const auto& ref : refs) {
+      const auto& keys = keys_[ref.name];
+      files.insert(files.end(), keys.begin(), keys.end());
+      for (const auto& [key, wrong] : no_scripts_[ref.name]) {
+        Refuse("ReferenceInvalid", "ConfigMap " + kube::Key{controller_.metadata.namespace_, ref.name}.ToString() +
+                                       ", named in spec." + std::string(field) + ", has a file \"" + key + "\" that " +
+                                       wrong + ": as a script of Slurm it would fail for every job");
+      }
     }
   }
 
   // What the operator itself puts into /etc/slurm; of two files of one name only one would be there.
   bool IsReserved(std::string_view file) const {
-    return file == "slurm.conf" || file == "slurmdbd.conf" || file == "slurm.key" || file == "jwt.key" ||
-           (file == "jwks.json" && inputs_.config.jwks);
+    return file == "slurm.conf" || file == "slurmdbd.conf" || file == "slurm.key" || file == "slurm.jwks" ||
+           file == "jwt.key" || (file == "jwks.json" && inputs_.config.jwks);
   }
 
   void RefuseFile(const kube::Key& config_map, const std::string& file) {
@@ -188,6 +242,8 @@ class Collecting {
         Refuse("ConfigRefused",
                "ConfigMap " + key.ToString() + " has a file that Slurm does not start with: " + refused);
       keys_[name] = answer.value->keys;
+      named_.insert(answer.value->named.begin(), answer.value->named.end());
+      no_scripts_[name] = answer.value->no_scripts;
       inputs_.digests.push_back(answer.value->sha256);
       inputs_.files.insert(answer.value->files.begin(), answer.value->files.end());
     }
@@ -198,7 +254,10 @@ class Collecting {
   const StatefulSet* set_;
   Findings& findings_;
   ConfigInputs inputs_;
-  std::map<std::string, std::vector<std::string>> keys_;  // of each ConfigMap
+  std::set<std::string> named_;  // by the files of all ConfigMaps
+  // Of each ConfigMap.
+  std::map<std::string, std::vector<std::string>> keys_;
+  std::map<std::string, std::map<std::string, std::string>> no_scripts_;
 };
 
 }  // namespace

@@ -20,13 +20,22 @@ constexpr plan::Right kUses[] = {
 
 constexpr std::string_view kComponents[] = {op::kController.component, kWorker.component};
 
-// Those of one Accounting are found by it: index "accounting", "ns/name".
-void AddStoreByAccounting(plan::Stores& stores) {
+// Those of one Accounting, and those that keep their state on one claim of the user's, are found by it: indices "accounting"
+// and "claim", "ns/name".
+void AddStoreByWhatIsShared(plan::Stores& stores) {
   const auto accounting = [](const api::Controller& controller) {
     const auto& ref = controller.spec.accounting_ref;
     return ref ? std::vector{controller.metadata.namespace_ + "/" + ref->name} : std::vector<std::string>();
   };
-  stores.Add<api::Controller>({.everywhere = true}).AddIndex("accounting", accounting, &IsWantedAlike<api::Controller>);
+  const auto claim = [](const api::Controller& controller) {
+    const auto& persistence = controller.spec.persistence;
+    const bool none = controller.spec.external.value_or(false) || !persistence || persistence->existing_claim.empty();
+    return none ? std::vector<std::string>()
+                : std::vector{controller.metadata.namespace_ + "/" + persistence->existing_claim};
+  };
+  auto& store = stores.Add<api::Controller>({.everywhere = true});
+  store.AddIndex("accounting", accounting, &IsWantedAlike<api::Controller>);
+  store.AddIndex("claim", claim, &IsWantedAlike<api::Controller>);
 }
 
 }  // namespace
@@ -38,6 +47,6 @@ constinit const Kind kKind{.name = "controller",
                            .children = kChildren,
                            .uses = kUses,
                            .components = kComponents,
-                           .add_store = &AddStoreByAccounting};
+                           .add_store = &AddStoreByWhatIsShared};
 
 }  // namespace capstan::op::controller

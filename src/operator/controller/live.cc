@@ -18,7 +18,9 @@ constexpr Duration kEveryKubelet = 90s;  // its sync period and what it is late 
 constexpr Duration kAtRest = 60s, kWaiting = 1s;
 
 // A user's file that the pod does not tell of: entry/configuration.h.
-bool IsTold(std::string_view file) { return !file.starts_with('.') && !file.ends_with(".key"); }
+bool IsTold(std::string_view file) {
+  return !file.starts_with('.') && !file.ends_with(".key") && !file.ends_with(".jwks");
+}
 
 bool Has(const LiveConfiguration::Files& there, const LiveConfiguration::Files& wanted) {
   return std::ranges::all_of(wanted, [&](const auto& file) {
@@ -28,16 +30,29 @@ bool Has(const LiveConfiguration::Files& there, const LiveConfiguration::Files& 
   });
 }
 
+// One pod.
 class Following {
  public:
-  Following(ReconcileBase& reconcile, const PublishedFiles& published, const api::Conditions& before)
-      : reconcile_(reconcile), world_(reconcile.world), plan_(reconcile.plan), published_(published), before_(before) {}
+  Following(ReconcileBase& reconcile, const PublishedFiles& published, kube::Key pod, const api::Conditions& before)
+      : reconcile_(reconcile),
+        world_(reconcile.world),
+        plan_(reconcile.plan),
+        published_(published),
+        pod_(std::move(pod)),
+        before_(before) {}
 
-  void Run() {
-    const Pod* pod = world_.Find<Pod>(published_.pod);
+  // nullopt: nothing is known yet.
+  std::optional<OwnCondition> Run() {
+    Look();
+    return std::move(said_);
+  }
+
+ private:
+  void Look() {
+    const Pod* pod = world_.Find<Pod>(pod_);
     if (pod == nullptr || pod->metadata.deleting() || pod->status.phase != "Running" || pod->status.pod_ip.empty())
       return Say("Unknown", "SlurmctldAway", "slurmctld does not run; it reads the configuration when it starts");
-    const LiveConfiguration question(published_.pod, pod->status.pod_ip);
+    const LiveConfiguration question(pod_, pod->status.pod_ip);
     auto answer = world_.Ask(question, kAtRest);
     if (answer.state == plan::AnswerState::kPending && answer.value == nullptr) return AsBefore();
     if (answer.absent()) return WithoutReconfigurer(*pod);
@@ -52,15 +67,13 @@ class Following {
     Waits("slurmctld is about to get the configuration that is published");
   }
 
- private:
   void Say(std::string_view status, OwnWord reason, std::string message) {
-    reconcile_.findings.Own(api::kConfigLive, status, reason, std::move(message));
+    said_ = {api::kConfigLive, status, {reason.word, std::move(message)}};
   }
 
   void AsBefore() {
     const api::Condition* before = api::FindCondition(before_, api::kConfigLive);
-    if (before != nullptr)
-      reconcile_.findings.own.push_back({api::kConfigLive, before->status, {before->reason, before->message}});
+    if (before != nullptr) said_ = {api::kConfigLive, before->status, {before->reason, before->message}};
   }
 
   void Waits(const std::string& message) {
@@ -86,7 +99,7 @@ class Following {
                 std::string reason, std::vector<plan::ActionId> after = {}) {
     const std::string patch =
         R"({"metadata":{"annotations":{")" + std::string(annotation) + R"(":")" + value + R"("}}})";
-    plan_.Add({.effect = plan::MergePatch(verb, {&kube::kPods, published_.pod}, pod.metadata.uid, patch),
+    plan_.Add({.effect = plan::MergePatch(verb, {&kube::kPods, pod_}, pod.metadata.uid, patch),
                .reason = std::move(reason),
                .guards = {},
                .after = std::move(after),
@@ -99,7 +112,7 @@ class Following {
     const auto announced = AnnouncedAt(pod);
     if (announced && world_.now() < *announced + kAnnounceAgain)
       return plan_.RequeueAfter(*announced + kAnnounceAgain - world_.now());
-    if (world_.InFlight("Pod " + published_.pod.ToString())) return;
+    if (world_.InFlight("Pod " + pod_.ToString())) return;
     Annotate("announce", pod, kAnnotationConfiguration, published_.hash + " " + FormatRfc3339(world_.now()),
              "its kubelet mounts the changed configuration at once");
   }
@@ -120,7 +133,7 @@ class Following {
     const std::string image = "the image of slurmctld's pod has no capstan-entry";
     if (!plan_.slurm) {
       return Say("Unknown", "NoReconfigurer",
-                 image + ", and there is no RestApi: run `scontrol reconfigure` in pod " + published_.pod.ToString());
+                 image + ", and there is no RestApi: run `scontrol reconfigure` in pod " + pod_.ToString());
     }
     if (world_.now() < *announced + kEveryKubelet) {
       plan_.RequeueAfter(*announced + kEveryKubelet - world_.now());
@@ -139,13 +152,20 @@ class Following {
   const plan::World& world_;
   plan::Plan& plan_;
   const PublishedFiles& published_;
+  const kube::Key pod_;
   const api::Conditions& before_;
+  std::optional<OwnCondition> said_;
 };
 
 }  // namespace
 
 void Follow(ReconcileBase& reconcile, const PublishedFiles& published, const api::Conditions& before) {
-  Following(reconcile, published, before).Run();
+  std::optional<OwnCondition> worst;
+  for (const kube::Key& pod : published.pods) {
+    std::optional<OwnCondition> said = Following(reconcile, published, pod, before).Run();
+    if (said && (!worst || worst->status == "True")) worst = std::move(said);
+  }
+  if (worst) reconcile.findings.own.push_back(*std::move(worst));
 }
 
 }  // namespace capstan::op::controller

@@ -14,11 +14,15 @@
 // |                                          | has mounted the files, slurmrestd is asked to  |                            |
 // |                                          | reconfigure, once. A sidecar does it by itself |                            |
 //
+// Of several slurmctld, those that stand by have it once they could read it (entry/reconfigurer.h). The condition is that
+// of the first pod that does not have it.
+//
 // The pod is never replaced for any of this. The files, and what is live, are compared by their digests; the question is
 // asked every second while they differ, and once a minute else.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "api/conditions.h"
 #include "kube/resource.h"
@@ -28,7 +32,7 @@
 namespace capstan::op::controller {
 
 struct PublishedFiles {
-  kube::Key pod;                   // that is to have them
+  std::vector<kube::Key> pods;     // that are to have them; of several slurmctld one is in charge
   LiveConfiguration::Files files;  // those that are known, by name: SHA-256 in hex
   std::string hash;                // of all of them
 };

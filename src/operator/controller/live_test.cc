@@ -39,8 +39,9 @@ class LiveTest : public ::testing::Test {
     Reconcile<api::Controller> reconcile(seen, *controller);
     reconcile.plan.slurm_cluster = "slurm/main";
     if (slurmrestd) reconcile.plan.slurm = plan::SlurmConnection{.server = "http://x"};
-    Follow(reconcile,
-           {.pod = {"slurm", "main-controller-0"}, .files = {{"slurm.conf", "new"}, {"my.key", "k"}}, .hash = "h1"},
+    std::vector<kube::Key> pods = {{"slurm", "main-controller-0"}};
+    if (seen.Find<Pod>({"slurm", "main-controller-1"}) != nullptr) pods.push_back({"slurm", "main-controller-1"});
+    Follow(reconcile, {.pods = std::move(pods), .files = {{"slurm.conf", "new"}, {"my.key", "k"}}, .hash = "h1"},
            controller->status.conditions);
     return reconcile.Finish(api::ControllerStatus());
   }
@@ -178,6 +179,27 @@ TEST_F(LiveTest, AnswersAreRead) {
   EXPECT_TRUE(LiveConfiguration::Parse(R"({"files": {"slurm.conf": "a"}, "since": "2026-11-23T05:00:00Z"})"));
   for (const char* other : {"", "[]", "{}", R"({"files":{"slurm.conf":"a"},"since":"now"})", R"({"files":{}})"})
     EXPECT_FALSE(LiveConfiguration::Parse(other)) << other;
+}
+
+// They were all started anew for each change.
+TEST_F(LiveTest, OfSeveralEachIsFollowed) {
+  Pod second = pod;
+  second.metadata.name = "main-controller-1";
+  second.status.pod_ip = "10.0.0.8";
+  world.Put(second);
+  const std::string since = "2026-11-23T05:00:00Z";
+  Says({.live = {{"slurm.conf", "new"}}, .since = since});
+  const auto says_second = [&](const std::string& live) {
+    world.Answer("live configuration of slurm/main-controller-1 at 10.0.0.8",
+                 std::make_shared<const LiveConfiguration::Value>(
+                     LiveConfiguration::Value{.live = {{"slurm.conf", live}}, .since = since}));
+  };
+  says_second("old");
+  const plan::Plan plan = Look();
+  EXPECT_THAT(Live(plan), StartsWith("False Reconfiguring"));
+  EXPECT_THAT(test::ActionNames(plan), ElementsAre("announce Pod slurm/main-controller-1"));
+  says_second("new");
+  EXPECT_THAT(Live(Look()), StartsWith("True Live"));
 }
 
 }  // namespace

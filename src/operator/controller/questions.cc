@@ -15,6 +15,8 @@ namespace capstan::op::controller {
 namespace {
 
 constexpr Duration kAnswerLimit = 3s;
+constexpr Duration kReadyLimit = 2s;
+constexpr int64_t kBeats = 10;  // seconds; slurmctld writes every quarter of SlurmctldTimeout
 constexpr size_t kMaxMessage = 500;
 
 struct ClaimSpec {
@@ -54,7 +56,38 @@ struct LiveAnswer {
   }
 };
 
+struct HeartbeatAnswer {
+  std::optional<int64_t> server;
+  int64_t age_s = 0;
+  static const json::Schema& Schema() {
+    using H = HeartbeatAnswer;
+    static const json::Schema schema =
+        json::Object<H>({json::Field<&H::server>("server"), json::Field<&H::age_s>("age_s")});
+    return schema;
+  }
+};
+struct StandbyAnswer {
+  HeartbeatAnswer heartbeat;
+  static const json::Schema& Schema() {
+    static const json::Schema schema =
+        json::Object<StandbyAnswer>({json::Field<&StandbyAnswer::heartbeat>("heartbeat")});
+    return schema;
+  }
+};
+
 using Fetched = plan::Question::Fetched;
+
+// Of a pod's port.
+std::string UrlOf(const std::string& address, int port) {
+  const std::string host = address.contains(':') ? "[" + address + "]" : address;
+  return "http://" + host + ":" + std::to_string(port);
+}
+
+async::Task<Result<net::Response>> Get(plan::Services& services, std::string server, std::string target, Duration limit,
+                                       async::Deadline deadline) {
+  net::Request request{.method = "GET", .target = std::move(target), .repeatable = true};
+  co_return co_await services.ask(std::move(server), std::move(request), deadline.Earlier(services.loop.After(limit)));
+}
 
 }  // namespace
 
@@ -67,13 +100,39 @@ async::Task<Result<std::optional<Fetched>>> ClaimModes::Fetch(plan::Services& se
   co_return Fetched{std::make_shared<const Value>(claim->spec.access_modes), digest};
 }
 
+std::string InCharge::id() const {
+  std::string id = "slurmctld in charge of " + cluster + " among";
+  for (const Candidate& candidate : candidates) id += " " + candidate.pod + "=" + candidate.address;
+  return id;
+}
+
+std::optional<int> InCharge::WriterIn(std::string_view json) {
+  const auto answer = json::Decode<StandbyAnswer>(json);
+  if (!answer || !answer->heartbeat.server || *answer->heartbeat.server < 0) return std::nullopt;
+  return answer->heartbeat.age_s <= kBeats ? std::optional<int>(int(*answer->heartbeat.server)) : std::nullopt;
+}
+
 async::Task<Result<std::optional<Fetched>>> InCharge::Fetch(plan::Services& services, async::Deadline deadline) const {
-  CAPSTAN_CO_TRY(const std::shared_ptr<slurm::Source> source, services.slurm.Reach(cluster));
-  CAPSTAN_CO_TRY(const std::vector<slurm::ControllerPing> pings, co_await source->Ping(deadline));
-  for (const slurm::ControllerPing& ping : pings) {
-    if (ping.responding) co_return Fetched{std::make_shared<const Value>(ping.hostname), Fnv64(ping.hostname)};
+  if (!services.ask) co_return Fail(Code::kUnavailable, "there is no way to pods");
+  Value value;
+  std::vector<const Candidate*> standing_by;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.address.empty() || !value.pod.empty()) continue;
+    const auto ready =
+        co_await Get(services, UrlOf(candidate.address, kSlurmctldPort), "/readyz", kReadyLimit, deadline);
+    if (ready && ready->status / 100 == 2)
+      value.pod = candidate.pod;
+    else if (ready)
+      standing_by.push_back(&candidate);
   }
-  co_return std::optional<Fetched>();
+  for (const Candidate* candidate : standing_by) {
+    if (!value.pod.empty() || value.writer) break;
+    const auto told =
+        co_await Get(services, UrlOf(candidate->address, kConfigurationPort), "/configuration", kReadyLimit, deadline);
+    if (told && told->status == 200) value.writer = WriterIn(told->body);
+  }
+  const uint64_t digest = Fnv64(value.pod, value.writer ? uint64_t(*value.writer) + 1 : 0);
+  co_return Fetched{std::make_shared<const Value>(std::move(value)), digest};
 }
 
 // Only full tenths are told: the few messages that are always on their way wake nobody.
@@ -85,6 +144,28 @@ async::Task<Result<std::optional<Fetched>>> AccountingQueueFill::Fetch(plan::Ser
   const int tenths = int(std::clamp<int64_t>(queue.waiting, 0, capacity) * 10 / capacity);
   const uint64_t digest = Fnv64(std::to_string(capacity), uint64_t(tenths));
   co_return Fetched{std::make_shared<const Value>(tenths, capacity), digest};
+}
+
+// How many jobs the cluster has changes all the time, and wakes nobody.
+async::Task<Result<std::optional<Fetched>>> PartitionsInUse::Fetch(plan::Services& services,
+                                                                   async::Deadline deadline) const {
+  CAPSTAN_CO_TRY(const std::shared_ptr<slurm::Source> source, services.slurm.Reach(cluster));
+  CAPSTAN_CO_TRY(const slurm::PartitionUse all, co_await source->ReadPartitionUse(kMostJobs, deadline));
+  Value value{.partitions = {}, .job_count = all.job_count, .jobs_read = all.jobs_read, .jobs = {}};
+  uint64_t digest = Fnv64(all.jobs_read ? "read" : "too many");
+  for (const std::string& name : names) {
+    digest = Fnv64(name, digest);
+    if (const slurm::Partition* found = all.Find(name)) {
+      value.partitions.push_back(*found);
+      digest = Fnv64(found->open ? "open" : "closed", digest);
+    }
+    const auto jobs = all.jobs.find(name);
+    if (jobs == all.jobs.end()) continue;
+    for (const int64_t id : jobs->second.ids) digest = Fnv64(std::to_string(id), digest);
+    digest = Fnv64("over " + std::to_string(jobs->second.over), digest);
+    value.jobs.insert(*jobs);
+  }
+  co_return Fetched{std::make_shared<const Value>(std::move(value)), digest};
 }
 
 Result<LiveConfiguration::Value> LiveConfiguration::Parse(std::string_view json) {
@@ -100,10 +181,8 @@ Result<LiveConfiguration::Value> LiveConfiguration::Parse(std::string_view json)
 async::Task<Result<std::optional<Fetched>>> LiveConfiguration::Fetch(plan::Services& services,
                                                                      async::Deadline deadline) const {
   if (!services.ask) co_return Fail(Code::kUnavailable, "there is no way to pods");
-  const std::string host = address.contains(':') ? "[" + address + "]" : address;
-  net::Request request{.method = "GET", .target = "/configuration", .repeatable = true};
-  const auto response = co_await services.ask("http://" + host + ":" + std::to_string(kConfigurationPort),
-                                              std::move(request), deadline.Earlier(services.loop.After(kAnswerLimit)));
+  const auto response =
+      co_await Get(services, UrlOf(address, kConfigurationPort), "/configuration", kAnswerLimit, deadline);
   if (!response && response.error().message().contains("Connection refused")) co_return std::optional<Fetched>();
   if (!response) co_return Fail(response.error());
   if (response->status != 200)

@@ -30,7 +30,7 @@ std::string AuthorizedKeysText(const api::LoginSet& login_set) {
 JsonArray Volumes(const api::LoginSet& login_set, const api::Controller& controller) {
   const std::string& name = login_set.metadata.name;
   JsonArray keys;
-  if (const auto& key = controller.spec.slurm_key_ref) keys.push_back(SecretFile(key->name, key->key, "slurm.key"));
+  if (const auto& key = controller.spec.slurm_key_ref) keys.push_back(SlurmKeyFile(*key));
   return JsonArray{
       MemoryDir("slurm-etc"),
       MemoryDir("sackd-dir"),

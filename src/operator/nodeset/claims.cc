@@ -105,16 +105,21 @@ std::vector<plan::Action> RemovalsOfClaims(const api::NodeSet& set, const std::v
   for (const SeenClaim& claim : claims) {
     if (claim.deleting) continue;
     for (const std::string& volume : volumes) {
-      const std::optional<int> ordinal = OrdinalOf(volume + "-" + set.metadata.name, claim.name);
-      if (!ordinal) continue;
-      const auto has_it = [&](const Worker& worker) { return worker.ordinal == *ordinal; };
+      const std::string begin = volume + "-" + set.metadata.name;
+      const std::optional<int> ordinal = OrdinalOf(begin, claim.name);
+      const bool of_machine = !ordinal && set.metadata.deleting() && claim.name.starts_with(begin + "-");
+      if (!ordinal && !of_machine) continue;
+      const auto has_it = [&](const Worker& worker) { return !worker.daemon && worker.ordinal == ordinal; };
       if (std::ranges::any_of(workers, has_it)) break;
       const std::string& ns = set.metadata.namespace_;
       plan::Action removal =
           plan::DeleteUnchanged({&kube::kPersistentVolumeClaims, {ns, claim.name}}, claim.uid, claim.resource_version,
                                 "its worker is gone, and spec.persistentVolumeClaimRetentionPolicy says Delete");
-      removal.guards = {AsksForTheSame(set),
-                        std::make_shared<PodIsGoneGuard>(kube::Key{ns, WorkerPodName(set, *ordinal)})};
+      if (of_machine)
+        removal.guards = {NoWorkerIsLeft(set)};
+      else
+        removal.guards = {AsksForTheSame(set),
+                          std::make_shared<PodIsGoneGuard>(kube::Key{ns, WorkerPodName(set, *ordinal)})};
       removal.event = {.reason = EventWord("ClaimRemoved"), .action = "Delete"};
       removals.push_back(std::move(removal));
       break;

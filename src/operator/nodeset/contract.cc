@@ -66,7 +66,7 @@ Broken FinalizerBreach(const Value& set, const Call& call, const Around& around)
   constexpr std::string_view kFinalizer = "capstan.dev/drain";
   constexpr std::string_view kFormer = "nodeset.slinky.slurm.net/drain";
   constexpr std::string_view kReservation =
-      "nodeset.slinky.slurm.net/reservation";  // a former operator's: may stay or go
+      "nodeset.slinky.slurm.net/reservation";  // a NodeSet's that is updated in one; where it is not asked for, it goes
   const auto patch = json::Parse(call.body);
   if (!patch || !patch->is_object() || patch->get_object().size() != 1) return "a patch touches more than metadata";
   const Value* finalizers = json::Find(*patch, {"metadata", "finalizers"});
@@ -75,8 +75,9 @@ Broken FinalizerBreach(const Value& set, const Call& call, const Around& around)
       FindText(*patch, {"metadata", "uid"}) != UidOf(set) || FindText(*patch, {"metadata", "resourceVersion"}).empty())
     return "a patch of the NodeSet's finalizers does not name uid and version, or more than these";
   std::vector<std::string> wanted = Texts(json::Find(set, {"metadata", "finalizers"})), given = Texts(finalizers);
-  std::erase(wanted, kReservation);
-  std::erase(given, kReservation);
+  const bool scheduled = FindText(set, {"spec", "updateStrategy", "type"}) == "ScheduledUpdate" && !IsDeleting(set);
+  const bool had = std::erase(wanted, kReservation) > 0, has = std::erase(given, kReservation) > 0;
+  if (has && !had && !scheduled) return "a NodeSet without scheduled updates is held for a reservation";
   const auto is_ours = [&](const std::string& name) { return name == kFinalizer || name == kFormer; };
   const auto held = std::ranges::count_if(wanted, is_ours);
   const auto kept = std::ranges::count_if(given, is_ours);
@@ -104,6 +105,7 @@ Broken PatchBreach(const Value& set, const Call& call, const Around& around) {
       {"labels", "controller.kubernetes.io/hash"},
       {"annotations", "capstan.dev/scale-in"},
       {"annotations", "nodeset.slinky.slurm.net/scale-in"},
+      {"annotations", "topology.slinky.slurm.net/spec"},
   };
   // A former operator's; only taken away, and only as it was seen, since a person may write it at any time.
   const std::string_view cordon = "nodeset.slinky.slurm.net/pod-cordon";
@@ -126,18 +128,17 @@ Broken PatchBreach(const Value& set, const Call& call, const Around& around) {
              : std::nullopt;
 }
 
-// Of its status only the conditions of a former operator, which go.
+// Of its status only the conditions that say what Slurm says of it.
 Broken StatusBreach(const Call& call) {
   const auto patch = json::Parse(call.body);
   const Value* conditions = patch ? json::Find(*patch, {"status", "conditions"}) : nullptr;
   const bool alone = conditions != nullptr && conditions->is_array() && patch->get_object().size() == 2 &&
                      json::Find(*patch, {"status"})->get_object().size() == 1;
-  const bool only_formers =
-      alone && std::ranges::all_of(conditions->get_array(), [](const Value& one) {
-        return FindText(one, {"$patch"}) == "delete" && FindText(one, {"type"}).starts_with("SlurmNodeState");
-      });
-  if (only_formers) return std::nullopt;
-  return "a patch of the status of pod " + call.key.name + " does more than remove a former operator's conditions";
+  const bool only_ours = alone && std::ranges::all_of(conditions->get_array(), [](const Value& one) {
+                           return FindText(one, {"type"}).starts_with("SlurmNodeState");
+                         });
+  if (only_ours) return std::nullopt;
+  return "a patch of the status of pod " + call.key.name + " touches more than the conditions SlurmNodeState*";
 }
 
 // sshd's configuration is all that a NodeSet applies, and removes when ssh is not wanted any more.
@@ -194,24 +195,61 @@ Broken Breach(const Value& set, const Call& call, const Around& around) {
 
 // A record is that of a worker, whatever it is called, when its comment names the NodeSet.
 bool IsOwnRecord(const Value& set, std::string_view name, const std::optional<slurm::Node>& record) {
-  return IsWorkerName(NameOf(set), name) || (record && record->comment.find(UidOf(set)) != std::string::npos);
+  if (IsWorkerName(NameOf(set), name)) return true;
+  if (!record) return false;
+  // A NodeSet of that name before this one counts, too.
+  if (record->comment.find(R"("nodeSetName":")" + NameOf(set) + "\"") != std::string::npos) return true;
+  // Of a worker in DaemonSet mode, before it was noted: it brought the set's feature.
+  return record->comment.empty() && std::ranges::find(record->features, NameOf(set)) != record->features.end();
+}
+
+// It is known to be one also when nobody is there who has it.
+bool IsOwnForGood(const Value& set, const slurm::Node& record) {
+  return IsOwnRecord(set, record.name, record) &&
+         (!record.comment.empty() || IsWorkerName(NameOf(set), record.name) || record.reason.starts_with(kOurs));
+}
+
+bool IsDaemonSet(const Value& set) { return FindText(set, {"spec", "scalingMode"}) == "DaemonSet"; }
+
+// The template's nodeSelector is all that the simulator's users write of what a worker wants.
+bool Fits(const Value& set, const Value& node) {
+  const Value* selector = json::Find(set, {"spec", "template", "spec", "nodeSelector"});
+  if (selector == nullptr) return true;
+  return std::ranges::all_of(selector->get_object(), [&](const auto& label) {
+    return FindText(node, {"metadata", "labels", label.key()}) == label.value().as_string();
+  });
+}
+
+bool AsksForReservation(const Value& set) {
+  return FindText(set, {"spec", "updateStrategy", "type"}) == "ScheduledUpdate";
+}
+
+std::string ReservationOf(const Value& set) { return "SlurmOperatorMaint-" + NameOf(set); }
+
+Broken ReservationBreach(const Value& set, const SlurmCall& call) {
+  if (call.reservation != ReservationOf(set)) return "reservation " + call.reservation + " is not the NodeSet's";
+  if (call.verb != "delete" && (!AsksForReservation(set) || IsDeleting(set)))
+    return "a reservation is made that nobody asks for";
+  return std::nullopt;
 }
 
 Broken SlurmBreach(const Value& set, const SlurmCall& call, const std::optional<slurm::Node>& before) {
   const std::string cluster = KeyOf(set).ns + "/" + std::string(FindText(set, {"spec", "controllerRef", "name"}));
   if (call.cluster != cluster) return "cluster " + call.cluster + " is not the NodeSet's";
+  if (!call.reservation.empty()) return ReservationBreach(set, call);
+  if (!before) return std::nullopt;  // nothing is there that could be harmed
   if (!IsOwnRecord(set, call.node, before)) return "node " + call.node + " is not the NodeSet's";
-  const bool held = before && IsHeldByPerson(*before);
+  const bool held = IsHeldByPerson(*before);
   if (call.verb == "delete") {
     if (held) return "the record of " + call.node + ", which a person holds (\"" + before->reason + "\"), is removed";
-    if (before && before->state.IsBusy()) return "the record of " + call.node + " is removed while jobs run there";
+    if (before->state.IsBusy()) return "the record of " + call.node + " is removed while jobs run there";
     return std::nullopt;
   }
   if (call.state == "IDLE" || call.state == "DOWN") return call.state + " is written to " + call.node;
   if ((call.state == "UNDRAIN" || call.state == "RESUME") && held) {
     return "the drain of " + call.node + " by a person (\"" + before->reason + "\") is lifted";
   }
-  if (call.state == "DRAIN" && before && before->state.Has(slurm::NodeFlag::kFail)) {
+  if (call.state == "DRAIN" && before->state.Has(slurm::NodeFlag::kFail)) {
     return call.node + ", which a person has set to FAIL, is drained";
   }
   if (call.state == "DRAIN" && !call.reason.starts_with(kOurs) && (!held || call.reason != before->reason)) {
@@ -228,7 +266,11 @@ Broken SlurmBreach(const Value& set, const SlurmCall& call, const std::optional<
 class Matching {
  public:
   Matching(const Value& set, const Around& around)
-      : set_(set), uid_(FindText(set, {"metadata", "uid"})), cordoned_(around.cordoned) {
+      : set_(set),
+        uid_(FindText(set, {"metadata", "uid"})),
+        cordoned_(around.cordoned),
+        machines_(around.nodes),
+        reservations_(around.reservations) {
     for (const Value* pod : around.pods) {
       if (Owned(*pod, uid_)) pods_.push_back(pod);
     }
@@ -240,6 +282,12 @@ class Matching {
     CountPods();
     for (const Value* pod : pods_) Worker(*pod);
     StrayRecords();
+    for (const std::string& reservation : reservations_) {
+      if (reservation == ReservationOf(set_))
+        Wrong("reservation " + reservation +
+              (AsksForReservation(set_) ? " is not over" : " is left, and not asked for"));
+    }
+    if (Is(set_, "ReservationCreated")) Wrong("the condition ReservationCreated is True, and the reservation is over");
     Said();
     return wrong_;
   }
@@ -259,16 +307,46 @@ class Matching {
   }
 
   void CountPods() {
+    if (IsDaemonSet(set_)) return CountPodsOfNodes();
     const int64_t wanted = Number(json::Find(set_, {"spec", "replicas"}));
     if (int64_t(pods_.size()) != wanted) {
       Wrong("there are " + std::to_string(pods_.size()) + " workers, and " + std::to_string(wanted) + " are wanted");
     }
   }
 
+  void CountPodsOfNodes() {
+    for (const Value* node : machines_) {
+      const std::string_view name = FindText(*node, {"metadata", "name"});
+      const auto count =
+          std::ranges::count_if(pods_, [&](const Value* pod) { return FindText(*pod, {"spec", "nodeName"}) == name; });
+      if (count != Fits(set_, *node))
+        Wrong("Kubernetes node " + std::string(name) + " has " + std::to_string(count) + " workers");
+    }
+    for (const Value* pod : pods_) {
+      const std::string_view host = FindText(*pod, {"spec", "hostname"});
+      if (host != FindText(*pod, {"spec", "nodeName"}))
+        Wrong("the worker " + std::string(host) + " is not called after its node");
+    }
+  }
+
+  // What stands on its Kubernetes node is known to Slurm.
+  void FollowsItsNode(const Value& pod, const slurm::Node& record) {
+    for (const Value* node : machines_) {
+      if (FindText(*node, {"metadata", "name"}) != FindText(pod, {"spec", "nodeName"})) continue;
+      const std::string_view said = FindText(*node, {"metadata", "annotations", "features.slinky.slurm.net/spec"});
+      for (const std::string& feature : record.features) {
+        if (feature.starts_with("k8s/") && feature != "k8s/" + std::string(said))
+          Wrong(record.name + " has the feature " + feature + ", and its Kubernetes node does not say so");
+      }
+      if (!said.empty() && std::ranges::find(record.features, "k8s/" + std::string(said)) == record.features.end())
+        Wrong(record.name + " lacks the feature " + std::string(said) + " of its Kubernetes node");
+    }
+  }
+
   void Worker(const Value& pod) {
     const std::string name(FindText(pod, {"metadata", "name"}));
     if (!FindText(pod, {"metadata", "deletionTimestamp"}).empty()) return Wrong(name + " is terminating");
-    if (!IsReady(pod)) return Wrong(name + " is not ready");
+    if (!Is(pod, "Ready")) return Wrong(name + " is not ready");
     if (!FindText(pod, {"metadata", "annotations", "capstan.dev/scale-in"}).empty()) {
       return Wrong(name + " is still marked as leaving");
     }
@@ -279,6 +357,9 @@ class Matching {
     const slurm::Node& node = *found->second;
     if (node.comment.find("\"" + name + "\"") == std::string::npos)
       Wrong("the comment on " + host + " does not name " + name);
+    SaysOnThePod(pod, node);
+    IsOfTheTemplate(pod);
+    FollowsItsNode(pod, node);
     const bool busy = node.state.IsBusy();
     const bool protect = FindText(pod, {"metadata", "labels", kProtect}) == "true";
     const bool out = (node.state.IsDrained() || node.state.IsDown()) && !IsHeldByPerson(node);  // as it is cordoned
@@ -299,18 +380,38 @@ class Matching {
     if (node.state.IsDraining()) Wrong("node " + host + " is still drained (" + node.reason + ")");
   }
 
-  static bool IsReady(const Value& pod) {
+  static bool Is(const Value& pod, std::string_view condition) {
     const Value* conditions = json::Find(pod, {"status", "conditions"});
     if (conditions == nullptr || !conditions->is_array()) return false;
-    return std::ranges::any_of(conditions->get_array(), [](const Value& one) {
-      return FindText(one, {"type"}) == "Ready" && FindText(one, {"status"}) == "True";
+    return std::ranges::any_of(conditions->get_array(), [&](const Value& one) {
+      return FindText(one, {"type"}) == condition && FindText(one, {"status"}) == "True";
     });
+  }
+
+  // A rolling update ends with all; others when somebody deletes a worker, or in a reservation that may have been missed.
+  void IsOfTheTemplate(const Value& pod) {
+    const std::string_view type = FindText(set_, {"spec", "updateStrategy", "type"});
+    if (!type.empty() && type != "RollingUpdate") return;
+    if (FindText(pod, {"metadata", "labels", "controller.kubernetes.io/hash"}) !=
+        FindText(set_, {"status", "nodeSetHash"}))
+      Wrong("pod " + std::string(FindText(pod, {"metadata", "name"})) + " is of an older template");
+  }
+
+  void SaysOnThePod(const Value& pod, const slurm::Node& node) {
+    for (const auto& [flag, type] : {std::pair(slurm::NodeFlag::kIdle, "SlurmNodeStateIdle"),
+                                     std::pair(slurm::NodeFlag::kDrain, "SlurmNodeStateDrain")}) {
+      if (Is(pod, type) != node.state.Has(flag))
+        Wrong("pod " + std::string(FindText(pod, {"metadata", "name"})) + " is wrong about " + type + ": its node is " +
+              node.state.ToString());
+    }
   }
 
   void StrayRecords() {
     for (const auto& [name, node] : nodes_) {
-      if (!IsOwnRecord(set_, name, *node) || IsHeldByPerson(*node) || std::ranges::find(hosts_, name) != hosts_.end())
+      if (!IsOwnForGood(set_, *node) || IsHeldByPerson(*node) || std::ranges::find(hosts_, name) != hosts_.end())
         continue;
+      // Of a machine that may come back.
+      if (IsDaemonSet(set_) && node->state.IsDown() && !node->reason.starts_with(kOurs)) continue;
       Wrong("the record of " + name + " has no worker: " + node->state.ToString() + " (" + node->reason + ")");
     }
   }
@@ -331,6 +432,8 @@ class Matching {
   const Value& set_;
   const std::string uid_;
   const std::set<std::string>& cordoned_;
+  const std::vector<const Value*>& machines_;
+  const std::vector<std::string>& reservations_;
   std::vector<const Value*> pods_;
   std::map<std::string, const slurm::Node*> nodes_;
   std::vector<std::string> hosts_;
@@ -345,8 +448,11 @@ Broken Remains(const Value& set, const Around& around) {
     const std::string_view name = FindText(*pod, {"metadata", "name"});
     if (IsWorkerName(NameOf(set), name)) return std::string(name) + " is still there";
   }
+  for (const std::string& reservation : around.reservations) {
+    if (reservation == ReservationOf(set)) return "reservation " + reservation + " is left";
+  }
   for (const slurm::Node& node : around.records) {
-    if (IsOwnRecord(set, node.name, node) && !IsHeldByPerson(node))
+    if (IsOwnForGood(set, node) && !IsHeldByPerson(node))
       return "the record of " + node.name + " is left: " + node.state.ToString() + " (" + node.reason + ")";
   }
   return std::nullopt;
@@ -362,8 +468,8 @@ constinit const Contract kContract{.resource = &api::NodeSet::kResource,
 
 bool IsWorkerName(std::string_view set, std::string_view pod) {
   if (!pod.starts_with(std::string(set) + "-")) return false;
-  const std::string_view ordinal = pod.substr(set.size() + 1);
-  return !ordinal.empty() && ordinal.find_first_not_of("0123456789") == std::string_view::npos;
+  const std::string_view place = pod.substr(set.size() + 1);
+  return !place.empty() && place.find('-') == std::string_view::npos;
 }
 
 bool IsHeldByPerson(const slurm::Node& node) {
@@ -381,7 +487,7 @@ Broken Clash(const Value& set, const Around& around) {
     const std::string name(FindText(*pod, {"metadata", "name"}));
     const int64_t ordinal = ParseInt(name.substr(name.rfind('-') + 1)).value_or(-1);
     const auto [same, only] = ordinals.emplace(ordinal, name);
-    if (!only) return same->second + " and " + name + " have one ordinal";
+    if (!only && ordinal >= 0) return same->second + " and " + name + " have one ordinal";
     const auto [twin, unique] = hosts.emplace(FindText(*pod, {"spec", "hostname"}), name);
     if (!unique) return twin->second + " and " + name + " are both " + twin->first + " in Slurm";
   }

@@ -267,10 +267,10 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(NodeSetRecord, IsKnownByItsCommentWhateverItIsCalled) {
-  slurm::Node node{.name = "gpu-7", .comment = R"({"set":"u"})"};
+  slurm::Node node{.name = "gpu-7", .comment = R"({"namespace":"slurm","nodeSetName":"w"})"};
   const SlurmCall call{"slurm/main", "delete", "gpu-7", "", ""};
   EXPECT_EQ(kContract.slurm_breach(Set(), call, node), std::nullopt);
-  node.comment = R"({"set":"another"})";
+  node.comment = R"({"namespace":"slurm","nodeSetName":"another"})";
   EXPECT_TRUE(kContract.slurm_breach(Set(), call, node));
 }
 

@@ -11,7 +11,7 @@ using ::testing::IsEmpty;
 class Cordoned : public NodeSetTest {
  protected:
   void Cordon(const std::string& name, const std::string& why = "") {
-    CordonedNode node{.metadata = {.name = name, .uid = name}};
+    Node node{.metadata = {.name = name, .uid = name}, .spec = {.unschedulable = true, .taints = {}}};
     if (!why.empty()) node.metadata.annotations[std::string(kAnnotationNodeCordonReason)] = why;
     Put(node);
   }
@@ -42,19 +42,34 @@ TEST_F(Cordoned, AWorkerOnACordonedNodeIsDrainedAndSaysWhy) {
 TEST_F(Cordoned, TheReasonIsWhatThePersonSaysOnTheNode) {
   Worker_(1, {NodeFlag::kIdle});
   Cordon("k1", "  new\tdisk\x1b ");
-  ExpectDrainFor(Look(1), "slurm-operator: Node (k1) was cordoned: new disk");
-  nodes = {MakeNode(1, {NodeFlag::kIdle, NodeFlag::kDrain}, "slurm-operator: Node (k1) was cordoned: new disk")};
+  ExpectDrainFor(Look(1), "slurm-operator: new disk");
+  nodes = {MakeNode(1, {NodeFlag::kIdle, NodeFlag::kDrain}, "slurm-operator: new disk")};
   PutUnprotected(1);
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
   Cordon("k1", "old disk");
-  ExpectDrainFor(Look(1), "slurm-operator: Node (k1) was cordoned: old disk");
+  ExpectDrainFor(Look(1), "slurm-operator: old disk");
+}
+
+TEST_F(Cordoned, OtherwiseTheReasonIsWhatTheNodesConditionsSay) {
+  settings.propagated_node_conditions = {"BadGpu", "BadCpu", "Quiet"};
+  Worker_(1, {NodeFlag::kIdle});
+  Node node{.metadata = {.name = "k1", .uid = "k1"}, .spec = {.unschedulable = true, .taints = {}}, .status = {}};
+  node.status.conditions = {{"BadCpu", "True", "Mce", "CPU 17:\tMachine Check"},
+                            {"Ready", "True", "KubeletReady", "all is well"},
+                            {"Quiet", "False", "Fine", "nothing"},
+                            {"BadGpu", "True", "CountMismatch", "7 of 8"}};
+  Put(node);
+  ExpectDrainFor(Look(1), "slurm-operator: (CountMismatch: 7 of 8); (Mce: CPU 17: Machine Check)");
+  node.metadata.annotations[std::string(kAnnotationNodeCordonReason)] = "new board";
+  Put(node);
+  ExpectDrainFor(Look(1), "slurm-operator: new board");  // a person knows better
 }
 
 TEST_F(Cordoned, ALongReasonIsCutBetweenCharacters) {
   Worker_(1, {NodeFlag::kIdle});
   std::string why(255, 'x');
   Cordon("k1", why + "\u00e9 and more");
-  ExpectDrainFor(Look(1), "slurm-operator: Node (k1) was cordoned: " + why);
+  ExpectDrainFor(Look(1), "slurm-operator: " + why);
 }
 
 TEST_F(Cordoned, APodThatAPersonCordonsIsDrained) {
@@ -83,7 +98,7 @@ TEST_F(Cordoned, ADownFromBeforeTheCordonIsLiftedWithItOnceTheWorkerIsBack) {
   ExpectDrainFor(Look(1), reason);
   nodes = {MakeNode(1, {NodeFlag::kDown, NodeFlag::kDrain}, reason)};
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
-  const_cast<kube::Store<CordonedNode>&>(stores.Of<CordonedNode>()).Deleted({"", "k1"}, "k1", {});
+  Put(Node{.metadata = {.name = "k1", .uid = "k1"}, .spec = {}});
   EXPECT_THAT(Acts(Look(1)), ElementsAre("protect Pod slurm/w-1"));
   Put(MakePod(1));
   EXPECT_THAT(Acts(Look(1)), ElementsAre("resume Slurm node slurm/main/w-1"));

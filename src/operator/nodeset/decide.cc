@@ -10,9 +10,13 @@
 #include "operator/names.h"
 #include "operator/nodeset/claims.h"
 #include "operator/nodeset/deletion.h"
+#include "operator/nodeset/node_annotations.h"
+#include "operator/nodeset/pins.h"
+#include "operator/nodeset/pod_conditions.h"
 #include "operator/nodeset/records.h"
 #include "operator/nodeset/release.h"
 #include "operator/nodeset/renewal.h"
+#include "operator/nodeset/reservation.h"
 #include "operator/nodeset/revision.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/status.h"
@@ -38,10 +42,12 @@ constexpr Duration kJobsTimeout = 15s;      // some polls of a busy slurmrestd
 constexpr Duration kJobsPollInterval = 1s;  // jobs that are read anew and found unchanged wake nobody
 constexpr Duration kChoiceTimeout = 2min;   // for a choice as a whole: to hear of jobs, and to tell those who go
 constexpr Duration kAnnounceTime = 10s;
+constexpr Duration kHeldAgain = 1min;  // until a proof is tried of what somebody else drained and an old write may lift
 constexpr Duration kRegistrationTimeout = 2min;  // from the start of a worker, and from its readiness
 constexpr Duration kOldRecordTimeout = 1min;     // until a worker is made in spite of its predecessor's record
 constexpr Duration kLostRecordTimeout = kDeletionTimeout;  // of a worker that is ready
 constexpr Duration kClaimsAge = 1min;                      // no store shows claims: they are read again after it
+constexpr Duration kReservationAge = 30s;                  // nor reservations
 constexpr int kMostNewWorkers = 128;                   // in one Plan, besides those whose creation has failed before
 constexpr size_t kMostCreatedBytes = size_t{8} << 20;  // of the workers in one Plan
 
@@ -57,14 +63,11 @@ class Deciding : Reconcile<api::NodeSet> {
         controller_(world.Find<api::Controller>({set.metadata.namespace_, set.spec.controller_ref.name})),
         workers_(Workers(world, set, slurm_)),
         deletion_(DeletionOf(world, set, slurm_, workers_)) {
-    if (set.metadata.deleting())
-      object.spec.replicas = 0;
-    else if (object.spec.scaling_mode == api::kScalingDaemonSet)
-      object.spec.replicas = int(workers_.size());
-    else
-      elder_ = render::ElderNamesake(world.By<api::NodeSet>("controller", cluster_), set);
-    object.spec.replicas = std::clamp(*object.spec.replicas, 0, api::kMostWorkers);
-    scale_ = ScaleTo(IsManaged() ? *object.spec.replicas : int(workers_.size()), workers_, slurm_);
+    if (!set.metadata.deleting()) elder_ = render::ElderNamesake(world.By<api::NodeSet>("controller", cluster_), set);
+    scale_ = FindScale();
+    pins_ = PinsOf(world, set, workers_);
+    Pin(pins_, scale_.create);
+    object.spec.replicas = scale_.wanted;
     plan.slurm_cluster = cluster_;
     if (auto revision = Revision(set)) {
       revisions_.former = FormerRevision(set, *revision);
@@ -80,8 +83,8 @@ class Deciding : Reconcile<api::NodeSet> {
       plan.Add(Hold(set_));
     else if (HasFinalizer(set_, kFormerFinalizerDrain))
       plan.Add(Release(set_, {}, "the finalizer has another name now"));
-    else if (IsManaged() && HasReservation(set_))
-      ReleaseReservation(set_, slurm_.heard(), plan);
+    else if (IsManaged())
+      KeepReservation();
     if (!IsManaged()) {
       plan.children_complete = false;
       return Finished();
@@ -109,7 +112,7 @@ class Deciding : Reconcile<api::NodeSet> {
 
   // The same for a NodeSet that is being deleted.
   plan::Plan RunDeletion() {
-    if (HasReservation(set_)) return ReleaseReservationFirst();
+    if (HasFinalizer(set_, kFinalizerReservation)) return ReleaseReservationFirst();
     switch (deletion_.state) {
       case DeletionState::kNone:
         return {};
@@ -134,17 +137,30 @@ class Deciding : Reconcile<api::NodeSet> {
   }
 
  private:
-  // Until it is deleted, what runs stays as it is in a mode that is not there yet, where `replicas` means nothing; and
-  // while another NodeSet has the names.
-  bool IsManaged() const {
-    return set_.metadata.deleting() || (object.spec.scaling_mode != api::kScalingDaemonSet && elder_ == nullptr);
+  // What runs stays as it is while another NodeSet has the names.
+  bool IsManaged() const { return elder_ == nullptr; }
+
+  Scale FindScale() {
+    const int replicas = set_.metadata.deleting() ? 0 : std::clamp(*object.spec.replicas, 0, api::kMostWorkers);
+    if (!IsManaged()) {
+      Scale scale = KeepAll(workers_);
+      scale.wanted = replicas;
+      return scale;
+    }
+    if (set_.metadata.deleting() || !object.spec.IsDaemonSet()) return ScaleTo(replicas, workers_, slurm_);
+    const auto placement = Placement::Of(set_);
+    if (placement) return ScaleToNodes(set_, *placement, world.In<Node>(""), workers_, slurm_);
+    render_error_ = placement.error().message();
+    return KeepAll(workers_);
   }
 
   plan::Plan Finished() {
     const Seen seen{world,    set_,          object.spec, controller_, slurm_,        workers_, scale_,
                     renewal_, renewal_held_, elder_,      revisions_,  render_error_, deletion_};
     plan.RequeueAfter(NextAvailable(seen));
-    return Finish(StatusOf(seen, findings));
+    api::NodeSetStatus status = StatusOf(seen, findings);
+    status.ordinal_to_node = pins_;
+    return Finish(std::move(status));
   }
 
   // Before anything else: it is one write or two, and the two finalizers cannot both go from one version of the NodeSet.
@@ -252,6 +268,7 @@ class Deciding : Reconcile<api::NodeSet> {
     Action remove = plan::DeleteUnchanged(PodRef(worker), meta.uid, meta.resource_version, std::move(reason));
     remove.event = {.reason = EventWord("SuccessfulDelete"), .action = "Delete"};
     plan.Add(std::move(remove));
+    removed_.insert(worker.pod);
   }
 
   // --- Scale-in ------------------------------------------------------------------------------------------------------
@@ -318,7 +335,9 @@ class Deciding : Reconcile<api::NodeSet> {
         return;
       case Stage::kHeld:
         MarkGoing(worker);
-        if (worker.node->state.IsDrained())
+        if (worker.may_be_lifted)
+          plan.RequeueAfter(kHeldAgain);
+        else if (worker.node->state.IsDrained())
           RemoveProven(worker, false);
         else
           plan.slurm_expects.push_back(worker.host);
@@ -371,7 +390,9 @@ class Deciding : Reconcile<api::NodeSet> {
     Update("drain", worker, std::move(update), WhyItGoes(worker));
     plan.actions.back().guards = {keep ? plan::NodeIsDownFor(cluster_, worker.host, present) : NotHeld(worker)};
     plan.actions.back().after = cordoned;
-    if (IsRenewed(worker))
+    if (IsRenewed(worker) && IsScheduled(object.spec))
+      plan.actions.back().event = {.reason = EventWord("ScheduledUpdate"), .action = "Update"};
+    else if (IsRenewed(worker))
       plan.actions.back().event = {.reason = EventWord("RollingUpdate"), .action = "Update"};
     else
       plan.actions.back().event = {.reason = EventWord("ScalingDown"), .action = "ScaleDown"};
@@ -389,6 +410,57 @@ class Deciding : Reconcile<api::NodeSet> {
     plan.slurm_expects.push_back(worker.host);
   }
 
+  // --- Scheduled update ----------------------------------------------------------------------------------------------
+
+  // The finalizer comes first and goes last, so that no reservation is left behind.
+  void KeepReservation() {
+    const bool wanted = IsScheduled(object.spec) && *object.spec.replicas > 0;
+    const bool held = HasFinalizer(set_, kFinalizerReservation);
+    if (!wanted && held) return ReleaseReservation(set_, slurm_.heard(), plan);
+    if (!wanted) return;
+    if (!held) return void(plan.Add(HoldForReservation(set_)));
+    const std::string name = ReservationName(set_);
+    const auto seen = world.Ask(ReservationInSlurm(cluster_, name), kReservationAge);
+    if (seen.value == nullptr && !seen.absent()) {
+      findings.Own(api::kReservationCreated, "Unknown", "SlurmNotAsked",
+                   "Slurm has not said yet whether there is a reservation " + name +
+                       (seen.error.empty() ? "" : " (" + seen.error + ")"));
+      return;
+    }
+    std::vector<std::string> nodes;
+    for (const Worker* worker : scale_.kept) {
+      if (worker->node != nullptr) nodes.push_back(worker->host);
+    }
+    std::ranges::sort(nodes);
+    const slurm::Reservation* present = seen.value;
+    const ReservationStep step = NextReservation(object.spec, name, present, nodes, world.now());
+    if (present != nullptr) {
+      findings.Own(api::kReservationCreated, "True", "Created",
+                   "Slurm has reservation " + name + " from " + FormatRfc3339(present->start) + " to " +
+                       FormatRfc3339(present->end) + (step.held.empty() ? "" : "; " + step.held));
+      AwaitReservation(*present);
+    } else {
+      findings.Own(api::kReservationCreated, "False", "NotExists",
+                   "Slurm has no reservation " + name + (step.held.empty() ? "; it is being made" : ": " + step.held));
+    }
+    const bool writes = world.InFlight(plan::ReservationTarget(cluster_, name));
+    if (!step.write || writes || !slurm_.heard() || !(seen.known() || seen.absent())) return;
+    Action write{
+        .effect = plan::WriteReservation(cluster_, *step.write), .reason = step.why, .guards = {AsksForTheSame(set_)}};
+    if (step.remake) write.after = {plan.Add({.effect = plan::DeleteReservation(cluster_, name), .reason = step.why})};
+    plan.Add(std::move(write));
+  }
+
+  // Its nodes tell that it has begun.
+  void AwaitReservation(const slurm::Reservation& reservation) {
+    if (world.now() < reservation.start) return plan.RequeueAfter(reservation.start - world.now());
+    if (world.now() >= reservation.end) return;
+    for (const Worker* worker : scale_.kept) {
+      if (!revisions_.IsCurrent(*worker->pod) && !IsInReservation(*worker, reservation.name))
+        plan.slurm_expects.push_back(worker->host);
+    }
+  }
+
   // --- Rolling update ------------------------------------------------------------------------------------------------
 
   // Of the workers that stay, those of an older template are renewed in turn.
@@ -402,7 +474,7 @@ class Deciding : Reconcile<api::NodeSet> {
   }
 
   Renewal Renew(bool begin) const {
-    return RenewalOf(object.spec, scale_.kept, revisions_, begin, slurm_.Jobs(), world.now());
+    return RenewalOf(object.spec, scale_.kept, revisions_, begin, slurm_.Jobs(), ReservationName(set_), world.now());
   }
 
   std::string WhyNoneIsRenewed() {
@@ -472,8 +544,13 @@ class Deciding : Reconcile<api::NodeSet> {
     plan.actions.back().event = {.reason = EventWord("SlurmNodeNotRegistered"), .action = "Delete", .warning = true};
   }
 
-  // In Slurm, who stands behind its record; of every worker that runs, going or not.
+  // Each side about the other, of every worker that runs, going or not: on the pod what Slurm says, in Slurm who stands
+  // behind the record and what its Kubernetes node is.
   void Note(const Worker& worker) {
+    // A deletion is of the version that was seen.
+    if (removed_.contains(worker.pod)) return;
+    if (auto told = TellNodeState(worker)) plan.Add(*std::move(told));
+    FollowNodeAnnotations(worker, set_, plan);
     if (worker.stage == Stage::kLeaving || worker.stage == Stage::kEnded || worker.stage == Stage::kUnbound) return;
     if (worker.node == nullptr) return;
     std::string comment = RecordComment(worker, set_);
@@ -550,8 +627,8 @@ class Deciding : Reconcile<api::NodeSet> {
     for (const plan::Failure& failure : world.failures()) failed.insert(failure.target);
     int creations = 0, fresh = 0;
     size_t bytes = 0;
-    for (const int ordinal : scale_.create) {
-      const NewWorker worker = workers->Stamp(ordinal);
+    for (const Place& place : scale_.create) {
+      const NewWorker worker = workers->Stamp(place);
       creations += 1 + int(worker.claims.size());
       bytes += worker.body.size();
       const bool first = created_hosts_.empty();
@@ -596,23 +673,24 @@ class Deciding : Reconcile<api::NodeSet> {
   }
 
   // A registration changes hardly anything of a record that is there: the new worker would have the size, the features
-  // and the weight of the one before it. Not for ever: workers are made whatever Slurm does.
+  // and the weight of the one before it. Not for ever: workers are made whatever Slurm does. In an active maintenance
+  // reservation Slurm removes none.
   std::vector<plan::ActionId> RemoveOldRecord(const std::string& host) {
     const slurm::Node* record = slurm_.heard() ? slurm_.Find(host) : nullptr;
-    if (record == nullptr || !IsRecordOf(*record, set_)) return {};
-    auto removal = RemovalOf(*record, set_, cluster_);
-    if (!removal) return {};
+    if (record == nullptr || !IsRecordOf(*record, set_) || record->state.Has(slurm::NodeFlag::kMaintenance)) return {};
     if (!hosts_) hosts_ = HostsWithPod(world, set_, workers_);
     if (hosts_->contains(host)) return {};
     if (Lasts("old record of " + host, kOldRecordTimeout)) return {};
-    plan.slurm_expects.push_back(host);
-    return {plan.Add(*std::move(removal))};
+    const auto removal = RemoveRecord(*record, set_, slurm_, plan);
+    return removal ? std::vector{*removal} : std::vector<plan::ActionId>();
   }
 
   std::string Wanted() const { return std::to_string(*object.spec.replicas); }
   std::string WhyItGoes(const Worker& worker) const {
     if (IsRenewed(worker)) return "update to revision " + revisions_.current;
-    return set_.metadata.deleting() ? "the NodeSet is being deleted" : "scale-in to " + Wanted();
+    if (set_.metadata.deleting()) return "the NodeSet is being deleted";
+    const auto why = scale_.why.find(&worker);
+    return why != scale_.why.end() ? why->second : "scale-in to " + Wanted();
   }
 
   const api::NodeSet& set_;  // as its user wrote it
@@ -624,7 +702,9 @@ class Deciding : Reconcile<api::NodeSet> {
   std::vector<Worker> workers_;
   Deletion deletion_;
   Scale scale_;
+  Pins pins_;
   std::set<std::string, std::less<>> created_hosts_;
+  std::set<const Pod*> removed_;
   std::optional<std::set<std::string, std::less<>>> hosts_;  // behind which there is a pod, once that was needed
   Revisions revisions_;
   Renewal renewal_;

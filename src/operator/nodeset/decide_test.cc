@@ -426,21 +426,37 @@ TEST_F(NodeSetTest, APendingWorkerSaysWhy) {
 }
 
 TEST_F(NodeSetTest, WhatIsNotHeededIsSaid) {
-  set.spec.pin_to_node = true;
+  set.spec.revision_history_limit = 3;
   const api::Condition degraded = ConditionOf(Look(0), "Degraded");
   EXPECT_EQ(degraded.reason, "NotSupported");
-  EXPECT_THAT(degraded.message, HasSubstr("pinToNode"));
+  EXPECT_THAT(degraded.message, HasSubstr("revisionHistoryLimit"));
 }
 
-TEST_F(NodeSetTest, ATemplateWithHostNetworkMakesNoWorkersAndTakesNoneAway) {
+TEST_F(NodeSetTest, ATemplateThatCannotBeMakesNoWorkersAndTakesNoneAway) {
   Worker_(0, {NodeFlag::kIdle});
   set.spec.pod_template.spec.text = R"({"hostNetwork":true})";
+  set.spec.ssh = api::NodeSetSsh{.enabled = true, .sssd_conf_ref = {.name = "sssd", .key = "sssd.conf"}};
   for (const int replicas : {1, 2}) {
     const plan::Plan plan = Look(replicas);
-    EXPECT_THAT(Acts(plan), IsEmpty());
+    EXPECT_THAT(Acts(plan), ::testing::Not(::testing::Contains(::testing::HasSubstr("Pod"))));
     EXPECT_EQ(ConditionOf(plan, "Degraded").reason, "InvalidSpec");
-    EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("hostNetwork is not supported"));
+    EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("port 22"));
   }
+}
+
+TEST_F(NodeSetTest, AWorkerWithHostNetworkThatWasToldItsNameIsOneLikeOthers) {
+  Pod pod = MakePod(0);
+  pod.spec.host_network = true;
+  pod.metadata.annotations[std::string(kAnnotationNamed)] = "true";
+  Put(pod);
+  nodes.push_back(MakeNode(0, {NodeFlag::kIdle}));
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("cordon Pod slurm/w-0", "drain Slurm node slurm/main/w-0"));
+
+  // The record of one that was there before it, in DaemonSet mode, was taken for its own.
+  nodes.push_back(MakeNode(1, {NodeFlag::kDown, NodeFlag::kDrain}, std::string(kReasonTerminating)));
+  nodes.back().name = pod.spec.node_name;
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("remove record Slurm node slurm/main/k0"));
 }
 
 // slurmd is there under a machine's name. Looked for under the pod's, it counted as unregistered for ever, and was
@@ -534,23 +550,6 @@ TEST_F(NodeSetTest, AWorkerThatStartsIsWaitedForUnlessTheKubeletSaysWhatIsWrong)
   held["unregistered pod-0"] = Tick() - 2min;
   ASSERT_THAT(Acts(Look(1)), ElementsAre("delete Pod slurm/w-0"));
   EXPECT_EQ(Look(1).actions[0].guards.size(), 1u);
-}
-
-// The chart's DaemonSet mode drained the workers down to `replicas`, which is 1 unless somebody sets it.
-TEST_F(NodeSetTest, InDaemonSetModeNothingIsChangedUntilThatModeIsThere) {
-  set.spec.scaling_mode = std::string(api::kScalingDaemonSet);
-  Worker_(0, {NodeFlag::kIdle});
-  Worker_(1, {NodeFlag::kIdle, NodeFlag::kDrain}, kOurDrain);
-  Put(MakePod(2, "Failed", false));
-  nodes.push_back(MakeNode(7, {NodeFlag::kDown}, std::string(kReasonTerminating)));
-  for (const int replicas : {1, 5}) {
-    const plan::Plan plan = Look(replicas);
-    EXPECT_THAT(Acts(plan), IsEmpty());
-    EXPECT_THAT(plan.children, IsEmpty());
-    EXPECT_EQ(ConditionOf(plan, "Ready").status, "False");
-    EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("scalingMode DaemonSet is not managed"));
-    EXPECT_EQ(ConditionOf(plan, "Progressing").status, "False");
-  }
 }
 
 // Seen on a real cluster: all were idle, and the NodeSet said so up to fifteen seconds later.

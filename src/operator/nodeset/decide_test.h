@@ -18,6 +18,7 @@
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/workers.h"
 #include "operator/objects.h"
+#include "operator/settings.h"
 #include "operator/testing/world.h"
 #include "plan/slurm/effects.h"
 
@@ -93,6 +94,7 @@ class NodeSetTest : public ::testing::Test {
     nodes.push_back(MakeNode(ordinal, std::move(flags), std::move(reason)));
   }
 
+  // Without what pods are told of their Slurm nodes (pod_conditions.h): that is `told`.
   plan::Plan Look(int replicas) {
     set.spec.replicas = replicas;
     Put(set);
@@ -107,6 +109,7 @@ class NodeSetTest : public ::testing::Test {
     parts.held_since = held;
     parts.in_flight = in_flight;
     parts.answers = &answers;
+    parts.settings = &settings;
     parts.slurm = [this, snapshot](const std::string&) {
       plan::SlurmLook look = slurm;
       look.snapshot = snapshot;
@@ -115,6 +118,12 @@ class NodeSetTest : public ::testing::Test {
     const plan::World world(std::move(parts));
     plan::Plan plan = Decide(world, {"slurm", "w"});
     facts = world.facts();
+    told.clear();
+    std::erase_if(plan.actions, [this](const plan::Action& action) {
+      const bool tells = action.effect->verb() == "set conditions";
+      if (tells) told.push_back(action.effect->target());
+      return tells;
+    });
     return plan;
   }
 
@@ -139,7 +148,9 @@ class NodeSetTest : public ::testing::Test {
   std::map<std::string, Tick> held;
   std::map<std::string, Tick> facts;  // what the last Look asked for how long it has held
   std::set<std::string> in_flight;
+  std::vector<std::string> told;  // by the last Look: targets
   plan::Answers answers;
+  Settings settings;
   plan::SlurmLook slurm{.state = plan::SlurmLook::State::kHeard, .absence_counts = true};
   uint64_t version = 0;
 };

@@ -3,31 +3,59 @@
 #include <algorithm>
 
 #include "operator/names.h"
+#include "operator/nodeset/placement.h"
 #include "operator/reasons.h"
 #include "plan/slurm/effects.h"
 
 namespace capstan::op::nodeset {
 
-std::optional<plan::Action> RemovalOf(const slurm::Node& node, const api::NodeSet& set, const std::string& cluster) {
+namespace {
+
+// Its slurmd went without a word, and slurmctld itself has given it up.
+bool IsLost(const slurm::Node& node) {
+  return node.state.IsDown() && node.state.IsNotResponding() && !node.state.IsFailing() &&
+         slurm::IsReasonOfSlurmctld(node.reason);
+}
+
+// In DaemonSet mode a machine that is lost may come back under its name: its record goes when the user says so, and the
+// Kubernetes node is gone or its worker has another name.
+bool IsToStay(const plan::World& world, const api::NodeSet& set, const slurm::Node& node) {
+  if (set.metadata.deleting() || !set.spec.IsDaemonSet() || !IsLost(node)) return false;
+  if (set.spec.prune_slurm_node_records != api::kPruneNodeNotFound) return true;
+  const Node* machine = world.Find<Node>({"", MachineOfRecord(node)});
+  return machine != nullptr && DaemonHost(*machine) == node.name;
+}
+
+}  // namespace
+
+std::optional<plan::ActionId> RemoveRecord(const slurm::Node& node, const api::NodeSet& set,
+                                           const plan::SlurmView& slurm, plan::Plan& plan) {
   if (node.state.IsBusy()) return std::nullopt;
-  // Its slurmd went without a word, and slurmctld itself has given it up.
-  const bool lost = node.state.IsDown() && node.state.IsNotResponding() && !node.state.IsFailing() &&
-                    slurm::IsReasonOfSlurmctld(node.reason);
+  const bool lost = IsLost(node);
   if (!lost && !IsOurDrain(node, set) && !IsOurDown(node, set)) return std::nullopt;
   const std::string_view prefix = lost ? std::string_view(node.reason) : kReasonPrefix;
-  return plan::Action{.effect = plan::DeleteNode(cluster, node.name),
-                      .reason = "its worker is gone",
-                      .guards = {plan::NodeIsOurs(cluster, node.name, std::string(prefix))},
-                      .after = {},
-                      .event = {{.reason = EventWord("SlurmNodeRemoved"), .action = "Delete"}}};
+  const std::string& cluster = plan.slurm_cluster;
+  plan.slurm_expects.push_back(node.name);
+  std::vector<plan::ActionId> drained;
+  if (IsOurDrain(node, set) && slurm.MayBeLifted(node.name)) {
+    slurm::NodeUpdate again{.names = {node.name}, .action = slurm::NodeAction::kDrain, .reason = node.reason};
+    drained.push_back(plan.Add({.effect = plan::UpdateNode("drain", cluster, std::move(again)),
+                                .reason = "an earlier write may still lift its drain",
+                                .guards = {plan::NodeIsNotHeld(cluster, node.name, std::string(kReasonPrefix))}}));
+  }
+  return plan.Add({.effect = plan::DeleteNode(cluster, node.name),
+                   .reason = "its worker is gone",
+                   .guards = {plan::NodeIsOurs(cluster, node.name, std::string(prefix))},
+                   .after = std::move(drained),
+                   .event = {{.reason = EventWord("SlurmNodeRemoved"), .action = "Delete"}}});
 }
 
 void RemoveRecords(const plan::World& world, const api::NodeSet& set, const plan::SlurmView& slurm,
                    const std::vector<Worker>& workers, const std::set<std::string, std::less<>>& coming,
                    plan::Plan& plan) {
   if (!slurm.heard()) return;
-  // Any record may be that of a worker with its Kubernetes node's network, under whatever name.
-  if (std::ranges::any_of(workers, [](const Worker& worker) { return worker.pod->spec.host_network; })) return;
+  // Any record may be that of a worker of which nobody knows the name.
+  if (!std::ranges::all_of(workers, &Worker::named)) return;
   std::set<std::string_view> taken(coming.begin(), coming.end());
   for (const Worker& worker : workers) taken.insert(worker.host);
   std::vector<const slurm::Node*> stray;
@@ -37,11 +65,8 @@ void RemoveRecords(const plan::World& world, const api::NodeSet& set, const plan
   if (stray.empty()) return;
   const auto hosts = HostsWithPod(world, set, workers);
   for (const slurm::Node* node : stray) {
-    if (hosts.contains(node->name)) continue;
-    auto removal = RemovalOf(*node, set, plan.slurm_cluster);
-    if (!removal) continue;
-    plan.slurm_expects.push_back(node->name);
-    plan.Add(*std::move(removal));
+    if (hosts.contains(node->name) || IsToStay(world, set, *node)) continue;
+    RemoveRecord(*node, set, slurm, plan);
   }
 }
 

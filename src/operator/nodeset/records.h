@@ -13,9 +13,10 @@
 
 namespace capstan::op::nodeset {
 
-// The removal of one record, proven by a fresh read; nullopt: jobs run there, somebody holds it, or its slurmd may be
-// there still.
-std::optional<plan::Action> RemovalOf(const slurm::Node& node, const api::NodeSet& set, const std::string& cluster);
+// Adds the removal of one record, proven by a fresh read; where a drain of ours may be lifted at any moment, after another
+// drain. nullopt: nothing is added, as jobs run there, somebody holds it, or its slurmd may be there still.
+std::optional<plan::ActionId> RemoveRecord(const slurm::Node& node, const api::NodeSet& set,
+                                           const plan::SlurmView& slurm, plan::Plan& plan);
 
 // Adds the removals to `plan`. Only what we took out of service, or nobody hears of, goes, proven by a fresh read; and
 // only while no pod bears the name, present or about to be (`coming`).

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operator/names.h"
+#include "operator/nodeset/reservation.h"
 
 namespace capstan::op::nodeset {
 namespace {
@@ -14,6 +15,11 @@ bool IsAPersons(const Worker& worker) { return worker.stage == Stage::kHeld || !
 bool IsInService(const Worker& worker, int32_t min_ready_seconds, Time now) {
   if (UntilAvailable(*worker.pod, min_ready_seconds, now) > Duration::zero()) return false;
   return worker.stage == Stage::kServing || worker.stage == Stage::kUnknown || IsAPersons(worker);
+}
+
+// It may not wait for a reservation: nothing would be lost with it. What a drain holds comes back by itself.
+bool IsImpaired(const Worker& worker) {
+  return !worker.pod->Ready() || worker.stage == Stage::kDown || worker.stage == Stage::kUnregistered;
 }
 
 int BudgetOf(const api::NodeSetSpec& spec) {
@@ -38,13 +44,14 @@ Duration UntilAvailable(const Pod& pod, int32_t min_ready_seconds, Time now) {
 }
 
 Renewal RenewalOf(const api::NodeSetSpec& spec, const std::vector<const Worker*>& kept, const Revisions& revisions,
-                  bool begin, const std::vector<slurm::Job>* jobs, Time now) {
+                  bool begin, const std::vector<slurm::Job>* jobs, std::string_view reservation, Time now) {
   Renewal renewal;
   for (const Worker* worker : kept) {
     if (worker->stage != Stage::kEnded && !revisions.IsCurrent(*worker->pod)) renewal.old.push_back(worker);
   }
-  if (!spec.update_strategy || spec.update_strategy->type != api::kUpdateRolling) return renewal;
-  renewal.budget = BudgetOf(spec);
+  const bool scheduled = IsScheduled(spec);
+  if (!scheduled && (!spec.update_strategy || spec.update_strategy->type != api::kUpdateRolling)) return renewal;
+  renewal.budget = scheduled ? *spec.replicas : BudgetOf(spec);
   renewal.unavailable = std::max(0, *spec.replicas - int(kept.size()));
   for (const Worker* worker : kept) renewal.unavailable += !IsInService(*worker, spec.min_ready_seconds, now);
 
@@ -54,7 +61,8 @@ Renewal RenewalOf(const api::NodeSetSpec& spec, const std::vector<const Worker*>
     if (worker->marked()) {
       renewal.go.push_back(worker);
       renewal.unavailable += serves;
-    } else if (begin && worker->stage != Stage::kUnknown) {
+    } else if (begin && worker->stage != Stage::kUnknown &&
+               (!scheduled || IsImpaired(*worker) || IsInReservation(*worker, reservation))) {
       (!serves ? renewal.go : IsAPersons(*worker) ? held : others).push_back(worker);
     }
   }

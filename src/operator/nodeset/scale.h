@@ -1,8 +1,11 @@
-// How many workers there should be, and which: ordinals to create, workers to take away, workers to keep.
+// How many workers there should be, and which: places to fill, workers to take away, workers to keep.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
+#include "operator/nodeset/placement.h"
 #include "operator/nodeset/workers.h"
 
 namespace capstan::op::nodeset {
@@ -10,18 +13,37 @@ namespace capstan::op::nodeset {
 // The most objects that one Plan asks for; the rest follows when some of them are there.
 inline constexpr int kMostCreations = 250;
 
+// Where a worker is missing.
+struct Place {
+  int ordinal = -1;  // in StatefulSet mode
+  std::string node;  // the Kubernetes node that it must be on; "": any
+  std::string host;  // in DaemonSet mode: the worker's name in Slurm
+};
+
 struct Scale {
-  int missing = 0;                     // how many workers there are too few
-  std::vector<int> create;             // ordinals of the first of them, ascending; at most kMostCreations
+  int wanted = 0;                      // how many workers there should be
+  int missing = 0;                     // how many are too few
+  std::vector<Place> create;           // the first of them; at most kMostCreations
   std::vector<const Worker*> surplus;  // too many: in the order in which they go
-  std::vector<const Worker*> kept;     // by ordinal; none that is leaving
+  std::vector<const Worker*> kept;     // in the order of Workers(); none that is leaving
   // So many of the surplus, the last ones, go rather than others because their jobs end first. Where the World does
   // not show the jobs, that was left out.
   size_t by_job_end = 0;
+  std::map<const Worker*, std::string> why;  // of those of the surplus that go for another reason than their number
+  std::vector<std::string> refused;          // of places that cannot be filled, why; sentences
 };
 
-// New ordinals are the lowest that no pod has; an ordinal is free again only when its pod is gone. Pods that are
-// leaving still count against creating, so a deleted worker comes back under its own ordinal.
+// All stay, and none is made.
+Scale KeepAll(const std::vector<Worker>& workers);
+
+// StatefulSet mode. New ordinals are the lowest that no pod has; an ordinal is free again only when its pod is gone. Pods
+// that are leaving still count against creating, so a deleted worker comes back under its own ordinal. Those that were made
+// in DaemonSet mode go.
 Scale ScaleTo(int replicas, const std::vector<Worker>& workers, const plan::SlurmView& slurm);
+
+// DaemonSet mode: one worker on each node that fits. A node gets its worker when no other of the set is on it, so that
+// those of StatefulSet mode, which go, are not waited for in vain. Without any node, all stay: that is not to be believed.
+Scale ScaleToNodes(const api::NodeSet& set, const Placement& placement, const kube::ObjectList<Node>& nodes,
+                   const std::vector<Worker>& workers, const plan::SlurmView& slurm);
 
 }  // namespace capstan::op::nodeset

@@ -4,7 +4,8 @@
 
 #include "base/text.h"
 #include "operator/names.h"
-#include "operator/nodeset/questions.h"
+#include "operator/nodeset/node_annotations.h"
+#include "operator/nodeset/reservation.h"
 #include "operator/nodeset/unheeded.h"
 #include "operator/nodeset/worker_pod.h"
 #include "operator/pods.h"
@@ -14,7 +15,6 @@
 namespace capstan::op::nodeset {
 namespace {
 
-constexpr Duration kNodeAnnotationsAge = 10min;
 constexpr size_t kLongestShown = 256;  // bytes of a Slurm node's reason in a message
 constexpr size_t kNamed = 3;           // so many workers are named in a message, the rest counted
 
@@ -92,8 +92,10 @@ std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stay
       return "is DOWN in Slurm (\"" + ReasonOf(worker) + "\"); look at its pod, then resume it in Slurm" +
              OldRecord(worker);
     case Stage::kUnknown:
-      if (!worker.pod->spec.host_network) return "";
-      return "has its Kubernetes node's network (hostNetwork), so that its Slurm node is not known; it is left alone";
+      if (worker.named()) return "";
+      return "has its Kubernetes node's network (hostNetwork) and was made by another operator, so that its Slurm node "
+             "is "
+             "not known; it is left alone";
     default:
       return "";
   }
@@ -126,20 +128,6 @@ void FindUnknownFields(const Seen& seen, Findings& findings) {
                        findings);
 }
 
-// A former operator told Slurm the topology and features that stand on a worker's Kubernetes node. One node is asked for all:
-// who annotates them annotates all.
-void FindUnheededAnnotations(const Seen& seen, Findings& findings) {
-  const auto placed =
-      std::ranges::find_if(seen.workers, [](const Worker& worker) { return !worker.pod->spec.node_name.empty(); });
-  if (placed == seen.workers.end()) return;
-  const std::string& node = placed->pod->spec.node_name;
-  const auto answer = seen.world.Ask(NodeAnnotations(node), kNodeAnnotationsAge);
-  if (answer.value == nullptr || answer.value->empty()) return;
-  findings.Remark("NotSupported",
-                  "Kubernetes node " + node + " has the annotation " + Join(*answer.value, " and ") +
-                      ", which this version does not pass on to Slurm; say Topology= or Features= in spec.extraConf");
-}
-
 void FindProblems(const Seen& seen, Findings& findings) {
   const bool deleting = seen.set.metadata.deleting();
   if (seen.deletion.gives_up())
@@ -155,6 +143,7 @@ void FindProblems(const Seen& seen, Findings& findings) {
                                          ", which is older; nothing is made and nothing in Slurm is touched until this "
                                          "one has another spec.template.spec.hostname, or either is deleted");
   }
+  if (!seen.scale.refused.empty()) findings.Problem("NameConflict", Several(seen.scale.refused));
   findings.AddFailures(seen.world);
   std::vector<std::string> troubles;
   for (const Worker& worker : seen.workers) {
@@ -164,6 +153,12 @@ void FindProblems(const Seen& seen, Findings& findings) {
       troubles.push_back(worker.pod->metadata.name + " " + trouble);
   }
   if (!troubles.empty()) findings.Problem("WorkersImpaired", Several(troubles));
+  for (const Worker& worker : seen.workers) {
+    const std::string trouble = AnnotationTrouble(worker);
+    if (trouble.empty()) continue;
+    findings.Remark("InvalidAnnotation", worker.pod->metadata.name + " " + trouble);
+    break;
+  }
   if (seen.slurm.state() == plan::SlurmLook::State::kUnreachable) {
     findings.Problem("SlurmUnreachable", "Slurm does not answer: " + seen.slurm.error() +
                                              (deleting ? "" : "; pods are kept in repair, no worker is taken away"));
@@ -171,7 +166,6 @@ void FindProblems(const Seen& seen, Findings& findings) {
   FindSssdTrouble(seen, findings);
   FindUnknownFields(seen, findings);
   AddUnheeded(seen.spec, kUnheeded, findings);
-  FindUnheededAnnotations(seen, findings);
 }
 
 // What scale-in waits for, worker by worker.
@@ -181,7 +175,7 @@ std::string Going(const Worker& worker, const Seen& seen) {
     case Stage::kDraining:
       return "waiting for the jobs on " + name + " before it is removed";
     case Stage::kUnknown:
-      if (worker.pod->spec.host_network)
+      if (!worker.named())
         return "waiting for somebody to drain " + name + " in Slurm and delete it, as its Slurm node is not known";
       return "waiting for Slurm to say whether " + name + " runs jobs (" + seen.slurm.error() + ")";
     case Stage::kUnregistered:
@@ -232,7 +226,7 @@ std::string Deleting(const Seen& seen) {
          std::string(kAnnotationForceDelete) + "=true";
 }
 
-// How far a rolling update has come, and what it waits for; "" when none is under way.
+// How far an update has come, and what it waits for; "" when none is under way.
 std::string Updating(const Seen& seen) {
   const Renewal& renewal = seen.renewal;
   if (renewal.budget == 0 || renewal.old.empty() || !seen.render_error.empty()) return "";
@@ -241,6 +235,7 @@ std::string Updating(const Seen& seen) {
   std::vector<std::string> going;
   for (const Worker* worker : renewal.go) going.push_back(Going(*worker, seen));
   if (!going.empty()) return text + "; " + Several(going);
+  if (IsScheduled(seen.spec)) return "";  // the condition ReservationCreated tells when
   if (!seen.renewal_held.empty()) return text + "; " + seen.renewal_held;
   return text + "; the next goes when fewer than " + std::to_string(renewal.budget) + " are out of service (now " +
          std::to_string(renewal.unavailable) + ")";
@@ -251,7 +246,12 @@ void FindWaits(const Seen& seen, Findings& findings) {
   std::vector<std::string> going;
   for (const Worker* worker : seen.scale.surplus) going.push_back(Going(*worker, seen));
   if (!going.empty()) findings.Wait("ScalingIn", Several(going));
-  if (std::string text = Updating(seen); !text.empty()) findings.Wait("RollingUpdate", std::move(text));
+  if (std::string text = Updating(seen); !text.empty()) {
+    if (IsScheduled(seen.spec))
+      findings.Wait("ScheduledUpdate", std::move(text));
+    else
+      findings.Wait("RollingUpdate", std::move(text));
+  }
   if (seen.scale.missing > 0)
     findings.Wait("ScalingOut", "creating " + std::to_string(seen.scale.missing) + " workers");
   std::vector<std::string> coming;
@@ -262,7 +262,7 @@ void FindWaits(const Seen& seen, Findings& findings) {
 }
 
 void FindReady(const Seen& seen, const api::NodeSetStatus& status, Findings& findings) {
-  if (seen.spec.scaling_mode == api::kScalingDaemonSet || seen.elder != nullptr) return;
+  if (seen.elder != nullptr) return;
   const auto serving = std::ranges::count_if(seen.workers, [](const Worker& worker) {
     return worker.pod->Ready() && worker.cordon.empty() &&
            (worker.stage == Stage::kServing || worker.stage == Stage::kUnknown);

@@ -1,7 +1,6 @@
 #include "operator/nodeset/status.h"
 
 #include "operator/nodeset/decide_test.h"
-#include "operator/nodeset/questions.h"
 #include "operator/questions.h"
 
 namespace capstan::op::nodeset {
@@ -70,6 +69,47 @@ TEST_F(StatusTest, AvailableReplicasAreCountedAgainWhenMinReadySecondsHavePassed
 }
 
 // The pods waited for the Secret with an Event of the kubelet, and the NodeSet said that they are starting.
+TEST_F(StatusTest, AControllerThatIsMissingIsNamedAndNothingIsTakenAway) {
+  Put(MakePod(0));
+  set.spec.controller_ref.name = "gone";
+  const plan::Plan plan = Look(1);
+  EXPECT_EQ(ConditionOf(plan, "Degraded").reason, "ControllerNotFound");
+  EXPECT_THAT(ConditionOf(plan, "Degraded").message,
+              HasSubstr("there is no Controller gone in this namespace; create it or correct controllerRef"));
+  for (const std::string& act : Acts(plan)) EXPECT_THAT(act, Not(HasSubstr("delete")));
+}
+
+TEST_F(StatusTest, ASlurmThatDoesNotAnswerIsToldInItsOwnWords) {
+  Worker_(0, {NodeFlag::kIdle});
+  slurm.state = plan::SlurmLook::State::kUnreachable;
+  slurm.error = "slurmrestd answered 500: it failed";
+  const plan::Plan plan = Look(0);
+  EXPECT_EQ(ConditionOf(plan, "Degraded").reason, "SlurmUnreachable");
+  EXPECT_EQ(
+      ConditionOf(plan, "Degraded").message,
+      "Slurm does not answer: slurmrestd answered 500: it failed; pods are kept in repair, no worker is taken away");
+}
+
+TEST_F(StatusTest, AWorkerWhoseImageCannotBePulledOrThatFindsNoVolumeIsNamed) {
+  Pod pulling = MakePod(0, "Pending", false);
+  pulling.spec.node_name = "k0";
+  pulling.status.container_statuses = {
+      {.name = "slurmd",
+       .state = {.waiting = {{.reason = "ImagePullBackOff", .message = "Back-off pulling image \"x\""}}}}};
+  Put(pulling);
+  Pod unbound = MakePod(1, "Pending", false);
+  unbound.status.conditions = {{.type = "PodScheduled",
+                                .status = "False",
+                                .reason = "Unschedulable",
+                                .message = "pod has unbound immediate PersistentVolumeClaims"}};
+  Put(unbound);
+  const api::Condition degraded = ConditionOf(Look(2), "Degraded");
+  EXPECT_EQ(degraded.reason, "WorkersImpaired");
+  EXPECT_THAT(degraded.message, HasSubstr("pod w-0, container slurmd: ImagePullBackOff: Back-off pulling image \"x\""));
+  EXPECT_THAT(degraded.message,
+              HasSubstr("pod w-1 cannot be placed: pod has unbound immediate PersistentVolumeClaims"));
+}
+
 TEST_F(StatusTest, AMissingSecretOfSshIsNamed) {
   set.spec.ssh = api::NodeSetSsh{.enabled = true, .sssd_conf_ref = {.name = "sssd", .key = "sssd.conf"}};
   answers.entries()["secret slurm/sssd"] = {.state = plan::AnswerState::kAbsent};
@@ -83,16 +123,6 @@ TEST_F(StatusTest, AMissingSecretOfSshIsNamed) {
               HasSubstr("Secret slurm/sssd, named in spec.ssh.sssdConfRef, has no section"));
   Answered("sssd.conf slurm/sssd sssd.conf", std::string());
   EXPECT_THAT(ConditionOf(Look(0), "Degraded").message, Not(HasSubstr("sssdConfRef")));
-}
-
-// A former operator passed them on to Slurm.
-TEST_F(StatusTest, AnnotationsOfNodesThatNobodyPassesOnAreNamed) {
-  Worker_(0, {NodeFlag::kIdle});
-  EXPECT_EQ(ConditionOf(Look(1), "Degraded").status, "False");
-  Answered("annotations of node k0", NodeAnnotations::Value{"topology.slinky.slurm.net/spec"});
-  EXPECT_THAT(
-      ConditionOf(Look(1), "Degraded").message,
-      HasSubstr("Kubernetes node k0 has the annotation topology.slinky.slurm.net/spec, which this version does"));
 }
 
 TEST_F(StatusTest, UnknownFieldsOfATemplateAreNamed) {

@@ -10,9 +10,6 @@
 namespace capstan::op::nodeset {
 namespace {
 
-constexpr std::string_view kCondition = "SlurmNodeState";         // begins the types of its pod conditions
-constexpr std::string_view kReservation = "SlurmOperatorMaint-";  // what follows is the NodeSet's name
-
 // Its annotation on a pod that nobody else but us has written to. That is guessed too rarely rather than too often: of a
 // person's pod, and of one to which a person has done something else, it stays.
 bool IsFormersCordon(const Pod& pod) {
@@ -54,20 +51,6 @@ void RemoveCordon(const Pod& pod, plan::Plan& plan) {
             .event = {}});
 }
 
-void RemoveConditions(const Pod& pod, plan::Plan& plan) {
-  std::vector<std::string> types;
-  for (const PodCondition& condition : pod.status.conditions) {
-    if (condition.type.starts_with(kCondition)) types.push_back(condition.type);
-  }
-  if (types.empty()) return;
-  plan.Add({.effect = plan::RemovePodConditions({pod.metadata.namespace_, pod.metadata.name}, pod.metadata.uid,
-                                                std::move(types)),
-            .reason = "a former operator said there what Slurm said of the worker then",
-            .guards = {},
-            .after = {},
-            .event = {}});
-}
-
 }  // namespace
 
 std::string FormerRevision(const api::NodeSet& set, std::string_view revision) {
@@ -83,33 +66,7 @@ void TakeOverWorkers(const std::vector<Worker>& workers, std::string_view former
     if (worker.stage == Stage::kLeaving || worker.stage == Stage::kEnded) continue;
     Relabel(*worker.pod, former_revision, revision, plan);
     RemoveCordon(*worker.pod, plan);
-    RemoveConditions(*worker.pod, plan);
   }
-}
-
-bool HasReservation(const api::NodeSet& set) {
-  return std::ranges::find(set.metadata.finalizers, kFinalizerReservation) != set.metadata.finalizers.end();
-}
-
-void ReleaseReservation(const api::NodeSet& set, bool ask_slurm, plan::Plan& plan) {
-  const auto& strategy = set.spec.update_strategy;
-  const bool wanted = !set.metadata.deleting() && strategy && strategy->type == api::kUpdateScheduled;
-  if (!wanted && !ask_slurm && !set.metadata.deleting()) return;
-  std::vector<plan::ActionId> removed;
-  if (!wanted && ask_slurm) {
-    removed.push_back(
-        plan.Add({.effect = plan::DeleteReservation(plan.slurm_cluster, std::string(kReservation) + set.metadata.name),
-                  .reason = "no scheduled update is asked for any more",
-                  .guards = {},
-                  .after = {},
-                  .event = {}}));
-  }
-  plan.Add({.effect = plan::RemoveFinalizer({&api::NodeSet::kResource, {set.metadata.namespace_, set.metadata.name}},
-                                            set.metadata, kFinalizerReservation),
-            .reason = "this version makes no reservations",
-            .guards = {},
-            .after = std::move(removed),
-            .event = {}});
 }
 
 }  // namespace capstan::op::nodeset

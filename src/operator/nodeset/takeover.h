@@ -22,17 +22,9 @@ std::string FormerRevision(const api::NodeSet& set, std::string_view revision);
 // The pod-cordon annotation is there and a person's. The former operator writes the same one for each drain of its own.
 bool IsCordonedByPerson(const Pod& pod);
 
-// Workers of the former revision get the label of `revision`; the former operator's pod-cordon annotations and pod
-// conditions, which nobody keeps up any more, go.
+// Workers of the former revision get the label of `revision`; the former operator's pod-cordon annotations, which nobody
+// keeps up any more, go.
 void TakeOverWorkers(const std::vector<Worker>& workers, std::string_view former_revision, std::string_view revision,
                      plan::Plan& plan);
-
-// Whether the former operator's finalizer stands on the NodeSet, which held it for the sake of a reservation in Slurm.
-bool HasReservation(const api::NodeSet& set);
-
-// Takes that finalizer away; before that the reservation, when the NodeSet asks for no scheduled update any more or is
-// being deleted. While Slurm cannot be asked (`ask_slurm`), a NodeSet that stays keeps both, and one that goes leaves the
-// reservation, which ends by itself.
-void ReleaseReservation(const api::NodeSet& set, bool ask_slurm, plan::Plan& plan);
 
 }  // namespace capstan::op::nodeset

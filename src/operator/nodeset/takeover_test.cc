@@ -50,12 +50,16 @@ TEST_F(TakenOver, ItsPodCordonIsNobodysWish) {
   EXPECT_THAT(Acts(Look(1)), ElementsAre("unprotect Pod slurm/w-1")) << "a person's: it stays out of service";
 }
 
-TEST_F(TakenOver, ItsPodConditionsGo) {
+TEST_F(TakenOver, ItsPodConditionsAreKeptUp) {
   Pod pod = FormersPod(0);
   pod.status.conditions.push_back({.type = "SlurmNodeStateIdle", .status = "True"});
   Put(pod);
   nodes = {MakeNode(0, {NodeFlag::kIdle})};
-  EXPECT_THAT(Acts(Look(1)), ElementsAre("remove conditions Pod slurm/w-0/status"));
+  Look(1);
+  EXPECT_THAT(told, IsEmpty());
+  nodes = {MakeNode(0, {NodeFlag::kAllocated})};
+  Look(1);
+  EXPECT_THAT(told, ElementsAre("Pod slurm/w-0/status"));
 }
 
 // Every worker counted as outdated on the day of the switch, as the hash is computed in another way.
@@ -101,9 +105,6 @@ TEST_F(TakenOver, ItsReservationGoesWithItsFinalizer) {
   slurm.state = plan::SlurmLook::State::kUnreachable;
   EXPECT_THAT(Acts(Look(0)), IsEmpty()) << "it waits for Slurm";
   slurm.state = plan::SlurmLook::State::kHeard;
-  set.spec.update_strategy.emplace();
-  set.spec.update_strategy->type = api::kUpdateScheduled;
-  EXPECT_THAT(Acts(Look(0)), ElementsAre("remove finalizer NodeSet slurm/w")) << "the reservation is asked for";
 }
 
 TEST_F(TakenOver, ItsFinalizerHoldsUpNoDeletion) {

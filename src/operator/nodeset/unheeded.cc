@@ -7,19 +7,13 @@ namespace {
 
 using api::NodeSetSpec;
 
-bool IsUpdatedBy(const NodeSetSpec& spec, std::string_view type) {
-  return spec.update_strategy && spec.update_strategy->type == type;
-}
-
 constexpr auto kFields = std::to_array<Unheeded<NodeSetSpec>>({
-    {"scalingMode", "DaemonSet is not managed by this version, which leaves its workers as they are; use StatefulSet",
-     [](const NodeSetSpec& spec) { return spec.scaling_mode == api::kScalingDaemonSet; }},
-    {"pinToNode", "is not heeded by this version: workers go where the scheduler puts them",
-     [](const NodeSetSpec& spec) { return spec.pin_to_node.value_or(false); }},
-    {"updateStrategy.scheduledUpdate", "is not heeded by this version: workers are not updated",
-     [](const NodeSetSpec& spec) { return IsUpdatedBy(spec, api::kUpdateScheduled); }},
-    {"pruneSlurmNodeRecords", "is not heeded by this version: Slurm's records of lost nodes stay; remove them in Slurm",
-     [](const NodeSetSpec& spec) { return spec.prune_slurm_node_records.value_or("") == api::kPruneNodeNotFound; }},
+    {"persistentVolumeClaimRetentionPolicy.whenScaled",
+     "Delete is not heeded in DaemonSet mode: a machine may come back, and its claims stay until the NodeSet is "
+     "deleted",
+     [](const NodeSetSpec& spec) {
+       return spec.IsDaemonSet() && spec.claim_retention && spec.claim_retention->when_scaled == api::kDelete;
+     }},
     {"revisionHistoryLimit", "is not heeded by this version: no ControllerRevisions are made",
      [](const NodeSetSpec& spec) { return spec.revision_history_limit.value_or(0) != 0; }},
 });

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/hash.h"
 #include "kube/quantity.h"
 #include "operator/names.h"
+#include "operator/nodeset/placement.h"
 #include "operator/nodeset/revision.h"
 #include "operator/render/cluster.h"
 #include "operator/render/merge.h"
@@ -99,6 +101,22 @@ Result<void> AddProbesOfTemplate(const api::NodeSet& set, JsonObject& slurmd) {
   return {};
 }
 
+// The machine's network, and with it its host name.
+Result<bool> HasHostNetwork(const api::NodeSet& set) {
+  CAPSTAN_TRY(const Json spec, json::ParseObject(set.spec.pod_template.spec, "spec.template.spec"));
+  const Json* host_network = json::Find(spec, {"hostNetwork"});
+  return host_network != nullptr && host_network->is_bool() && host_network->get_bool();
+}
+
+// slurmd takes its host's name for that of its Slurm node unless it is told one.
+void TellName(JsonObject& slurmd) {
+  const std::string field = "metadata.labels['" + std::string(kLabelPodHostname) + "']";
+  JsonObject name{{"name", "POD_HOSTNAME"}};
+  name["valueFrom"] = JsonObject{{"fieldRef", JsonObject{{"fieldPath", field}}}};
+  slurmd["env"].get_array().push_back(std::move(name));
+  for (const char* word : {"-N", "$(POD_HOSTNAME)"}) slurmd["args"].get_array().emplace_back(word);
+}
+
 Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& controller, bool live) {
   CAPSTAN_TRY(const std::string feature, SlurmNameOf(set));
   CAPSTAN_TRY(const std::string conf, slurm::NodeConf(set.spec.extra_conf, std::array{feature}, ""));
@@ -108,6 +126,8 @@ Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& contro
   slurmd["args"] = JsonArray{"-Z", "--conf-server", ConfServer(controller), "--conf", "'" + conf + "'"};
   CAPSTAN_TRY(JsonArray environment, Environment(set));
   slurmd["env"] = std::move(environment);
+  CAPSTAN_TRY(const bool host_network, HasHostNetwork(set));
+  if (host_network) TellName(slurmd);
   JsonArray ports{ContainerPort(kWorker.app, kSlurmdPort)};
   if (HasSsh(set)) ports.push_back(ContainerPort("ssh", kSshPort));
   slurmd["ports"] = std::move(ports);
@@ -126,7 +146,7 @@ Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& contro
 JsonArray Volumes(const api::NodeSet& set, const api::Controller& controller, bool live) {
   JsonArray volumes;
   JsonArray keys;
-  if (const auto& key = controller.spec.slurm_key_ref) keys.push_back(SecretFile(key->name, key->key, "slurm.key"));
+  if (const auto& key = controller.spec.slurm_key_ref) keys.push_back(SlurmKeyFile(*key));
   volumes.push_back(ProjectedVolume("slurm-etc", kOwnerOnly, std::move(keys)));
   volumes.push_back(MemoryDir("slurm-logfile"));
   if (HasSsh(set)) {
@@ -147,11 +167,13 @@ Result<JsonObject> BaseSpec(const api::NodeSet& set, const api::Controller& cont
   const std::string service = WorkerServiceName(controller.metadata.name);
 
   JsonObject spec{{"automountServiceAccountToken", false}, {"enableServiceLinks", false}, {"subdomain", service}};
+  CAPSTAN_TRY(const bool host_network, HasHostNetwork(set));
+  if (host_network) spec["dnsPolicy"] = "ClusterFirstWithHostNet";
   spec["dnsConfig"] = JsonObject{{"searches", JsonArray{settings.Fqdn(service, set.metadata.namespace_)}}};
   spec["initContainers"] = JsonArray{std::move(logfile)};
   spec["containers"] = JsonArray{std::move(slurmd)};
   spec["tolerations"] =
-      JsonArray{JsonObject{{"key", "nodeset.slinky.slurm.net/worker"}, {"operator", "Equal"}, {"effect", "NoExecute"}}};
+      JsonArray{JsonObject{{"key", kTolerationWorker}, {"operator", "Equal"}, {"effect", "NoExecute"}}};
   spec["volumes"] = Volumes(set, controller, live);
   return spec;
 }
@@ -215,15 +237,23 @@ Result<std::vector<ClaimTemplate>> ClaimTemplates(const api::NodeSet& set) {
   return claims;
 }
 
+void Tolerate(Json& spec, JsonArray more) {
+  Json& tolerations = spec.get_object()["tolerations"];
+  if (!tolerations.is_array()) tolerations.emplace_array();
+  for (Json& one : more) tolerations.get_array().push_back(std::move(one));
+}
+
 // All but what Stamp adds.
-Metadata WorkerMetadata(const api::NodeSet& set, const std::string& revision, bool live) {
+Metadata WorkerMetadata(const api::NodeSet& set, const std::string& revision, bool live, bool host_network) {
   Metadata metadata = PodMetadata(set.metadata, kWorker, set.spec.pod_template.metadata);
   metadata.Add({{std::string(kLabelCluster), set.spec.controller_ref.name},
-                {std::string(kLabelScalingMode), std::string(api::kScalingStatefulSet)},
+                {std::string(kLabelScalingMode),
+                 std::string(set.spec.IsDaemonSet() ? api::kScalingDaemonSet : api::kScalingStatefulSet)},
                 {std::string(kLabelRevision), revision}},
                {});
   if (set.spec.workload_disruption_protection.value_or(true))
     metadata.Add({{std::string(kLabelPodProtect), "true"}}, {});
+  if (host_network) metadata.annotations.insert_or_assign(std::string(kAnnotationNamed), "true");
   if (HasSsh(set) && !live)
     metadata.annotations.insert_or_assign(std::string(kHashSshdConfig), Sha256Hex(SshdText(set)));
   return metadata;
@@ -235,8 +265,6 @@ std::string WorkerPodName(const api::NodeSet& set, int ordinal) {
   return set.metadata.name + "-" + Padded(set, ordinal);
 }
 
-// With hostNetwork slurmd registers under the name of the machine that the pod lands on: what Slurm says of a worker
-// could not be found, and no proof about it would be worth anything.
 Result<void> CheckTemplate(const api::NodeSet& set) {
   CAPSTAN_TRY(const std::string name, SlurmNameOf(set));
   if (IsReservedInSlurm(name)) {
@@ -244,18 +272,12 @@ Result<void> CheckTemplate(const api::NodeSet& set) {
                                     ", stands for something else there; give it another name, or another "
                                     "spec.template.spec.hostname");
   }
-  CAPSTAN_TRY(const Json spec, json::ParseObject(set.spec.pod_template.spec, "spec.template.spec"));
-  const Json* host_network = json::Find(spec, {"hostNetwork"});
-  if (host_network == nullptr || !host_network->is_bool() || !host_network->get_bool()) return {};
-  if (HasSsh(set)) {
-    return Fail(
-        Code::kInvalid,
-        "spec.ssh.enabled and spec.template.spec.hostNetwork do not go together: port 22 is that of the machine's "
-        "own sshd; turn off either");
-  }
-  return Fail(Code::kInvalid,
-              "spec.template.spec.hostNetwork is not supported by this version, which could not tell which Slurm node "
-              "such a worker is; remove it");
+  CAPSTAN_TRY(const bool host_network, HasHostNetwork(set));
+  if (!host_network || !HasSsh(set)) return {};
+  return Fail(
+      Code::kInvalid,
+      "spec.ssh.enabled and spec.template.spec.hostNetwork do not go together: port 22 is that of the machine's "
+      "own sshd; turn off either");
 }
 
 Result<WorkerTemplate> WorkerTemplate::Of(const api::NodeSet& set, const api::Controller& controller,
@@ -270,35 +292,65 @@ Result<WorkerTemplate> WorkerTemplate::Of(const api::NodeSet& set, const api::Co
   spec.get_object().erase("nodeName");
   made.host_prefix_ = json::FindText(spec, {"hostname"});
   if (!set.spec.oversubscribe_node.value_or(false)) KeepApart(spec);
+  if (set.spec.IsDaemonSet()) Tolerate(spec, DaemonTolerations());
   CAPSTAN_TRY(made.claims_, ClaimTemplates(set));
   if (!made.claims_.empty()) MakeRoomForClaims(spec.get_object(), made.claims_);
   CAPSTAN_TRY(const bool live, ReadsFilesLive(set, settings));
-  JsonObject pod = OwnedObject(kube::kPods, "", WorkerMetadata(set, made.revision_, live), OwnerOf(set));
+  CAPSTAN_TRY(const bool host_network, HasHostNetwork(set));
+  JsonObject pod = OwnedObject(kube::kPods, "", WorkerMetadata(set, made.revision_, live, host_network), OwnerOf(set));
   pod["spec"] = std::move(spec);
   made.pod_ = std::move(pod);
   return made;
 }
 
-NewWorker WorkerTemplate::Stamp(int ordinal) {
-  const std::string digits = Padded(*set_, ordinal);
-  NewWorker worker;
-  worker.name = WorkerPodName(*set_, ordinal);
-  worker.host = host_prefix_.empty() ? worker.name : host_prefix_ + digits;
-  worker.revision = revision_;
-  JsonObject& metadata = json::MakeObject(pod_, {"metadata"});
-  metadata["name"] = worker.name;
-  JsonObject& labels = json::MakeObject(pod_, {"metadata", "labels"});
-  labels[kLabelPodName] = worker.name;
-  labels[kLabelPodIndex] = digits;
-  labels[kLabelPodHostname] = worker.host;
+// In place of all that the template requires of nodes, which was judged before (placement.h). The scheduler binds it.
+void WorkerTemplate::BindTo(const std::string& node) {
+  if (!std::exchange(bound_, true)) free_spec_ = json::MakeObject(pod_, {"spec"});
+  JsonObject requirement{{"key", "metadata.name"}, {"operator", "In"}, {"values", JsonArray{Json(node)}}};
+  JsonObject term{{"matchFields", JsonArray{std::move(requirement)}}};
+  JsonObject& affinity = json::MakeObject(pod_, {"spec", "affinity", "nodeAffinity"});
+  affinity["requiredDuringSchedulingIgnoredDuringExecution"] =
+      JsonObject{{"nodeSelectorTerms", JsonArray{std::move(term)}}};
+  json::MakeObject(pod_, {"spec"}).erase("nodeSelector");
+}
+
+void WorkerTemplate::Unbind() {
+  if (std::exchange(bound_, false)) json::MakeObject(pod_, {"spec"}) = free_spec_.get_object();
+}
+
+void WorkerTemplate::StampClaims(const std::string& ending, NewWorker& worker) {
   JsonObject& spec = json::MakeObject(pod_, {"spec"});
-  spec["hostname"] = worker.host;
   for (size_t i = 0; i < claims_.size(); ++i) {
-    const std::string name = claims_[i].volume + "-" + set_->metadata.name + "-" + digits;
+    const std::string name = claims_[i].volume + "-" + set_->metadata.name + "-" + ending;
     spec["volumes"].get_array()[i] = ClaimVolume(claims_[i].volume, name);
     json::MakeObject(claims_[i].object, {"metadata"})["name"] = name;
     worker.claims.push_back({name, json::SerializeCanonical(claims_[i].object)});
   }
+}
+
+NewWorker WorkerTemplate::Stamp(const Place& place) {
+  NewWorker worker;
+  worker.revision = revision_;
+  JsonObject& labels = json::MakeObject(pod_, {"metadata", "labels"});
+  if (place.node.empty())
+    Unbind();
+  else
+    BindTo(place.node);
+  if (place.ordinal >= 0) {
+    const std::string digits = Padded(*set_, place.ordinal);
+    worker.name = WorkerPodName(*set_, place.ordinal);
+    worker.host = host_prefix_.empty() ? worker.name : host_prefix_ + digits;
+    labels[kLabelPodIndex] = digits;
+    StampClaims(digits, worker);
+  } else {
+    worker.name = DaemonPodName(*set_, place.node);
+    worker.host = place.host;
+    StampClaims(place.host, worker);
+  }
+  labels[kLabelPodName] = worker.name;
+  labels[kLabelPodHostname] = worker.host;
+  json::MakeObject(pod_, {"metadata"})["name"] = worker.name;
+  json::MakeObject(pod_, {"spec"})["hostname"] = worker.host;
   worker.body = json::SerializeCanonical(pod_);
   return worker;
 }

@@ -7,6 +7,7 @@
 #include "api/controller.h"
 #include "api/nodeset.h"
 #include "base/result.h"
+#include "operator/nodeset/scale.h"
 #include "operator/render/json.h"
 #include "operator/settings.h"
 #include "plan/plan.h"
@@ -38,21 +39,27 @@ struct ClaimTemplate {
   render::Json object;
 };
 
-// The workers of a NodeSet in StatefulSet mode as they are created now: what they have in common is merged once, and
-// each is stamped from it. Refers to `set`, which outlives it.
+// The workers of a NodeSet as they are created now: what they have in common is merged once, and each is stamped from it. Refers to `set`, which outlives it.
 class WorkerTemplate {
  public:
   // kInvalid: a template or extraConf cannot be used; the message says which field and why.
   static Result<WorkerTemplate> Of(const api::NodeSet& set, const api::Controller& controller,
                                    const Settings& settings = {});
 
-  NewWorker Stamp(int ordinal);
+  // REQUIRES: `place` is one of the set's mode.
+  NewWorker Stamp(const Place& place);
 
  private:
+  void BindTo(const std::string& node);
+  void Unbind();
+  void StampClaims(const std::string& ending, NewWorker& worker);
+
   const api::NodeSet* set_ = nullptr;
   std::string revision_;
   std::string host_prefix_;  // of the Slurm node's name; empty: it has the pod's
   render::Json pod_;         // as it was stamped last
+  render::Json free_spec_;   // where it is bound to a node: the parts that this took the place of
+  bool bound_ = false;
   std::vector<ClaimTemplate> claims_;
 };
 

@@ -26,7 +26,7 @@ class WorkerPodTest : public ::testing::Test {
 
   Result<NewWorker> WorkerPod(int ordinal, const Settings& settings = {}) {
     CAPSTAN_TRY(WorkerTemplate made, WorkerTemplate::Of(set, controller, settings));
-    return made.Stamp(ordinal);
+    return made.Stamp({.ordinal = ordinal, .node = {}, .host = {}});
   }
   Json Pod(int ordinal = 0) {
     const auto worker = WorkerPod(ordinal);
@@ -46,6 +46,21 @@ class WorkerPodTest : public ::testing::Test {
 };
 
 TEST_F(WorkerPodTest, DefaultIsPinned) { test::ExpectGolden("nodeset", "worker-default.json", Pod()); }
+
+TEST_F(WorkerPodTest, OfDaemonSetModeIsPinned) {
+  set.spec.scaling_mode = std::string(api::kScalingDaemonSet);
+  set.spec.pod_template.spec.text =
+      R"({"nodeSelector":{"a":"b"},"tolerations":[{"operator":"Exists"}],"affinity":{"nodeAffinity":{)"
+      R"("preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1,"preference":{}}],)"
+      R"("requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[]}]}}}})";
+  set.spec.volume_claim_templates.text = R"([{"metadata":{"name":"data"},"spec":{}}])";
+  auto made = WorkerTemplate::Of(set, controller, {});
+  ASSERT_TRUE(made) << made.error().message();
+  const NewWorker worker = made->Stamp({.ordinal = -1, .node = "k1.example", .host = "k1"});
+  EXPECT_EQ(worker.host, "k1");
+  EXPECT_EQ(worker.claims[0].name, "data-main-worker-gpu-k1");
+  test::ExpectGolden("nodeset", "worker-daemon.json", json::Parse(worker.body).value());
+}
 
 // People could not come into workers: sshd was in no image, and nothing was mounted where Capstan's looks for its files.
 TEST_F(WorkerPodTest, WithSshIsPinned) {
@@ -156,10 +171,22 @@ TEST_F(WorkerPodTest, OversubscribedNodesTakeSeveral) {
   EXPECT_EQ(json::Find(Pod(), {"spec", "affinity"}), nullptr);
 }
 
-TEST_F(WorkerPodTest, HostNetworkIsRefused) {
+// The host's name is the machine's: slurmd, and the hook that stops it, are told theirs.
+TEST_F(WorkerPodTest, WithHostNetworkSlurmdIsToldItsName) {
+  EXPECT_EQ(Environment("POD_HOSTNAME"), "none");
   set.spec.pod_template.spec.text = R"({"hostNetwork":true})";
-  EXPECT_EQ(CheckTemplate(set).error().code(), Code::kInvalid);
-  EXPECT_THAT(WorkerPod(0).error().message(), HasSubstr("spec.template.spec.hostNetwork"));
+  const json::Value pod = Pod();
+  const std::string text = json::Serialize(*json::Find(pod, {"spec", "containers"}));
+  EXPECT_THAT(text, HasSubstr(R"x("-N","$(POD_HOSTNAME)")x"));
+  EXPECT_THAT(text, HasSubstr("metadata.labels['nodeset.slinky.slurm.net/pod-hostname']"));
+  EXPECT_EQ(json::FindText(pod, {"spec", "dnsPolicy"}), "ClusterFirstWithHostNet");
+  EXPECT_EQ(json::FindText(pod, {"metadata", "annotations", kAnnotationNamed}), "true");
+  set.spec.pod_template.spec.text = R"({"hostNetwork":true,"dnsPolicy":"Default"})";
+  EXPECT_EQ(json::FindText(Pod(), {"spec", "dnsPolicy"}), "Default");
+}
+
+TEST_F(WorkerPodTest, HostNetworkAndSshAreRefused) {
+  set.spec.pod_template.spec.text = R"({"hostNetwork":true})";
   set.spec.ssh = api::NodeSetSsh{true, "", {.name = "sssd", .key = "conf"}};
   EXPECT_THAT(CheckTemplate(set).error().message(), HasSubstr("port 22 is that of the machine's own sshd"));
   set.spec.pod_template.spec.text = R"({"hostNetwork":false})";

@@ -9,6 +9,7 @@
 #include "operator/names.h"
 #include "operator/nodeset/takeover.h"
 #include "operator/render/cluster.h"
+#include "operator/settings.h"
 #include "slurm/hostlist.h"
 
 namespace capstan::op::nodeset {
@@ -18,6 +19,7 @@ constexpr std::string_view kScaleInSuffix = ") is pending termination for scale-
 constexpr std::string_view kNodeCordoned = "Node (";  // what follows names it
 constexpr std::string_view kPodCordonedSuffix = ") was cordoned";
 constexpr std::string_view kPodNamed = "Pod (";
+constexpr size_t kLongestBegin = 52;         // of a derived name, before its last dash
 constexpr size_t kLongestReason = 256;       // bytes of what a person says why
 constexpr size_t kMostJobHosts = 2'000'000;  // names of nodes, of all jobs together, that are looked at
 
@@ -44,7 +46,7 @@ Stage StageOf(const Worker& worker, const api::NodeSet& set, const plan::SlurmVi
   if (Ended(pod)) return Stage::kEnded;
   // Not by the phase: slurmd may have registered, and be running a job, before the kubelet says that the pod runs.
   if (pod.spec.node_name.empty()) return Stage::kUnbound;
-  if (!slurm.heard() || pod.spec.host_network) return Stage::kUnknown;
+  if (!slurm.heard() || !worker.named()) return Stage::kUnknown;
   if (worker.node == nullptr) return Stage::kUnregistered;
   const slurm::Node& node = *worker.node;
   if (node.state.IsDraining()) {
@@ -99,17 +101,32 @@ std::string NameInSlurm(const Pod& pod) {
   return pod.spec.hostname.empty() ? pod.metadata.name : pod.spec.hostname;
 }
 
+bool IsNamed(const Pod& pod) {
+  return !pod.spec.host_network || pod.metadata.Annotation(std::string(kAnnotationNamed)) == "true";
+}
+
 std::string PodText(const Pod& pod) { return "Pod (" + pod.metadata.namespace_ + "/" + pod.metadata.name; }
 
-std::string CordonOf(const plan::World& world, const Pod& pod) {
-  const std::string& name = pod.spec.node_name;
-  const CordonedNode* node = name.empty() ? nullptr : world.Find<CordonedNode>({"", name});
+// What a person says of the node, else what its conditions of these types say; "": nothing.
+std::string WhyCordoned(const Node& node, const std::vector<std::string>& types) {
+  std::string why = OneLine(node.metadata.Annotation(std::string(kAnnotationNodeCordonReason)), kLongestReason);
+  if (!why.empty()) return why;
+  for (const std::string& type : types) {
+    for (const NodeCondition& condition : node.status.conditions) {
+      if (condition.type != type || condition.status != "True") continue;
+      why += (why.empty() ? "" : "; ") + ("(" + condition.reason) + ": " + condition.message + ")";
+    }
+  }
+  return OneLine(why, kLongestReason);
+}
+
+std::string CordonOf(const Node* node, const Pod& pod, const std::vector<std::string>& propagated) {
   std::string reason(kReasonPrefix);
-  if (node != nullptr) {
-    const std::string why =
-        OneLine(node->metadata.Annotation(std::string(kAnnotationNodeCordonReason)), kLongestReason);
-    reason += std::string(kNodeCordoned) + name + ") was cordoned";
-    return reason + (why.empty() ? ", " + PodText(pod) + ") must be cordoned" : ": " + why);
+  if (node != nullptr && node->spec.unschedulable) {
+    const std::string why = WhyCordoned(*node, propagated);
+    if (!why.empty()) return reason + why;
+    reason += std::string(kNodeCordoned) + node->metadata.name + ") was cordoned";
+    return reason + ", " + PodText(pod) + ") must be cordoned";
   }
   if (!IsCordonedByPerson(pod)) return {};
   return reason + PodText(pod) + std::string(kPodCordonedSuffix);
@@ -119,9 +136,13 @@ std::string CordonOf(const plan::World& world, const Pod& pod) {
 bool NamesPodOf(const api::NodeSet& set, std::string_view text, std::string_view suffix) {
   const std::string before = std::string(kPodNamed) + set.metadata.namespace_ + "/";
   if (!text.starts_with(before) || !text.ends_with(suffix) || text.size() < before.size() + suffix.size()) return false;
-  const std::string_view pod = text.substr(before.size(), text.size() - before.size() - suffix.size());
-  if (set.spec.scaling_mode == api::kScalingDaemonSet) return pod.starts_with(set.metadata.name + "-");
-  return OrdinalOf(set.metadata.name, pod).has_value();
+  return IsWorkerNameOf(set, text.substr(before.size(), text.size() - before.size() - suffix.size()));
+}
+
+// By its label; of a pod without one its name tells.
+bool IsDaemon(const Pod& pod, const api::NodeSet& set) {
+  const std::string& mode = pod.metadata.Label(std::string(kLabelScalingMode));
+  return mode.empty() ? !OrdinalOf(set.metadata.name, pod.metadata.name) : mode == api::kScalingDaemonSet;
 }
 
 // A reason that names a pod is for that pod's own sake: two NodeSets with one name in Slurm would otherwise lift each
@@ -135,6 +156,8 @@ bool IsOurReason(std::string_view reason, const api::NodeSet& set) {
 }
 
 }  // namespace
+
+bool Worker::named() const { return IsNamed(*pod); }
 
 bool Worker::back() const { return pod->Ready() && !node->state.IsNotResponding(); }
 
@@ -151,22 +174,35 @@ std::optional<int> OrdinalOf(std::string_view set, std::string_view pod) {
   return int(*ParseInt(digits));
 }
 
+// What follows has no dash in it, so that "w-1-0" is a worker of "w-1" alone. A long name may have been cut (DerivedName).
+bool IsWorkerNameOf(const api::NodeSet& set, std::string_view pod) {
+  const size_t dash = pod.rfind('-');
+  if (dash == pod.npos || dash + 1 == pod.size()) return false;
+  const std::string_view begin = pod.substr(0, dash);
+  return begin == set.metadata.name ||
+         (set.metadata.name.size() > kLongestBegin && set.metadata.name.starts_with(begin) && !OrdinalOf(begin, pod));
+}
+
 std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, const plan::SlurmView& slurm) {
   std::vector<Worker> workers;
-  const bool numbered = set.spec.scaling_mode != api::kScalingDaemonSet;
+  const std::vector<std::string> propagated = SettingsOf(world).propagated_node_conditions;
+  int daemons = 0;
   for (const Pod& pod : world.OwnedBy<Pod>(set.metadata.uid)) {
-    const auto ordinal = numbered ? OrdinalOf(set.metadata.name, pod.metadata.name) : int(workers.size());
+    const bool daemon = IsDaemon(pod, set);
+    const auto ordinal = daemon ? daemons++ : OrdinalOf(set.metadata.name, pod.metadata.name);
     if (!ordinal) continue;
-    Worker worker{.ordinal = *ordinal, .host = pod.metadata.Label(std::string(kLabelPodHostname)), .pod = &pod};
+    Worker worker{
+        .ordinal = *ordinal, .daemon = daemon, .host = pod.metadata.Label(std::string(kLabelPodHostname)), .pod = &pod};
     if (worker.host.empty()) worker.host = NameInSlurm(pod);
     const slurm::Node* record = slurm.Find(worker.host);  // noted even when it is not heard
-    worker.node = slurm.heard() && !pod.spec.host_network ? record : nullptr;
+    worker.node = slurm.heard() && worker.named() ? record : nullptr;
     worker.stage = StageOf(worker, set, slurm);
-    worker.cordon = CordonOf(world, pod);
+    if (!pod.spec.node_name.empty()) worker.machine = world.Find<Node>({"", pod.spec.node_name});
+    worker.cordon = CordonOf(worker.machine, pod, propagated);
     worker.may_be_lifted = slurm.MayBeLifted(worker.host);
     workers.push_back(std::move(worker));
   }
-  std::ranges::sort(workers, {}, &Worker::ordinal);
+  std::ranges::sort(workers, {}, [](const Worker& worker) { return std::pair(worker.daemon, worker.ordinal); });
   return workers;
 }
 
@@ -176,7 +212,7 @@ std::set<std::string, std::less<>> HostsWithPod(const plan::World& world, const 
   for (const Worker& worker : workers) hosts.insert(worker.host);
   for (const Pod& pod : world.In<Pod>(set.metadata.namespace_)) {
     hosts.insert(pod.metadata.Label(std::string(kLabelPodHostname)));
-    if (pod.spec.host_network) hosts.insert(pod.spec.node_name);
+    if (!IsNamed(pod)) hosts.insert(pod.spec.node_name);
   }
   return hosts;
 }
@@ -211,6 +247,12 @@ std::string RecordComment(const Worker& worker, const api::NodeSet& set) {
                              .set_uid = set.metadata.uid});
 }
 
+std::string MachineOfRecord(const slurm::Node& node) {
+  if (!node.comment.starts_with('{')) return "";
+  const auto record = json::Decode<Record>(node.comment);
+  return record ? record->node : "";
+}
+
 bool IsRecordOf(const slurm::Node& node, const api::NodeSet& set) {
   if (!node.comment.empty()) {
     if (!node.comment.starts_with('{')) return false;
@@ -219,7 +261,8 @@ bool IsRecordOf(const slurm::Node& node, const api::NodeSet& set) {
   }
   const auto name = render::SlurmNameOf(set);
   if (!name || !node.state.IsDynamic()) return false;
-  return OrdinalOf(*name, node.name) && std::ranges::find(node.features, *name) != node.features.end();
+  if (std::ranges::find(node.features, *name) == node.features.end()) return false;
+  return OrdinalOf(*name, node.name) || node.reason.starts_with(kReasonPrefix);
 }
 
 JobEnds JobEndsOf(const std::vector<slurm::Job>& jobs, const std::vector<const Worker*>& workers) {

@@ -19,8 +19,8 @@ enum class Stage : uint8_t {
   kLeaving,       // the pod is terminating
   kEnded,         // the pod has failed or succeeded: no container of it runs, and none will again
   kUnbound,       // not placed on a node: nothing of it can have run
-  kUnknown,       // Slurm is not heard, or which node the worker is cannot be told (hostNetwork): mend the pod, leave
-                  // the node alone
+  kUnknown,       // Slurm is not heard, or which node the worker is cannot be told (Worker::named): mend the pod,
+                  // leave the node alone
   kUnregistered,  // placed, perhaps running already (a pod's status lags behind), and Slurm has no record of it
   kHeld,          // drained by somebody else, or set to FAIL: hands off
   kDrained,       // drained by us, and no job is left, as the last read had it
@@ -30,16 +30,20 @@ enum class Stage : uint8_t {
 };
 
 struct Worker {
-  int ordinal = 0;   // in DaemonSet mode: its place by name
-  std::string host;  // its name in Slurm
+  int ordinal = 0;      // made in DaemonSet mode: its place by name among those
+  bool daemon = false;  // made in DaemonSet mode, whatever the mode is now
+  std::string host;     // its name in Slurm
   const Pod* pod = nullptr;
   const slurm::Node* node = nullptr;  // nullptr: no record, or kUnknown
+  const Node* machine = nullptr;      // the Kubernetes node; nullptr: not placed, or it is gone
   Stage stage = Stage::kUnknown;
   // Why a person wants it out of service, as a reason in Slurm: its Kubernetes node is cordoned, or the pod is (the
   // pod-cordon annotation). Empty: nobody does.
   std::string cordon;
   bool may_be_lifted = false;  // its drain, by an undrain of ours that may still be on its way (SlurmView::MayBeLifted)
 
+  // Its Slurm node is known by name: another operator's with hostNetwork has that of its machine, whatever that is.
+  bool named() const;
   bool back() const;    // ready, and its Slurm node responds; REQUIRES: there is a record
   bool marked() const;  // marked by us as going: the scale-in annotation
 };
@@ -47,7 +51,10 @@ struct Worker {
 // The ordinal in "<set>-<ordinal>", with or without padding; nullopt for any other name.
 std::optional<int> OrdinalOf(std::string_view set, std::string_view pod);
 
-// Every pod of the set that has an ordinal, once, by ordinal; in DaemonSet mode every pod. Points into `world`.
+// `pod` is called as a worker of this NodeSet is, in either mode.
+bool IsWorkerNameOf(const api::NodeSet& set, std::string_view pod);
+
+// Every pod of the set, once: by ordinal, then those of DaemonSet mode by name. Points into `world`.
 std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, const plan::SlurmView& slurm);
 
 // The Slurm nodes behind which there is a pod of this namespace, of the set or not (one that was orphaned).
@@ -74,8 +81,11 @@ bool IsHeld(const slurm::Node& node, const api::NodeSet& set);
 // What the record's comment says about who stands behind a Slurm node, as JSON text in the Slinky projects' key order.
 std::string RecordComment(const Worker& worker, const api::NodeSet& set);
 
+// The Kubernetes node that the record's comment names; "": it names none.
+std::string MachineOfRecord(const slurm::Node& node);
+
 // The record is one of this set's workers, or of a set's that had its name before: by its comment, or, where a worker
-// went before one was written, by its name and by having come as a dynamic node with the set's feature.
+// went before one was written, by having come as a dynamic node with the set's feature, and by its name or a reason of ours.
 bool IsRecordOf(const slurm::Node& node, const api::NodeSet& set);
 
 // When the jobs on a Slurm node end at the latest, by the node's name. Time::min() or none: no job is there, or it is

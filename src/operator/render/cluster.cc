@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "operator/names.h"
+#include "operator/render/parts.h"
 
 namespace capstan::op::render {
 
@@ -94,6 +95,10 @@ const api::NodeSet* ElderNamesake(const kube::ObjectList<api::NodeSet>& sets, co
     if (names && (names->set == own->set || MayMeet(names->prefix, own->prefix))) return &other;
   }
   return nullptr;
+}
+
+JsonObject SlurmKeyFile(const api::SecretKeySelector& key) {
+  return SecretFile(key.name, key.key, key.key.ends_with(".jwks") ? "slurm.jwks" : "slurm.key");
 }
 
 }  // namespace capstan::op::render

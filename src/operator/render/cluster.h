@@ -36,4 +36,8 @@ bool IsReservedInSlurm(std::string_view name);
 // name in Slurm with its own; nullptr: there is none. Who is younger gives way.
 const api::NodeSet* ElderNamesake(const kube::ObjectList<api::NodeSet>& sets, const api::NodeSet& set);
 
+// The source of a volume with the key of auth/slurm: as slurm.jwks, a set of keys, when the Secret has it below a name
+// that ends so, else as slurm.key. Slurm tells the two by their names.
+JsonObject SlurmKeyFile(const api::SecretKeySelector& key);
+
 }  // namespace capstan::op::render

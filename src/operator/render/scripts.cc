@@ -46,7 +46,7 @@ done
 )sh";
 
 // Only a node that is out of service has a reason.
-const std::string_view kWorkerStopScript = R"sh(node=$(hostname)
+const std::string_view kWorkerStopScript = R"sh(node=${POD_HOSTNAME:-$(hostname)}
 shown=$(scontrol show node "$node") || exit 1
 reason=$(printf '%s\n' "$shown" | sed -n 's/^ *Reason=//p')
 case $reason in

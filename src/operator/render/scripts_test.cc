@@ -134,7 +134,7 @@ cat "$dir/calls"
 }
 
 // A worker that stops while scontrol shows `reason`: the calls that changed something.
-std::string StopWith(const std::string& shell, const std::string& reason) {
+std::string StopWith(const std::string& shell, const std::string& reason, const std::string& setting = "") {
   const std::string shown = reason.empty() ? "" : "   Reason=" + reason + " [root@2026-11-21T08:00:00]\\n";
   return RunScript(shell, kWorkerStopScript,
                    R"sh(
@@ -148,6 +148,7 @@ case $1 in
 esac
 END
 chmod +x "$dir/bin/scontrol" "$dir/bin/hostname"
+)sh" + setting + R"sh(
 start; wait $pid; cat "$dir/out"
 )sh")
       .output;
@@ -161,6 +162,9 @@ TEST_P(Scripts, AStoppingWorkerKeepsWhatAPersonSaid) {
   EXPECT_EQ(StopWith(GetParam(), "Not responding"), down);
   EXPECT_EQ(StopWith(GetParam(), "Node unexpectedly rebooted"), down);
   EXPECT_EQ(StopWith(GetParam(), "bad disk"), "");
+  EXPECT_EQ(StopWith(GetParam(), "", "export POD_HOSTNAME=k0"),
+            "update nodename=k0 state=down reason=slurm-operator: Pod is terminating\n")
+      << "with the machine's network the host name is not the worker's";
 }
 
 INSTANTIATE_TEST_SUITE_P(Shells, Scripts, ::testing::Values("sh", "dash", "bash"),

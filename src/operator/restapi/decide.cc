@@ -32,6 +32,7 @@ class Deciding : Reconcile<api::RestApi> {
     DropUnknownServiceFields(world, own, {"spec.service.spec", &spec.service.spec}, findings);
     Want(ServiceObject(object));
     if (!RunSlurmrestd()) KeepWhatIsThere();
+    WaitForSlurmctld();
     Runs(world.Find<Deployment>(key_), *spec.replicas, kRestApi.app);
     if (findings.ready && *spec.replicas == 0) findings.ready->message += ", and the operator cannot reach Slurm";
     return Finish(api::RestApiStatus());
@@ -85,6 +86,17 @@ class Deciding : Reconcile<api::RestApi> {
                            present->spec.pod_template, *std::move(deployment));
     }
     return Want(std::move(deployment));
+  }
+
+  // Its pods are ready only while slurmctld is.
+  void WaitForSlurmctld() {
+    const auto* deployment = world.Find<Deployment>(key_);
+    const auto* controller = world.Find<api::Controller>(controller_);
+    if (deployment == nullptr || controller == nullptr || deployment->status.ready_replicas > 0) return;
+    if (*object.spec.replicas == 0 || controller->spec.external.value_or(false)) return;
+    const auto* slurmctld = world.Find<StatefulSet>({controller_.ns, ControllerName(controller_.name)});
+    if (slurmctld != nullptr && slurmctld->status.ready_replicas > 0) return;
+    findings.Wait("WaitingForSlurmctld", "slurmrestd is ready once slurmctld is");
   }
 
   bool IsLeftAsItIs(const plan::Child& wanted, const std::string& config_hash) {

@@ -168,12 +168,30 @@ TEST_F(RestApiTest, ReadyFollowsTheDeployment) {
   Deployment deployment;
   deployment.metadata.name = "main-restapi";
   world.Put(deployment);
+  StatefulSet slurmctld;
+  slurmctld.metadata.name = "main-controller";
+  slurmctld.status.ready_replicas = 1;
+  world.Put(slurmctld);
   EXPECT_THAT(ConditionOf(Look(), "Ready"), StartsWith("False Starting: slurmrestd is starting: 0 of 1 ready"));
   deployment.status.ready_replicas = deployment.status.updated_replicas = 1;
   world.Put(deployment);
   const plan::Plan plan = Look();
   EXPECT_EQ(ConditionOf(plan, "Ready"), "True Ready: slurmrestd is ready");
   EXPECT_THAT(ConditionOf(plan, "Progressing"), StartsWith("False "));
+}
+
+TEST_F(RestApiTest, WithoutSlurmctldItSaysWhatItWaitsFor) {
+  HaveCluster();
+  Deployment deployment;
+  deployment.metadata.name = "main-restapi";
+  world.Put(deployment);
+  EXPECT_THAT(ConditionOf(Look(), "Ready"),
+              StartsWith("False WaitingForSlurmctld: slurmrestd is ready once slurmctld is"));
+  StatefulSet slurmctld;
+  slurmctld.metadata.name = "main-controller";
+  slurmctld.status.ready_replicas = 1;
+  world.Put(slurmctld);
+  EXPECT_THAT(ConditionOf(Look(), "Ready"), StartsWith("False Starting: "));
 }
 
 TEST_F(RestApiTest, ZeroReplicasSaysWhatThatMeans) {

@@ -48,19 +48,17 @@ class FinalizersEffect final : public Effect {
 
 class PodConditionsEffect final : public Effect {
  public:
-  // `items`: entries of the list in a strategic merge patch.
-  PodConditionsEffect(std::string_view verb, kube::Key pod, std::string uid, std::vector<std::string> items)
-      : verb_(verb), ref_{&kube::kPods, std::move(pod)}, uid_(std::move(uid)) {
-    for (const std::string& item : items) items_ += (items_.empty() ? "" : ",") + item;
-  }
+  PodConditionsEffect(kube::Key pod, std::string uid, std::vector<PodConditionText> set, std::vector<std::string> gone)
+      : ref_{&kube::kPods, std::move(pod)}, uid_(std::move(uid)), set_(std::move(set)), gone_(std::move(gone)) {}
 
-  std::string_view verb() const override { return verb_; }
+  std::string_view verb() const override { return "set conditions"; }
   std::string target() const override { return ref_.ToString() + "/status"; }
-  uint64_t content() const override { return Fnv64(items_, Fnv64(uid_)); }
+  uint64_t content() const override { return Fnv64(Items(""), Fnv64(uid_)); }
   uint64_t TargetDigest(const Services& services) const override { return MetadataDigest(services, ref_); }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
-    std::string patch = R"({"metadata":{"uid":)" + JsonQuoted(uid_) + R"(},"status":{"conditions":[)" + items_ + "]}}";
+    std::string patch = R"({"metadata":{"uid":)" + JsonQuoted(uid_) + R"(},"status":{"conditions":[)" +
+                        Items(FormatRfc3339(services.loop.WallNow())) + "]}}";
     kube::WriteOptions options{.subresource = "status", .field_manager = services.field_manager};
     const auto patched = co_await services.client.Patch(kube::kPods, ref_.key, kube::PatchType::kStrategic,
                                                         std::move(patch), std::move(options), deadline);
@@ -70,10 +68,25 @@ class PodConditionsEffect final : public Effect {
   }
 
  private:
-  std::string_view verb_;
+  // Entries of the list in a strategic merge patch.
+  std::string Items(const std::string& now) const {
+    std::string items;
+    for (const PodConditionText& one : set_) {
+      items += (items.empty() ? "" : ",") + (R"({"type":)" + JsonQuoted(one.type)) + R"(,"status":)" +
+               JsonQuoted(one.status) + R"(,"reason":)" + JsonQuoted(one.reason) + R"(,"message":)" +
+               JsonQuoted(one.message);
+      if (one.begins) items += R"(,"lastTransitionTime":)" + JsonQuoted(now);
+      items += "}";
+    }
+    for (const std::string& type : gone_)
+      items += (items.empty() ? "" : ",") + (R"({"$patch":"delete","type":)" + JsonQuoted(type)) + "}";
+    return items;
+  }
+
   ObjectRef ref_;
   std::string uid_;
-  std::string items_;
+  std::vector<PodConditionText> set_;
+  std::vector<std::string> gone_;
 };
 
 }  // namespace
@@ -90,13 +103,9 @@ std::shared_ptr<const Effect> RemoveFinalizer(ObjectRef ref, const json::ObjectM
   return std::make_shared<FinalizersEffect>(false, std::move(ref), seen, finalizers);
 }
 
-std::shared_ptr<const Effect> SetPodConditions(kube::Key pod, std::string uid, std::vector<std::string> conditions) {
-  return std::make_shared<PodConditionsEffect>("set conditions", std::move(pod), std::move(uid), std::move(conditions));
-}
-
-std::shared_ptr<const Effect> RemovePodConditions(kube::Key pod, std::string uid, std::vector<std::string> types) {
-  for (std::string& type : types) type = R"({"$patch":"delete","type":)" + JsonQuoted(type) + "}";
-  return std::make_shared<PodConditionsEffect>("remove conditions", std::move(pod), std::move(uid), std::move(types));
+std::shared_ptr<const Effect> ChangePodConditions(kube::Key pod, std::string uid, std::vector<PodConditionText> set,
+                                                  std::vector<std::string> gone) {
+  return std::make_shared<PodConditionsEffect>(std::move(pod), std::move(uid), std::move(set), std::move(gone));
 }
 
 }  // namespace capstan::plan

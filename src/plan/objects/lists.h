@@ -24,10 +24,16 @@ std::shared_ptr<const Effect> AddFinalizer(ObjectRef ref, const json::ObjectMeta
 // counts as done.
 std::shared_ptr<const Effect> RemoveFinalizer(ObjectRef ref, const json::ObjectMeta& seen, std::string_view finalizer);
 
-// Sets `conditions` (JSON objects, each with its type) in a pod's status; those of other types stay.
-std::shared_ptr<const Effect> SetPodConditions(kube::Key pod, std::string uid, std::vector<std::string> conditions);
+// One entry of the list.
+struct PodConditionText {
+  std::string type, status;  // "PodScheduled"; "True", "False" or "Unknown"
+  std::string reason, message;
+  bool begins = true;  // its status is another than before: the time of the write becomes its lastTransitionTime
+};
 
-// Removes the conditions of these types from a pod's status. A pod that is gone has none.
-std::shared_ptr<const Effect> RemovePodConditions(kube::Key pod, std::string uid, std::vector<std::string> types);
+// Sets these conditions in a pod's status, and removes those of the types `gone`; all others stay. A pod that is gone has
+// none.
+std::shared_ptr<const Effect> ChangePodConditions(kube::Key pod, std::string uid, std::vector<PodConditionText> set,
+                                                  std::vector<std::string> gone);
 
 }  // namespace capstan::plan

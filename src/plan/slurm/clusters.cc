@@ -84,6 +84,7 @@ void SlurmClusters::Keep(const std::string& cluster, const std::optional<SlurmCo
     entries_.erase(found);
   }
   if (how) {
+    followed_since_.emplace(cluster, loop_.Now());
     auto entry = std::make_unique<Entry>(loop_, ++entries_made_);
     entry->how = *how;
     entries_[cluster] = std::move(entry);
@@ -125,6 +126,10 @@ SlurmLook SlurmClusters::Look(const std::string& cluster) const {
   if (const auto nodes = written_.find(cluster); nodes != written_.end()) {
     for (const auto& [name, written] : nodes->second)
       if (MayBeLifted(written)) look.may_be_lifted.insert(name);
+  }
+  if (view.snapshot && loop_.Now() < followed_since_.at(cluster) + kLiftTimeout) {
+    for (const slurm::Node& node : *view.snapshot->nodes)
+      if (MayBeLiftedByPredecessor(cluster, node)) look.may_be_lifted.insert(node.name);
   }
   return look;
 }
@@ -259,7 +264,7 @@ Task<Result<SlurmClusters::FreshNode>> SlurmClusters::ReadForProof(std::string c
   const Written& written = written_[cluster][node];
   if (written.under_way > 0 || written.answered > asked)
     co_return Fail(Code::kUnavailable, "Slurm node " + node + " was written to while it was read");
-  if (MayBeLifted(written))
+  if (MayBeLifted(written) || (fresh->node && MayBeLiftedByPredecessor(cluster, *fresh->node)))
     co_return Fail(Code::kUnavailable, "a drain of Slurm node " + node + " may be lifted at any moment");
   co_return fresh;
 }
@@ -316,6 +321,16 @@ bool SlurmClusters::MayBeLifted(const Written& written) const {
   return written.open_lift && loop_.Now() < *written.open_lift + kLiftTimeout;
 }
 
+bool SlurmClusters::MayBeLiftedByPredecessor(const std::string& cluster, const slurm::Node& node) const {
+  const auto since = followed_since_.find(cluster);
+  if (since == followed_since_.end() || loop_.Now() >= since->second + kLiftTimeout) return false;
+  if (!node.state.Has(slurm::NodeFlag::kDrain)) return false;
+  const auto nodes = written_.find(cluster);
+  if (nodes == written_.end()) return true;
+  const auto written = nodes->second.find(node.name);
+  return written == nodes->second.end() || !written->second.drained;
+}
+
 Task<Result<void>> SlurmClusters::UpdateNode(std::string cluster, slurm::NodeUpdate update, Deadline deadline) {
   CAPSTAN_CO_TRY(const std::shared_ptr<slurm::Source> source, Reach(cluster));
   source->ExpectChange(update.names, loop_.Now() + kExpectAfterWrite);
@@ -335,7 +350,9 @@ Task<Result<void>> SlurmClusters::UpdateNode(std::string cluster, slurm::NodeUpd
     --written.under_way;
     written.answered = loop_.Now();
     if (lifts && !done && !IsRefused(done.error())) written.open_lift = loop_.Now();
-    if (!lifts && done && written.lifts == lifts_before[name]) written.open_lift.reset();
+    if (lifts || !done) continue;
+    written.drained = true;
+    if (written.lifts == lifts_before[name]) written.open_lift.reset();
   }
   co_return done;
 }

@@ -76,7 +76,9 @@ class SlurmClusters {
   // The same for a proof that no job is on the node and none will begin there: with the jobs that hold it, from reads
   // that all begin after this call, and after our last write of the node's state was answered. kUnavailable also when
   // such a write is under way, or when one that lifts a drain has failed in a way that leaves open whether it will still
-  // be done: until a drain that was sent afterwards has been answered, or kLiftTimeout has passed.
+  // be done: until a drain that was sent afterwards has been answered, or kLiftTimeout has passed. A process that led
+  // before this one may have sent such a write just before its end: of a node that is drained the same holds from the
+  // first Keep of its cluster.
   async::Task<Result<FreshNode>> ReadForProof(std::string cluster, std::string node, async::Deadline deadline);
 
   // Writes (slurm/source.h); kUnavailable too when nobody knows how to reach the cluster.
@@ -97,6 +99,7 @@ class SlurmClusters {
   struct Written {
     size_t under_way = 0;
     Tick answered = Tick::min();
+    bool drained = false;           // a drain was answered: what a predecessor has sent was done before it
     uint64_t lifts = 0;             // those that took a drain back, or may have
     std::optional<Tick> open_lift;  // since when one of them may still be on its way
   };
@@ -105,6 +108,7 @@ class SlurmClusters {
                                             async::Deadline deadline);
   static async::Task<void> Read(slurm::Source& source, Batch& batch, bool with_jobs, async::Deadline deadline);
   bool MayBeLifted(const Written& written) const;
+  bool MayBeLiftedByPredecessor(const std::string& cluster, const slurm::Node& node) const;
 
   // An entry is known by its number across a wait: its cluster may have been ended, or followed anew, meanwhile.
   Entry* EntryOf(const std::string& cluster, uint64_t number) const;
@@ -122,6 +126,7 @@ class SlurmClusters {
   std::map<std::string, std::unique_ptr<Entry>> entries_;
   // By cluster and node; of every node that was ever written to or proven. Outlives the Sources, as what they sent does.
   std::map<std::string, std::map<std::string, Written>> written_;
+  std::map<std::string, Tick> followed_since_;  // each cluster that ever was: its first Keep
   uint64_t entries_made_ = 0;
   async::TaskGroup group_;
   async::TaskGroup ends_;  // never cancelled: what has begun to end ends

@@ -67,13 +67,43 @@ class DeleteNodeEffect final : public Effect {
   std::string node_;
 };
 
+class WriteReservationEffect final : public Effect {
+ public:
+  WriteReservationEffect(std::string cluster, slurm::ReservationUpdate update)
+      : cluster_(std::move(cluster)), update_(std::move(update)) {}
+
+  std::string_view verb() const override { return "write reservation"; }
+  std::string target() const override { return ReservationTarget(cluster_, update_.name); }
+  std::string outdates() const override { return target(); }
+  Lane lane() const override { return cluster_; }
+  uint64_t content() const override {
+    uint64_t hash = Fnv64("reservation", update_.start ? uint64_t(UnixSeconds(*update_.start)) : 0);
+    hash = Fnv64("for", hash + (update_.duration ? uint64_t(update_.duration->count()) : 0));
+    for (const auto* list : {&update_.nodes, &update_.flags, &update_.users}) {
+      hash = Fnv64("list", hash);
+      for (const std::string& one : *list) hash = Fnv64(one, hash + 1);
+    }
+    return hash;
+  }
+
+  Task<Result<void>> Run(Services& services, Deadline deadline) const override {
+    CAPSTAN_CO_TRY(const std::shared_ptr<slurm::Source> source, services.slurm.Reach(cluster_));
+    co_return co_await source->WriteReservation(update_, deadline);
+  }
+
+ private:
+  std::string cluster_;
+  slurm::ReservationUpdate update_;
+};
+
 class DeleteReservationEffect final : public Effect {
  public:
   DeleteReservationEffect(std::string cluster, std::string name)
       : cluster_(std::move(cluster)), name_(std::move(name)) {}
 
   std::string_view verb() const override { return "remove reservation"; }
-  std::string target() const override { return "Slurm reservation " + cluster_ + "/" + name_; }
+  std::string target() const override { return ReservationTarget(cluster_, name_); }
+  std::string outdates() const override { return target(); }
   Lane lane() const override { return cluster_; }
   uint64_t content() const override { return 0; }
   bool destructive() const override { return true; }
@@ -211,12 +241,20 @@ std::string NodeTarget(std::string_view cluster, std::string_view node) {
   return "Slurm node " + std::string(cluster) + "/" + std::string(node);
 }
 
+std::string ReservationTarget(std::string_view cluster, std::string_view name) {
+  return "Slurm reservation " + std::string(cluster) + "/" + std::string(name);
+}
+
 std::shared_ptr<const Effect> UpdateNode(std::string_view verb, std::string cluster, slurm::NodeUpdate update) {
   return std::make_shared<UpdateNodeEffect>(verb, std::move(cluster), std::move(update));
 }
 
 std::shared_ptr<const Effect> DeleteNode(std::string cluster, std::string node) {
   return std::make_shared<DeleteNodeEffect>(std::move(cluster), std::move(node));
+}
+
+std::shared_ptr<const Effect> WriteReservation(std::string cluster, slurm::ReservationUpdate update) {
+  return std::make_shared<WriteReservationEffect>(std::move(cluster), std::move(update));
 }
 
 std::shared_ptr<const Effect> DeleteReservation(std::string cluster, std::string name) {

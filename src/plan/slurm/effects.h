@@ -23,12 +23,18 @@ namespace capstan::plan {
 // What an action on this node calls its target.
 std::string NodeTarget(std::string_view cluster, std::string_view node);
 
+// The same of an action on this reservation; and the id of questions about it, whose answers these outdate.
+std::string ReservationTarget(std::string_view cluster, std::string_view name);
+
 // What is done to one node, under a verb for people: "drain", "undrain", "resume", "comment". A node that slurmctld
 // does not know (any more) is kNotFound.
 std::shared_ptr<const Effect> UpdateNode(std::string_view verb, std::string cluster, slurm::NodeUpdate update);
 
 // Removes the record of a dynamic node. What is gone already counts as removed.
 std::shared_ptr<const Effect> DeleteNode(std::string cluster, std::string node);
+
+// Makes a reservation, or changes it.
+std::shared_ptr<const Effect> WriteReservation(std::string cluster, slurm::ReservationUpdate update);
 
 // Removes a reservation of that name. What is gone already counts as removed.
 std::shared_ptr<const Effect> DeleteReservation(std::string cluster, std::string name);

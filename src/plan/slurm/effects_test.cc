@@ -21,6 +21,7 @@ using async::Task;
 
 constexpr auto kSlurmCluster = "ns/main";
 constexpr auto kOurs = "slurm-operator: ";
+const SlurmConnection kConnection{.server = "http://rest", .token_secret = {"ns", "key"}, .token_key = "jwt.key"};
 
 class SlurmGuards : public ::testing::Test {
  protected:
@@ -28,9 +29,9 @@ class SlurmGuards : public ::testing::Test {
     server.Put(kube::kSecrets, R"({"metadata":{"namespace":"ns","name":"key"},"data":{"jwt.key":")" +
                                    Base64("signing bytes") + R"("}})");
     slurm.StartSlurmd({.name = "w-0", .address = "10.0.0.1", .features = {}, .topology = ""});
-    clusters.Keep(kSlurmCluster,
-                  SlurmConnection{.server = "http://rest", .token_secret = {"ns", "key"}, .token_key = "jwt.key"});
+    clusters.Keep(kSlurmCluster, kConnection);
     loop.RunUntil([this] { return clusters.Find(kSlurmCluster) != nullptr && Latest() != nullptr; }, 1min);
+    loop.Advance(SlurmClusters::kLiftTimeout);  // nothing is left of a predecessor
   }
   ~SlurmGuards() override {
     async::TaskGroup group(loop);
@@ -230,6 +231,33 @@ TEST_F(SlurmGuards, AnUndrainOfUnknownOutcomeIsFollowedByADrainBeforeAProofCount
   EXPECT_EQ(Prove(drained), Proof::kUnknown);
   loop.Advance(SlurmClusters::kLiftTimeout);
   EXPECT_EQ(Prove(drained), Proof::kYes) << "it is not waited for for ever";
+}
+
+// The operator ended just after it had sent an undrain, and its successor proved the node free before that was done. Seen
+// in the simulator: one of 20,000 stories.
+TEST_F(SlurmGuards, AnUndrainOfAPredecessorIsFollowedByADrainBeforeAProofCounts) {
+  Update("DRAIN", "slurm-operator: scale-in");
+  SlurmClusters successor{
+      loop, client, [this](const SlurmConnection&, SlurmClusters::SignToken sign) { return Connect(std::move(sign)); },
+      [](const std::string&, const std::vector<std::string>&) {}, 2};
+  successor.Keep(kSlurmCluster, kConnection);
+  const auto heard = [&] { return successor.Look(kSlurmCluster).state == SlurmLook::State::kHeard; };
+  ASSERT_TRUE(loop.RunUntil(heard, 1min));
+  const auto counts = [&] {
+    std::optional<Result<SlurmClusters::FreshNode>> read;
+    writes.Spawn("read", async::testing::Into(read, successor.ReadForProof(kSlurmCluster, "w-0", loop.After(30s))));
+    loop.Advance(1s);
+    return read && *read && successor.Look(kSlurmCluster).may_be_lifted.empty();
+  };
+  EXPECT_FALSE(counts());
+  std::optional<Result<void>> written;
+  slurm::NodeUpdate drain{.names = {"w-0"}, .action = slurm::NodeAction::kDrain, .reason = "slurm-operator: scale-in"};
+  writes.Spawn("write", async::testing::Into(written, successor.UpdateNode(kSlurmCluster, drain, loop.After(30s))));
+  loop.Advance(1s);
+  ASSERT_TRUE(written && *written);
+  EXPECT_TRUE(counts());
+  writes.Spawn("stop", successor.Stop());
+  loop.RunUntil([&] { return writes.size() == 0; }, 1min);
 }
 
 TEST_F(SlurmGuards, AnUndrainThatSlurmRefusedLiftsNothing) {

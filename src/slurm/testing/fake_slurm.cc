@@ -10,12 +10,24 @@ namespace capstan::slurm::testing {
 const Refusal Refusal::kNoSuchNode{2018, "Invalid node name specified"};
 const Refusal Refusal::kBusy{2016, "Requested nodes are busy"};
 const Refusal Refusal::kFeature{2031, "Invalid feature specification"};
+const Refusal Refusal::kReservation{2053, "Requested reservation is invalid"};
+const Refusal Refusal::kTime{2054, "Invalid time specified"};
+const Refusal Refusal::kStarted{2104, "Reservation already started"};
 const Refusal Refusal::kTransition{2180, "Invalid node state transition"};
 
 namespace {
 
 // Slurm keeps no finer times.
 Time WholeSeconds(Time time) { return std::chrono::floor<std::chrono::seconds>(time); }
+
+// After which a reservation comes again; 0: it does not.
+Duration PeriodOf(const Reservation& reservation) {
+  const auto has = [&](std::string_view flag) {
+    return std::ranges::find(reservation.flags, flag) != reservation.flags.end();
+  };
+  if (has("HOURLY")) return 1h;
+  return has("DAILY") ? Duration(24h) : has("WEEKLY") ? Duration(7 * 24h) : Duration(0);
+}
 
 }  // namespace
 
@@ -158,7 +170,7 @@ std::optional<int64_t> FakeSlurm::StartJob(JobSpec spec) {
           .state_reason = "None",
           .name = "wrap",
           .user = spec.user,
-          .partition = options_.partition,
+          .partition = spec.partition.empty() ? options_.partition : spec.partition,
           .nodes = CompressHostlist(spec.nodes),
           .submit_time = WholeSeconds(loop_.WallNow()),
           .start_time = WholeSeconds(loop_.WallNow()),
@@ -281,6 +293,7 @@ void FakeSlurm::StartController(Lose lose) {
       RunFor(id, std::max(Duration(0), *job.start_time + *job_specs_.at(id).runs_for - loop_.WallNow()));
     }
   }
+  for (const Reservation& reservation : Reservations()) FollowReservation(reservation.name);
   for (const auto& [name, record] : records_) {
     if (SlurmdRuns(name))
       AwaitContact(name);
@@ -299,6 +312,10 @@ void FakeSlurm::StartController(Lose lose) {
 
 NodeState FakeSlurm::StateOf(const Record& record) const {
   NodeState state = record.node.state;
+  if (ActiveOn(record.node.name) != nullptr) {
+    state.Add(NodeFlag::kReserved);
+    state.Add(NodeFlag::kMaintenance);
+  }
   if (!record.completing.empty()) state.Add(NodeFlag::kCompleting);
   if (record.jobs.empty() || state.IsDown()) return state;
   const bool whole = std::ranges::any_of(record.jobs, [this](int64_t id) { return job_specs_.at(id).whole_nodes; });
@@ -313,6 +330,7 @@ std::vector<Node> FakeSlurm::Nodes() const {
   for (const auto& [name, record] : records_) {
     nodes.push_back(record.node);
     nodes.back().state = StateOf(record);
+    if (const Reservation* active = ActiveOn(name)) nodes.back().reservation = active->name;
   }
   return nodes;
 }
@@ -322,6 +340,7 @@ std::optional<Node> FakeSlurm::NodeNamed(const std::string& name) const {
   if (found == records_.end()) return std::nullopt;
   Node node = found->second.node;
   node.state = StateOf(found->second);
+  if (const Reservation* active = ActiveOn(name)) node.reservation = active->name;
   return node;
 }
 
@@ -411,11 +430,90 @@ void FakeSlurm::SettleReason(Record& record) {
 Outcome FakeSlurm::DeleteNode(const std::string& name) {
   const auto found = records_.find(name);
   if (found == records_.end()) return Refusal::kNoSuchNode;
-  if (!found->second.jobs.empty() || !found->second.completing.empty()) return Refusal::kBusy;
+  if (!found->second.jobs.empty() || !found->second.completing.empty() || ActiveOn(name) != nullptr)
+    return Refusal::kBusy;
   KillJobsOn(name);  // suspended ones do not hinder it, and never end in good order
+  for (auto& [_, reservation] : reservations_) std::erase(reservation.nodes, name);
   records_.erase(found);
   NodesChanged();
   return std::nullopt;
+}
+
+// --- Reservations ----------------------------------------------------------------------------------------------------
+
+const Reservation* FakeSlurm::ActiveOn(const std::string& node) const {
+  const Time now = loop_.WallNow();
+  for (const auto& [name, reservation] : reservations_) {
+    if (reservation.start <= now && now < reservation.end &&
+        std::ranges::find(reservation.nodes, node) != reservation.nodes.end())
+      return &reservation;
+  }
+  return nullptr;
+}
+
+std::vector<Reservation> FakeSlurm::Reservations() const {
+  std::vector<Reservation> all;
+  for (const auto& [name, reservation] : reservations_) all.push_back(reservation);
+  return all;
+}
+
+Outcome FakeSlurm::WriteReservation(const ReservationUpdate& update) {
+  const Time now = loop_.WallNow();
+  std::vector<std::string> known = update.nodes;
+  std::erase_if(known, [&](const std::string& node) { return !records_.contains(node); });
+  if (known.empty()) return Refusal::kReservation;
+  std::ranges::sort(known);
+  const auto found = reservations_.find(update.name);
+  Reservation made = found == reservations_.end() ? Reservation{.name = update.name} : found->second;
+  if (found == reservations_.end() && (!update.start || !update.duration || update.users.empty()))
+    return Refusal::kReservation;
+  if (found != reservations_.end() && made.start <= now && update.start) return Refusal::kStarted;
+  if (update.start && *update.start < now) return Refusal::kTime;
+  made.nodes = std::move(known);
+  for (const std::string& flag : update.flags) {
+    if (std::ranges::find(made.flags, flag) == made.flags.end()) made.flags.push_back(flag);
+  }
+  if (std::ranges::find(made.flags, "SPEC_NODES") == made.flags.end()) made.flags.emplace_back("SPEC_NODES");
+  std::ranges::sort(made.flags);
+  if (!update.users.empty()) made.users = update.users;
+  const Duration length = update.duration.value_or(made.end - made.start);
+  if (update.start) made.start = WholeSeconds(*update.start);
+  made.end = made.start + length;
+  reservations_[update.name] = std::move(made);
+  FollowReservation(update.name);
+  return std::nullopt;
+}
+
+Outcome FakeSlurm::DeleteReservation(const std::string& name) {
+  if (reservations_.erase(name) == 0) return Refusal::kReservation;
+  NodesChanged();
+  return std::nullopt;
+}
+
+// Its nodes change with its begin and its end; then it goes, or comes again.
+void FakeSlurm::FollowReservation(const std::string& name) {
+  NodesChanged();
+  const Reservation& reservation = reservations_.at(name);
+  const Time now = loop_.WallNow();
+  const auto is_it = [this, name, start = reservation.start, end = reservation.end] {
+    const auto found = reservations_.find(name);
+    return found != reservations_.end() && found->second.start == start && found->second.end == end;
+  };
+  if (now < reservation.start) {
+    Later(reservation.start - now, [this, is_it] {
+      if (is_it()) NodesChanged();
+    });
+  }
+  Later(std::max(Duration(0), reservation.end - now), [this, name, is_it] {
+    if (!is_it()) return;
+    NodesChanged();
+    Reservation& over = reservations_.at(name);
+    const Duration period = PeriodOf(over);
+    if (period == Duration(0)) return void(reservations_.erase(name));
+    over.start += period;
+    over.end += period;
+    FollowReservation(name);
+  });
 }
 
 }  // namespace capstan::slurm::testing

@@ -5,7 +5,8 @@
 // features nor weight of its record; active features must be among the features, or an update changes
 // nothing; a machine booted since the node was heard last makes it DOWN unless ReturnToService is 2; DOWN kills jobs; jobs vanish MinJobAge after their end; a restarted slurmctld may have lost its
 // nodes, and a slurmd that runs does not bring its record back. It schedules nothing: a test says which job
-// runs where. test/slurm compares it with the real thing.
+// runs where. No job starts on a node in an active maintenance reservation, whose record cannot be removed; such a
+// reservation changes but its nodes no more. test/slurm compares it with the real thing.
 //
 // FakeSlurmrestd (fake_slurmrestd.h) puts slurmrestd's HTTP in front of it.
 #pragma once
@@ -20,6 +21,7 @@
 #include "async/loop.h"
 #include "base/random.h"
 #include "slurm/snapshot.h"
+#include "slurm/source.h"
 
 namespace capstan::slurm::testing {
 
@@ -28,7 +30,7 @@ struct Refusal {
   int64_t number;
   std::string_view text;
 
-  static const Refusal kNoSuchNode, kBusy, kTransition, kFeature;
+  static const Refusal kNoSuchNode, kBusy, kTransition, kFeature, kReservation, kTime, kStarted;
   friend bool operator==(const Refusal& a, const Refusal& b) { return a.number == b.number; }
 };
 using Outcome = std::optional<Refusal>;  // nullopt: done
@@ -76,6 +78,7 @@ class FakeSlurm {
     std::string user = "root";
     std::optional<Duration> runs_for;         // completes by itself
     std::optional<Duration> time_limit = {};  // whole minutes, as Slurm has them; what it says, not what ends it
+    std::string partition = {};               // "": that of the options
   };
   // The id, or nullopt when Slurm would not start it there: a node that is not usable, or has no room.
   std::optional<int64_t> StartJob(JobSpec spec);
@@ -115,7 +118,10 @@ class FakeSlurm {
   };
   Outcome UpdateNodes(const std::vector<std::string>& names, const Update& update);
   Outcome DeleteNode(const std::string& name);
-  std::set<std::string>& reservations() { return reservations_; }  // by name
+  Outcome WriteReservation(const ReservationUpdate& update);
+  Outcome DeleteReservation(const std::string& name);
+  // Sorted by name. Those that are over are gone, or have moved on.
+  std::vector<Reservation> Reservations() const;
 
   // Nodes and jobs as slurmctld would report them now. Sorted.
   std::vector<Node> Nodes() const;
@@ -125,6 +131,9 @@ class FakeSlurm {
   // When nodes or jobs last changed, by slurmctld's clock.
   Time nodes_changed() const { return nodes_changed_; }
   Time jobs_changed() const { return jobs_changed_; }
+
+  // State by name: what slurm.conf says. Jobs heed it not.
+  std::map<std::string, std::string> partitions;
 
   // Messages for a slurmdbd that is away; it keeps the 20,000 that it keeps by default.
   int64_t accounting_queue = 0;
@@ -142,6 +151,8 @@ class FakeSlurm {
   };
 
   NodeState StateOf(const Record& record) const;
+  const Reservation* ActiveOn(const std::string& node) const;  // nullptr: none
+  void FollowReservation(const std::string& name);
   Outcome CheckState(const Record& record, const std::string& state) const;
   static Outcome CheckFeatures(const Node& node, const Update& update);
   void ApplyState(Record& record, const Update& update);
@@ -164,7 +175,7 @@ class FakeSlurm {
   async::Loop& loop_;
   Options options_;
   std::map<std::string, Record> records_;
-  std::set<std::string> reservations_;
+  std::map<std::string, Reservation> reservations_;
   std::map<std::string, SlurmdSpec> slurmds_;  // those that run
   std::map<std::string, Time> slurmd_started_;
   std::set<std::string> unregistered_;  // of slurmds_, those that have never registered

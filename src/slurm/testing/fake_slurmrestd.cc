@@ -58,6 +58,13 @@ std::string NodeJson(const Node& node) {
          ",\"topology\":" + JsonQuoted(node.topology) + ",\"version\":" + JsonQuoted(node.version) + "}";
 }
 
+std::string ReservationJson(const Reservation& reservation) {
+  return "{\"name\":" + JsonQuoted(reservation.name) +
+         ",\"node_list\":" + JsonQuoted(CompressHostlist(reservation.nodes)) +
+         ",\"flags\":" + Strings(reservation.flags) + ",\"users\":" + JsonQuoted(Join(reservation.users, ",")) +
+         ",\"start_time\":" + Number(reservation.start) + ",\"end_time\":" + Number(reservation.end) + "}";
+}
+
 std::string Limit(std::optional<Duration> limit) {
   if (!limit) return R"({"set":false,"infinite":true,"number":0})";
   return R"({"set":true,"infinite":false,"number":)" + std::to_string(*limit / 1min) + "}";
@@ -72,11 +79,11 @@ std::string JobJson(const Job& job) {
          ",\"user_name\":" + JsonQuoted(job.user) + "}";
 }
 
-template <class Record, class Render>
-std::string List(std::string_view name, const std::vector<Record>& records, Render render, Time now) {
-  std::string text = "\"" + std::string(name) + "\":[";
-  for (size_t i = 0; i < records.size(); ++i) text += (i == 0 ? "" : ",") + render(records[i]);
-  return text + "],\"last_update\":" + Number(now) + ",";
+template <class Records, class Render>
+std::string List(std::string_view name, const Records& records, Render render, Time now) {
+  std::string text;
+  for (const auto& record : records) text += (text.empty() ? "" : ",") + render(record);
+  return "\"" + std::string(name) + "\":[" + text + "],\"last_update\":" + Number(now) + ",";
 }
 
 // Of a client that saw everything up to `update_time`; Slurm counts in seconds and so looks one back.
@@ -252,6 +259,11 @@ net::Response FakeSlurmrestd::Route(const net::Request& request, std::string_vie
   const bool get = request.method == "GET";
   if (path == "nodes/" && get) return ListNodes(query);
   if (path == "nodes/" && request.method == "POST") return UpdateNodes({}, request.body, "_update_nodes");
+  if (path == "partitions/" && get) return ListPartitions();
+  if (path == "reservations/" && get)
+    return Envelope(200, List("reservations", slurm_.Reservations(), ReservationJson, slurm_.loop().WallNow()),
+                    release);
+  if (path == "reservation" && request.method == "POST") return WriteReservation(request.body);
   if (path == "jobs/" && get) return ListJobs(query);
   if (path == "jobs/state/" && get) return JobStates();
   if (path.starts_with("job/") && get) return OneJob(path.substr(4));
@@ -263,9 +275,10 @@ net::Response FakeSlurmrestd::Route(const net::Request& request, std::string_vie
   }
   if (path.starts_with("reservation/") && request.method == "DELETE") {
     const std::string name = PercentDecoded(path.substr(12)).value_or("");
-    if (slurm_.reservations().erase(name) > 0) return Envelope(200, "", release);
-    const Refusal none{2053, "Requested reservation is invalid"};
-    return Envelope(422, "", release, Problem("Failure to delete reservation " + name, none, "op_handler_reservation"));
+    const Outcome refused = slurm_.DeleteReservation(name);
+    if (!refused) return Envelope(200, "", release);
+    return Envelope(422, "", release,
+                    Problem("Error deleting reservation " + name, *refused, "slurm_delete_reservation"));
   }
   if (!path.starts_with("node/")) return Text(404, kNoEndpoint);
   const std::string name = PercentDecoded(path.substr(5)).value_or("");
@@ -280,6 +293,15 @@ net::Response FakeSlurmrestd::ListNodes(std::string_view query) const {
     return Envelope(500, "", release, Problem("Unable to query partitions", {1, "Unspecified error"}, "_dump_nodes"));
   const auto render = [query](const Node& node) { return NodeJson(Shown(node, query)); };
   return Envelope(200, List("nodes", slurm_.Nodes(), render, slurm_.loop().WallNow()), release);
+}
+
+net::Response FakeSlurmrestd::ListPartitions() const {
+  const auto render = [](const auto& partition) {
+    return "{\"name\":" + JsonQuoted(partition.first) + R"(,"partition":{"state":[)" + JsonQuoted(partition.second) +
+           R"(]},"nodes":{"total":0}})";
+  };
+  return Envelope(200, List("partitions", slurm_.partitions, render, slurm_.loop().WallNow()),
+                  slurm_.options().release);
 }
 
 net::Response FakeSlurmrestd::ListJobs(std::string_view query) const {
@@ -346,6 +368,25 @@ net::Response FakeSlurmrestd::DeleteNode(const std::string& name) {
   const std::string& release = slurm_.options().release;
   if (const Outcome refused = slurm_.DeleteNode(name))
     return Envelope(422, "", release, Problem("Failure to delete node " + name, *refused, "op_handler_node"));
+  return Envelope(200, "", release);
+}
+
+net::Response FakeSlurmrestd::WriteReservation(const std::string& body) {
+  const std::string& release = slurm_.options().release;
+  auto asked = json::Decode<wire::ReservationBody>(body);
+  if (!asked) return Text(400, "Unable to parse the body");
+  ReservationUpdate update{
+      .name = asked->name, .nodes = {}, .flags = asked->flags, .users = asked->users, .start = {}, .duration = {}};
+  for (const std::string& hosts : asked->node_list) {
+    const auto expanded = ExpandHostlist(hosts);
+    if (!expanded) return Text(400, "Unable to parse a host list");
+    update.nodes.insert(update.nodes.end(), expanded->begin(), expanded->end());
+  }
+  if (asked->start_time) update.start = asked->start_time->ToTime();
+  if (asked->duration) update.duration = std::chrono::minutes(asked->duration->number);
+  if (const Outcome refused = slurm_.WriteReservation(update))
+    return Envelope(422, "", release,
+                    Problem("Error creating reservation " + asked->name, *refused, "slurm_create_reservation"));
   return Envelope(200, "", release);
 }
 

@@ -86,6 +86,7 @@ class FakeSlurmrestd final : public net::Transport {
   net::Response Answer(const net::Request& request);
   net::Response Route(const net::Request& request, std::string_view path);
   net::Response ListNodes(std::string_view query) const;
+  net::Response ListPartitions() const;
   net::Response ListJobs(std::string_view query) const;
   net::Response JobStates() const;
   net::Response OneJob(std::string_view id) const;
@@ -93,6 +94,7 @@ class FakeSlurmrestd final : public net::Transport {
   net::Response OneNode(const std::string& name, std::string_view query) const;
   net::Response UpdateNodes(std::vector<std::string> names, const std::string& body, std::string_view source);
   net::Response DeleteNode(const std::string& name);
+  net::Response WriteReservation(const std::string& body);
   net::Response Life() const;
   net::Response Statistics() const;
   bool Accepts(const net::Request& request);

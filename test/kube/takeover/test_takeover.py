@@ -149,19 +149,16 @@ def test_nothing_that_runs_is_replaced(place, release):
         "deployment", "main-restapi")["metadata"].get("annotations", {}))
     here.until("the workers are ours", lambda: all(
         here.get("pod", pod)["metadata"]["labels"]["controller.kubernetes.io/hash"] != HASH for pod in pods[1:]))
-    here.until("nothing of the former operator is left on the workers", lambda: not any(
-        condition["type"].startswith("SlurmNodeState")
-        for pod in pods[1:] for condition in here.get("pod", pod)["status"]["conditions"]))
-    here.until("nor its cordon", lambda: PREFIX + "pod-cordon" not in here.get(
+    here.until("the former operator's cordon is gone", lambda: PREFIX + "pod-cordon" not in here.get(
         "pod", "main-worker-0")["metadata"]["annotations"])
-    here.until("its finalizer is gone, ours is there", lambda: here.get("nodeset", "main-worker")["metadata"].get(
-        "finalizers") == ["capstan.dev/drain"])
+    here.until("ours is beside its finalizer", lambda: here.get("nodeset", "main-worker")["metadata"].get(
+        "finalizers") == [PREFIX + "reservation", "capstan.dev/drain"])
     here.until("no worker is outdated", lambda: here.get("nodeset", "main-worker")["status"]["nodeSetHash"] != HASH)
 
     status = here.get("nodeset", "main-worker")["status"]
     assert status["updatedReplicas"] == 2
     assert not {"ordinalToNode", "collisionCount"} & status.keys()
-    assert {each["type"] for each in status["conditions"]} == {"Ready", "Progressing", "Degraded"}
+    assert {each["type"] for each in status["conditions"]} == {"Ready", "Progressing", "Degraded", "ReservationCreated"}
     assert {pod: alive(here.get("pod", pod)) for pod in pods} == before
     assert here.get("deployment", "main-restapi")["spec"] == deployment["spec"]
     spec = here.get("statefulset", "main-controller")["spec"]

@@ -1,0 +1,118 @@
+#include "operator/nodeset/node_annotations.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "operator/names.h"
+#include "plan/objects/effects.h"
+#include "plan/slurm/effects.h"
+
+namespace capstan::op::nodeset {
+namespace {
+
+constexpr std::string_view kFeaturePrefix = "k8s/";  // of the Slinky projects
+constexpr size_t kLongest = 1024;                    // bytes of an annotation
+constexpr std::string_view kMore = "-_.:/+";         // in a name, besides letters and digits
+
+bool IsPlain(std::string_view text, std::string_view more) {
+  return text.size() <= kLongest && std::ranges::all_of(text, [&](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || more.contains(c);
+         });
+}
+
+const std::string& Said(const Worker& worker, std::string_view annotation) {
+  return worker.machine->metadata.Annotation(std::string(annotation));
+}
+
+bool IsTopology(std::string_view text) { return IsPlain(text, std::string(kMore) + ","); }
+
+bool NamesTopology(std::string_view extra_conf) {
+  return std::ranges::any_of(Words(extra_conf), [](std::string_view token) {
+    return EqualsIgnoreCase(token.substr(0, token.find('=')), "Topology");
+  });
+}
+
+// Sorted, each once; without those that are no names.
+std::vector<std::string> FeaturesOf(const Worker& worker) {
+  std::vector<std::string> features;
+  for (std::string_view one : Split(Said(worker, kAnnotationNodeFeatures), ',')) {
+    one = Trim(one);
+    if (!one.empty() && IsPlain(one, kMore)) features.push_back(std::string(kFeaturePrefix) + std::string(one));
+  }
+  std::ranges::sort(features);
+  features.erase(std::unique(features.begin(), features.end()), features.end());
+  return features;
+}
+
+bool IsFromNode(std::string_view feature) { return feature.starts_with(kFeaturePrefix); }
+
+// `has` with `wanted` in place of those that begin with the prefix; nullopt: it is so already.
+std::optional<std::vector<std::string>> Replaced(const std::vector<std::string>& has,
+                                                 const std::vector<std::string>& wanted) {
+  std::vector<std::string> ours, all = wanted;
+  for (const std::string& feature : has) (IsFromNode(feature) ? ours : all).push_back(feature);
+  std::ranges::sort(ours);
+  if (ours == wanted) return std::nullopt;
+  std::ranges::sort(all);
+  return all;
+}
+
+void FollowFeatures(const Worker& worker, slurm::NodeUpdate& update) {
+  const std::vector<std::string> wanted = FeaturesOf(worker);
+  const slurm::Node& node = *worker.node;
+  auto features = Replaced(node.features, wanted);
+  auto active = Replaced(node.active_features, wanted);
+  if (!features && !active) return;
+  update.features = features ? std::move(*features) : node.features;
+  update.active_features = active ? std::move(*active) : node.active_features;
+  if (update.features->empty()) update.features.reset();
+  if (update.active_features->empty()) update.active_features.reset();
+}
+
+void TellPod(const Worker& worker, const std::string& topology, plan::Plan& plan) {
+  const json::ObjectMeta& pod = worker.pod->metadata;
+  if (pod.Annotation(std::string(kAnnotationTopology)) == topology) return;
+  std::string patch =
+      R"({"metadata":{"annotations":{)" + JsonQuoted(kAnnotationTopology) + ":" + JsonQuoted(topology) + "}}}";
+  plan.Add({.effect = plan::MergePatch("place", {&kube::kPods, {pod.namespace_, pod.name}}, pod.uid, std::move(patch)),
+            .reason = "the topology of its Kubernetes node"});
+}
+
+}  // namespace
+
+void FollowNodeAnnotations(const Worker& worker, const api::NodeSet& set, plan::Plan& plan) {
+  if (worker.machine == nullptr || worker.stage == Stage::kLeaving || worker.stage == Stage::kEnded) return;
+  slurm::NodeUpdate update;
+  const std::string& topology = Said(worker, kAnnotationTopology);
+  if (!topology.empty() && IsTopology(topology) && !NamesTopology(set.spec.extra_conf)) {
+    TellPod(worker, topology, plan);
+    if (worker.node != nullptr && worker.node->topology != topology) update.topology = topology;
+  }
+  if (worker.node == nullptr) return;
+  FollowFeatures(worker, update);
+  if (!update.topology && !update.features && !update.active_features) return;
+  update.names = {worker.host};
+  plan.slurm_expects.push_back(worker.host);
+  plan.Add({.effect = plan::UpdateNode("describe", plan.slurm_cluster, std::move(update)),
+            .reason = "what the annotations of its Kubernetes node say"});
+}
+
+std::string AnnotationTrouble(const Worker& worker) {
+  if (worker.machine == nullptr) return "";
+  const std::string begin = "has Kubernetes node " + worker.machine->metadata.name + ", whose annotation ";
+  const std::string& topology = Said(worker, kAnnotationTopology);
+  if (!IsTopology(topology)) {
+    return begin + std::string(kAnnotationTopology) +
+           " is not passed on: " + JsonQuoted(OneLine(topology, kLongest / 4)) +
+           " has other characters than a topology like \"tree:s1\"";
+  }
+  for (std::string_view one : Split(Said(worker, kAnnotationNodeFeatures), ',')) {
+    one = Trim(one);
+    if (IsPlain(one, kMore)) continue;
+    return begin + std::string(kAnnotationNodeFeatures) + " names " + JsonQuoted(OneLine(one, kLongest / 4)) +
+           ", which is no name of a feature; the others are passed on";
+  }
+  return "";
+}
+
+}  // namespace capstan::op::nodeset

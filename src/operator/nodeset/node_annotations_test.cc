@@ -1,0 +1,78 @@
+#include "operator/nodeset/decide_test.h"
+
+namespace capstan::op::nodeset {
+namespace {
+
+using slurm::NodeFlag;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kDescribe = "describe Slurm node slurm/main/w-0";
+constexpr const char* kPlace = "place Pod slurm/w-0";
+
+// Worker w-0 on Kubernetes node k0, with these annotations.
+class AnnotatedNodes : public NodeSetTest {
+ protected:
+  AnnotatedNodes() { Worker_(0, {NodeFlag::kIdle}); }
+
+  void Annotate(std::map<std::string, std::string> annotations) {
+    Put(Node{.metadata = {.name = "k0", .uid = "k0", .annotations = std::move(annotations)}, .spec = {}});
+  }
+  void ExpectUpdate(const plan::Plan& plan, slurm::NodeUpdate update) {
+    update.names = {"w-0"};
+    ASSERT_THAT(Acts(plan), ::testing::Contains(kDescribe));
+    EXPECT_EQ(plan.actions.back().effect->content(),
+              plan::UpdateNode("describe", "slurm/main", std::move(update))->content());
+  }
+};
+
+TEST_F(AnnotatedNodes, TheTopologyGoesToThePodAndToSlurm) {
+  Annotate({{"topology.slinky.slurm.net/spec", "tree:s2"}});
+  plan::Plan plan = Look(1);
+  EXPECT_THAT(Acts(plan), ElementsAre(kPlace, kDescribe));
+  ExpectUpdate(plan, {.topology = "tree:s2"});
+  Pod pod = MakePod(0);
+  pod.metadata.annotations["topology.slinky.slurm.net/spec"] = "tree:s2";
+  Put(pod);
+  nodes[0].topology = "tree:s2";
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  Annotate({{"topology.slinky.slurm.net/spec", "tree:s3"}});
+  ExpectUpdate(Look(1), {.topology = "tree:s3"});
+  Annotate({});
+  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "what Slurm knows stays";
+}
+
+TEST_F(AnnotatedNodes, ATopologyOfExtraConfComesFirst) {
+  Annotate({{"topology.slinky.slurm.net/spec", "tree:s2"}});
+  set.spec.extra_conf = "Weight=2 topology=tree:s1";
+  Put(MakePod(0));
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+}
+
+TEST_F(AnnotatedNodes, FeaturesReplaceThoseThatCameFromTheNodeBefore) {
+  nodes[0].features = {"w", "k8s/old", "gpu"};
+  nodes[0].active_features = {"w", "gpu"};
+  Annotate({{"features.slinky.slurm.net/spec", " nvme, rack7,,nvme"}});
+  ExpectUpdate(Look(1), {.features = {{"gpu", "k8s/nvme", "k8s/rack7", "w"}},
+                         .active_features = {{"gpu", "k8s/nvme", "k8s/rack7", "w"}}});
+  nodes[0].features = nodes[0].active_features = {"w", "k8s/rack7", "k8s/nvme", "gpu"};
+  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "in whatever order Slurm says them";
+  Annotate({});
+  ExpectUpdate(Look(1), {.features = {{"gpu", "w"}}, .active_features = {{"gpu", "w"}}});
+}
+
+TEST_F(AnnotatedNodes, WhatIsNoNameIsNotPassedOnAndNamed) {
+  nodes[0].features = nodes[0].active_features = {"k8s/ok", "w"};
+  Annotate({{"features.slinky.slurm.net/spec", "ok,a b"}, {"topology.slinky.slurm.net/spec", "tree:s1' Weight=2"}});
+  plan::Plan plan = Look(1);
+  EXPECT_THAT(Acts(plan), IsEmpty());
+  EXPECT_THAT(
+      ConditionOf(plan, "Degraded").message,
+      HasSubstr("w-0 has Kubernetes node k0, whose annotation topology.slinky.slurm.net/spec is not passed on"));
+  Annotate({{"features.slinky.slurm.net/spec", "ok,a b"}});
+  EXPECT_THAT(ConditionOf(Look(1), "Degraded").message, HasSubstr("names \"a b\", which is no name of a feature"));
+}
+
+}  // namespace
+}  // namespace capstan::op::nodeset

@@ -1,0 +1,73 @@
+#include "operator/nodeset/pod_conditions.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "plan/objects/lists.h"
+
+namespace capstan::op::nodeset {
+namespace {
+
+using slurm::NodeBase;
+using slurm::NodeFlag;
+
+constexpr std::string_view kPrefix = "SlurmNodeState";
+constexpr size_t kLongestMessage = 1024;  // bytes
+
+constexpr std::pair<NodeBase, std::string_view> kBases[] = {
+    {NodeBase::kAllocated, "Allocated"}, {NodeBase::kMixed, "Mixed"},   {NodeBase::kDown, "Down"},
+    {NodeBase::kError, "Error"},         {NodeBase::kFuture, "Future"}, {NodeBase::kIdle, "Idle"},
+};
+
+constexpr std::pair<NodeFlag, std::string_view> kFlags[] = {
+    {NodeFlag::kCompleting, "Completing"},
+    {NodeFlag::kDrain, "Drain"},
+    {NodeFlag::kFail, "Fail"},
+    {NodeFlag::kInvalid, "Invalid"},
+    {NodeFlag::kInvalidReg, "InvalidReg"},
+    {NodeFlag::kMaintenance, "Maintenance"},
+    {NodeFlag::kUndrain, "Undrain"},
+    {NodeFlag::kNotResponding, "NotResponding"},
+};
+
+}  // namespace
+
+std::set<std::string> NodeStateConditions(const slurm::NodeState& state) {
+  std::set<std::string> types;
+  const auto* base = std::ranges::find(kBases, state.base(), &std::pair<NodeBase, std::string_view>::first);
+  types.insert(std::string(kPrefix) + std::string(base != std::end(kBases) ? base->second : "Unknown"));
+  for (const auto& [flag, name] : kFlags) {
+    if (state.Has(flag)) types.insert(std::string(kPrefix) + std::string(name));
+  }
+  return types;
+}
+
+std::optional<plan::Action> TellNodeState(const Worker& worker) {
+  // One that is not placed has not registered: a record of its name is its predecessor's.
+  if (worker.stage == Stage::kUnknown || worker.stage == Stage::kLeaving || worker.stage == Stage::kEnded ||
+      worker.stage == Stage::kUnbound)
+    return std::nullopt;
+  std::set<std::string> missing;
+  std::string message;
+  if (worker.node != nullptr) {
+    missing = NodeStateConditions(worker.node->state);
+    message = OneLine(worker.node->reason, kLongestMessage);
+  }
+  std::vector<plan::PodConditionText> set;
+  std::vector<std::string> gone;
+  for (const PodCondition& condition : worker.pod->status.conditions) {
+    if (!condition.type.starts_with(kPrefix)) continue;
+    if (missing.erase(condition.type) == 0)
+      gone.push_back(condition.type);
+    else if (condition.status != "True" || condition.message != message)
+      set.push_back({condition.type, "True", "", message, condition.status != "True"});
+  }
+  for (const std::string& type : missing) set.push_back({type, "True", "", message, true});
+  if (set.empty() && gone.empty()) return std::nullopt;
+  const json::ObjectMeta& pod = worker.pod->metadata;
+  return plan::Action{
+      .effect = plan::ChangePodConditions({pod.namespace_, pod.name}, pod.uid, std::move(set), std::move(gone)),
+      .reason = "what Slurm says of the worker"};
+}
+
+}  // namespace capstan::op::nodeset

@@ -1,0 +1,94 @@
+"""The chart's NetworkPolicies, read as a network reads them, over the labels that pods really have."""
+import json
+
+import pytest
+from helm_render import REPOSITORY, pick_all, pick, render
+
+GOLDEN = REPOSITORY / "src" / "operator"
+OPERATOR_NAMESPACE = "slinky"
+
+
+def selects(selector, labels):
+    assert set(selector) <= {"matchLabels"}, "this reader knows no other"
+    return all(labels.get(key) == value for key, value in selector.get("matchLabels", {}).items())
+
+
+def is_peer(peer, pod, namespace):
+    assert set(peer) <= {"podSelector", "namespaceSelector"}, "this reader knows no other"
+    if "namespaceSelector" in peer:
+        if not selects(peer["namespaceSelector"], {"kubernetes.io/metadata.name": pod["namespace"]}):
+            return False
+    elif pod["namespace"] != namespace:
+        return False
+    return selects(peer.get("podSelector", {}), pod["labels"])
+
+
+def admitted(policies, pod, to):
+    """Whether `pod` may connect to the pod `to`: it may unless a policy selects `to`, or one does that has it among its peers."""
+    chosen = [each for each in policies if selects(each["spec"]["podSelector"], to["labels"]) and each["metadata"]["namespace"] == to["namespace"]]
+    return not chosen or any(is_peer(peer, pod, each["metadata"]["namespace"]) for each in chosen for rule in each["spec"]["ingress"] for peer in rule["from"])
+
+
+def policies(**values):
+    return pick_all(render(values={"fullnameOverride": "main", "accounting": {"enabled": True}, "networkPolicy": {"enabled": True, **values}}, namespace="slurm"),
+                    "NetworkPolicy")
+
+
+def made(path):
+    return json.loads((GOLDEN / path).read_text())
+
+
+def pod_of(path):
+    """The labels of a pod that the operator makes, as its unit tests pin them; of a cluster `main`."""
+    found = made(path)
+    metadata = found["metadata"] if found["kind"] == "Pod" else found["spec"]["template"]["metadata"]
+    return {"namespace": "slurm", "labels": metadata["labels"]}
+
+
+SLURMCTLD = pod_of("controller/testdata/default-StatefulSet-main-controller.json")
+SLURMRESTD = pod_of("restapi/testdata/default-Deployment.json")
+SLURMDBD = pod_of("accounting/testdata/default-StatefulSet.json")
+SLURMDBD["labels"]["app.kubernetes.io/instance"] = "main"  # the chart calls its Accounting as its Controller
+WORKER = pod_of("nodeset/testdata/worker-default.json")
+LOGIN = pod_of("loginset/testdata/default-Deployment.json")
+STRANGER = {"namespace": "default", "labels": {"app.kubernetes.io/name": "slurm-operator"}}
+NEIGHBOUR = {"namespace": OPERATOR_NAMESPACE, "labels": {"app.kubernetes.io/name": "else"}}
+
+
+def operator():
+    deployment = pick(render("slurm-operator", namespace=OPERATOR_NAMESPACE), "Deployment")
+    return {"namespace": deployment["metadata"]["namespace"], "labels": deployment["spec"]["template"]["metadata"]["labels"]}
+
+
+def test_there_are_none_unless_asked_for():
+    assert pick_all(render(), "NetworkPolicy") == []
+
+
+def test_who_is_of_the_cluster_reaches_what_it_needs():
+    made_policies = policies()
+    assert len(made_policies) == 3
+    for source, target in [(operator(), SLURMRESTD), (operator(), SLURMCTLD), (WORKER, SLURMCTLD), (LOGIN, SLURMCTLD), (SLURMRESTD, SLURMCTLD),
+                           (SLURMDBD, SLURMCTLD), (SLURMCTLD, SLURMCTLD), (SLURMCTLD, SLURMDBD), (SLURMRESTD, SLURMDBD), (LOGIN, SLURMDBD),
+                           (SLURMCTLD, WORKER), (WORKER, LOGIN), (STRANGER, LOGIN)]:
+        assert admitted(made_policies, source, target), (source, target)
+
+
+def test_nobody_else_does():
+    made_policies = policies()
+    for target in (SLURMRESTD, SLURMCTLD, SLURMDBD):
+        for source in (STRANGER, NEIGHBOUR):
+            assert not admitted(made_policies, source, target), (source, target)
+    for source in (WORKER, LOGIN):
+        assert not admitted(made_policies, source, SLURMRESTD)
+
+
+@pytest.mark.parametrize("daemon, target", [("restapi", SLURMRESTD), ("controller", SLURMCTLD), ("accounting", SLURMDBD)])
+def test_whom_the_values_name_is_let_in(daemon, target):
+    peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}}}
+    assert admitted(policies(**{daemon: {"from": [peer]}}), STRANGER, target)
+
+
+def test_the_operators_namespace_is_a_value():
+    elsewhere = operator() | {"namespace": "hpc"}
+    assert not admitted(policies(), elsewhere, SLURMRESTD)
+    assert admitted(policies(operatorNamespace="hpc"), elsewhere, SLURMRESTD)

@@ -1,0 +1,29 @@
+"""Two slurmctld on one volume: what changes while both run, and what a killed one costs."""
+import json
+
+import pytest
+
+from standby import both_stand, pod, running, takes_a_job
+
+
+@pytest.fixture(scope="module")
+def pair(bare):
+    with running(bare) as lab:
+        yield lab
+
+
+def test_a_changed_configuration_is_live_in_both(pair):
+    before = {name: pair.get("pod", name)["metadata"]["uid"] for name in (pod(0), pod(1))}
+    since = pair.condition("controllers", "slurm", "ConfigLive")["message"]
+    pair.kubectl("patch", "controller", "slurm", "--type=merge", "-p", json.dumps({"spec": {
+        "extraConf": pair.get("controllers", "slurm")["spec"]["extraConf"] + "\nKillWait=17\n"}}))
+    pair.wait_for("it is live", lambda: pair.condition("controllers", "slurm", "ConfigLive")["status"] == "True" and
+                  pair.condition("controllers", "slurm", "ConfigLive")["message"] != since, within=45)
+    assert "KillWait                = 17 sec" in pair.in_worker("scontrol", "show", "config")
+    assert {name: pair.get("pod", name)["metadata"]["uid"] for name in before} == before
+
+
+def test_a_killed_pod_costs_seconds(pair):
+    pair.kubectl("delete", "pod", pod(0), "--force", "--grace-period=0")
+    assert takes_a_job(pair) <= 30
+    both_stand(pair)
