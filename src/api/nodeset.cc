@@ -85,9 +85,8 @@ const json::Schema& ScheduledUpdate::Schema() {
                 "duration must be at least one minute, written like 30m or 1h30m")
           .Doc("Length of the maintenance reservation."),
       Field<&ScheduledUpdate::flags>("flags").Nullable().Doc(
-          "Flags of the reservation besides MAINT and IGNORE_JOBS; with "
-          "HOURLY, DAILY, WEEKLY, WEEKDAY or WEEKEND it comes "
-          "again."),
+          "Flags of the reservation besides MAINT and IGNORE_JOBS; with HOURLY, DAILY, WEEKLY, WEEKDAY or WEEKEND it "
+          "comes again."),
       Field<&ScheduledUpdate::start_time>("startTime").Doc("When the reservation begins and workers are renewed."),
   });
   return schema;

@@ -62,6 +62,10 @@ std::vector<std::string> Texts(const Value* list) {
 }
 
 // Its finalizer is all that a NodeSet's key changes in it.
+bool AsksForReservation(const Value& set) {
+  return FindText(set, {"spec", "updateStrategy", "type"}) == "ScheduledUpdate" && !IsDeleting(set);
+}
+
 Broken FinalizerBreach(const Value& set, const Call& call, const Around& around) {
   constexpr std::string_view kFinalizer = "capstan.dev/drain";
   constexpr std::string_view kFormer = "nodeset.slinky.slurm.net/drain";
@@ -75,9 +79,8 @@ Broken FinalizerBreach(const Value& set, const Call& call, const Around& around)
       FindText(*patch, {"metadata", "uid"}) != UidOf(set) || FindText(*patch, {"metadata", "resourceVersion"}).empty())
     return "a patch of the NodeSet's finalizers does not name uid and version, or more than these";
   std::vector<std::string> wanted = Texts(json::Find(set, {"metadata", "finalizers"})), given = Texts(finalizers);
-  const bool scheduled = FindText(set, {"spec", "updateStrategy", "type"}) == "ScheduledUpdate" && !IsDeleting(set);
   const bool had = std::erase(wanted, kReservation) > 0, has = std::erase(given, kReservation) > 0;
-  if (has && !had && !scheduled) return "a NodeSet without scheduled updates is held for a reservation";
+  if (has && !had && !AsksForReservation(set)) return "a NodeSet without scheduled updates is held for a reservation";
   const auto is_ours = [&](const std::string& name) { return name == kFinalizer || name == kFormer; };
   const auto held = std::ranges::count_if(wanted, is_ours);
   const auto kept = std::ranges::count_if(given, is_ours);
@@ -220,16 +223,11 @@ bool Fits(const Value& set, const Value& node) {
   });
 }
 
-bool AsksForReservation(const Value& set) {
-  return FindText(set, {"spec", "updateStrategy", "type"}) == "ScheduledUpdate";
-}
-
 std::string ReservationOf(const Value& set) { return "SlurmOperatorMaint-" + NameOf(set); }
 
 Broken ReservationBreach(const Value& set, const SlurmCall& call) {
   if (call.reservation != ReservationOf(set)) return "reservation " + call.reservation + " is not the NodeSet's";
-  if (call.verb != "delete" && (!AsksForReservation(set) || IsDeleting(set)))
-    return "a reservation is made that nobody asks for";
+  if (call.verb != "delete" && !AsksForReservation(set)) return "a reservation is made that nobody asks for";
   return std::nullopt;
 }
 

@@ -13,9 +13,6 @@
 namespace capstan::op::nodeset {
 namespace {
 
-using std::chrono::sys_days;
-using std::chrono::weekday;
-
 constexpr std::string_view kPrefix = "SlurmOperatorMaint-";  // what follows is the NodeSet's name
 constexpr std::string_view kForceStart = "FORCE_START";      // Slurm takes a start in the past, of one that comes again
 
@@ -63,7 +60,7 @@ const Recurrence* RecurrenceOf(const std::vector<std::string>& flags) {
 }
 
 bool IsOnRightDay(Time time, const Recurrence& recurrence) {
-  const unsigned day = weekday(std::chrono::floor<std::chrono::days>(time)).iso_encoding();
+  const unsigned day = std::chrono::weekday(std::chrono::floor<std::chrono::days>(time)).iso_encoding();
   return day <= 5 ? recurrence.weekdays : recurrence.weekends;
 }
 
@@ -114,19 +111,14 @@ ReservationStep NextReservation(const api::NodeSetSpec& spec, const std::string&
   const Time start = std::chrono::floor<std::chrono::seconds>(*asked.start_time);
   const Duration length = std::chrono::ceil<std::chrono::minutes>(*duration);
   if (nodes.empty()) return {.held = present == nullptr ? "no worker has registered yet" : ""};
-  ReservationStep step;
-  if (present != nullptr && present->start <= now && now < present->end) {
-    if (present->nodes == nodes) return step;
-    step.why = "other workers than before";
-    step.write = {.name = name, .nodes = nodes, .flags = {}, .users = {}, .start = {}, .duration = {}};
-    return step;
-  }
+  const bool active = present != nullptr && present->start <= now && now < present->end;
   const std::vector<std::string> flags = FlagsOf(asked);
   const Recurrence* recurrence = RecurrenceOf(flags);
   const bool same = present != nullptr && AreSame(present->flags, flags) && present->end - present->start == length &&
                     IsTimeOf(*present, start, recurrence);
-  if (same && (present->nodes == nodes || present->end <= now)) return step;
-  if (same) {
+  ReservationStep step;
+  if (active || same) {
+    if (present->nodes == nodes || present->end <= now) return step;
     step.why = "other workers than before";
     step.write = {.name = name, .nodes = nodes, .flags = {}, .users = {}, .start = {}, .duration = {}};
     return step;

@@ -38,10 +38,10 @@ bool IsInReservation(const Worker& worker, std::string_view reservation);
 // What becomes of the reservation now.
 struct ReservationStep {
   std::optional<slurm::ReservationUpdate> write;
-  bool remake =
-      false;         // it is removed before it is written: Slurm takes no flag back, and no time from one that is over
+  // It is removed before it is written: Slurm takes no flag back, and no new time for one that is over.
+  bool remake = false;
   std::string why;   // of `write`
-  std::string held;  // why there is none and none is made; "": there is one, or it is made now
+  std::string held;  // why there is no reservation, and none is made; "" otherwise
 };
 
 // `present` is the reservation as Slurm has it, nullptr for none; `nodes` are the workers' Slurm nodes. While it is active only

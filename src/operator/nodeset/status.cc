@@ -94,8 +94,7 @@ std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stay
     case Stage::kUnknown:
       if (worker.named()) return "";
       return "has its Kubernetes node's network (hostNetwork) and was made by another operator, so that its Slurm node "
-             "is "
-             "not known; it is left alone";
+             "is not known; it is left alone";
     default:
       return "";
   }
