@@ -99,6 +99,22 @@ def install_kinds():
     helm("upgrade", "--install", "slurm-operator-crds", "charts/slurm-operator-crds", "-n", "default")
 
 
+def what_holds(namespace):
+    """Why a namespace that was deleted is still there: its conditions, its pods, and how those that end are faring."""
+    found = get("namespace", namespace)
+    if not found:
+        return ""
+    says = [f"{namespace}: {one['type']}: {one['message']}" for one in found["status"].get("conditions", [])
+            if one["status"] == "True"]
+    for pod in items("-n", namespace, "pods"):
+        says.append(f"pod {pod['metadata']['name']}, deleted at {pod['metadata'].get('deletionTimestamp')}, "
+                    f"{pod['metadata'].get('finalizers', [])}: {json.dumps(pod['status'].get('containerStatuses'))}")
+        says.append(kubectl("-n", namespace, "logs", pod["metadata"]["name"], "--all-containers", "--prefix", "--tail=15",
+                            check=False).stdout)
+    says.append(kubectl("-n", namespace, "get", "events", "--sort-by=.lastTimestamp", check=False).stdout[-3000:])
+    return "\n".join(says) + "\n"
+
+
 def erase():
     """As if nothing had ever been installed, and without nodes that were added."""
     releases = json.loads(helm("list", "--all-namespaces", "-o", "json"))
@@ -111,7 +127,9 @@ def erase():
     if crds:
         kubectl("delete", "crd", *crds, timeout=120)
     namespaces = {item["metadata"]["name"] for item in items("namespaces", "-l", MARK)} | {"slurm", "slinky"}
-    kubectl("delete", "namespace", *sorted(namespaces), "--ignore-not-found", "--timeout=2m", timeout=150)
+    done = kubectl("delete", "namespace", *sorted(namespaces), "--ignore-not-found", "--timeout=2m", check=False, timeout=150)
+    if done.returncode != 0:
+        raise Failed(done.stderr + "".join(map(what_holds, sorted(namespaces))))
     for node in items("nodes", "-l", "capstan.dev/added"):
         run("dev/cluster", "node", "remove", node["metadata"]["name"], timeout=120)
 
