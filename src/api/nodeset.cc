@@ -173,7 +173,7 @@ const json::Schema& NodeSetSpec::Schema() {
               Field<&S::revision_history_limit>("revisionHistoryLimit")
                   .Default("0")
                   .Minimum(0)
-                  .Doc("How many ControllerRevisions besides those in use are kept. Not in this version."),
+                  .Doc("How many ControllerRevisions are kept besides those of workers that there are."),
               Field<&S::scaling_mode>("scalingMode")
                   .Default("\"StatefulSet\"")
                   .Enum({"DaemonSet", "StatefulSet"})

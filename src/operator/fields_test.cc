@@ -133,10 +133,11 @@ constexpr std::string_view kNeverHadAnEffect = ".optional";
 // A changed configuration reaches slurmctld as it runs, whatever they say; a sidecar of an older release stays a while.
 constexpr std::string_view kForTheSidecar[] = {"inplaceReconfigure", "reconfigure"};
 
-// What they do takes more than this world has: nodeset/claims_test.cc, pins_test.cc and daemon_set_test.cc try them.
+// What they do takes more than this world has: nodeset/claims_test.cc, pins_test.cc, daemon_set_test.cc and history_test.cc
+// try them.
 constexpr std::string_view kTriedElsewhere[] = {"persistentVolumeClaimRetentionPolicy.whenDeleted",
                                                 "persistentVolumeClaimRetentionPolicy.whenScaled", "pinToNode",
-                                                "pruneSlurmNodeRecords"};
+                                                "pruneSlurmNodeRecords", "revisionHistoryLimit"};
 
 bool IsExcepted(std::string_view field) {
   return field.ends_with(kNeverHadAnEffect) || std::ranges::find(kForTheSidecar, field) != std::end(kForTheSidecar) ||

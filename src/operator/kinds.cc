@@ -57,7 +57,7 @@ constexpr Watched As(bool optional = false) {
 
 constexpr auto kWatched =
     std::to_array<Watched>({As<Pod>(), As<StatefulSet>(), As<Deployment>(), As<Service>(), As<ConfigMap>(),
-                            As<PodDisruptionBudget>(), As<ServiceMonitor>(true)});
+                            As<ControllerRevision>(), As<PodDisruptionBudget>(), As<ServiceMonitor>(true)});
 
 bool Watches(const Kind& kind, const kube::Resource& resource) {
   if (std::ranges::find(kind.children, &resource) != kind.children.end()) return true;

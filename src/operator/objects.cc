@@ -248,6 +248,14 @@ const json::Schema& ServiceMonitor::Schema() {
   return schema;
 }
 
+const json::Schema& ControllerRevision::Schema() {
+  static const json::Schema schema = json::Object<ControllerRevision>({
+      Field<&ControllerRevision::metadata>("metadata"),
+      Field<&ControllerRevision::revision>("revision"),
+  });
+  return schema;
+}
+
 const json::Schema& PodDisruptionBudget::Schema() {
   static const json::Schema schema =
       json::Object<PodDisruptionBudget>({Field<&PodDisruptionBudget::metadata>("metadata")});

@@ -213,6 +213,14 @@ struct ConfigMap {
   bool operator==(const ConfigMap&) const = default;
   static const json::Schema& Schema();
 };
+// What the pods of a revision are made from (its `data`), which nobody here reads.
+struct ControllerRevision {
+  static constexpr const kube::Resource& kResource = kube::kControllerRevisions;
+  json::ObjectMeta metadata;
+  int64_t revision = 0;
+  bool operator==(const ControllerRevision&) const = default;
+  static const json::Schema& Schema();
+};
 // Of the Prometheus operator; where it is not installed, nobody asks for one.
 inline constexpr kube::Resource kServiceMonitors{"monitoring.coreos.com", "v1", "servicemonitors", "ServiceMonitor",
                                                  true};

@@ -9,6 +9,13 @@ def revisions(lab):
     return {name: pod["metadata"]["labels"]["controller.kubernetes.io/hash"] for name, pod in lab.worker_pods().items()}
 
 
+def notes_kept(lab):
+    """Of the template, by ControllerRevision."""
+    return {item["metadata"]["name"].rpartition("-")[2]:
+            item["data"]["spec"]["template"].get("metadata", {}).get("annotations", {}).get("example.com/note")
+            for item in lab.items("controllerrevisions", "-l", "app.kubernetes.io/instance=slurm-worker-slinky")}
+
+
 def set_note(lab, text):
     """Changes the template."""
     patch = {"spec": {"template": {"metadata": {"annotations": {"example.com/note": text}}}}}
@@ -48,12 +55,14 @@ def test_workers_are_renewed_one_after_another_under_jobs(lab):
 
     lab.wait_for("the two others are renewed, and the third waits for its job", two_are_renewed, within=150)
     assert seen == {"slinky-0", "slinky-1", "slinky-2"}
+    assert notes_kept(lab) == {before["slurm-worker-slinky-1"]: None, revisions(lab)["slurm-worker-slinky-0"]: "new"}
     assert lab.uid_of(1) == uid and lab.job_state(long_one) == "RUNNING"
     told = lab.condition("nodesets", "slurm-worker-slinky", "Progressing")
     assert told["reason"] == "RollingUpdate" and "waiting for the jobs on slurm-worker-slinky-1" in told["message"]
     lab.let_end(long_one, "slurm-worker-slinky-1")
     lab.wait_for("all are of the new template",
                  lambda: len(set(revisions(lab).values())) == 1 and revisions(lab).keys() == before.keys(), within=60)
+    lab.wait_for("what the old ones were made from is forgotten", lambda: list(notes_kept(lab).values()) == ["new"], within=15)
     for job in (long_one, *short_ones):
         lab.wait_for_job(job, "COMPLETED", within=60)
         assert lab.job_fields(job)["Restarts"] == "0"

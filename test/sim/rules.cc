@@ -111,8 +111,9 @@ SetStory* Rules::SetOf(const kube::Key& pod) const {
 op::Around Rules::AroundOf(const Value& object) const {
   op::Around around;
   around.find = [this](std::string_view kind, const kube::Key& key) -> const Value* {
-    for (const kube::Resource* resource : {&kube::kConfigMaps, &kube::kServices, &kube::kPodDisruptionBudgets,
-                                           &kube::kStatefulSets, &kube::kDeployments, &kube::kSecrets, &kube::kPods}) {
+    for (const kube::Resource* resource :
+         {&kube::kConfigMaps, &kube::kServices, &kube::kPodDisruptionBudgets, &kube::kStatefulSets, &kube::kDeployments,
+          &kube::kSecrets, &kube::kPods, &kube::kControllerRevisions}) {
       if (resource->kind == kind) return machines_.api.Find(*resource, key);
     }
     for (const op::Contract* contract : op::test::Contracts()) {

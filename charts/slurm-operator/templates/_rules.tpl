@@ -13,7 +13,7 @@
   resources: [secrets]
   verbs: [get, create, patch]
 - apiGroups: [apps]
-  resources: [deployments, statefulsets]
+  resources: [controllerrevisions, deployments, statefulsets]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [events.k8s.io]
   resources: [events]

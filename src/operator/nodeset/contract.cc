@@ -177,6 +177,26 @@ Broken ClaimBreach(const Value& set, const Call& call, const Around& around) {
   return std::nullopt;
 }
 
+// What workers are made from is written down once; only its number changes, and its owner where there was none.
+Broken RevisionBreach(const Value& set, const Call& call, const Around& around) {
+  if (!call.key.name.starts_with(NameOf(set) + "-"))
+    return "ControllerRevision " + call.key.name + " is not the NodeSet's";
+  const auto body = json::Parse(call.body);
+  if (!body) return "a write to ControllerRevision " + call.key.name + " is not JSON";
+  if (call.verb == "create" && !Owned(*body, UidOf(set)))
+    return "ControllerRevision " + call.key.name + " would outlive its NodeSet";
+  if (call.verb == "patch" && !call.refused) {
+    const Value* present = around.Find("ControllerRevision", call.key);
+    const bool adopts = body->get_object().size() == 1 && Owned(*body, UidOf(set));
+    const bool numbers = body->get_object().size() == 2 && json::Find(*body, {"revision"}) != nullptr;
+    if (present == nullptr || !(adopts || numbers) || !Owned(*present, UidOf(set)))
+      return "a patch of ControllerRevision " + call.key.name + " touches more than its number, or another's";
+  }
+  if (call.verb == "delete" && FindText(*body, {"preconditions", "resourceVersion"}).empty())
+    return "ControllerRevision " + call.key.name + " is deleted, whoever has made it today's again";
+  return std::nullopt;
+}
+
 Broken Breach(const Value& set, const Call& call, const Around& around) {
   const auto [ns, name] = KeyOf(set);
   if (call.key.ns != ns) return "namespace " + call.key.ns + " is not the NodeSet's";
@@ -187,6 +207,7 @@ Broken Breach(const Value& set, const Call& call, const Around& around) {
   }
   if (call.kind == "ConfigMap" && call.key.name == name + "-ssh-config") return SshConfigBreach(set, call);
   if (call.kind == "Secret" && call.key.name == name + "-ssh-host-keys") return MakesHostKeys(call);
+  if (call.kind == "ControllerRevision") return RevisionBreach(set, call, around);
   if (call.verb == "create") return CreateBreach(set, call);
   if (call.kind == "PersistentVolumeClaim" && call.verb == "delete") return ClaimBreach(set, call, around);
   const bool worker = call.kind == "Pod" && IsWorkerName(name, call.key.name);
@@ -266,6 +287,7 @@ class Matching {
   Matching(const Value& set, const Around& around)
       : set_(set),
         uid_(FindText(set, {"metadata", "uid"})),
+        around_(around),
         cordoned_(around.cordoned),
         machines_(around.nodes),
         reservations_(around.reservations) {
@@ -277,6 +299,7 @@ class Matching {
 
   Broken Run() {
     Held();
+    CanBePutBack();
     CountPods();
     for (const Value* pod : pods_) Worker(*pod);
     StrayRecords();
@@ -302,6 +325,21 @@ class Matching {
     const Value drain("capstan.dev/drain");
     if (finalizers == nullptr || std::ranges::find(finalizers->as_array(), drain) == finalizers->as_array().end())
       Wrong("the NodeSet could be deleted before its workers are drained");
+  }
+
+  // Its template is there to be read, and no other is newer.
+  void CanBePutBack() {
+    const auto [ns, name] = KeyOf(set_);
+    const std::string revision(FindText(set_, {"status", "nodeSetHash"}));
+    const Value* todays = around_.Find("ControllerRevision", {ns, name + "-" + revision});
+    if (todays == nullptr || !Owned(*todays, uid_)) return Wrong("there is no ControllerRevision of " + revision);
+    for (const Value* pod : pods_) {
+      const std::string former(FindText(*pod, {"metadata", "labels", "controller.kubernetes.io/hash"}));
+      const Value* its = around_.Find("ControllerRevision", {ns, name + "-" + former});
+      if (its != nullptr && former != revision &&
+          Number(json::Find(*its, {"revision"})) >= Number(json::Find(*todays, {"revision"})))
+        Wrong("the ControllerRevision of " + former + " is newer than that of " + revision);
+    }
   }
 
   void CountPods() {
@@ -429,6 +467,7 @@ class Matching {
 
   const Value& set_;
   const std::string uid_;
+  const Around& around_;
   const std::set<std::string>& cordoned_;
   const std::vector<const Value*>& machines_;
   const std::vector<std::string>& reservations_;

@@ -10,6 +10,7 @@
 #include "operator/names.h"
 #include "operator/nodeset/claims.h"
 #include "operator/nodeset/deletion.h"
+#include "operator/nodeset/history.h"
 #include "operator/nodeset/node_annotations.h"
 #include "operator/nodeset/pins.h"
 #include "operator/nodeset/pod_conditions.h"
@@ -90,6 +91,7 @@ class Deciding : Reconcile<api::NodeSet> {
       return Finished();
     }
     TakeOverWorkers(workers_, revisions_.former, revisions_.current, plan);
+    if (!revisions_.current.empty()) KeepHistory(world, set_, workers_, revisions_.current, plan);
     RemoveAllEnded();
     const Choice choice = Choose();
     for (const Worker* worker : choice.go) ScaleIn(*worker);

@@ -426,10 +426,11 @@ TEST_F(NodeSetTest, APendingWorkerSaysWhy) {
 }
 
 TEST_F(NodeSetTest, WhatIsNotHeededIsSaid) {
-  set.spec.revision_history_limit = 3;
+  set.spec.scaling_mode = api::kScalingDaemonSet;
+  set.spec.claim_retention = api::ClaimRetentionPolicy{.when_deleted = {}, .when_scaled = std::string(api::kDelete)};
   const api::Condition degraded = ConditionOf(Look(0), "Degraded");
   EXPECT_EQ(degraded.reason, "NotSupported");
-  EXPECT_THAT(degraded.message, HasSubstr("revisionHistoryLimit"));
+  EXPECT_THAT(degraded.message, HasSubstr("persistentVolumeClaimRetentionPolicy.whenScaled"));
 }
 
 TEST_F(NodeSetTest, ATemplateThatCannotBeMakesNoWorkersAndTakesNoneAway) {

@@ -94,7 +94,8 @@ class NodeSetTest : public ::testing::Test {
     nodes.push_back(MakeNode(ordinal, std::move(flags), std::move(reason)));
   }
 
-  // Without what pods are told of their Slurm nodes (pod_conditions.h): that is `told`.
+  // Without what pods are told of their Slurm nodes (pod_conditions.h), which is `told`, and what is done to
+  // ControllerRevisions, which is `history`.
   plan::Plan Look(int replicas) {
     set.spec.replicas = replicas;
     Put(set);
@@ -119,10 +120,13 @@ class NodeSetTest : public ::testing::Test {
     plan::Plan plan = Decide(world, {"slurm", "w"});
     facts = world.facts();
     told.clear();
+    history.clear();
     std::erase_if(plan.actions, [this](const plan::Action& action) {
       const bool tells = action.effect->verb() == "set conditions";
       if (tells) told.push_back(action.effect->target());
-      return tells;
+      const bool keeps = action.effect->target().starts_with("ControllerRevision ");
+      if (keeps) history.push_back(action);
+      return tells || keeps;
     });
     return plan;
   }
@@ -149,6 +153,7 @@ class NodeSetTest : public ::testing::Test {
   std::map<std::string, Tick> facts;  // what the last Look asked for how long it has held
   std::set<std::string> in_flight;
   std::vector<std::string> told;  // by the last Look: targets
+  std::vector<plan::Action> history;
   plan::Answers answers;
   Settings settings;
   plan::SlurmLook slurm{.state = plan::SlurmLook::State::kHeard, .absence_counts = true};

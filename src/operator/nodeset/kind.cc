@@ -15,6 +15,7 @@ constexpr plan::Right kUses[] = {
     {&kube::kPods, "patch", "status"},                           // conditions of a former operator
     {&kube::kPersistentVolumeClaims, "get list create delete"},  // deleted as claims.h says
     {&kube::kSecrets, "get create"},  // whether those of sshd are there; host keys, made once
+    {&kube::kControllerRevisions, "get list watch create patch delete"},  // history.h
     {&kube::kNodes, "get list watch"},
 };
 

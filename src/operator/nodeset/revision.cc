@@ -39,7 +39,7 @@ std::string ShortHash(std::string_view text) {
   return hash;
 }
 
-Result<std::string> Revision(const api::NodeSet& set) {
+Result<JsonObject> WrittenForWorkers(const api::NodeSet& set) {
   const api::NodeSetSpec& spec = set.spec;
   JsonObject wish;
   if (!spec.extra_conf.empty()) wish["extraConf"] = spec.extra_conf;
@@ -52,6 +52,11 @@ Result<std::string> Revision(const api::NodeSet& set) {
     wish["ssh"] = std::move(ssh);
   }
   CAPSTAN_CHECK_OK(AddTemplate(wish, spec.pod_template));
+  return wish;
+}
+
+Result<std::string> Revision(const api::NodeSet& set) {
+  CAPSTAN_TRY(JsonObject wish, WrittenForWorkers(set));
   return ShortHash(json::SerializeCanonical(Json(std::move(wish))));
 }
 

@@ -14,8 +14,6 @@ constexpr auto kFields = std::to_array<Unheeded<NodeSetSpec>>({
      [](const NodeSetSpec& spec) {
        return spec.IsDaemonSet() && spec.claim_retention && spec.claim_retention->when_scaled == api::kDelete;
      }},
-    {"revisionHistoryLimit", "is not heeded by this version: no ControllerRevisions are made",
-     [](const NodeSetSpec& spec) { return spec.revision_history_limit.value_or(0) != 0; }},
 });
 
 }  // namespace
