@@ -99,6 +99,15 @@ def install_kinds():
     helm("upgrade", "--install", "slurm-operator-crds", "charts/slurm-operator-crds", "-n", "default")
 
 
+def remove_kinds():
+    """The API server forgets a definition's deletion when its own controllers meet in a conflict, as they do while it is
+    new, until somebody touches the definition: seen in its audit log. Each look here is such a touch."""
+    crds = [crd["metadata"]["name"] for crd in items("crd") if crd["spec"]["group"] == "slinky.slurm.net"]
+    if crds:
+        wait_for("the kinds are gone", lambda: kubectl("delete", "crd", *crds, "--ignore-not-found", "--timeout=10s",
+                                                       check=False).returncode == 0, within=120)
+
+
 def what_holds(namespace):
     """Why a namespace that was deleted is still there: its conditions, its pods, and how those that end are faring."""
     found = get("namespace", namespace)
@@ -123,9 +132,7 @@ def erase():
             if re.fullmatch(rf"{chart}-\d.*", release["chart"]):
                 helm("uninstall", release["name"], "-n", release["namespace"], "--ignore-not-found", "--wait",
                      "--timeout", "2m", timeout=150)
-    crds = [crd["metadata"]["name"] for crd in items("crd") if crd["spec"]["group"] == "slinky.slurm.net"]
-    if crds:
-        kubectl("delete", "crd", *crds, timeout=120)
+    remove_kinds()
     namespaces = {item["metadata"]["name"] for item in items("namespaces", "-l", MARK)} | {"slurm", "slinky"}
     done = kubectl("delete", "namespace", *sorted(namespaces), "--ignore-not-found", "--timeout=2m", check=False, timeout=150)
     if done.returncode != 0:

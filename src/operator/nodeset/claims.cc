@@ -109,7 +109,9 @@ std::vector<plan::Action> RemovalsOfClaims(const api::NodeSet& set, const std::v
       const std::optional<int> ordinal = OrdinalOf(begin, claim.name);
       const bool of_machine = !ordinal && set.metadata.deleting() && claim.name.starts_with(begin + "-");
       if (!ordinal && !of_machine) continue;
-      const auto has_it = [&](const Worker& worker) { return !worker.daemon && worker.ordinal == ordinal; };
+      const auto has_it = [&](const Worker& worker) {
+        return worker.daemon ? claim.name == begin + "-" + worker.host : worker.ordinal == ordinal;
+      };
       if (std::ranges::any_of(workers, has_it)) break;
       const std::string& ns = set.metadata.namespace_;
       plan::Action removal =

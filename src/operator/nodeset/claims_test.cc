@@ -37,6 +37,21 @@ TEST_F(ClaimsTest, AClaimGoesOnceItsWorkerWentInAScaleIn) {
               ElementsAre("NodeSet slurm/w asks for what was seen", "pod slurm/w-1 is not there"));
 }
 
+// A machine called 101 has the claim of an ordinal, by its name.
+TEST_F(ClaimsTest, InDaemonSetModeNoneGoes) {
+  set.spec.scaling_mode = std::string(api::kScalingDaemonSet);
+  Put(Node{.metadata = {.name = "101", .uid = "101"}, .spec = {}});
+  Pod pod = MakePod(0);
+  pod.metadata.name = "w-x";
+  pod.metadata.labels[std::string(kLabelPodHostname)] = "101";
+  pod.metadata.labels[std::string(kLabelScalingMode)] = "DaemonSet";
+  pod.spec.node_name = "101";
+  Put(pod);
+  Seen({Claim("data-w-101"), Claim("data-w-7")});
+  EXPECT_THAT(Acts(Look(0)), Not(Contains(HasSubstr("PersistentVolumeClaim"))));
+  EXPECT_THAT(RemovalsOfClaims(set, {Claim("data-w-101")}, {{.daemon = true, .host = "101", .pod = &pod}}), IsEmpty());
+}
+
 // The peer hands the claim to the pod at any drain, and an update then takes the data with it.
 TEST_F(ClaimsTest, AWorkerThatIsRenewedOrLostKeepsItsClaims) {
   Worker_(0, {NodeFlag::kIdle});

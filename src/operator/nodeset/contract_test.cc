@@ -66,7 +66,8 @@ INSTANTIATE_TEST_SUITE_P(
         KubeCase{"OwnSpec", {"apply", "NodeSet", {"slurm", "w"}, "", "{}"}, false, false},
         KubeCase{"OwnRevision", {"create", "ControllerRevision", {"slurm", "w-abc"}, "", kOwned}, false, true},
         KubeCase{"RevisionWithoutOwner", {"create", "ControllerRevision", {"slurm", "w-abc"}, "", "{}"}, false, false},
-        KubeCase{"RevisionOfAnotherSet", {"create", "ControllerRevision", {"slurm", "x-abc"}, "", kOwned}, false, false},
+        KubeCase{
+            "RevisionOfAnotherSet", {"create", "ControllerRevision", {"slurm", "x-abc"}, "", kOwned}, false, false},
         KubeCase{"RevisionGoesUnseen", {"delete", "ControllerRevision", {"slurm", "w-abc"}, "", kByUid}, false, false},
         KubeCase{"RevisionIsRewritten",
                  {"patch", "ControllerRevision", {"slurm", "w-abc"}, "", R"({"data":{},"metadata":{"uid":"p"}})"},

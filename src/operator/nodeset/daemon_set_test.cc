@@ -114,7 +114,8 @@ TEST_F(DaemonSetMode, AWorkerOfAnotherNameIsRenewedOnceItIsFree) {
   EXPECT_THAT(Acts(Look(0)), UnorderedElementsAre(Cordon(0), Drain(0)));
 }
 
-TEST_F(DaemonSetMode, OfTwoWorkersOnOneNodeTheOneThatMattersLessGoes) {
+// They are one node in Slurm: a drain of the one would be lifted for the other, and the end of the one sets both DOWN.
+TEST_F(DaemonSetMode, OfTwoWorkersOnOneNodeNeitherIsTouchedOnceBothMayRun) {
   Serving(0);
   nodes[0].state = {NodeFlag::kAllocated};
   Pod twin = DaemonPod(0);
@@ -122,8 +123,28 @@ TEST_F(DaemonSetMode, OfTwoWorkersOnOneNodeTheOneThatMattersLessGoes) {
   twin.metadata.uid = "twin";
   twin.status.conditions = {{.type = "Ready", .status = "False"}};
   Put(twin);
-  EXPECT_THAT(Acts(Look(0)), ::testing::Contains("cordon Pod slurm/w-x7k2p"));
-  EXPECT_THAT(Acts(Look(0)), ::testing::Not(::testing::Contains(Cordon(0))));
+  const plan::Plan plan = Look(0);
+  EXPECT_THAT(Acts(plan), IsEmpty());
+  EXPECT_THAT(ConditionOf(plan, "Degraded").message,
+              HasSubstr("pods w-x7k2p and " + PodName(0) + " are one node in Slurm, k0; delete the one"));
+  twin.status.phase = "Failed";
+  Put(twin);
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("delete Pod slurm/w-x7k2p"));
+}
+
+// The second slurmd of a name takes over the record of the first, whose job is lost.
+TEST_F(DaemonSetMode, ANameThatMovesToAnotherNodeWaitsForWhoHasIt) {
+  Serving(0);
+  nodes[0].state = {NodeFlag::kAllocated};
+  Node from = Machine(0), to = Machine(1);
+  from.metadata.annotations[std::string(kAnnotationHostnameOverride)] = "k9";
+  to.metadata.annotations[std::string(kAnnotationHostnameOverride)] = "k0";
+  Put(from);
+  Put(to);
+  const plan::Plan plan = Look(0);
+  EXPECT_THAT(Acts(plan), UnorderedElementsAre(Cordon(0), Drain(0)));
+  EXPECT_THAT(ConditionOf(plan, "Progressing").message,
+              HasSubstr("after the name k0 in Slurm, which pod " + PodName(0)));
 }
 
 TEST_F(DaemonSetMode, TwoNodesOfOneNameHaveOneWorkerAndTheOtherIsNamed) {

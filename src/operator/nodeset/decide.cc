@@ -43,6 +43,7 @@ constexpr Duration kJobsTimeout = 15s;      // some polls of a busy slurmrestd
 constexpr Duration kJobsPollInterval = 1s;  // jobs that are read anew and found unchanged wake nobody
 constexpr Duration kChoiceTimeout = 2min;   // for a choice as a whole: to hear of jobs, and to tell those who go
 constexpr Duration kAnnounceTime = 10s;
+constexpr Duration kEndedPause = 20s;  // between the births of two pods of one worker that ended
 constexpr Duration kHeldAgain = 1min;  // until a proof is tried of what somebody else drained and an old write may lift
 constexpr Duration kRegistrationTimeout = 2min;  // from the start of a worker, and from its readiness
 constexpr Duration kOldRecordTimeout = 1min;     // until a worker is made in spite of its predecessor's record
@@ -102,19 +103,20 @@ class Deciding : Reconcile<api::NodeSet> {
       if (!(choice.open && worker->marked()) && !IsRenewed(*worker)) Keep(*worker);
     }
     for (const Worker& worker : workers_) {
+      if (scale_.twins.contains(&worker)) continue;
       Note(worker);
       Protect(worker);
     }
     if (HasSsh(set_)) plan.children.push_back(SshConfig(set_));
     if (host_keys_) CreateMissing();
-    if (AreRemovedInScaleIn(object.spec)) RemoveClaimsOfScaleIn();
+    if (AreRemovedInScaleIn(object.spec) && !object.spec.IsDaemonSet()) RemoveClaimsOfScaleIn();
     RemoveRecords(world, set_, slurm_, workers_, created_hosts_, plan);
     return Finished();
   }
 
   // The same for a NodeSet that is being deleted.
   plan::Plan RunDeletion() {
-    if (HasFinalizer(set_, kFinalizerReservation)) return ReleaseReservationFirst();
+    if (HasFinalizer(set_, kFinalizerReservation) && !AwaitsSlurm()) return ReleaseReservationFirst();
     switch (deletion_.state) {
       case DeletionState::kNone:
         return {};
@@ -163,6 +165,12 @@ class Deciding : Reconcile<api::NodeSet> {
     api::NodeSetStatus status = StatusOf(seen, findings);
     status.ordinal_to_node = pins_;
     return Finish(std::move(status));
+  }
+
+  // A reservation that comes again would stay for good. For as long as for the workers' sake, and not longer.
+  bool AwaitsSlurm() const {
+    return !slurm_.heard() &&
+           (deletion_.state == DeletionState::kDraining || deletion_.state == DeletionState::kTidying);
   }
 
   // Before anything else: it is one write or two, and the two finalizers cannot both go from one version of the NodeSet.
@@ -262,6 +270,10 @@ class Deciding : Reconcile<api::NodeSet> {
 
   // Nothing of it runs, so nothing can be lost; the exact version that was seen is the proof.
   void RemoveEnded(const Worker& worker) {
+    // A kubelet that takes none would be asked again at once, for ever. A clock that was put back tells nothing.
+    const auto created = worker.pod->metadata.creation_timestamp;
+    const Duration age = created ? world.now() - *created : kEndedPause;
+    if (age >= Duration::zero() && age < kEndedPause) return plan.RequeueAfter(kEndedPause - age);
     RemoveUnchanged(worker, "the worker has ended (" + worker.pod->status.phase + ") and is replaced");
   }
 
@@ -405,6 +417,7 @@ class Deciding : Reconcile<api::NodeSet> {
   // fails once the mark has been taken off, and no drain is lifted before.
   void RemoveProven(const Worker& worker, bool absent_is_enough) {
     if (!worker.marked()) return;
+    if (IsRenewed(worker) && !WhyNoneIsMade().empty()) return;
     // Its drain may be being lifted still, as of when it was wanted: what is proven now would not hold for long.
     if (world.InFlight(plan::NodeTarget(cluster_, worker.host))) return;
     RemoveUnchanged(worker, WhyItGoes(worker) + ": the worker is drained and runs no job");
@@ -470,6 +483,7 @@ class Deciding : Reconcile<api::NodeSet> {
     const auto is_current = [&](const Worker* worker) { return revisions_.IsCurrent(*worker->pod); };
     if (!std::ranges::all_of(scale_.kept, is_current)) renewal_held_ = WhyNoneIsRenewed();
     renewal_ = Renew(renewal_held_.empty());
+    plan.RequeueAfter(renewal_.requeue_after);
     if (!renewal_.takes_busy) return;
     const std::string what = "choice of one of " + std::to_string(renewal_.old.size()) + " to renew";
     if (AwaitsJobs(world.HeldFor(what), what)) renewal_ = Renew(false);
@@ -479,11 +493,16 @@ class Deciding : Reconcile<api::NodeSet> {
     return RenewalOf(object.spec, scale_.kept, revisions_, begin, slurm_.Jobs(), ReservationName(set_), world.now());
   }
 
-  std::string WhyNoneIsRenewed() {
-    if (Template() == nullptr && !render_error_.empty()) return "no worker can be made from the template as it is";
-    if (!HaveSshFiles()) return "what sshd and SSSD of a new worker read is not there";
-    if (!slurm_.heard()) return "Slurm must say which of them run jobs, and is not heard (" + slurm_.error() + ")";
+  std::string WhyNoneIsMade() {
     if (controller_ == nullptr || controller_->metadata.deleting()) return "their Controller is not there";
+    if (Template() == nullptr) return "no worker can be made from the template as it is";
+    if (!HaveSshFiles()) return "what sshd and SSSD of a new worker read is not there";
+    return "";
+  }
+
+  std::string WhyNoneIsRenewed() {
+    if (std::string why = WhyNoneIsMade(); !why.empty()) return why;
+    if (!slurm_.heard()) return "Slurm must say which of them run jobs, and is not heard (" + slurm_.error() + ")";
     const api::Condition* progressing = api::FindCondition(controller_->status.conditions, api::kProgressing);
     if (progressing != nullptr && progressing->status == "True")
       return "its Controller comes first, which is not settled (" + progressing->message + ")";
@@ -635,6 +654,15 @@ class Deciding : Reconcile<api::NodeSet> {
       bytes += worker.body.size();
       const bool first = created_hosts_.empty();
       if (!first && (creations > kMostCreations || bytes > kMostCreatedBytes)) return;
+      // Its name may be another's still: an override that has moved, a mode or a hostname that was changed. slurmctld would
+      // take the job of the one that is there for lost.
+      if (!hosts_) hosts_ = HostsWithPod(world, set_, workers_);
+      if (const auto other = hosts_->find(worker.host);
+          other != hosts_->end() && other->second->metadata.name != worker.name) {
+        scale_.waiting.push_back("the name " + worker.host + " in Slurm, which pod " + other->second->metadata.name +
+                                 " has");
+        continue;
+      }
       // A record that is being removed must not be that of the worker which registers next.
       if (world.InFlight(plan::NodeTarget(cluster_, worker.host))) continue;
       if (!CreateWorker(worker, failed) && ++fresh == kMostNewWorkers) return;
@@ -707,7 +735,7 @@ class Deciding : Reconcile<api::NodeSet> {
   Pins pins_;
   std::set<std::string, std::less<>> created_hosts_;
   std::set<const Pod*> removed_;
-  std::optional<std::set<std::string, std::less<>>> hosts_;  // behind which there is a pod, once that was needed
+  std::optional<PodsByHost> hosts_;  // once it was needed
   Revisions revisions_;
   Renewal renewal_;
   bool host_keys_ = false;    // workers that are made now need none, or they are there

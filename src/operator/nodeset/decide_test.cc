@@ -367,7 +367,28 @@ TEST_F(NodeSetTest, ARecordThatSomebodyHoldsOrThatIsNotOursStaysWhenItsWorkerIsM
   orphan.metadata.owner_references.clear();
   orphan.metadata.labels[std::string(kLabelPodHostname)] = "w-0";
   Put(orphan);
-  EXPECT_THAT(Acts(Look(1)), ElementsAre("create Pod slurm/w-0")) << "another pod stands behind it";
+  const plan::Plan plan = Look(1);
+  EXPECT_THAT(Acts(plan), IsEmpty()) << "another pod stands behind it";
+  EXPECT_THAT(ConditionOf(plan, "Progressing").message,
+              HasSubstr("creating 1 workers, after the name w-0 in Slurm, which pod w-3 has"));
+  orphan.metadata.labels[std::string(kLabelCluster)] = "other";
+  Put(orphan);
+  EXPECT_THAT(Acts(Look(1)), Contains("create Pod slurm/w-0")) << "in another cluster";
+}
+
+// A kubelet that takes no pod was sent the next one at once, for ever.
+TEST_F(NodeSetTest, AWorkerThatEndsAtOnceIsNotReplacedAtOnce) {
+  Pod pod = MakePod(0, "Failed", false);
+  pod.metadata.creation_timestamp = kNow - 5s;
+  Put(pod);
+  const plan::Plan plan = Look(1);
+  EXPECT_THAT(Acts(plan), IsEmpty());
+  EXPECT_EQ(plan.requeue_after, 15s);
+  for (const Duration age : {Duration(20s), Duration(-1h)}) {
+    pod.metadata.creation_timestamp = kNow - age;
+    Put(pod);
+    EXPECT_THAT(Acts(Look(1)), ElementsAre("delete Pod slurm/w-0")) << FormatDuration(age);
+  }
 }
 
 TEST_F(NodeSetTest, ARecordThatSomebodyHeldBeforeItsWorkerWasMadeIsSaidToBeTheOldOne) {

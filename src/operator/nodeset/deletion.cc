@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "api/controller.h"
-#include "api/restapi.h"
 #include "operator/names.h"
 #include "operator/nodeset/release.h"
 
@@ -64,11 +63,7 @@ class Looking {
       deletion_.why = "its Controller " + name + (controller == nullptr ? " is gone" : " is being deleted");
       return true;
     }
-    for (const api::RestApi& rest_api : world_.By<api::RestApi>("controller", ClusterOf(ns, name))) {
-      if (!rest_api.metadata.deleting()) return false;
-    }
-    deletion_.why = "no RestApi is left by which to ask the Slurm of Controller " + name;
-    return true;
+    return false;
   }
 
   bool IsSilent() {

@@ -12,11 +12,10 @@
 // | kDone      | Slurm is heard; neither a worker nor a record is left   | our finalizer goes, proven by a fresh list    |
 // | kForced    | the annotation `capstan.dev/force-delete`               | our finalizer goes, and the garbage collector |
 // |            | is "true"                                               | takes the workers, with whatever runs there   |
-// | kAbandoned | the Controller, or every RestApi of it, is being        | the same, proven by a fresh read of both      |
-// |            | deleted or gone. (In a Namespace that is being deleted, |                                               |
-// |            | they are deleted, too.)                                 |                                               |
+// | kAbandoned | the Controller is being deleted or gone. (In a          | the same, proven by a fresh read              |
+// |            | Namespace that is being deleted, it is deleted, too.)   |                                               |
 // | kSilent    | since ten minutes both the deletion has been asked for  | the same, proven by one more read of Slurm,   |
-// |            | and Slurm has not been heard                            | which must fail                               |
+// |            | and Slurm has not been heard (or has no RestApi)        | which must fail                               |
 // | kTidying   | no worker is left; records are, for less than 10 min    | records are removed                           |
 // | kDone      | the same, for more than ten minutes                     | as above                                      |
 // | kDraining  | otherwise                                               | scale-in to none. Jobs are waited for as long |

@@ -136,12 +136,14 @@ TEST_F(Deleted, AStatusThatCannotBeWrittenDelaysItOnlySoLong) {
   EXPECT_THAT(Acts(Look(1)), ElementsAre("remove finalizer NodeSet slurm/w"));
 }
 
-TEST_F(Deleted, WithoutARestApiThereIsNobodyToAsk) {
+// Who makes it anew by hand would have lost the jobs.
+TEST_F(Deleted, ARestApiThatIsMissingIsSilenceAndNotAnAnswer) {
   Put(api::RestApi{.metadata = {.name = "main", .namespace_ = "slurm", .uid = "r-uid", .deletion_timestamp = kNow},
                    .spec = {.controller_ref = {.name = "main"}}});
-  Worker_(0, {NodeFlag::kIdle});
+  Worker_(0, {NodeFlag::kAllocated});
   SaidSo();
-  EXPECT_THAT(Acts(Look(1)), ElementsAre("remove finalizer NodeSet slurm/w"));
+  slurm.state = plan::SlurmLook::State::kUnreachable;
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("cordon Pod slurm/w-0"));
 }
 
 TEST_F(Deleted, ASilentSlurmIsWaitedForTenMinutesByBothClocks) {

@@ -1,5 +1,8 @@
 #include "operator/nodeset/pins.h"
 
+#include <set>
+#include <string_view>
+
 #include "operator/nodeset/placement.h"
 
 namespace capstan::op::nodeset {
@@ -13,10 +16,16 @@ Pins PinsOf(const plan::World& world, const api::NodeSet& set, const std::vector
     const Node* node = world.Find<Node>({"", name});
     if (node != nullptr && placement->On(*node) == Fit::kRuns) pins.insert_or_assign(ordinal, name);
   };
-  for (const auto& [ordinal, name] : set.status.ordinal_to_node) pin(ordinal, name);
+  std::set<std::string_view> taken;
   for (const Worker& worker : workers) {
-    if (!worker.daemon && worker.stage != Stage::kLeaving && worker.pod->status.phase == "Running")
-      pin(std::to_string(worker.ordinal), worker.pod->spec.node_name);
+    if (worker.daemon || worker.stage == Stage::kLeaving || worker.pod->status.phase != "Running") continue;
+    pin(std::to_string(worker.ordinal), worker.pod->spec.node_name);
+    taken.insert(worker.pod->spec.node_name);
+  }
+  // Two workers of one node would keep each other out.
+  const bool shared = set.spec.oversubscribe_node.value_or(false);
+  for (const auto& [ordinal, name] : set.status.ordinal_to_node) {
+    if (!pins.contains(ordinal) && (shared || !taken.contains(name))) pin(ordinal, name);
   }
   return pins;
 }

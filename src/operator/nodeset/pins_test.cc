@@ -45,6 +45,17 @@ TEST_F(PinToNode, AWorkerThatRunsElsewhereIsPinnedThere) {
   EXPECT_THAT(Told(Look(1)), ElementsAre(Pair("0", "k1")));
 }
 
+// It would wait for its node for ever: two workers keep each other out of one.
+TEST_F(PinToNode, AWorkerThatIsOnTheNodeOfAnotherHasIt) {
+  Pod pod = MakePod(1);
+  pod.spec.node_name = "k0";
+  Put(pod);
+  nodes = {MakeNode(1, {NodeFlag::kIdle})};
+  EXPECT_THAT(Told(Look(2)), ElementsAre(Pair("1", "k0")));
+  set.spec.oversubscribe_node = true;
+  EXPECT_THAT(Told(Look(2)), ElementsAre(Pair("0", "k0"), Pair("1", "k0")));
+}
+
 TEST_F(PinToNode, ANodeThatIsGoneOrDoesNotFitPinsNobody) {
   Node cordoned = Machine("k0");
   cordoned.spec.unschedulable = true;

@@ -62,15 +62,7 @@ class ClusterIsAbandonedGuard final : public plan::Guard {
     const auto controller =
         co_await services.client.Get<api::Controller>(api::Controller::kResource, std::move(key), {}, deadline);
     if (!controller) co_return controller.error().code() == Code::kNotFound ? Proof::kYes : Proof::kUnknown;
-    if (controller->metadata.deleting()) co_return Proof::kYes;
-    kube::ListOptions options{.ns = ns_, .limit = 0};
-    const auto rest_apis =
-        co_await services.client.List<api::RestApi>(api::RestApi::kResource, std::move(options), deadline);
-    if (!rest_apis) co_return Proof::kUnknown;
-    const bool stays = std::ranges::any_of(rest_apis->items, [&](const api::RestApi& rest_api) {
-      return rest_api.spec.controller_ref.name == controller_ && !rest_api.metadata.deleting();
-    });
-    co_return stays ? Proof::kNo : Proof::kYes;
+    co_return controller->metadata.deleting() ? Proof::kYes : Proof::kNo;
   }
 
  private:

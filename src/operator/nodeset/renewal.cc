@@ -8,6 +8,9 @@
 namespace capstan::op::nodeset {
 namespace {
 
+constexpr std::string_view kSlurmUser = "slurm";
+constexpr Duration kReadyAgain = 1min;
+
 // A person has taken it out of service, or wants that.
 bool IsAPersons(const Worker& worker) { return worker.stage == Stage::kHeld || !worker.cordon.empty(); }
 
@@ -15,6 +18,28 @@ bool IsAPersons(const Worker& worker) { return worker.stage == Stage::kHeld || !
 bool IsInService(const Worker& worker, int32_t min_ready_seconds, Time now) {
   if (UntilAvailable(*worker.pod, min_ready_seconds, now) > Duration::zero()) return false;
   return worker.stage == Stage::kServing || worker.stage == Stage::kUnknown || IsAPersons(worker);
+}
+
+// slurmctld has drained it since it was made: for its size, its generic resources, its prolog. Nobody tells slurmctld's own
+// word from that of a person who is SlurmUser.
+bool IsRefusedBySlurm(const Worker& worker) {
+  if (worker.stage != Stage::kHeld) return false;
+  const slurm::Node& node = *worker.node;
+  if (node.state.Has(slurm::NodeFlag::kInvalidReg)) return true;
+  const auto made = worker.pod->metadata.creation_timestamp;
+  return node.reason_set_by == kSlurmUser && made && node.reason_changed_at && *node.reason_changed_at > *made;
+}
+
+// Nothing is lost with it: Slurm gives it no work; max: it is in service. An old worker that is not ready has a minute to
+// become so while Slurm gives it work: kubelets that are away for a moment would take a whole set out.
+Duration UntilLost(const Worker& worker, int32_t min_ready_seconds, Time now) {
+  if (IsInService(worker, min_ready_seconds, now)) return Duration::max();
+  if (worker.stage != Stage::kServing || worker.node->state.IsNotResponding()) return Duration::zero();
+  const PodCondition* ready = worker.pod->Condition("Ready");
+  if (ready == nullptr || !ready->last_transition_time) return Duration::zero();
+  if (ready->status == "True") return Duration::max();
+  const Duration since = now - *ready->last_transition_time;
+  return since >= Duration::zero() && since < kReadyAgain ? kReadyAgain - since : Duration::zero();
 }
 
 // It may not wait for a reservation: nothing would be lost with it. What a drain holds comes back by itself.
@@ -53,7 +78,10 @@ Renewal RenewalOf(const api::NodeSetSpec& spec, const std::vector<const Worker*>
   if (!scheduled && (!spec.update_strategy || spec.update_strategy->type != api::kUpdateRolling)) return renewal;
   renewal.budget = scheduled ? *spec.replicas : BudgetOf(spec);
   renewal.unavailable = std::max(0, *spec.replicas - int(kept.size()));
-  for (const Worker* worker : kept) renewal.unavailable += !IsInService(*worker, spec.min_ready_seconds, now);
+  for (const Worker* worker : kept) {
+    const bool refused = revisions.IsCurrent(*worker->pod) && IsRefusedBySlurm(*worker);
+    renewal.unavailable += refused || !IsInService(*worker, spec.min_ready_seconds, now);
+  }
 
   std::vector<const Worker*> others, held;
   for (const Worker* worker : renewal.old) {
@@ -63,7 +91,9 @@ Renewal RenewalOf(const api::NodeSetSpec& spec, const std::vector<const Worker*>
       renewal.unavailable += serves;
     } else if (begin && worker->stage != Stage::kUnknown &&
                (!scheduled || IsImpaired(*worker) || IsInReservation(*worker, reservation))) {
-      (!serves ? renewal.go : IsAPersons(*worker) ? held : others).push_back(worker);
+      const Duration until = scheduled && !serves ? Duration::zero() : UntilLost(*worker, spec.min_ready_seconds, now);
+      if (until > Duration::zero()) renewal.requeue_after = std::min(renewal.requeue_after, until);
+      (until == Duration::zero() ? renewal.go : IsAPersons(*worker) ? held : others).push_back(worker);
     }
   }
   const auto sort = [jobs](std::vector<const Worker*>& some) {
@@ -74,11 +104,12 @@ Renewal RenewalOf(const api::NodeSetSpec& spec, const std::vector<const Worker*>
   others.insert(others.end(), held.begin(), held.end());
   int busy = 0, left = 0;  // who goes and who does not, of those that run jobs
   for (const Worker* worker : others) {
-    const bool goes = renewal.unavailable < renewal.budget;
+    const bool counted = !IsInService(*worker, spec.min_ready_seconds, now);  // as unavailable already
+    const bool goes = renewal.unavailable - counted < renewal.budget;
     if (worker->node != nullptr && worker->node->state.IsBusy() && !IsAPersons(*worker)) ++(goes ? busy : left);
     if (!goes) continue;
     renewal.go.push_back(worker);
-    ++renewal.unavailable;
+    renewal.unavailable += !counted;
   }
   renewal.takes_busy = busy > 0 && left > 0;
   return renewal;

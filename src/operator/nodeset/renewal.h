@@ -26,13 +26,16 @@ struct Renewal {
   int unavailable = 0;             // of those that there should be: missing, leaving, not in service, or going
   int budget = 0;                  // how many may be unavailable for the sake of the update
   bool takes_busy = false;         // of several with jobs only some go: who that is hangs on the ends of their jobs
+  Duration requeue_after = Duration::max();  // one that is not ready may go beside the budget then
 };
 
 // How long until a pod has been ready for minReadySeconds, if it stays so; max: it is not ready.
 Duration UntilAvailable(const Pod& pod, int32_t min_ready_seconds, Time now);
 
-// Under RollingUpdate, of the old ones: all that are marked or out of service, for they take nothing away; then as many
-// others as the budget leaves, those first that go first in a scale-in, those that a person holds last. While `begin` is
+// Under RollingUpdate, of the old ones: all that are marked or out of service, for they take nothing away (not ready: for a
+// minute, or without Slurm giving them work); then as many others as the budget leaves, those first that go first in a
+// scale-in, those that a person holds last. A current worker that Slurm itself has drained since it was made is out of
+// service: an update that its slurmctld does not bear stops there. While `begin` is
 // false none but the marked. `jobs` tell whose end first; nullptr: not known. Who cannot be told from Slurm (kUnknown) is not
 // chosen. Under ScheduledUpdate all that are marked, impaired (not ready, DOWN, or unknown to Slurm), or in the NodeSet's
 // active `reservation`. Under another strategy nobody.

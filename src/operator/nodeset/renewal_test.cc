@@ -29,6 +29,12 @@ class RenewalTest : public NodeSetTest {
   void IdleWorkers(int count) {
     for (int ordinal = 0; ordinal < count; ++ordinal) Worker_(ordinal, {NodeFlag::kIdle});
   }
+  // Serving, of the template before ChangeTemplate().
+  Pod MakeOld(int ordinal) {
+    Pod pod = MakePod(ordinal);
+    pod.metadata.labels[std::string(kLabelRevision)] = "old";
+    return pod;
+  }
   // Told to go for an update, and drained.
   void Going(int ordinal, NodeFlag base) {
     PutMarked(MakePod(ordinal));
@@ -135,6 +141,55 @@ TEST_F(RenewalTest, OldOnesThatAreOutOfServiceAreRenewedBesideTheBudget) {
   ChangeTemplate();
   EXPECT_THAT(Acts(Look(3)), IsSupersetOf({"drain Slurm node slurm/main/w-0", "drain Slurm node slurm/main/w-1",
                                            "drain Slurm node slurm/main/w-2"}));
+}
+
+// Kubelets that are away for a moment drained a whole set at its next update.
+TEST_F(RenewalTest, OldOnesThatAreNotReadyForAMomentCountAndWait) {
+  IdleWorkers(3);
+  for (int ordinal = 0; ordinal < 3; ++ordinal) {
+    Pod pod = MakePod(ordinal, "Running", false);
+    pod.status.conditions[0].last_transition_time = kNow - 20s;
+    Put(pod);
+  }
+  ChangeTemplate();
+  const plan::Plan plan = Look(3);
+  EXPECT_THAT(Acts(plan), IsEmpty());
+  EXPECT_EQ(plan.requeue_after, 40s);
+  Put(MakeOld(0));
+  Put(MakeOld(1));
+  EXPECT_THAT(Acts(Look(3)), Contains("drain Slurm node slurm/main/w-2")) << "it is out of service anyway";
+  EXPECT_THAT(Acts(Look(3)), Not(Contains("drain Slurm node slurm/main/w-1")));
+}
+
+// slurmd is up, so the pod is ready; slurmctld takes no node of that size.
+TEST_F(RenewalTest, AnUpdateThatSlurmRefusesStops) {
+  IdleWorkers(3);
+  ChangeTemplate();
+  Pod renewed = MakePod(2);
+  renewed.metadata.creation_timestamp = kNow - 1min;
+  Put(renewed);
+  const auto drained = [&](std::string reason, std::string by, Time at, std::vector<NodeFlag> more = {}) {
+    more.insert(more.end(), {NodeFlag::kIdle, NodeFlag::kDrain});
+    nodes[2] = MakeNode(2, more, std::move(reason));
+    nodes[2].reason_set_by = std::move(by);
+    nodes[2].reason_changed_at = at;
+    return Acts(Look(3));
+  };
+  EXPECT_THAT(drained("Low RealMemory", "slurm", kNow - 30s), IsEmpty());
+  EXPECT_THAT(drained("gres/gpu count", "root", kNow - 2min, {NodeFlag::kInvalidReg}), IsEmpty());
+  EXPECT_THAT(drained("bad disk", "slurm", kNow - 2min), Contains("drain Slurm node slurm/main/w-1")) << "from before";
+  EXPECT_THAT(drained("bad disk", "ada", kNow - 30s), Contains("drain Slurm node slurm/main/w-1")) << "a person";
+}
+
+TEST_F(RenewalTest, WhoGoesStaysWhileNoneCanBeMade) {
+  IdleWorkers(2);
+  const Pod old = MakePod(1);
+  ChangeTemplate("Weight");
+  PutMarked(old);
+  nodes[1] = MakeNode(1, {NodeFlag::kIdle, NodeFlag::kDrain}, kOurDrain);
+  EXPECT_THAT(Acts(Look(2)), Not(Contains("delete Pod slurm/w-1")));
+  ChangeTemplate();
+  EXPECT_THAT(Acts(Look(2)), Contains("delete Pod slurm/w-1"));
 }
 
 // Whoever became idle last used to take the place of one that was being drained.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <unordered_set>
 
 #include "operator/names.h"
@@ -128,7 +129,16 @@ Scale ScaleToNodes(const api::NodeSet& set, const Placement& placement, const ku
     const bool is_kept = !here.empty();
     if (is_kept) {
       scale.kept.push_back(here.back());
-      twins.insert(twins.end(), here.begin(), here.end() - 1);
+      for (const Worker* twin : std::span(here).first(here.size() - 1)) {
+        if (twin->stage == Stage::kUnbound || twin->stage == Stage::kEnded) {
+          twins.push_back(twin);
+          continue;
+        }
+        scale.twins.insert(twin);
+        scale.refused.push_back("pods " + twin->pod->metadata.name + " and " + here.back()->pod->metadata.name +
+                                " are one node in Slurm, " + host +
+                                "; delete the one to which slurmctld does not talk, once no job runs there");
+      }
     }
     const bool is_first = hosts.insert(host).second;
     scale.wanted += fit == Fit::kRuns || is_kept;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct Scale {
   size_t by_job_end = 0;
   std::map<const Worker*, std::string> why;  // of those of the surplus that go for another reason than their number
   std::vector<std::string> refused;          // of places that cannot be filled, why; sentences
+  std::vector<std::string> waiting;          // of places that are filled later, for what; no sentences
+  std::set<const Worker*> twins;             // pods behind the Slurm node of one that is kept; they are left alone
 };
 
 // All stay, and none is made.

@@ -252,7 +252,8 @@ void FindWaits(const Seen& seen, Findings& findings) {
       findings.Wait("RollingUpdate", std::move(text));
   }
   if (seen.scale.missing > 0)
-    findings.Wait("ScalingOut", "creating " + std::to_string(seen.scale.missing) + " workers");
+    findings.Wait("ScalingOut", "creating " + std::to_string(seen.scale.missing) + " workers" +
+                                    (seen.scale.waiting.empty() ? "" : ", after " + Several(seen.scale.waiting)));
   std::vector<std::string> coming;
   for (const Worker& worker : seen.workers) {
     if (std::string text = Coming(worker, seen.set); !text.empty()) coming.push_back(std::move(text));

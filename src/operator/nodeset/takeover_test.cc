@@ -116,7 +116,11 @@ TEST_F(TakenOver, ItsFinalizerHoldsUpNoDeletion) {
   EXPECT_THAT(Acts(Look(0)), ElementsAre("remove finalizer NodeSet slurm/w"));
   set.metadata.annotations.clear();
   slurm.state = plan::SlurmLook::State::kUnreachable;
+  EXPECT_THAT(Acts(Look(0)), IsEmpty()) << "one that comes again would stay for good";
+  set.metadata.deletion_timestamp = kNow - 1h;
+  held["Slurm is not heard"] = Tick() - 10min;
   EXPECT_THAT(Acts(Look(0)), ElementsAre("remove finalizer NodeSet slurm/w"));
+  held.clear();
   set.metadata.finalizers = {std::string(kFinalizerReservation)};
   EXPECT_THAT(Acts(Look(0)), ElementsAre("remove finalizer NodeSet slurm/w")) << "the last one";
 }

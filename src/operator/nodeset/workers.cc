@@ -206,13 +206,14 @@ std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, c
   return workers;
 }
 
-std::set<std::string, std::less<>> HostsWithPod(const plan::World& world, const api::NodeSet& set,
-                                                const std::vector<Worker>& workers) {
-  std::set<std::string, std::less<>> hosts;
-  for (const Worker& worker : workers) hosts.insert(worker.host);
+PodsByHost HostsWithPod(const plan::World& world, const api::NodeSet& set, const std::vector<Worker>& workers) {
+  PodsByHost hosts;
+  for (const Worker& worker : workers) hosts.emplace(worker.host, worker.pod);
   for (const Pod& pod : world.In<Pod>(set.metadata.namespace_)) {
-    hosts.insert(pod.metadata.Label(std::string(kLabelPodHostname)));
-    if (!IsNamed(pod)) hosts.insert(pod.spec.node_name);
+    const std::string& controller = pod.metadata.Label(std::string(kLabelCluster));
+    if (!controller.empty() && controller != set.spec.controller_ref.name) continue;
+    hosts.emplace(pod.metadata.Label(std::string(kLabelPodHostname)), &pod);
+    if (!IsNamed(pod)) hosts.emplace(pod.spec.node_name, &pod);
   }
   return hosts;
 }
