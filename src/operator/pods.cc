@@ -8,6 +8,8 @@
 namespace capstan::op {
 namespace {
 
+constexpr Duration kLostTime = 1min;
+
 constexpr size_t kLongestWords = 300;  // bytes
 
 // Reasons for waiting that do not pass by themselves.
@@ -46,6 +48,18 @@ std::string PodTrouble(const Pod& pod) {
   std::string trouble = ContainerTrouble(pod.status.init_container_statuses);
   if (trouble.empty()) trouble = ContainerTrouble(pod.status.container_statuses);
   return trouble.empty() ? "" : "pod " + pod.metadata.name + ", " + trouble;
+}
+
+Duration UntilLost(const Pod& pod, Time now) {
+  return std::max(Duration::zero(), *pod.metadata.deletion_timestamp + kLostTime - now);
+}
+
+std::string LostPod(const Pod& pod) {
+  const std::string& node = pod.spec.node_name;
+  return "pod " + pod.metadata.name + " should have ended, and node " + node +
+         " does not say that it has. No other is made while it may run on that machine, since two would be in each "
+         "other's way. If the machine is off for good, delete the node, or run: kubectl taint nodes " +
+         node + " node.kubernetes.io/out-of-service=nodeshutdown:NoExecute";
 }
 
 bool NeverRan(const Pod& pod) {

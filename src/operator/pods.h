@@ -14,4 +14,11 @@ std::string PodTrouble(const Pod& pod);
 // ready. A pod of which nothing is said yet does not count.
 bool NeverRan(const Pod& pod);
 
+// Of a pod that is being deleted: when it will have been over its time to end for a minute. A kubelet that is there deletes
+// a pod long before, so that its machine does not answer then: zero.
+Duration UntilLost(const Pod& pod, Time now);
+
+// What a person does about it.
+std::string LostPod(const Pod& pod);
+
 }  // namespace capstan::op

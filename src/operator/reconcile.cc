@@ -6,17 +6,6 @@ namespace capstan::op {
 namespace {
 
 constexpr Duration kSettleTime = 1s;
-constexpr Duration kLostTime = 1min;  // a kubelet that is there deletes a pod long before
-
-// A pod that should have ended that long ago, on a machine that does not say so.
-std::string Lost(const Pod& pod) {
-  const std::string& node = pod.spec.node_name;
-  return "pod " + pod.metadata.name + " should have ended, and node " + node +
-         " does not say that it has. No other is made while it may run on that machine, since two would write the same "
-         "files. If the machine is off for good, delete the node, or run: kubectl taint nodes " +
-         node + " node.kubernetes.io/out-of-service=nodeshutdown:NoExecute";
-}
-
 }  // namespace
 
 bool ReconcileBase::Want(Result<plan::Child> child) {
@@ -56,11 +45,11 @@ void ReconcileBase::Runs(const json::ObjectMeta& metadata, const WorkloadStatus&
   for (const Pod& pod : world.OwnedBy<Pod>(metadata.uid)) {
     if (std::string trouble = PodTrouble(pod); !trouble.empty()) findings.Problem("PodFailing", std::move(trouble));
     if (!pod.metadata.deleting()) continue;
-    const Duration left = *pod.metadata.deletion_timestamp + kLostTime - world.now();
+    const Duration left = UntilLost(pod, world.now());
     if (left > Duration(0))
       plan.RequeueAfter(left);
     else
-      findings.Problem("NodeLost", Lost(pod));
+      findings.Problem("NodeLost", LostPod(pod));
   }
 }
 

@@ -5,7 +5,7 @@
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
-  verbs: [get, list, create, delete]
+  verbs: [get, list, create, patch, delete]
 - apiGroups: [""]
   resources: [pods/status]
   verbs: [patch]

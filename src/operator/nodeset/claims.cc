@@ -10,6 +10,7 @@
 #include "operator/nodeset/worker_pod.h"
 #include "operator/objects.h"
 #include "operator/reasons.h"
+#include "operator/render/metadata.h"
 #include "plan/objects/effects.h"
 #include "plan/services.h"
 
@@ -128,6 +129,25 @@ std::vector<plan::Action> RemovalsOfClaims(const api::NodeSet& set, const std::v
     }
   }
   return removals;
+}
+
+std::vector<plan::Action> HandOverClaims(const api::NodeSet& set, const std::vector<SeenClaim>& claims) {
+  std::vector<plan::Action> actions;
+  const std::vector<std::string> volumes = VolumesOf(set.spec);
+  for (const SeenClaim& claim : claims) {
+    const auto is_of = [&](const std::string& volume) {
+      return claim.name.starts_with(volume + "-" + set.metadata.name + "-");
+    };
+    if (claim.deleting || std::ranges::none_of(volumes, is_of)) continue;
+    render::JsonObject metadata{{"resourceVersion", std::to_string(claim.resource_version)},
+                                {"ownerReferences", render::OwnerReferences(render::OwnerOf(set))}};
+    plan::Action action{
+        .effect = plan::MergePatch("hand over", {&kube::kPersistentVolumeClaims, {set.metadata.namespace_, claim.name}},
+                                   claim.uid, json::Serialize(json::Value{{"metadata", std::move(metadata)}})),
+        .reason = "it goes with the NodeSet, as spec.persistentVolumeClaimRetentionPolicy says"};
+    actions.push_back(std::move(action));
+  }
+  return actions;
 }
 
 std::shared_ptr<const plan::Guard> ClaimStays(kube::Key claim) {

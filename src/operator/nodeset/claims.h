@@ -40,6 +40,10 @@ bool AreRemovedAtTheEnd(const api::NodeSetSpec& spec);
 std::vector<plan::Action> RemovalsOfClaims(const api::NodeSet& set, const std::vector<SeenClaim>& claims,
                                            const std::vector<Worker>& workers);
 
+// The same claims become the NodeSet's, so that the garbage collector removes them once it and their pods are gone: for one
+// that goes before its workers.
+std::vector<plan::Action> HandOverClaims(const api::NodeSet& set, const std::vector<SeenClaim>& claims);
+
 // The API server says, asked just now: the claim is not being deleted. One that is not there yet will not be.
 std::shared_ptr<const plan::Guard> ClaimStays(kube::Key claim);
 

@@ -89,6 +89,23 @@ TEST_F(ClaimsTest, TheyGoWithTheNodeSetAfterItsLastWorker) {
   EXPECT_THAT(Acts(Look(1)), ElementsAre("remove finalizer NodeSet slurm/w"));
 }
 
+// helm uninstall deletes the Controller beside it, and left them for ever.
+TEST_F(ClaimsTest, TheyGoWithANodeSetThatGoesBeforeItsWorkers) {
+  Worker_(0, {NodeFlag::kIdle});
+  set.metadata.deletion_timestamp = kNow - 1min;
+  set.metadata.annotations[std::string(kAnnotationForceDelete)] = "true";
+  held["giving up"] = Tick() - 10s;
+  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "it is not known which there are";
+  Seen({Claim("data-w-0"), Claim("data-w-gpu-1"), Claim("other-w-0")});
+  const plan::Plan plan = Look(1);
+  ASSERT_THAT(Acts(plan),
+              ElementsAre("hand over PersistentVolumeClaim slurm/data-w-0",
+                          "hand over PersistentVolumeClaim slurm/data-w-gpu-1", "remove finalizer NodeSet slurm/w"));
+  EXPECT_THAT(plan.actions[2].after, ElementsAre(plan.actions[0].id(), plan.actions[1].id()));
+  set.spec.claim_retention->when_deleted = "Retain";
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("remove finalizer NodeSet slurm/w"));
+}
+
 TEST_F(ClaimsTest, WhereClaimsCannotBeReadTheNodeSetGoesWithoutThemInTheEnd) {
   set.metadata.deletion_timestamp = kNow - 1min;
   held["claims are not known"] = Tick() - 10min;

@@ -197,6 +197,18 @@ Broken RevisionBreach(const Value& set, const Call& call, const Around& around) 
   return std::nullopt;
 }
 
+// A claim goes with a NodeSet that is being deleted, if its user wants that.
+Broken HandOverBreach(const Value& set, const Call& call) {
+  const Value* policy = json::Find(set, {"spec", "persistentVolumeClaimRetentionPolicy"});
+  if (!IsDeleting(set) || policy == nullptr || FindText(*policy, {"whenDeleted"}) != "Delete")
+    return "claim " + call.key.name + " is to be kept";
+  const auto body = json::Parse(call.body);
+  if (!body || body->get_object().size() != 1 || !Owned(*body, UidOf(set)) ||
+      FindText(*body, {"metadata", "resourceVersion"}).empty())
+    return "a patch of claim " + call.key.name + " does more than hand it over";
+  return std::nullopt;
+}
+
 Broken Breach(const Value& set, const Call& call, const Around& around) {
   const auto [ns, name] = KeyOf(set);
   if (call.key.ns != ns) return "namespace " + call.key.ns + " is not the NodeSet's";
@@ -210,6 +222,7 @@ Broken Breach(const Value& set, const Call& call, const Around& around) {
   if (call.kind == "ControllerRevision") return RevisionBreach(set, call, around);
   if (call.verb == "create") return CreateBreach(set, call);
   if (call.kind == "PersistentVolumeClaim" && call.verb == "delete") return ClaimBreach(set, call, around);
+  if (call.kind == "PersistentVolumeClaim" && call.verb == "patch") return HandOverBreach(set, call);
   const bool worker = call.kind == "Pod" && IsWorkerName(name, call.key.name);
   if (worker && call.verb == "patch" && call.subresource == "status") return StatusBreach(call);
   if (worker && call.verb == "patch" && call.subresource.empty()) return PatchBreach(set, call, around);

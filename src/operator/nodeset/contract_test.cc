@@ -131,6 +131,8 @@ INSTANTIATE_TEST_SUITE_P(
                  false,
                  false},
         KubeCase{"Spec", {"patch", "Pod", {"slurm", "w-3"}, "", R"({"metadata":{"uid":"p"},"spec":{}})"}, false, false},
+        KubeCase{
+            "ClaimOfOneThatStays", {"patch", "PersistentVolumeClaim", {"slurm", "data-w-3"}, "", kOwned}, false, false},
         KubeCase{"Claim", {"delete", "PersistentVolumeClaim", {"slurm", "data-w-3"}, "", kByUid}, false, false}),
     [](const auto& info) { return std::string(info.param.name); });
 

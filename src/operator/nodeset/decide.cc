@@ -161,7 +161,7 @@ class Deciding : Reconcile<api::NodeSet> {
   plan::Plan Finished() {
     const Seen seen{world,    set_,          object.spec, controller_, slurm_,        workers_, scale_,
                     renewal_, renewal_held_, elder_,      revisions_,  render_error_, deletion_};
-    plan.RequeueAfter(NextAvailable(seen));
+    plan.RequeueAfter(NextChange(seen));
     api::NodeSetStatus status = StatusOf(seen, findings);
     status.ordinal_to_node = pins_;
     return Finish(std::move(status));
@@ -227,7 +227,16 @@ class Deciding : Reconcile<api::NodeSet> {
     plan::Guards guards;
     if (deletion_.state == DeletionState::kAbandoned) guards = {ClusterIsAbandoned(set_)};
     if (deletion_.state == DeletionState::kSilent) guards = {SlurmIsSilent(cluster_, set_.metadata.name)};
+    std::vector<plan::ActionId> handed;
+    if (AreRemovedAtTheEnd(object.spec)) {
+      const auto claims = world.Ask(Claims(set_.metadata.namespace_, set_.metadata.name), kClaimsAge);
+      if (claims.value == nullptr && !Lasts("claims are not known", kAnnounceTime)) return;
+      if (claims.value != nullptr) {
+        for (Action& action : HandOverClaims(set_, *claims.value)) handed.push_back(plan.Add(std::move(action)));
+      }
+    }
     Action release = Release(set_, std::move(guards), "its workers go without a drain: " + deletion_.why);
+    release.after = std::move(handed);
     if (!workers_.empty()) release.event = {.reason = EventWord("DrainSkipped"), .action = "Delete", .warning = true};
     plan.Add(std::move(release));
   }

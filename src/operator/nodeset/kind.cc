@@ -12,8 +12,8 @@ constexpr const kube::Resource* kChildren[] = {&kube::kConfigMaps};
 constexpr plan::Right kUses[] = {
     {&api::NodeSet::kResource, "patch"},  // its finalizer
     {&kube::kPods, "get list watch create patch delete"},
-    {&kube::kPods, "patch", "status"},                           // conditions of a former operator
-    {&kube::kPersistentVolumeClaims, "get list create delete"},  // deleted as claims.h says
+    {&kube::kPods, "patch", "status"},                                 // conditions of a former operator
+    {&kube::kPersistentVolumeClaims, "get list create patch delete"},  // patched and deleted as claims.h says
     {&kube::kSecrets, "get create"},  // whether those of sshd are there; host keys, made once
     {&kube::kControllerRevisions, "get list watch create patch delete"},  // history.h
     {&kube::kNodes, "get list watch"},

@@ -77,7 +77,8 @@ Result<Placement> Placement::Of(const api::NodeSet& set) {
         {TextAt(one, "key"), TextAt(one, "operator"), TextAt(one, "value"), TextAt(one, "effect")});
   };
   if (set.spec.IsDaemonSet()) {
-    for (const Json& one : DaemonTolerations()) tolerate(one);
+    const Json* host_network = json::Find(spec, {"hostNetwork"});
+    for (const Json& one : DaemonTolerations(host_network != nullptr && *host_network == Json(true))) tolerate(one);
   }
   placement.tolerations_.push_back({std::string(kTolerationWorker), "Equal", "", "NoExecute"});
   if (const JsonArray* given = ListAt(spec, {"tolerations"})) {
@@ -131,10 +132,14 @@ Fit Placement::On(const Node& node) const {
   return fit;
 }
 
-JsonArray DaemonTolerations() {
+JsonArray DaemonTolerations(bool host_network) {
   JsonArray tolerations;
   for (const Tolerated& one : kTolerated)
     tolerations.push_back(JsonObject{{"key", one.key}, {"operator", "Exists"}, {"effect", one.effect}});
+  if (host_network) {
+    tolerations.push_back(JsonObject{
+        {"key", "node.kubernetes.io/network-unavailable"}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
+  }
   return tolerations;
 }
 

@@ -50,7 +50,7 @@ class Placement {
 
 // What every worker of this mode tolerates, as pods of a DaemonSet do: a node that is not ready, unreachable, short of
 // something, or cordoned. A JSON array.
-render::JsonArray DaemonTolerations();
+render::JsonArray DaemonTolerations(bool host_network);
 
 // The name in Slurm of the worker on this node: the annotation hostname-override, else the node's name up to the first dot.
 std::string DaemonHost(const Node& node);

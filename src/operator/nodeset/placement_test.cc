@@ -75,6 +75,16 @@ TEST(PlacementTest, AFieldIsTheNodesName) {
   EXPECT_FALSE(Placement::Of(set));
 }
 
+TEST(PlacementTest, TheMachinesOwnNetworkNeedsNoOther) {
+  api::NodeSet set;
+  set.spec.scaling_mode = std::string(api::kScalingDaemonSet);
+  const Node node{.metadata = {.name = "a"},
+                  .spec = {.taints = {{"node.kubernetes.io/network-unavailable", "", "NoSchedule"}}}};
+  EXPECT_EQ(Placement::Of(set)->On(node), Fit::kStays);
+  set.spec.pod_template.spec.text = R"({"hostNetwork":true})";
+  EXPECT_EQ(Placement::Of(set)->On(node), Fit::kRuns);
+}
+
 TEST(PlacementTest, TaintsKeepWorkersAwayAndOnlyNoExecuteDrivesThemOut) {
   EXPECT_EQ(FitOf("{}", Tainted({{"k", "v", "NoSchedule"}})), Fit::kStays);
   EXPECT_EQ(FitOf("{}", Tainted({{"k", "v", "NoExecute"}})), Fit::kLeaves);

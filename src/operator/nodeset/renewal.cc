@@ -12,7 +12,7 @@ constexpr std::string_view kSlurmUser = "slurm";
 constexpr Duration kReadyAgain = 1min;
 
 // A person has taken it out of service, or wants that.
-bool IsAPersons(const Worker& worker) { return worker.stage == Stage::kHeld || !worker.cordon.empty(); }
+bool IsAPersons(const Worker& worker) { return worker.held || !worker.cordon.empty(); }
 
 // Slurm gives it work, or would if no person had taken it out of service.
 bool IsInService(const Worker& worker, int32_t min_ready_seconds, Time now) {
@@ -23,7 +23,7 @@ bool IsInService(const Worker& worker, int32_t min_ready_seconds, Time now) {
 // slurmctld has drained it since it was made: for its size, its generic resources, its prolog. Nobody tells slurmctld's own
 // word from that of a person who is SlurmUser.
 bool IsRefusedBySlurm(const Worker& worker) {
-  if (worker.stage != Stage::kHeld) return false;
+  if (!worker.held) return false;
   const slurm::Node& node = *worker.node;
   if (node.state.Has(slurm::NodeFlag::kInvalidReg)) return true;
   const auto made = worker.pod->metadata.creation_timestamp;

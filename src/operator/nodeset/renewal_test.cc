@@ -181,6 +181,17 @@ TEST_F(RenewalTest, AnUpdateThatSlurmRefusesStops) {
   EXPECT_THAT(drained("bad disk", "ada", kNow - 30s), Contains("drain Slurm node slurm/main/w-1")) << "a person";
 }
 
+// A person's drain of a worker that had been renewed held up nothing, and a person's DOWN everything.
+TEST_F(RenewalTest, WhatAPersonTookDownHoldsUpNothing) {
+  IdleWorkers(2);
+  ChangeTemplate();
+  Renewed(1);
+  nodes[1] = MakeNode(1, {NodeFlag::kDown}, "look at the disk");
+  EXPECT_THAT(Acts(Look(2)), Contains("drain Slurm node slurm/main/w-0"));
+  nodes[1] = MakeNode(1, {NodeFlag::kDown}, "Not responding");
+  EXPECT_THAT(Acts(Look(2)), Not(Contains("drain Slurm node slurm/main/w-0")));
+}
+
 TEST_F(RenewalTest, WhoGoesStaysWhileNoneCanBeMade) {
   IdleWorkers(2);
   const Pod old = MakePod(1);

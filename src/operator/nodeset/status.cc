@@ -153,6 +153,12 @@ void FindProblems(const Seen& seen, Findings& findings) {
   }
   if (!troubles.empty()) findings.Problem("WorkersImpaired", Several(troubles));
   for (const Worker& worker : seen.workers) {
+    if (worker.stage != Stage::kLeaving || worker.pod->spec.node_name.empty()) continue;
+    if (UntilLost(*worker.pod, seen.world.now()) > Duration::zero()) continue;
+    findings.Problem("NodeLost", LostPod(*worker.pod));
+    break;
+  }
+  for (const Worker& worker : seen.workers) {
     const std::string trouble = AnnotationTrouble(worker);
     if (trouble.empty()) continue;
     findings.Remark("InvalidAnnotation", worker.pod->metadata.name + " " + trouble);
@@ -273,11 +279,14 @@ void FindReady(const Seen& seen, const api::NodeSetStatus& status, Findings& fin
 
 }  // namespace
 
-Duration NextAvailable(const Seen& seen) {
+Duration NextChange(const Seen& seen) {
   Duration next = Duration::max();
   for (const Worker& worker : seen.workers) {
     const Duration left = UntilAvailable(*worker.pod, seen.spec.min_ready_seconds, seen.world.now());
     if (left > Duration::zero()) next = std::min(next, left);
+    if (worker.stage != Stage::kLeaving) continue;
+    if (const Duration lost = UntilLost(*worker.pod, seen.world.now()); lost > Duration::zero())
+      next = std::min(next, lost);
   }
   return next;
 }

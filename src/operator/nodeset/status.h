@@ -36,8 +36,8 @@ struct Seen {
 // for; holds no age.
 api::NodeSetStatus StatusOf(const Seen& seen, Findings& findings);
 
-// When a worker that is ready will have been so for minReadySeconds: availableReplicas changes then, and nothing is heard of
-// it. max: nobody's time runs.
-Duration NextAvailable(const Seen& seen);
+// When the status changes although nothing is heard: a worker that is ready will have been so for minReadySeconds, or one
+// that is leaving should have ended. max: nobody's time runs.
+Duration NextChange(const Seen& seen);
 
 }  // namespace capstan::op::nodeset

@@ -54,6 +54,21 @@ TEST_F(StatusTest, EachCounterCountsItsOwn) {
   EXPECT_EQ(status.slurm_drain, 1);
 }
 
+// "w-0 is terminating" was all that a user read, for ever.
+TEST_F(StatusTest, AWorkerThatDoesNotEndIsOnALostMachine) {
+  Pod pod = MakePod(0);
+  pod.metadata.deletion_timestamp = kNow - 50s;
+  Put(pod);
+  plan::Plan plan = Look(1);
+  EXPECT_EQ(ConditionOf(plan, "Degraded").status, "False");
+  EXPECT_EQ(plan.requeue_after, 10s);
+  pod.metadata.deletion_timestamp = kNow - 1min;
+  Put(pod);
+  plan = Look(1);
+  EXPECT_EQ(ConditionOf(plan, "Degraded").reason, "NodeLost");
+  EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("pod w-0 should have ended, and node k0 does not say"));
+}
+
 // Nothing is heard when the time is over: availableReplicas stayed at what it had been for up to five minutes.
 TEST_F(StatusTest, AvailableReplicasAreCountedAgainWhenMinReadySecondsHavePassed) {
   set.spec.min_ready_seconds = 60;

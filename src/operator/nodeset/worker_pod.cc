@@ -292,11 +292,11 @@ Result<WorkerTemplate> WorkerTemplate::Of(const api::NodeSet& set, const api::Co
   spec.get_object().erase("nodeName");
   made.host_prefix_ = json::FindText(spec, {"hostname"});
   if (!set.spec.oversubscribe_node.value_or(false)) KeepApart(spec);
-  if (set.spec.IsDaemonSet()) Tolerate(spec, DaemonTolerations());
+  CAPSTAN_TRY(const bool host_network, HasHostNetwork(set));
+  if (set.spec.IsDaemonSet()) Tolerate(spec, DaemonTolerations(host_network));
   CAPSTAN_TRY(made.claims_, ClaimTemplates(set));
   if (!made.claims_.empty()) MakeRoomForClaims(spec.get_object(), made.claims_);
   CAPSTAN_TRY(const bool live, ReadsFilesLive(set, settings));
-  CAPSTAN_TRY(const bool host_network, HasHostNetwork(set));
   JsonObject pod = OwnedObject(kube::kPods, "", WorkerMetadata(set, made.revision_, live, host_network), OwnerOf(set));
   pod["spec"] = std::move(spec);
   made.pod_ = std::move(pod);

@@ -197,6 +197,7 @@ std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, c
     const slurm::Node* record = slurm.Find(worker.host);  // noted even when it is not heard
     worker.node = slurm.heard() && worker.named() ? record : nullptr;
     worker.stage = StageOf(worker, set, slurm);
+    worker.held = worker.node != nullptr && IsHeld(*worker.node, set);
     if (!pod.spec.node_name.empty()) worker.machine = world.Find<Node>({"", pod.spec.node_name});
     worker.cordon = CordonOf(worker.machine, pod, propagated);
     worker.may_be_lifted = slurm.MayBeLifted(worker.host);

@@ -40,6 +40,7 @@ struct Worker {
   // Why a person wants it out of service, as a reason in Slurm: its Kubernetes node is cordoned, or the pod is (the
   // pod-cordon annotation). Empty: nobody does.
   std::string cordon;
+  bool held = false;           // somebody else, a person or Slurm itself, has taken it out of service (IsHeld)
   bool may_be_lifted = false;  // its drain, by an undrain of ours that may still be on its way (SlurmView::MayBeLifted)
 
   // Its Slurm node is known by name: another operator's with hostNetwork has that of its machine, whatever that is.
