@@ -66,8 +66,8 @@ struct Contract {
   Broken (*breach)(const json::Value& object, const Call& call, const Around& around) = nullptr;
   // The same for a write to Slurm. `before` is the node's record when the call was made; nullopt: there was none.
   // nullptr: keys of this kind write nothing to Slurm.
-  Broken (*slurm_breach)(const json::Value& object, const SlurmCall& call,
-                         const std::optional<slurm::Node>& before) = nullptr;
+  Broken (*slurm_breach)(const json::Value& object, const SlurmCall& call, const std::optional<slurm::Node>& before,
+                         const Around& around) = nullptr;
   // What is not yet as its user wants it.
   Broken (*unmatched)(const json::Value& object, const Around& around) = nullptr;
   // What is left of one that was deleted with all that it made, but for what people hold. nullptr: Kubernetes collects it.

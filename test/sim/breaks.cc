@@ -188,6 +188,28 @@ Plan Neighbourly(const World& world, const kube::Key& key) {
   return plan;
 }
 
+// An update takes one more than it may.
+Plan BeyondBudget(const World& world, const kube::Key& key) {
+  Plan plan = op::nodeset::Decide(world, key);
+  const Looked looked(world, key);
+  if (looked.set == nullptr || looked.set->spec.IsDaemonSet() || !looked.slurm->heard()) return plan;
+  const bool updates = std::ranges::any_of(looked.workers, [](const Worker& worker) { return worker.marked(); });
+  if (!updates || !looked.scale.surplus.empty()) return plan;
+  for (const Worker* worker : looked.scale.kept) {
+    if (worker->marked() || worker->stage != op::nodeset::Stage::kServing) continue;
+    plan.Add({.effect = plan::UpdateNode("drain", looked.cluster,
+                                         {.names = {worker->host},
+                                          .action = slurm::NodeAction::kDrain,
+                                          .reason = op::nodeset::ScaleInReason({key.ns, worker->pod->metadata.name})}),
+              .reason = "broken",
+              .guards = {},
+              .after = {},
+              .event = {}});
+    break;
+  }
+  return plan;
+}
+
 void LacksARight(plan::Reconciler& reconciler) {
   std::erase_if(reconciler.uses, [](const plan::Right& right) { return *right.resource == api::NodeSet::kResource; });
 }
@@ -204,6 +226,7 @@ constexpr auto kBreaks = std::to_array<Break>({
     {"release", "a NodeSet that is deleted is let go at once", &AtOnce},
     {"blind", "nothing of what is looked at wakes the key when it changes", &Blind},
     {"neighbour", "what another NodeSet does with its pods, this one does too", &Neighbourly},
+    {"budget", "an update takes one worker more out of service than it may", &BeyondBudget},
     {"right", "the row does not name the right to hold on to a NodeSet", nullptr, &LacksARight},
 });
 

@@ -226,9 +226,11 @@ op::Broken Rules::SlurmBreach(const Site& site, const op::SlurmCall& call) {
   if (!sender) return std::nullopt;
   if (!sender->known.object || sender->contract->slurm_breach == nullptr)
     return ToString(sender->key) + " writes to Slurm";
+  const op::Around around = AroundOf(*sender->known.object);
   const auto breach = [&](const std::optional<slurm::Node>& before) {
-    const op::Broken now = sender->contract->slurm_breach(*sender->known.object, call, before);
-    return now && sender->known.former ? sender->contract->slurm_breach(*sender->known.former, call, before) : now;
+    const op::Broken now = sender->contract->slurm_breach(*sender->known.object, call, before, around);
+    if (!now || !sender->known.former) return now;
+    return sender->contract->slurm_breach(*sender->known.former, call, before, around);
   };
   const op::Broken broken = breach(site.slurm.NodeNamed(call.node));
   if (!broken) return std::nullopt;

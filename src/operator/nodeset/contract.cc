@@ -265,12 +265,65 @@ Broken ReservationBreach(const Value& set, const SlurmCall& call) {
   return std::nullopt;
 }
 
-Broken SlurmBreach(const Value& set, const SlurmCall& call, const std::optional<slurm::Node>& before) {
+bool IsTrue(const Value& object, std::string_view condition) {
+  const Value* conditions = json::Find(object, {"status", "conditions"});
+  if (conditions == nullptr || !conditions->is_array()) return false;
+  return std::ranges::any_of(conditions->get_array(), [&](const Value& one) {
+    return FindText(one, {"type"}) == condition && FindText(one, {"status"}) == "True";
+  });
+}
+
+int64_t Number(const Value* value) { return value != nullptr && value->is_int64() ? value->get_int64() : -1; }
+
+// How many workers an update may take out of service.
+int64_t MaxUnavailable(const Value& set, int64_t replicas) {
+  const std::string_view type = FindText(set, {"spec", "updateStrategy", "type"});
+  if (!type.empty() && type != "RollingUpdate") return 0;
+  const Value* most = json::Find(set, {"spec", "updateStrategy", "rollingUpdate", "maxUnavailable"});
+  if (most != nullptr && most->is_int64()) return most->get_int64();
+  const std::string_view text = most == nullptr ? "25%" : std::string_view(most->as_string());
+  return (replicas * ParseInt(text.substr(0, text.size() - 1)).value_or(0) + 99) / 100;
+}
+
+bool IsDrainToGo(std::string_view reason) { return reason.ends_with(") is pending termination for scale-in"); }
+
+// The drain takes a worker away that serves, beside as many as may be out for an update's sake and are too many.
+Broken BudgetBreach(const Value& set, const SlurmCall& call, const slurm::Node& before, const Around& around) {
+  if (call.state != "DRAIN" || !IsDrainToGo(call.reason) || before.state.IsDraining() || !before.state.IsUsable())
+    return std::nullopt;
+  const std::string_view type = FindText(set, {"spec", "updateStrategy", "type"});
+  if (IsDeleting(set) || FindText(set, {"spec", "scalingMode"}) == "DaemonSet" || type == "ScheduledUpdate")
+    return std::nullopt;
+  const int64_t replicas = std::max<int64_t>(0, Number(json::Find(set, {"spec", "replicas"})));
+  int64_t there = 0, out = 0;
+  for (const Value* pod : around.pods) {
+    if (!Owned(*pod, UidOf(set))) continue;
+    if (FindText(*pod, {"metadata", "labels", "nodeset.slinky.slurm.net/scaling-mode"}) == "DaemonSet")
+      return std::nullopt;  // the mode is being changed
+    const std::string_view host = FindText(*pod, {"spec", "hostname"});
+    if (host == call.node && !IsTrue(*pod, "Ready")) return std::nullopt;
+    ++there;
+    const auto record = std::ranges::find(around.records, host, &slurm::Node::name);
+    out += host != call.node && record != around.records.end() && record->state.IsDraining() &&
+           IsDrainToGo(record->reason);
+  }
+  out += std::max<int64_t>(0, replicas - there);
+  const int64_t most = MaxUnavailable(set, replicas), surplus = std::max<int64_t>(0, there - replicas);
+  // Of those that are too many one may take another's place, whose drain is lifted next.
+  if (out < most + 2 * surplus) return std::nullopt;
+  return call.node + " is drained while " + std::to_string(out) + " are out; an update may take " +
+         std::to_string(most) + " of " + std::to_string(replicas) + ", and " + std::to_string(surplus) +
+         " are too many";
+}
+
+Broken SlurmBreach(const Value& set, const SlurmCall& call, const std::optional<slurm::Node>& before,
+                   const Around& around) {
   const std::string cluster = KeyOf(set).ns + "/" + std::string(FindText(set, {"spec", "controllerRef", "name"}));
   if (call.cluster != cluster) return "cluster " + call.cluster + " is not the NodeSet's";
   if (!call.reservation.empty()) return ReservationBreach(set, call);
   if (!before) return std::nullopt;  // nothing is there that could be harmed
   if (!IsOwnRecord(set, call.node, before)) return "node " + call.node + " is not the NodeSet's";
+  if (const Broken beyond = BudgetBreach(set, call, *before, around)) return beyond;
   const bool held = IsHeldByPerson(*before);
   if (call.verb == "delete") {
     if (held) return "the record of " + call.node + ", which a person holds (\"" + before->reason + "\"), is removed";
@@ -321,7 +374,8 @@ class Matching {
         Wrong("reservation " + reservation +
               (AsksForReservation(set_) ? " is not over" : " is left, and not asked for"));
     }
-    if (Is(set_, "ReservationCreated")) Wrong("the condition ReservationCreated is True, and the reservation is over");
+    if (IsTrue(set_, "ReservationCreated"))
+      Wrong("the condition ReservationCreated is True, and the reservation is over");
     Said();
     return wrong_;
   }
@@ -330,8 +384,6 @@ class Matching {
   void Wrong(std::string text) {
     if (!wrong_) wrong_ = std::move(text);
   }
-
-  static int64_t Number(const Value* value) { return value != nullptr && value->is_int64() ? value->get_int64() : -1; }
 
   void Held() {
     const Value* finalizers = json::Find(set_, {"metadata", "finalizers"});
@@ -395,7 +447,7 @@ class Matching {
   void Worker(const Value& pod) {
     const std::string name(FindText(pod, {"metadata", "name"}));
     if (!FindText(pod, {"metadata", "deletionTimestamp"}).empty()) return Wrong(name + " is terminating");
-    if (!Is(pod, "Ready")) return Wrong(name + " is not ready");
+    if (!IsTrue(pod, "Ready")) return Wrong(name + " is not ready");
     if (!FindText(pod, {"metadata", "annotations", "capstan.dev/scale-in"}).empty()) {
       return Wrong(name + " is still marked as leaving");
     }
@@ -429,14 +481,6 @@ class Matching {
     if (node.state.IsDraining()) Wrong("node " + host + " is still drained (" + node.reason + ")");
   }
 
-  static bool Is(const Value& pod, std::string_view condition) {
-    const Value* conditions = json::Find(pod, {"status", "conditions"});
-    if (conditions == nullptr || !conditions->is_array()) return false;
-    return std::ranges::any_of(conditions->get_array(), [&](const Value& one) {
-      return FindText(one, {"type"}) == condition && FindText(one, {"status"}) == "True";
-    });
-  }
-
   // A rolling update ends with all; others when somebody deletes a worker, or in a reservation that may have been missed.
   void IsOfTheTemplate(const Value& pod) {
     const std::string_view type = FindText(set_, {"spec", "updateStrategy", "type"});
@@ -449,7 +493,7 @@ class Matching {
   void SaysOnThePod(const Value& pod, const slurm::Node& node) {
     for (const auto& [flag, type] : {std::pair(slurm::NodeFlag::kIdle, "SlurmNodeStateIdle"),
                                      std::pair(slurm::NodeFlag::kDrain, "SlurmNodeStateDrain")}) {
-      if (Is(pod, type) != node.state.Has(flag))
+      if (IsTrue(pod, type) != node.state.Has(flag))
         Wrong("pod " + std::string(FindText(pod, {"metadata", "name"})) + " is wrong about " + type + ": its node is " +
               node.state.ToString());
     }

@@ -211,7 +211,7 @@ class SlurmContract : public ::testing::TestWithParam<SlurmCase> {};
 TEST_P(SlurmContract, HoldsForEveryCall) {
   slurm::Node node{.name = "w-0", .reason = GetParam().reason};
   for (const NodeFlag flag : GetParam().flags) node.state.Add(flag);
-  const Broken breach = kContract.slurm_breach(Set(), GetParam().call, node);
+  const Broken breach = kContract.slurm_breach(Set(), GetParam().call, node, {});
   EXPECT_EQ(!breach.has_value(), GetParam().allowed) << breach.value_or("allowed");
 }
 
@@ -277,12 +277,49 @@ INSTANTIATE_TEST_SUITE_P(
         SlurmCase{"RemovesTheBusy", {"slurm/main", "delete", "w-0", "", ""}, {NodeFlag::kAllocated}, "", false}),
     [](const auto& info) { return std::string(info.param.name); });
 
+// Four workers; w-0 to `out` are drained for an update.
+Broken DrainOfAnother(const std::string& spec, int out) {
+  std::vector<json::Value> pods;
+  Around around;
+  for (int i = 0; i < 4; ++i) {
+    const std::string host = "w-" + std::to_string(i);
+    pods.push_back(*json::Parse(R"({"metadata":{"name":")" + host +
+                                R"(","ownerReferences":[{"uid":"u","controller":true}]},)" + R"("spec":{"hostname":")" +
+                                host + R"("},"status":{"conditions":[{"type":"Ready","status":"True"}]}})"));
+    slurm::Node node{.name = host};
+    node.state.Add(NodeFlag::kIdle);
+    if (i < out) node.state.Add(NodeFlag::kDrain);
+    if (i < out) node.reason = "slurm-operator: Pod (slurm/" + host + ") is pending termination for scale-in";
+    around.records.push_back(std::move(node));
+  }
+  for (const json::Value& pod : pods) around.pods.push_back(&pod);
+  json::Value set = Set();
+  set.get_object()["spec"] = *json::Parse(R"({"controllerRef":{"name":"main"},)" + spec + "}");
+  const SlurmCall call{"slurm/main", "update", "w-3", "DRAIN",
+                       "slurm-operator: Pod (slurm/w-3) is pending termination for scale-in"};
+  return kContract.slurm_breach(set, call, around.records[3], around);
+}
+
+TEST(NodeSetBudget, HoldsForEachDrainOfAWorkerThatServes) {
+  EXPECT_EQ(DrainOfAnother(R"("replicas":4)", 0), std::nullopt);
+  EXPECT_TRUE(DrainOfAnother(R"("replicas":4)", 1)) << "a quarter of four";
+  EXPECT_TRUE(DrainOfAnother(R"("replicas":5)", 1)) << "one is missing, of two";
+  EXPECT_EQ(DrainOfAnother(R"("replicas":3)", 2), std::nullopt) << "one is too many, and another takes its place";
+  const auto most = [](const std::string& value) {
+    return R"("replicas":4,"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":)" + value + "}}";
+  };
+  EXPECT_EQ(DrainOfAnother(most("3"), 2), std::nullopt);
+  EXPECT_TRUE(DrainOfAnother(most("3"), 3));
+  EXPECT_EQ(DrainOfAnother(most(R"("51%")"), 2), std::nullopt) << "rounded up";
+  EXPECT_TRUE(DrainOfAnother(R"("replicas":4,"updateStrategy":{"type":"OnDelete"})", 0));
+}
+
 TEST(NodeSetRecord, IsKnownByItsCommentWhateverItIsCalled) {
   slurm::Node node{.name = "gpu-7", .comment = R"({"namespace":"slurm","nodeSetName":"w"})"};
   const SlurmCall call{"slurm/main", "delete", "gpu-7", "", ""};
-  EXPECT_EQ(kContract.slurm_breach(Set(), call, node), std::nullopt);
+  EXPECT_EQ(kContract.slurm_breach(Set(), call, node, {}), std::nullopt);
   node.comment = R"({"namespace":"slurm","nodeSetName":"another"})";
-  EXPECT_TRUE(kContract.slurm_breach(Set(), call, node));
+  EXPECT_TRUE(kContract.slurm_breach(Set(), call, node, {}));
 }
 
 TEST(NodeSetClash, IsTwoWorkersThatAreOne) {

@@ -83,10 +83,12 @@ Renewal RenewalOf(const api::NodeSetSpec& spec, const std::vector<const Worker*>
     renewal.unavailable += refused || !IsInService(*worker, spec.min_ready_seconds, now);
   }
 
-  std::vector<const Worker*> others, held;
+  std::vector<const Worker*> chosen, others, held;
   for (const Worker* worker : renewal.old) {
     const bool serves = IsInService(*worker, spec.min_ready_seconds, now);
-    if (worker->marked()) {
+    if (worker->marked() && worker->stage == Stage::kServing && serves) {
+      chosen.push_back(worker);
+    } else if (worker->marked()) {
       renewal.go.push_back(worker);
       renewal.unavailable += serves;
     } else if (begin && worker->stage != Stage::kUnknown &&
@@ -95,6 +97,12 @@ Renewal RenewalOf(const api::NodeSetSpec& spec, const std::vector<const Worker*>
       if (until > Duration::zero()) renewal.requeue_after = std::min(renewal.requeue_after, until);
       (until == Duration::zero() ? renewal.go : IsAPersons(*worker) ? held : others).push_back(worker);
     }
+  }
+  // Those of a scale-in that nobody wants any more may be more than an update takes.
+  for (const Worker* worker : chosen) {
+    if (renewal.unavailable >= renewal.budget) break;
+    renewal.go.push_back(worker);
+    ++renewal.unavailable;
   }
   const auto sort = [jobs](std::vector<const Worker*>& some) {
     SortForScaleIn(some, jobs == nullptr ? JobEnds() : JobEndsOf(*jobs, some));

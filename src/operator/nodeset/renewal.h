@@ -32,13 +32,13 @@ struct Renewal {
 // How long until a pod has been ready for minReadySeconds, if it stays so; max: it is not ready.
 Duration UntilAvailable(const Pod& pod, int32_t min_ready_seconds, Time now);
 
-// Under RollingUpdate, of the old ones: all that are marked or out of service, for they take nothing away (not ready: for a
-// minute, or without Slurm giving them work); then as many others as the budget leaves, those first that go first in a
-// scale-in, those that a person holds last. A current worker that Slurm itself has drained since it was made is out of
-// service: an update that its slurmctld does not bear stops there. While `begin` is
-// false none but the marked. `jobs` tell whose end first; nullptr: not known. Who cannot be told from Slurm (kUnknown) is not
-// chosen. Under ScheduledUpdate all that are marked, impaired (not ready, DOWN, or unknown to Slurm), or in the NodeSet's
-// active `reservation`. Under another strategy nobody.
+// Under RollingUpdate, of the old ones: all that are out of service, for they take nothing away (marked and drained; not ready
+// for a minute, or without Slurm giving them work); then as many others as the budget leaves, those first that are marked,
+// then those that go first in a scale-in, those that a person holds last. A current worker that Slurm itself has drained
+// since it was made is out of service: an update that its slurmctld does not bear stops there. While `begin` is false none
+// but the marked. `jobs` tell whose end first; nullptr: not known. Who cannot be told from Slurm (kUnknown) is not chosen.
+// Under ScheduledUpdate all that are marked, impaired (not ready, DOWN, or unknown to Slurm), or in the NodeSet's active
+// `reservation`. Under another strategy nobody.
 // `kept` are the workers that stay, by ordinal, of `spec.replicas`; `spec` has its defaults.
 Renewal RenewalOf(const api::NodeSetSpec& spec, const std::vector<const Worker*>& kept, const Revisions& revisions,
                   bool begin, const std::vector<slurm::Job>* jobs, std::string_view reservation, Time now);

@@ -192,6 +192,15 @@ TEST_F(RenewalTest, WhatAPersonTookDownHoldsUpNothing) {
   EXPECT_THAT(Acts(Look(2)), Not(Contains("drain Slurm node slurm/main/w-0")));
 }
 
+// Workers marked in a scale-in that ended before their drains: an update went on with all of them.
+TEST_F(RenewalTest, MarksOfAFormerScaleInDoNotWidenTheBudget) {
+  IdleWorkers(4);
+  for (int ordinal = 0; ordinal < 3; ++ordinal) PutMarked(MakePod(ordinal));
+  ChangeTemplate();
+  EXPECT_THAT(Acts(Look(4)),
+              ElementsAre("drain Slurm node slurm/main/w-0", "uncordon Pod slurm/w-1", "uncordon Pod slurm/w-2"));
+}
+
 TEST_F(RenewalTest, WhoGoesStaysWhileNoneCanBeMade) {
   IdleWorkers(2);
   const Pod old = MakePod(1);
