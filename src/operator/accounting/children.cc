@@ -71,7 +71,8 @@ Result<plan::Child> SlurmdbdSet(const api::Accounting& accounting, const PodHash
                                         .hashes = {{std::string(kHashSlurmKey), hashes.slurm_key},
                                                    {std::string(kHashJwtKey), hashes.jwt_key},
                                                    {std::string(kHashSlurmdbdConfig), hashes.config}},
-                                        .more = {{"serviceName", name}}}));
+                                        // A slurmdbd that is not ready is replaced by one with a mended template.
+                                        .more = {{"serviceName", name}, {"podManagementPolicy", "Parallel"}}}));
   if (present != nullptr) KeepImmutable(*present, set["spec"].as_object());
   return AsChild(kube::kStatefulSets, std::move(set), "slurmdbd runs in it");
 }
