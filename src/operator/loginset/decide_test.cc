@@ -130,6 +130,14 @@ TEST_F(LoginSetTest, ASessionIsCutByNoRollout) {
   EXPECT_THAT(Pods(), HasSubstr(R"("strategy":{"type":"Recreate"})"));
 }
 
+// Both were there under one name, and the API server refused the Deployment.
+TEST_F(LoginSetTest, APortOfTheUsersThatIsCalledLoginTakesThePlaceOfOurs) {
+  login_set.spec.login.text = R"({"ports":[{"name":"login","containerPort":2222}]})";
+  EXPECT_THAT(Pods(), HasSubstr(R"("ports":[{"containerPort":2222,"name":"login"}])"));
+  login_set.spec.login.text = R"({"ports":[{"name":"metrics","containerPort":9100}]})";
+  EXPECT_THAT(Pods(), HasSubstr(R"({"containerPort":22,"name":"login","protocol":"TCP"})"));
+}
+
 TEST_F(LoginSetTest, WhatIsMissingIsNamedAndWhatRunsStays) {
   world.Absent("secret slurm/people");
   plan::Plan plan = Look();
