@@ -115,7 +115,8 @@ Result<JsonObject> PodSpec(const api::LoginSet& login_set, const api::Controller
 
 Json Either(const json::IntOrString& value) { return value.is_number() ? Json(value.number()) : Json(value.text()); }
 
-// A session is cut by no rollout: the next pod is there before one goes, which then waits for its sessions.
+// A session is cut by no rollout: the next pod is there before one goes, which then waits for its sessions. Without a pod
+// more, one must go first: the API server refuses 0 for both.
 JsonObject Strategy(const api::LoginSet& login_set) {
   const auto& user = login_set.spec.strategy;
   const std::string type = user && !user->type.empty() ? user->type : "RollingUpdate";
@@ -123,7 +124,10 @@ JsonObject Strategy(const api::LoginSet& login_set) {
   if (type != "RollingUpdate") return strategy;
   JsonObject rolling{{"maxSurge", 1}, {"maxUnavailable", 0}};
   if (user && user->rolling_update) {
-    if (const auto& surge = user->rolling_update->max_surge) rolling["maxSurge"] = Either(*surge);
+    if (const auto& surge = user->rolling_update->max_surge) {
+      rolling["maxSurge"] = Either(*surge);
+      if (surge->Of(100, true).value_or(1) == 0) rolling["maxUnavailable"] = 1;
+    }
     if (const auto& away = user->rolling_update->max_unavailable) rolling["maxUnavailable"] = Either(*away);
   }
   strategy["rollingUpdate"] = std::move(rolling);
