@@ -54,6 +54,7 @@ class Deciding : Reconcile<api::Controller> {
 
   plan::Plan Run() {
     DropUnknown();
+    KeepClusterName();
     ConnectSlurm();
     WantForItsNodeSets(WorkerService(object));
     WantForItsNodeSets(WorkerBudget(object));
@@ -98,6 +99,18 @@ class Deciding : Reconcile<api::Controller> {
         {{"spec.slurmctld", &spec.slurmctld}, {"spec.reconfigure", &spec.reconfigure}, {"spec.logfile", &spec.logfile}},
         findings);
     DropUnknownServiceFields(world, {ns_, name_}, {"spec.service.spec", &spec.service.spec}, findings);
+  }
+
+  // The definition takes any name that ends with the Controller's in place of a derived one, since CEL does not see the
+  // namespace.
+  void KeepClusterName() {
+    const auto last = LastPublished();
+    const std::string kept = External() || !last ? "" : ClusterNameIn(last->slurm_conf);
+    if (kept.empty() || kept == object.ClusterName()) return;
+    findings.Problem("InvalidSpec", "the ClusterName would change from " + kept + " to " + object.ClusterName() +
+                                        ", and slurmctld would refuse its state; it stays " + kept +
+                                        ". Set spec.clusterName to that");
+    object.spec.cluster_name = kept;
   }
 
   // Older releases had such an object owned by all NodeSets of the cluster, and by no controller.
