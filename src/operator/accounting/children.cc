@@ -50,6 +50,7 @@ Result<plan::Child> ServiceObject(const api::Accounting& accounting) {
   const std::string app(kAccounting.app);
   return Render({.owner = OwnerOf(accounting),
                  .name = AccountingName(name),
+                 .inherited = Inherited(accounting.metadata),
                  .labels = ComponentLabels(kAccounting, name),
                  .ports = {{app, AccountingPort(accounting), user.node_port.value_or(0), app}},
                  .selector = SelectorLabels(kAccounting, name),

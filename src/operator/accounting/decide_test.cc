@@ -139,6 +139,15 @@ TEST_F(AccountingTest, TheSecretIsWrittenBeforeThePodAndThePodFollowsIt) {
   EXPECT_NE(Pod(), before);
 }
 
+TEST_F(AccountingTest, WhatStandsOnItStandsOnItsServiceToo) {
+  accounting.metadata.labels = {{"team", "hpc"}};
+  accounting.metadata.annotations = {{"mine", "1"}, {"yours", "1"}};
+  accounting.spec.service.metadata.annotations = {{"yours", "2"}};
+  const std::string service = BodyOf(Look(), "Service", "db-accounting");
+  EXPECT_THAT(service, HasSubstr(R"("team":"hpc")"));
+  EXPECT_THAT(service, HasSubstr(R"("annotations":{"mine":"1","yours":"2"})"));
+}
+
 TEST_F(AccountingTest, ASecretOfSomebodyElseIsNotTouched) {
   state.present = true;
   state.controller_uid = "uid-somebody";
