@@ -39,13 +39,17 @@ int main(int argc, char** argv) {
   CLI::App* run_operator = app.add_subcommand("operator", "Keep Slurm clusters as their custom resources want them");
   run_operator->add_option("--kubeconfig", flags.kubeconfig, "File that says how to reach the API server");
   run_operator->add_option("--namespaces", flags.namespaces, "Look for custom resources in these only")->delimiter(',');
-  run_operator->add_option("--leader-elect", flags.leader_elect, "Act only while holding the lease");
+  run_operator->add_option("--leader-elect", flags.leader_elect, "Act only while holding the lease")
+      ->expected(0, 1)
+      ->default_str("true")
+      ->option_text("[BOOLEAN]");
   run_operator->add_option("--leader-elect-namespace", flags.lease_namespace, "Where the lease is");
   run_operator->add_option("--health-addr", flags.health_address, "Where /healthz and /readyz are served");
   run_operator->add_option("--metrics-addr", flags.metrics_address, "Where /metrics is served; 0: nowhere");
   run_operator->add_flag("--metrics-secure", flags.metrics_secure,
                          "Serve /metrics over HTTPS, to bearers of a token that may get that path");
-  run_operator->add_option("--zap-log-level", flags.log_level, "debug, info, warn or error");
+  run_operator->add_option("--zap-log-level", flags.log_level,
+                           "debug, info, warn, error, panic, or a number above 0 for debug");
   run_operator->add_option("--image-prefix", flags.image_prefix, "Of images that a custom resource does not name");
   run_operator->add_option("--image-tag", flags.image_tag, "The same");
   run_operator

@@ -57,6 +57,12 @@ Broken WritesOwnSecret(const Value& object, const Call& call) {
   return std::nullopt;
 }
 
+Broken PodDeletionBreach(const Call& call) {
+  const auto options = json::Parse(call.body);
+  if (options && !FindText(*options, {"preconditions", "resourceVersion"}).empty()) return std::nullopt;
+  return "pod " + call.key.name + " is deleted whatever has become of it";
+}
+
 Broken MakesHostKeys(const Call& call) {
   const auto body = json::Parse(call.body);
   if (call.verb != "create" || !body) return "host keys are never sent " + call.verb;

@@ -92,6 +92,9 @@ Broken OnlyNotesTakeOver(const Call& call);
 // The call writes a Secret that `object` controls: creates it so, or patches the one that was seen.
 Broken WritesOwnSecret(const json::Value& object, const Call& call);
 
+// The call, a deletion of a pod, deletes it as it was seen.
+Broken PodDeletionBreach(const Call& call);
+
 // The call, a write to a Secret of host keys, creates one that outlives who asked for it and that nobody changes.
 Broken MakesHostKeys(const Call& call);
 

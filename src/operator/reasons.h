@@ -121,7 +121,7 @@ inline constexpr auto kReasons = std::to_array<Reason>({
      "ReservationCreated"},
     {"SlurmNotAsked", Reason::kOwn, "ReservationCreated is Unknown: Slurm has not answered yet.", "ReservationCreated"},
     {"SuccessfulCreate", Reason::kEvent, "A worker was created."},
-    {"SuccessfulDelete", Reason::kEvent, "A worker, or a pod that never ran, was deleted."},
+    {"SuccessfulDelete", Reason::kEvent, "A worker, or a pod that held up its mended template, was deleted."},
     {"ScalingDown", Reason::kEvent, "A worker that is to go was drained in Slurm."},
     {"NodeCordon", Reason::kEvent, "A worker was drained in Slurm because a person has cordoned it."},
     {"ClaimRemoved", Reason::kEvent, "A volume claim of a worker that is gone was deleted, as the spec asks."},

@@ -1,6 +1,9 @@
 #include "operator/reconcile.h"
 
+#include "operator/names.h"
 #include "operator/pods.h"
+#include "operator/reasons.h"
+#include "plan/objects/effects.h"
 
 namespace capstan::op {
 namespace {
@@ -24,6 +27,20 @@ bool ReconcileBase::HasSettled(const std::string& configuration, std::string_vie
   plan.RequeueAfter(kSettleTime - held);
   findings.Wait("Settling", "the configuration is new; " + std::string(daemon) + " is started in a second");
   return false;
+}
+
+void ReconcileBase::ReplaceStuck(const StatefulSet& set, bool (*stuck)(const Pod& pod), std::string_view why) {
+  const std::string& newest = set.status.update_revision;
+  if (set.metadata.deleting() || newest.empty() || set.status.observed_generation < set.metadata.generation) return;
+  for (const Pod& pod : world.OwnedBy<Pod>(set.metadata.uid)) {
+    const std::string& revision = pod.metadata.Label(std::string(kLabelSetRevision));
+    if (revision.empty() || revision == newest || pod.metadata.deleting() || !stuck(pod)) continue;
+    plan::Action remove =
+        plan::DeleteUnchanged({&kube::kPods, {pod.metadata.namespace_, pod.metadata.name}}, pod.metadata.uid,
+                              pod.metadata.resource_version, std::string(why) + ", and its template has changed since");
+    remove.event = {.reason = EventWord("SuccessfulDelete"), .action = "Delete"};
+    plan.Add(std::move(remove));
+  }
 }
 
 void ReconcileBase::IsToCome(std::string_view daemon) {

@@ -55,6 +55,11 @@ struct ReconcileBase {
     Runs(workload->metadata, workload->status, wanted, daemon);
   }
 
+  // Deletes pods of `set`, which is this object's, that are not of its newest template and for which `stuck` holds: a
+  // StatefulSet replaces no pod before it is ready, so that one which never can be holds up the template that mends it.
+  // `why` says of the pod what `stuck` is.
+  void ReplaceStuck(const StatefulSet& set, bool (*stuck)(const Pod& pod), std::string_view why);
+
   const plan::World& world;
   Findings findings;
   plan::Plan plan;

@@ -8,6 +8,7 @@
 
 #include "async/task_group.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "kube/access_reviews.h"
 #include "kube/client.h"
 #include "kube/config/config.h"
@@ -56,6 +57,16 @@ struct HttpSlurm {
   kube::Fence fence;
   slurm::RestSource rest;
 };
+
+// As zap's flag takes it: a number is a degree of debug, of which there is one here, and panic is not told from error.
+Result<log::Level> LevelOf(const std::string& asked) {
+  const std::string name = ToLower(asked);
+  if (const auto level = log::LevelNamed(name)) return *level;
+  if (name == "panic") return log::Level::kError;
+  if (ParseInt(name).value_or(0) > 0) return log::Level::kDebug;
+  return Fail(Code::kInvalid, "the log level is \"" + asked +
+                                  "\", must be debug, info, warn, error, panic, or a number above 0 for debug");
+}
 
 // What runs in the process, and while the lease is held.
 class Program {
@@ -255,7 +266,12 @@ class Program {
 }  // namespace
 
 int RunProgram(ProgramOptions options) {
-  log::SetLevel(log::LevelNamed(options.log_level).value_or(log::Level::kInfo));
+  const auto level = LevelOf(options.log_level);
+  if (!level) {
+    log::Error("cannot log", {{"error", level.error().message()}});
+    return 1;
+  }
+  log::SetLevel(*level);
   const auto config = kube::LoadConfig({.kubeconfig = options.kubeconfig, .context = options.context});
   if (!config) {
     log::Error("no way to the API server", {{"error", config.error().message()}});

@@ -87,7 +87,7 @@ struct ProgramOptions {
   // Metrics over HTTPS, to whom the API server lets `get` the path /metrics (kube/access_reviews.h); the process needs the
   // right to ask it. false: over HTTP, to everybody.
   bool metrics_secure = false;
-  std::string log_level = "info";  // debug, info, warn or error
+  std::string log_level = "info";  // debug, info, warn, error, panic (as error), or a number above 0 (as debug)
 };
 
 // Returns 1, after a line in the log, when it cannot begin. Otherwise it does not return: the process ends with 0 after

@@ -57,6 +57,19 @@ TEST_F(ProgramTest, SaysWhichConfigurationIsMissing) {
   EXPECT_THAT(Refusal({.kubeconfig = folder_ + "/none"}), HasSubstr(folder_ + "/none"));
 }
 
+// A misspelt level counted as info, in silence.
+TEST_F(ProgramTest, SaysWhichLogLevelsThereAre) {
+  for (const char* wrong : {"loud", "", "0", "-1", "1x"}) {
+    EXPECT_THAT(Refusal({.kubeconfig = folder_ + "/none", .log_level = wrong}),
+                HasSubstr("the log level is \\\"" + std::string(wrong) +
+                          "\\\", must be debug, info, warn, error, panic, or a number above 0 for debug"));
+  }
+  for (const char* good : {"debug", "INFO", "warn", "error", "panic", "1", "10"}) {
+    EXPECT_THAT(Refusal({.kubeconfig = folder_ + "/none", .log_level = good}), HasSubstr(folder_ + "/none")) << good;
+  }
+  log::SetLevel(log::Level::kInfo);
+}
+
 TEST_F(ProgramTest, TheContextIsTheOneThatIsNamed) {
   EXPECT_THAT(Refusal({.kubeconfig = kubeconfig_, .context = "y"}), HasSubstr("no entry named \\\"not there\\\""));
 }

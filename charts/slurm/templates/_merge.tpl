@@ -51,7 +51,7 @@ the others follow; anything else replaces.
 
 {{/*
 A map without its keys that are null, or an empty list or map, as YAML; nothing when no key is left. An empty list must not reach the custom
-resource: some lists of a pod (tolerations) replace the operator's as a whole. False, 0 and "" stay.
+resource: there it counts as given, and some lists (a container's command) replace the operator's as a whole. False, 0 and "" stay.
 */}}
 {{- define "slurm.pruned" -}}
 {{- $kept := dict -}}

@@ -50,6 +50,7 @@ Result<plan::Child> ServiceObject(const api::Accounting& accounting) {
   const std::string app(kAccounting.app);
   return Render({.owner = OwnerOf(accounting),
                  .name = AccountingName(name),
+                 .inherited = Inherited(accounting.metadata),
                  .labels = ComponentLabels(kAccounting, name),
                  .ports = {{app, AccountingPort(accounting), user.node_port.value_or(0), app}},
                  .selector = SelectorLabels(kAccounting, name),
@@ -71,7 +72,8 @@ Result<plan::Child> SlurmdbdSet(const api::Accounting& accounting, const PodHash
                                         .hashes = {{std::string(kHashSlurmKey), hashes.slurm_key},
                                                    {std::string(kHashJwtKey), hashes.jwt_key},
                                                    {std::string(kHashSlurmdbdConfig), hashes.config}},
-                                        .more = {{"serviceName", name}}}));
+                                        // A slurmdbd that is not ready is replaced by one with a mended template.
+                                        .more = {{"serviceName", name}, {"podManagementPolicy", "Parallel"}}}));
   if (present != nullptr) KeepImmutable(*present, set["spec"].as_object());
   return AsChild(kube::kStatefulSets, std::move(set), "slurmdbd runs in it");
 }

@@ -20,6 +20,7 @@ Broken Breach(const Value& accounting, const Call& call, const Around&) {
   if (IsOwnStatus(accounting, call)) return std::nullopt;
   if (IsExternal(accounting)) return "an external Accounting makes nothing";
   const std::string name = own_name + "-accounting";
+  if (call.verb == "delete" && call.kind == "Pod" && call.key.name == name + "-0") return PodDeletionBreach(call);
   if (call.key.name != name && call.key.name != name + "-db")
     return "an Accounting never writes to " + call.kind + " " + call.key.name;
   if (call.kind == "Secret") return WritesOwnSecret(accounting, call);

@@ -30,6 +30,10 @@ TEST(AccountingContract, AllowsItsOwnObjectsAndNothingElse) {
   EXPECT_FALSE(allows({"apply", "StatefulSet", {"slurm", "db-accounting"}, "", kForeign}));
   EXPECT_FALSE(allows({"apply", "StatefulSet", {"other", "db-accounting"}, "", kOwned}));
   EXPECT_FALSE(allows({"delete", "StatefulSet", {"slurm", "db-accounting"}, "", "{}"}));
+  const std::string as_seen = R"({"preconditions":{"resourceVersion":"1"}})";
+  EXPECT_TRUE(allows({"delete", "Pod", {"slurm", "db-accounting-0"}, "", as_seen}));
+  EXPECT_FALSE(allows({"delete", "Pod", {"slurm", "db-accounting-0"}, "", "{}"}));
+  EXPECT_FALSE(allows({"delete", "Pod", {"slurm", "db-accounting-db-0"}, "", as_seen}));
 }
 
 TEST(TokenContract, AllowsItsSecretAndNeverTheSigningKey) {

@@ -52,6 +52,7 @@ class Deciding : Reconcile<api::Accounting> {
     Want(ServiceObject(object));
     if (!EmbeddedDatabase(object).empty()) RunDatabase();
     if (!RunSlurmdbd()) KeepWhatIsThere();
+    ReplaceStuckSlurmdbd();
     Runs(Set(), 1, kAccounting.app);
     if (!findings.ready && Set() != nullptr && spec.storage_config) WaitForDatabase(*spec.storage_config);
   }
@@ -79,6 +80,15 @@ class Deciding : Reconcile<api::Accounting> {
     if (!password.absent()) return;
     plan.Add(MakePassword(object));
     findings.Wait("CreatingKeys", "the password in Secret " + name.ToString() + " is being made");
+  }
+
+  // A slurmdbd with a wrong password runs, and never becomes ready. Parallel StatefulSets replace it themselves; nobody can
+  // change the policy of one that an older release made.
+  void ReplaceStuckSlurmdbd() {
+    const StatefulSet* set = Set();
+    const json::OwnerReference* owner = set == nullptr ? nullptr : set->metadata.ControllerOwner();
+    if (owner == nullptr || owner->uid != object.metadata.uid || set->spec.pod_management_policy == "Parallel") return;
+    ReplaceStuck(*set, [](const Pod& pod) { return !pod.Ready(); }, "it is not ready");
   }
 
   const StatefulSet* Set() const { return world.Find<StatefulSet>(key_); }

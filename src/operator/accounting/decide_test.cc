@@ -5,6 +5,7 @@
 
 #include "operator/accounting/config.h"
 #include "operator/accounting/questions.h"
+#include "operator/names.h"
 #include "operator/testing/golden.h"
 #include "operator/testing/world.h"
 
@@ -138,6 +139,15 @@ TEST_F(AccountingTest, TheSecretIsWrittenBeforeThePodAndThePodFollowsIt) {
   EXPECT_NE(Pod(), before);
 }
 
+TEST_F(AccountingTest, WhatStandsOnItStandsOnItsServiceToo) {
+  accounting.metadata.labels = {{"team", "hpc"}};
+  accounting.metadata.annotations = {{"mine", "1"}, {"yours", "1"}};
+  accounting.spec.service.metadata.annotations = {{"yours", "2"}};
+  const std::string service = BodyOf(Look(), "Service", "db-accounting");
+  EXPECT_THAT(service, HasSubstr(R"("team":"hpc")"));
+  EXPECT_THAT(service, HasSubstr(R"("annotations":{"mine":"1","yours":"2"})"));
+}
+
 TEST_F(AccountingTest, ASecretOfSomebodyElseIsNotTouched) {
   state.present = true;
   state.controller_uid = "uid-somebody";
@@ -176,6 +186,44 @@ TEST_F(AccountingTest, ItsDatabaseIsNamedWhileSlurmdbdDoesNotAnswer) {
   world.Put(set);
   EXPECT_EQ(ConditionOf(Look(), "Ready"), "True Ready: slurmdbd is ready");
   EXPECT_THAT(ConditionOf(Look(), "Progressing"), StartsWith("False "));
+}
+
+// A StatefulSet with the policy OrderedReady waits for a pod that is not ready: the password that would have made it so
+// did not reach it.
+TEST_F(AccountingTest, ASlurmdbdThatIsNotReadyMakesWayForItsMendedTemplate) {
+  Written(Look());
+  EXPECT_THAT(Pod(), HasSubstr(R"("podManagementPolicy":"Parallel")"));
+  StatefulSet set;
+  set.metadata = {.name = "db-accounting",
+                  .namespace_ = "slurm",
+                  .uid = "uid-set",
+                  .generation = 2,
+                  .owner_references = {{.uid = "uid-db", .controller = true}}};
+  set.spec.pod_management_policy = "OrderedReady";
+  set.status = {.observed_generation = 2, .update_revision = "new"};
+  op::Pod pod;
+  pod.metadata = {.name = "db-accounting-0", .owner_references = {{.uid = "uid-set", .controller = true}}};
+  pod.metadata.labels = {{std::string(kLabelSetRevision), "old"}};
+  pod.status.conditions = {{.type = "Ready", .status = "False"}};
+  const auto acts = [&] {
+    world.Put(set);
+    world.Put(pod);
+    return ActionNames(Look());
+  };
+  EXPECT_THAT(acts(), ElementsAre("delete Pod slurm/db-accounting-0"));
+  EXPECT_THAT(Pod(), Not(HasSubstr("podManagementPolicy"))) << "nobody can change it";
+  pod.status.conditions[0].status = "True";
+  EXPECT_THAT(acts(), IsEmpty()) << "the StatefulSet replaces it itself";
+  pod.status.conditions[0].status = "False";
+  pod.metadata.labels[std::string(kLabelSetRevision)] = "new";
+  EXPECT_THAT(acts(), IsEmpty()) << "it is of the newest template";
+  pod.metadata.labels[std::string(kLabelSetRevision)] = "old";
+  set.spec.pod_management_policy = "Parallel";
+  EXPECT_THAT(acts(), IsEmpty());
+  EXPECT_THAT(Pod(), HasSubstr(R"("podManagementPolicy":"Parallel")"));
+  set.spec.pod_management_policy = "OrderedReady";
+  set.metadata.owner_references[0].uid = "somebody";
+  EXPECT_THAT(acts(), IsEmpty()) << "somebody else's";
 }
 
 TEST_F(AccountingTest, WhatASlurmdbdSaidThatEndedIsTold) {
@@ -269,6 +317,7 @@ TEST_F(AccountingTest, WhatAFormerOperatorMadeIsLeftUntilSomethingElseIsWanted) 
                   .uid = "uid-set",
                   .owner_references = {{.uid = "uid-db", .controller = true}},
                   .managed_fields = {{.manager = "manager", .operation = "Update"}}};
+  set.spec.pod_management_policy = "Parallel";
   const std::string wanted = Pod();
   world.Put(set);
   const plan::Plan noted = Look();

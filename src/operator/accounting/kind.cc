@@ -10,9 +10,10 @@ namespace {
 constexpr const kube::Resource* kChildren[] = {&kube::kStatefulSets, &kube::kServices};
 
 constexpr plan::Right kUses[] = {
-    {&kube::kPods, "get list watch create"},  // why one cannot start; tried without effect, for fields not known
-    {&kube::kSecrets, "create get patch"},    // slurmdbd.conf, and what it is made from
-    {&kube::kConfigMaps, "get"},              // the keys of tokens (jwks)
+    // Why one cannot start; stuck ones; tried without effect, for fields not known.
+    {&kube::kPods, "get list watch create delete"},
+    {&kube::kSecrets, "create get patch"},  // slurmdbd.conf, and what it is made from
+    {&kube::kConfigMaps, "get"},            // the keys of tokens (jwks)
 };
 
 constexpr std::string_view kComponents[] = {kAccounting.component};

@@ -21,6 +21,7 @@ constexpr std::string_view kExtraSection = "#\n### EXTRA CONFIG ###\n";
 // Seconds of silence after which one that stands by takes over; it looks every third of that, and the one in charge shows
 // that it lives every quarter. Slurm's default is 120.
 constexpr int kSlurmctldTimeout = 15;
+constexpr std::string_view kStateFolder = "/var/spool/slurmctld/";
 constexpr std::string_view kSlurmctldLog = "/var/log/slurm/slurmctld.log";
 
 void General(ConfText& text, const Config& config) {
@@ -38,7 +39,7 @@ void General(ConfText& text, const Config& config) {
     text.Set("SlurmctldTimeout", kSlurmctldTimeout);
   else
     text.Set("SlurmctldAddr", service + "." + config.ns);
-  text.Set("StateSaveLocation", "/var/spool/slurmctld/" + config.cluster_name)
+  text.Set("StateSaveLocation", std::string(kStateFolder) + config.cluster_name)
       .Set("SlurmdUser", "root")
       .Set("SlurmdPort", kSlurmdPort)
       .Set("SlurmdSpoolDir", "/var/spool/slurmd")
@@ -226,6 +227,17 @@ std::vector<std::string> DoubtsOf(std::string_view slurm_conf) {
     if (!finding.refused && doubts.size() < kMostDoubts)
       doubts.push_back(Place(slurm_conf, finding.line) + finding.text);
   return doubts;
+}
+
+std::string ClusterNameIn(std::string_view slurm_conf) {
+  const auto lines = slurm::ParseConf(slurm_conf);
+  if (!lines) return {};
+  std::map<std::string, std::string> first;  // by key; the user's lines come later
+  for (const slurm::ConfLine& line : *lines) {
+    for (const ConfItem& item : line.items) first.emplace(item.key, item.value);
+  }
+  const std::string& name = first["ClusterName"];
+  return first["StateSaveLocation"] == std::string(kStateFolder) + name ? name : "";
 }
 
 Result<std::string> ExternalSlurmConf(const Config& config, const std::string& host, int port) {

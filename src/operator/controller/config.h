@@ -59,6 +59,9 @@ Result<std::string> SlurmConf(const Config& config);
 // What of a slurm.conf made by SlurmConf the Slurm that is known here would not take, and a newer one might; the first few.
 std::vector<std::string> DoubtsOf(std::string_view slurm_conf);
 
+// The ClusterName in a slurm.conf made by SlurmConf; "": the text is not one as it was made.
+std::string ClusterNameIn(std::string_view slurm_conf);
+
 // slurm.conf for slurmrestd beside a slurmctld outside of Kubernetes, at host:port.
 Result<std::string> ExternalSlurmConf(const Config& config, const std::string& host, int port);
 

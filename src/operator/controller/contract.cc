@@ -66,12 +66,6 @@ Broken CreateBreach(const Value& controller, const Call& call) {
   return "nobody asked for a key in Secret " + call.key.name;
 }
 
-Broken PodDeletionBreach(const Call& call) {
-  const auto options = json::Parse(call.body);
-  if (options && !FindText(*options, {"preconditions", "resourceVersion"}).empty()) return std::nullopt;
-  return "pod " + call.key.name + " is deleted whatever has become of it";
-}
-
 Broken Breach(const Value& controller, const Call& call, const Around&) {
   if (call.key.ns != KeyOf(controller).ns) return "namespace " + call.key.ns + " is not the Controller's";
   if (call.verb == "apply") return ApplyBreach(controller, call);

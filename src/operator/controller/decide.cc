@@ -54,6 +54,7 @@ class Deciding : Reconcile<api::Controller> {
 
   plan::Plan Run() {
     DropUnknown();
+    KeepClusterName();
     ConnectSlurm();
     WantForItsNodeSets(WorkerService(object));
     WantForItsNodeSets(WorkerBudget(object));
@@ -67,7 +68,7 @@ class Deciding : Reconcile<api::Controller> {
       Services(LabelActive());
       RunSlurmctld(inputs, config);
       FollowConfig(inputs, config);
-      ReplaceStuck();
+      if (OwnSet() != nullptr) ReplaceStuck(*OwnSet(), &NeverRan, "it never ran");
       Monitor();
       Runs(Set(), object.spec.Replicas(), op::kController.app);
     }
@@ -98,6 +99,18 @@ class Deciding : Reconcile<api::Controller> {
         {{"spec.slurmctld", &spec.slurmctld}, {"spec.reconfigure", &spec.reconfigure}, {"spec.logfile", &spec.logfile}},
         findings);
     DropUnknownServiceFields(world, {ns_, name_}, {"spec.service.spec", &spec.service.spec}, findings);
+  }
+
+  // The definition takes any name that ends with the Controller's in place of a derived one, since CEL does not see the
+  // namespace.
+  void KeepClusterName() {
+    const auto last = LastPublished();
+    const std::string kept = External() || !last ? "" : ClusterNameIn(last->slurm_conf);
+    if (kept.empty() || kept == object.ClusterName()) return;
+    findings.Problem("InvalidSpec", "the ClusterName would change from " + kept + " to " + object.ClusterName() +
+                                        ", and slurmctld would refuse its state; it stays " + kept +
+                                        ". Set spec.clusterName to that");
+    object.spec.cluster_name = kept;
   }
 
   // Older releases had such an object owned by all NodeSets of the cluster, and by no controller.
@@ -349,23 +362,6 @@ class Deciding : Reconcile<api::Controller> {
             claim +
             ") stays as it is, and grows by its own spec.resources.requests, where its storage class allows it");
     return change.needs_volume;
-  }
-
-  // A StatefulSet replaces no pod before it is ready, so that one which never can be holds up the template that mends it.
-  void ReplaceStuck() {
-    const StatefulSet* set = OwnSet();
-    if (set == nullptr || set->metadata.deleting() || set->status.update_revision.empty()) return;
-    if (set->status.observed_generation < set->metadata.generation) return;
-    for (const Pod& pod : world.OwnedBy<Pod>(set->metadata.uid)) {
-      const std::string& revision = pod.metadata.Label(std::string(kLabelSetRevision));
-      if (revision.empty() || revision == set->status.update_revision) continue;
-      if (pod.metadata.deleting() || !NeverRan(pod)) continue;
-      plan::Action remove =
-          plan::DeleteUnchanged({&kube::kPods, {ns_, pod.metadata.name}}, pod.metadata.uid,
-                                pod.metadata.resource_version, "it never ran, and its template has changed since");
-      remove.event = {.reason = EventWord("SuccessfulDelete"), .action = "Delete"};
-      plan.Add(std::move(remove));
-    }
   }
 
   // --- Who is in charge ----------------------------------------------------------------------------------------------

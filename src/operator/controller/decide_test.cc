@@ -1216,6 +1216,39 @@ TEST_F(ControllerTest, AClusterNameOfMoreThan40BytesIsRefusedUnlessItRuns) {
   EXPECT_THAT(SlurmConf(plan), HasSubstr("ClusterName=" + controller.spec.cluster_name));
 }
 
+// The definition took it, and slurmctld was started anew, with another folder for its state.
+TEST_F(ControllerTest, AClusterThatHasANameKeepsIt) {
+  HaveKeys();
+  plan::Plan plan = Look();
+  const std::string conf = SlurmConf(plan), pods = BodyOf(plan, "StatefulSet", "main-controller");
+  EXPECT_THAT(conf, HasSubstr("ClusterName=slurm_main\n"));
+  Applied(plan);
+  controller.spec.cluster_name = "slurm_main";
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False ")) << "it is the name that it has";
+  controller.spec.cluster_name = "other_main";
+  plan = Look();
+  EXPECT_EQ(ConditionOf(plan, "Degraded"),
+            "True InvalidSpec: the ClusterName would change from slurm_main to other_main, and slurmctld would refuse "
+            "its state; it stays slurm_main. Set spec.clusterName to that");
+  EXPECT_EQ(SlurmConf(plan), conf);
+  EXPECT_EQ(BodyOf(plan, "StatefulSet", "main-controller"), pods);
+  controller.spec.extra_conf = "ReturnToService=2";
+  EXPECT_THAT(SlurmConf(Look()), AllOf(HasSubstr("ClusterName=slurm_main\n"), HasSubstr("ReturnToService=2\n")))
+      << "all else is published";
+}
+
+// Somebody's edit is no name that a cluster has.
+TEST_F(ControllerTest, AClusterNameThatTheOperatorDidNotPublishDoesNotCount) {
+  HaveKeys();
+  const plan::Plan plan = Look();
+  auto config = json::Decode<ConfigMap>(BodyOf(plan, "ConfigMap", "main-config"));
+  ASSERT_TRUE(config);
+  config->data.slurm_conf.replace(config->data.slurm_conf.find("slurm_main"), 10, "edited");
+  world.Put(*config);
+  EXPECT_EQ(SlurmConf(Look()), SlurmConf(plan));
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False "));
+}
+
 // Its RestApi waited for a key, and nobody said for which.
 TEST_F(ControllerTest, KeysOfAnExternalClusterAreMissedAndNeverMade) {
   controller.spec.external = true;

@@ -1,5 +1,7 @@
 #include "operator/loginset/children.h"
 
+#include <algorithm>
+
 #include "operator/host_keys.h"
 #include "operator/names.h"
 #include "operator/render/cluster.h"
@@ -57,12 +59,20 @@ JsonArray Mounts(bool live) {
 
 JsonObject Exec(JsonArray command) { return JsonObject{{"exec", JsonObject{{"command", std::move(command)}}}}; }
 
+bool HasPort(const Json& container, std::string_view name) {
+  const Json* ports = json::Find(container, {"ports"});
+  return ports != nullptr && ports->is_array() && std::ranges::any_of(ports->get_array(), [name](const Json& port) {
+           return json::FindText(port, {"name"}) == name;
+         });
+}
+
 // A container port of this name that the user gives has another number; ours is then no longer wanted.
 Result<JsonObject> Login(const api::LoginSet& login_set, const api::Controller& controller, bool live,
                          Duration drain_cap) {
   JsonObject container{{"name", kLogin.app}};
   container["env"] = JsonArray{Variable("SACKD_OPTIONS", "--conf-server " + ConfServer(controller))};
-  container["ports"] = JsonArray{ContainerPort(kLogin.app, kSshPort)};
+  CAPSTAN_TRY(const Json user, json::ParseObject(login_set.spec.login, "spec.login"));
+  if (!HasPort(user, kLogin.app)) container["ports"] = JsonArray{ContainerPort(kLogin.app, kSshPort)};
   container["readinessProbe"] =
       Exec(live ? JsonArray{"test", "-e", "/run/capstan/ready"} : JsonArray{"test", "-S", "/run/slurm/sack.socket"});
   container["volumeMounts"] = Mounts(live);
@@ -105,7 +115,8 @@ Result<JsonObject> PodSpec(const api::LoginSet& login_set, const api::Controller
 
 Json Either(const json::IntOrString& value) { return value.is_number() ? Json(value.number()) : Json(value.text()); }
 
-// A session is cut by no rollout: the next pod is there before one goes, which then waits for its sessions.
+// A session is cut by no rollout: the next pod is there before one goes, which then waits for its sessions. Without a pod
+// more, one must go first: the API server refuses 0 for both.
 JsonObject Strategy(const api::LoginSet& login_set) {
   const auto& user = login_set.spec.strategy;
   const std::string type = user && !user->type.empty() ? user->type : "RollingUpdate";
@@ -113,7 +124,10 @@ JsonObject Strategy(const api::LoginSet& login_set) {
   if (type != "RollingUpdate") return strategy;
   JsonObject rolling{{"maxSurge", 1}, {"maxUnavailable", 0}};
   if (user && user->rolling_update) {
-    if (const auto& surge = user->rolling_update->max_surge) rolling["maxSurge"] = Either(*surge);
+    if (const auto& surge = user->rolling_update->max_surge) {
+      rolling["maxSurge"] = Either(*surge);
+      if (surge->Of(100, true).value_or(1) == 0) rolling["maxUnavailable"] = 1;
+    }
     if (const auto& away = user->rolling_update->max_unavailable) rolling["maxUnavailable"] = Either(*away);
   }
   strategy["rollingUpdate"] = std::move(rolling);

@@ -126,8 +126,22 @@ TEST_F(LoginSetTest, ASessionIsCutByNoRollout) {
   login_set.spec.strategy = api::DeploymentStrategy{
       .type = "RollingUpdate", .rolling_update = api::RollingDeployment{.max_surge = "50%", .max_unavailable = {}}};
   EXPECT_THAT(Pods(), HasSubstr(R"({"maxSurge":"50%","maxUnavailable":0})"));
+  for (const json::IntOrString& none : {json::IntOrString(), json::IntOrString("0%")}) {
+    login_set.spec.strategy->rolling_update = api::RollingDeployment{.max_surge = none, .max_unavailable = {}};
+    EXPECT_THAT(Pods(), HasSubstr(R"("maxUnavailable":1})")) << "the API server refuses 0 for both";
+  }
+  login_set.spec.strategy->rolling_update->max_unavailable = "30%";
+  EXPECT_THAT(Pods(), HasSubstr(R"({"maxSurge":"0%","maxUnavailable":"30%"})"));
   login_set.spec.strategy = api::DeploymentStrategy{.type = "Recreate", .rolling_update = {}};
   EXPECT_THAT(Pods(), HasSubstr(R"("strategy":{"type":"Recreate"})"));
+}
+
+// Both were there under one name, and the API server refused the Deployment.
+TEST_F(LoginSetTest, APortOfTheUsersThatIsCalledLoginTakesThePlaceOfOurs) {
+  login_set.spec.login.text = R"({"ports":[{"name":"login","containerPort":2222}]})";
+  EXPECT_THAT(Pods(), HasSubstr(R"("ports":[{"containerPort":2222,"name":"login"}])"));
+  login_set.spec.login.text = R"({"ports":[{"name":"metrics","containerPort":9100}]})";
+  EXPECT_THAT(Pods(), HasSubstr(R"({"containerPort":22,"name":"login","protocol":"TCP"})"));
 }
 
 TEST_F(LoginSetTest, WhatIsMissingIsNamedAndWhatRunsStays) {

@@ -34,7 +34,10 @@ JsonArray PresentClaims(const StatefulSet& present) {
 
 void KeepImmutable(const StatefulSet& present, JsonObject& spec) {
   if (!present.spec.service_name.empty()) spec["serviceName"] = present.spec.service_name;
-  if (const std::string& policy = present.spec.pod_management_policy; !policy.empty() && policy != "OrderedReady")
+  const std::string& policy = present.spec.pod_management_policy;
+  if (policy.empty() || policy == "OrderedReady")
+    spec.erase("podManagementPolicy");  // the server's default
+  else
     spec["podManagementPolicy"] = policy;
   if (const auto& labels = present.spec.selector.match_labels; !labels.empty()) {
     spec["selector"] = JsonObject{{"matchLabels", ToJson(labels)}};

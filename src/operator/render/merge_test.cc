@@ -83,6 +83,10 @@ TEST(Metadata, ClientsBookkeepingIsNotInherited) {
                       {"meta.helm.sh/release-name", "r"},
                       {"argocd.argoproj.io/tracking-id", "x"},
                       {"capstan.dev/generate-keys", "true"},
+                      {"capstan.dev/force-delete", "true"},
+                      {"capstan.dev/login-drain-cap", "1h"},
+                      {"capstan.dev/embedded-database", "2Gi"},
+                      {"nodeset.slinky.slurm.net/force-delete", "true"},
                       {"mine", "1"}};
   meta.labels = {{"helm.sh/chart", "slurm-1"}, {"app.kubernetes.io/version", "26.05"}, {"team", "hpc"}};
   EXPECT_EQ(Inherited(meta).annotations, (StringMap{{"mine", "1"}}));

@@ -22,7 +22,11 @@ constexpr auto kClientsOwn = std::to_array<std::string_view>({
     "helm.toolkit.fluxcd.io/",
     "config.kubernetes.io/",
     "objectset.rio.cattle.io/",
+    kAnnotationForceDelete,
     kAnnotationGenerateKeys,
+    kAnnotationLoginDrainCap,
+    kAnnotationEmbeddedDatabase,
+    kFormerAnnotationForceDelete,
     kFormerAnnotationGenerateKeys,
 });
 

@@ -59,10 +59,10 @@ scontrol update nodename="$node" state=down reason='slurm-operator: Pod is termi
 const std::string_view kInitconfScript = R"sh(set -eu
 to=/mnt/etc/slurm
 mkdir -p "$to"
-for file in /mnt/slurm/*.conf /mnt/slurm/*.key; do
+for file in /mnt/slurm/*.conf /mnt/slurm/*.key /mnt/slurm/*.jwks; do
   [ -f "$file" ] || continue
   case $file in
-    *.key | */slurmdbd.conf) mode=600 ;;
+    *.key | *.jwks | */slurmdbd.conf) mode=600 ;;
     *) mode=644 ;;
   esac
   name=${file##*/}

@@ -167,12 +167,26 @@ TEST_P(Scripts, AStoppingWorkerKeepsWhatAPersonSaid) {
       << "with the machine's network the host name is not the worker's";
 }
 
+// It left a set of keys behind, and sackd had none.
+TEST_P(Scripts, InitconfTakesConfigurationAndKeys) {
+  const Ran ran = RunScript(GetParam(), kInitconfScript, R"sh(
+mkdir "$dir/slurm"
+for file in slurm.conf slurmdbd.conf slurm.key slurm.jwks notes.txt; do echo "$file" > "$dir/slurm/$file"; done
+SLURM_USER=$(id -un); export SLURM_USER
+SCRIPT=$(printf '%s\n' "$SCRIPT" | sed "s#/mnt#$dir#g")
+printf '#!/bin/sh\n' > "$dir/bin/chown"; chmod +x "$dir/bin/chown"
+start; wait $pid; echo "ended with $?"
+cd "$dir/etc/slurm" && stat -c '%a %n' * && cat slurm.jwks
+)sh");
+  EXPECT_EQ(ran.output, "ended with 0\n644 slurm.conf\n600 slurm.jwks\n600 slurm.key\n600 slurmdbd.conf\nslurm.jwks\n");
+}
+
 INSTANTIATE_TEST_SUITE_P(Shells, Scripts, ::testing::Values("sh", "dash", "bash"),
                          [](const auto& info) { return std::string(info.param); });
 
 // Kubernetes takes $(NAME) in a command for a variable when one of that name exists, and $$ for an escaped $.
 TEST(ScriptTexts, HoldNothingThatKubernetesWouldExpand) {
-  for (const std::string_view script : {kLogfileScript, kReconfigureScript, kWorkerStopScript}) {
+  for (const std::string_view script : {kLogfileScript, kReconfigureScript, kWorkerStopScript, kInitconfScript}) {
     EXPECT_EQ(script.find("$$"), script.npos);
     for (const std::string_view variable : {"SOCKET", "SLURM_CONF_DIR"}) {
       EXPECT_EQ(script.find("$(" + std::string(variable) + ")"), script.npos);

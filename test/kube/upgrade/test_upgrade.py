@@ -9,7 +9,7 @@ from upgrade.recorded import NAMESPACE, Operator, get, restore, run_pods
 
 CAPSTAN = REPOSITORY / "build" / "release" / "bin" / "capstan"
 # Of each recording, whose pods are made otherwise since, and are replaced once; CHANGELOG.md says so.
-REPLACED = {"0.1.0-3cf0fe8": {"deployment/main-restapi"}}
+REPLACED = {"0.1.0-3cf0fe8": {"deployment/main-restapi", "deployment/login"}}
 WORKLOADS = ("statefulset/main-controller", "statefulset/main-accounting", "deployment/main-restapi", "deployment/login")
 
 
