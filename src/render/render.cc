@@ -208,12 +208,14 @@ class Rendering {
     return true;
   }
 
-  // Creations alone, each once; of the workers of a NodeSet the first, which stands for all.
+  // Creations alone, each once; of the workers of a NodeSet the first, which stands for all. A ControllerRevision says once
+  // more what a NodeSet says.
   Task<bool> Make(Unit& unit, const plan::Action& action) {
     const std::string target = action.effect->target();
     const bool secret = target.starts_with("Secret ");
     const bool creates = action.effect->verb() == "create" || (secret && action.effect->verb() == "write");
-    if (!creates || made_.contains(target) || (unit.has_worker && !secret)) co_return false;
+    if (!creates || target.starts_with("ControllerRevision ") || made_.contains(target) || (unit.has_worker && !secret))
+      co_return false;
     const size_t before = server_.created().size();
     if (!co_await action.effect->Run(services_, loop_.After(kCallTimeout))) co_return false;
     if (!secret && server_.created().size() > before) unit.made.push_back(server_.created().back());
