@@ -122,7 +122,8 @@ const json::Schema& ClaimRetentionPolicy::Schema() {
       Field<&ClaimRetentionPolicy::when_scaled>("whenScaled")
           .Default("\"Retain\"")
           .Enum({"Retain", "Delete"})
-          .Doc("What becomes of a worker's claims when it is scaled in."),
+          .Doc("What becomes of a worker's claims when it is scaled in. Delete also removes those that earlier "
+               "scale-ins kept."),
   });
   return schema;
 }

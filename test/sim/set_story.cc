@@ -23,8 +23,6 @@ void SetStory::Install(int replicas) {
   Machines& machines = site.machines;
   most_replicas_ = std::max(most_replicas_, replicas);
   jobs_may_end_ = false;
-  // What was orphaned would keep its names.
-  for (const std::string& worker : Workers()) machines.api.Remove(kube::kPods, {key.ns, worker});
   site.Install();
   machines.After(machines.UpTo(3s), [this, replicas] {
     site.machines.api.Put(

@@ -103,6 +103,16 @@ Broken PatchBreach(const Value& set, const Call& call, const Around& around) {
   for (const auto& member : patch->get_object()) {
     if (member.key() != "metadata") return "a patch touches more of pod " + call.key.name + " than its metadata";
   }
+  if (json::Find(*patch, {"metadata", "ownerReferences"}) != nullptr) {
+    const Value* present = around.Find("Pod", call.key);
+    const bool orphan = present == nullptr || json::Find(*present, {"metadata", "ownerReferences"}) == nullptr ||
+                        Owned(*present, UidOf(set));  // it has just become its
+    if (call.refused) return std::nullopt;
+    if (!orphan || !Owned(*patch, UidOf(set)) || FindText(*patch, {"metadata", "resourceVersion"}).empty() ||
+        json::Find(*patch, {"metadata"})->get_object().size() != 3)
+      return "pod " + call.key.name + " gets another owner";
+    return std::nullopt;
+  }
   const std::set<std::pair<std::string_view, std::string_view>> ours = {
       {"labels", kProtect},
       {"labels", "controller.kubernetes.io/hash"},

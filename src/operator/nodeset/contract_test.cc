@@ -88,6 +88,7 @@ INSTANTIATE_TEST_SUITE_P(
                  {"delete", "Pod", {"slurm", "w-3"}, "", R"({"preconditions":{"uid":"p"},"gracePeriodSeconds":0})"},
                  false,
                  false},
+        KubeCase{"PodOfAnother", {"patch", "Pod", {"slurm", "w-3"}, "", kOwned}, false, false},
         KubeCase{"Cordon",
                  {"patch",
                   "Pod",

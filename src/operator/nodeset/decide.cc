@@ -8,6 +8,7 @@
 #include "operator/host_keys.h"
 #include "operator/keys.h"
 #include "operator/names.h"
+#include "operator/nodeset/adoption.h"
 #include "operator/nodeset/claims.h"
 #include "operator/nodeset/deletion.h"
 #include "operator/nodeset/history.h"
@@ -91,6 +92,7 @@ class Deciding : Reconcile<api::NodeSet> {
       plan.children_complete = false;
       return Finished();
     }
+    AdoptOrphans(world, set_, plan);
     TakeOverWorkers(workers_, revisions_.former, revisions_.current, plan);
     if (!revisions_.current.empty()) KeepHistory(world, set_, workers_, revisions_.current, plan);
     RemoveAllEnded();
@@ -667,7 +669,7 @@ class Deciding : Reconcile<api::NodeSet> {
       // take the job of the one that is there for lost.
       if (!hosts_) hosts_ = HostsWithPod(world, set_, workers_);
       if (const auto other = hosts_->find(worker.host);
-          other != hosts_->end() && other->second->metadata.name != worker.name) {
+          other != hosts_->end() && (other->second->metadata.name != worker.name || IsOrphanOf(set_, *other->second))) {
         scale_.waiting.push_back("the name " + worker.host + " in Slurm, which pod " + other->second->metadata.name +
                                  " has");
         continue;

@@ -376,6 +376,21 @@ TEST_F(NodeSetTest, ARecordThatSomebodyHoldsOrThatIsNotOursStaysWhenItsWorkerIsM
   EXPECT_THAT(Acts(Look(1)), Contains("create Pod slurm/w-0")) << "in another cluster";
 }
 
+// Its job ran on, nobody looked after it, and its name kept the new NodeSet from having a worker.
+TEST_F(NodeSetTest, AnOrphanOfTheSameNameAndClusterIsTakenBack) {
+  Pod orphan = MakePod(0);
+  orphan.metadata.owner_references.clear();
+  orphan.metadata.labels[std::string(kLabelInstance)] = "w";
+  orphan.metadata.labels[std::string(kLabelComponent)] = "worker";
+  orphan.metadata.labels[std::string(kLabelCluster)] = "main";
+  Put(orphan);
+  nodes = {MakeNode(0, {NodeFlag::kAllocated})};
+  EXPECT_THAT(Acts(Look(2)), ElementsAre("adopt Pod slurm/w-0", "create Pod slurm/w-1"));
+  orphan.metadata.labels[std::string(kLabelCluster)] = "other";
+  Put(orphan);
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("create Pod slurm/w-0")) << "which is refused, and told";
+}
+
 // A kubelet that takes no pod was sent the next one at once, for ever.
 TEST_F(NodeSetTest, AWorkerThatEndsAtOnceIsNotReplacedAtOnce) {
   Pod pod = MakePod(0, "Failed", false);

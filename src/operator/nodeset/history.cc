@@ -57,7 +57,7 @@ void Adopt(const api::NodeSet& set, const ControllerRevision& one, plan::Plan& p
             .event = {}});
 }
 
-bool IsOrphanOf(const api::NodeSet& set, const ControllerRevision& one) {
+bool IsOrphaned(const api::NodeSet& set, const ControllerRevision& one) {
   return one.metadata.owner_references.empty() && !one.metadata.deleting() &&
          one.metadata.Label(std::string(kLabelInstance)) == set.metadata.name &&
          one.metadata.name == NameOf(set, RevisionOf(one));
@@ -82,7 +82,7 @@ void KeepHistory(const plan::World& world, const api::NodeSet& set, const std::v
   std::vector<const ControllerRevision*> former, unused;
   for (const ControllerRevision& one : world.In<ControllerRevision>(set.metadata.namespace_)) {
     const json::OwnerReference* owner = one.metadata.ControllerOwner();
-    if (IsOrphanOf(set, one))
+    if (IsOrphaned(set, one))
       Adopt(set, one, plan);
     else if (owner == nullptr || owner->uid != set.metadata.uid)
       continue;

@@ -80,6 +80,12 @@ std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stay
     case Stage::kEnded:
       return "has ended (" + worker.pod->status.phase + ") and is being replaced";
     case Stage::kHeld:
+      if (worker.node->state.Has(slurm::NodeFlag::kInvalidReg)) {
+        return "is not what Slurm expects of " + worker.host + " (\"" + ReasonOf(worker) + "\"), which has " +
+               std::to_string(worker.node->cpus) + " CPUs, " + std::to_string(worker.node->memory_mib) + " MiB" +
+               (worker.node->gres.empty() ? "" : " and " + OneLine(worker.node->gres, kLongestShown)) +
+               "; correct resources or extraConf, or delete the record in Slurm and then the pod";
+      }
       return std::string(worker.node->state.IsFailing() ? "was set to FAIL" : "was drained") +
              " in Slurm by somebody else (\"" + ReasonOf(worker) + "\"); resume it there" + OldRecord(worker);
     case Stage::kDown:

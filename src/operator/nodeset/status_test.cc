@@ -54,6 +54,19 @@ TEST_F(StatusTest, EachCounterCountsItsOwn) {
   EXPECT_EQ(status.slurm_drain, 1);
 }
 
+TEST_F(StatusTest, AWorkerThatRegisteredAsLessThanItsRecordIsToldWithBoth) {
+  Put(MakePod(0));
+  nodes.push_back(MakeNode(0, {NodeFlag::kIdle, NodeFlag::kDrain, NodeFlag::kInvalidReg},
+                           "gres/gpu count reported lower than configured (0 < 4)"));
+  nodes[0].cpus = 8;
+  nodes[0].memory_mib = 2000;
+  nodes[0].gres = "gpu:4";
+  EXPECT_THAT(
+      ConditionOf(Look(1), "Degraded").message,
+      HasSubstr("w-0 is not what Slurm expects of w-0 (\"gres/gpu count reported lower than configured (0 < 4)\"), "
+                "which has 8 CPUs, 2000 MiB and gpu:4; correct resources or extraConf"));
+}
+
 // "w-0 is terminating" was all that a user read, for ever.
 TEST_F(StatusTest, AWorkerThatDoesNotEndIsOnALostMachine) {
   Pod pod = MakePod(0);
