@@ -49,6 +49,7 @@ struct Around {
   std::set<std::string> cordoned = {};                                                            // Kubernetes nodes
   std::vector<const json::Value*> nodes = {};                                                     // all of Kubernetes
   std::function<bool(const std::string& host)> is_busy = nullptr;  // jobs hold that Slurm node of its cluster
+  bool may_be_late = false;   // the operator may see Kubernetes as it was some minutes ago
   bool jobs_may_end = false;  // somebody has asked for an end of its workers whatever runs on them
 
   const json::Value* Find(std::string_view kind, const kube::Key& key) const {

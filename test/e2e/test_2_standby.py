@@ -17,8 +17,14 @@ def test_a_changed_configuration_is_live_in_both(pair):
     since = pair.condition("controllers", "slurm", "ConfigLive")["message"]
     pair.kubectl("patch", "controller", "slurm", "--type=merge", "-p", json.dumps({"spec": {
         "extraConf": pair.get("controllers", "slurm")["spec"]["extraConf"] + "\nKillWait=17\n"}}))
-    pair.wait_for("it is live", lambda: pair.condition("controllers", "slurm", "ConfigLive")["status"] == "True" and
-                  pair.condition("controllers", "slurm", "ConfigLive")["message"] != since, within=45)
+    asked = pair.get("controllers", "slurm")["metadata"]["generation"]
+
+    def is_live():
+        live = pair.condition("controllers", "slurm", "ConfigLive")
+        # An earlier change, as of the NodeSet's coming, may become live meanwhile.
+        return live["status"] == "True" and live["message"] != since and live["observedGeneration"] >= asked
+
+    pair.wait_for("it is live", is_live, within=45)
     assert "KillWait                = 17 sec" in pair.in_worker("scontrol", "show", "config")
     assert {name: pair.get("pod", name)["metadata"]["uid"] for name in before} == before
 

@@ -125,6 +125,7 @@ op::Around Rules::AroundOf(const Value& object) const {
   around.pods = machines_.PodsIn(key.ns);
   around.cordoned = machines_.cordoned();
   around.nodes = machines_.Nodes();
+  around.may_be_late = late_since_ && machines_.loop.Now() < *late_since_ + kHealing;
   const Site* site = SiteOf(object);
   if (site == nullptr) return around;
   around.records = site->slurm.Nodes();
@@ -277,6 +278,7 @@ void Rules::OnReservationWrite(Site& site, op::SlurmCall call, const net::Reques
 }
 
 void Rules::Look() {
+  if (machines_.api.faults != kube::testing::ApiFaults()) late_since_ = machines_.loop.Now();
   for (const Site* site : sites_) {
     for (const int64_t id : site->LostJobs())
       Break("job " + std::to_string(id) + " of " + site->key.ToString() + " was lost, and nobody asked for it");

@@ -23,6 +23,9 @@
 
 namespace capstan::sim {
 
+// Until a watch that has gone mute is noticed, and read anew.
+constexpr Duration kHealing = 200s;
+
 class Rules {
  public:
   // Listens to the writes that `machines` and its sites are sent, and grants the operator `rights`. REQUIRES: all outlive
@@ -80,6 +83,7 @@ class Rules {
   std::multimap<std::string, Flight> flights_;       // by target
   std::map<kube::Key, std::string> hosts_;           // pod -> Slurm node, of pods that are or were
   std::map<std::string, std::deque<Tick>> refused_;  // what the API server refused in the last minute, by what it was
+  std::optional<Tick> late_since_;                   // the API server had faults last
   int writes_ = 0;
   uint64_t fingerprint_ = 0;
 };

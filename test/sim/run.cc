@@ -29,7 +29,6 @@ constexpr Duration kConvergeTimeout = 40min;
 // The same for one more change while all is at rest: workers stop within half a minute, and Slurm's nodes are read four
 // times a minute. Who waits for the look that comes every five minutes is too late.
 constexpr Duration kIdleTimeout = 90s;
-constexpr Duration kHealing = 200s;    // until a watch that has gone mute is noticed, and read anew
 constexpr Duration kWholeList = 330s;  // until Slurm's nodes are read whole, whatever its clock says
 constexpr Duration kRest = 10min;      // in which then nothing may be written
 constexpr Duration kNews = 20s;        // until the operator has asked Slurm again at rest, and said what it heard

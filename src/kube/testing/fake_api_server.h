@@ -47,6 +47,8 @@ struct ApiFaults {
   unsigned lag_watch = 0;    // of events: comes up to `lag_by` late, with all behind it
   Duration lag_by = 10s;
   unsigned lost_history = 0;  // of watches that begin from a version: it is gone (410), events between are never told
+
+  friend bool operator==(const ApiFaults&, const ApiFaults&) = default;
 };
 
 // A request that reached the objects and was not a read.

@@ -299,7 +299,8 @@ bool IsDrainToGo(std::string_view reason) { return reason.ends_with(") is pendin
 
 // The drain takes a worker away that serves, beside as many as may be out for an update's sake and are too many.
 Broken BudgetBreach(const Value& set, const SlurmCall& call, const slurm::Node& before, const Around& around) {
-  if (call.state != "DRAIN" || !IsDrainToGo(call.reason) || before.state.IsDraining() || !before.state.IsUsable())
+  if (around.may_be_late || call.state != "DRAIN" || !IsDrainToGo(call.reason) || before.state.IsDraining() ||
+      !before.state.IsUsable())
     return std::nullopt;
   const std::string_view type = FindText(set, {"spec", "updateStrategy", "type"});
   if (IsDeleting(set) || FindText(set, {"spec", "scalingMode"}) == "DaemonSet" || type == "ScheduledUpdate")
@@ -314,7 +315,9 @@ Broken BudgetBreach(const Value& set, const SlurmCall& call, const slurm::Node& 
     if (host == call.node && !IsTrue(*pod, "Ready")) return std::nullopt;
     ++there;
     const auto record = std::ranges::find(around.records, host, &slurm::Node::name);
-    out += host != call.node && record != around.records.end() && record->state.IsDraining() &&
+    const bool goes =
+        !FindText(*pod, {"metadata", "annotations", "capstan.dev/scale-in"}).empty();  // else it is lifted
+    out += goes && host != call.node && record != around.records.end() && record->state.IsDraining() &&
            IsDrainToGo(record->reason);
   }
   out += std::max<int64_t>(0, replicas - there);

@@ -284,9 +284,10 @@ Broken DrainOfAnother(const std::string& spec, int out) {
   Around around;
   for (int i = 0; i < 4; ++i) {
     const std::string host = "w-" + std::to_string(i);
-    pods.push_back(*json::Parse(R"({"metadata":{"name":")" + host +
-                                R"(","ownerReferences":[{"uid":"u","controller":true}]},)" + R"("spec":{"hostname":")" +
-                                host + R"("},"status":{"conditions":[{"type":"Ready","status":"True"}]}})"));
+    pods.push_back(*json::Parse(R"({"metadata":{"name":")" + host + R"(","annotations":{"capstan.dev/scale-in":")" +
+                                (i < out ? "true" : "") + R"("},"ownerReferences":[{"uid":"u","controller":true}]},)" +
+                                R"("spec":{"hostname":")" + host +
+                                R"("},"status":{"conditions":[{"type":"Ready","status":"True"}]}})"));
     slurm::Node node{.name = host};
     node.state.Add(NodeFlag::kIdle);
     if (i < out) node.state.Add(NodeFlag::kDrain);

@@ -470,11 +470,17 @@ class Deciding : Reconcile<api::NodeSet> {
                    "Slurm has no reservation " + name + (step.held.empty() ? "; it is being made" : ": " + step.held));
     }
     const bool writes = world.InFlight(plan::ReservationTarget(cluster_, name));
-    if (!step.write || writes || !slurm_.heard() || !(seen.known() || seen.absent())) return;
-    Action write{
-        .effect = plan::WriteReservation(cluster_, *step.write), .reason = step.why, .guards = {AsksForTheSame(set_)}};
-    if (step.remake) write.after = {plan.Add({.effect = plan::DeleteReservation(cluster_, name), .reason = step.why})};
-    plan.Add(std::move(write));
+    if (!(step.write || step.remove) || writes || !slurm_.heard() || !(seen.known() || seen.absent())) return;
+    std::vector<plan::ActionId> removed;
+    if (step.remove) {
+      removed.push_back(plan.Add(
+          {.effect = plan::DeleteReservation(cluster_, name), .reason = step.why, .guards = {AsksForTheSame(set_)}}));
+    }
+    if (!step.write) return;
+    plan.Add({.effect = plan::WriteReservation(cluster_, *step.write),
+              .reason = step.why,
+              .guards = {AsksForTheSame(set_)},
+              .after = std::move(removed)});
   }
 
   // Its nodes tell that it has begun.

@@ -126,9 +126,11 @@ ReservationStep NextReservation(const api::NodeSetSpec& spec, const std::string&
   const bool forced = recurrence != nullptr && Has(flags, kForceStart);
   if (start <= now && recurrence == nullptr) {
     step.held = "spec.updateStrategy.scheduledUpdate.startTime has passed; name another one";
+    step.remove = present != nullptr;
+    step.why = "it is for a time that nobody asks for any more";
     return step;
   }
-  step.remake = present != nullptr;
+  step.remove = present != nullptr;
   step.why =
       present == nullptr ? "workers are to be renewed in it" : "it is wanted for another time, or in another way";
   step.write = {.name = name,

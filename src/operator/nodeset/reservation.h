@@ -38,9 +38,10 @@ bool IsInReservation(const Worker& worker, std::string_view reservation);
 // What becomes of the reservation now.
 struct ReservationStep {
   std::optional<slurm::ReservationUpdate> write;
-  // It is removed before it is written: Slurm takes no flag back, and no new time for one that is over.
-  bool remake = false;
-  std::string why;   // of `write`
+  // It is removed, before it is written: Slurm takes no flag back, and no new time for one that is over; or without, since it
+  // is for a time that nobody asks for any more.
+  bool remove = false;
+  std::string why;   // of both
   std::string held;  // why there is no reservation, and none is made; "" otherwise
 };
 

@@ -49,7 +49,7 @@ TEST(ReservationTest, IsMadeForTheTimeThatIsAskedFor) {
   EXPECT_THAT(step.write->users, ElementsAre("slurm"));
   EXPECT_EQ(step.write->start, kMonday);
   EXPECT_EQ(step.write->duration, 2min) << "whole minutes are all that Slurm knows";
-  EXPECT_FALSE(step.remake);
+  EXPECT_FALSE(step.remove);
   EXPECT_EQ(step.held, "");
 }
 
@@ -67,7 +67,8 @@ TEST(ReservationTest, IsNotMadeWithoutWorkersNorForATimeThatHasPassed) {
   EXPECT_THAT(late.held, HasSubstr("startTime has passed; name another one"));
   const slurm::Reservation present = Present(kMonday);
   const ReservationStep moved = Next(Spec(kMonday - 2h), &present, kMonday - 1h);
-  EXPECT_FALSE(moved.write) << "the one that is there is better than none";
+  EXPECT_FALSE(moved.write);
+  EXPECT_TRUE(moved.remove) << "nobody asks for the time of the one that is there";
   EXPECT_THAT(moved.held, HasSubstr("startTime has passed"));
 }
 
@@ -76,11 +77,11 @@ TEST(ReservationTest, IsMadeAnewForAnotherTimeLengthOrFlag) {
   for (const auto& spec : {Spec(kMonday + 1h), Spec(kMonday, {}, "1h"), Spec(kMonday, {"DAILY"})}) {
     const ReservationStep step = Next(spec, &present, kMonday - 1h);
     ASSERT_TRUE(step.write);
-    EXPECT_TRUE(step.remake);
+    EXPECT_TRUE(step.remove);
     EXPECT_TRUE(step.write->start);
   }
   const slurm::Reservation daily = Present(kMonday, {"DAILY"});
-  EXPECT_TRUE(Next(Spec(kMonday), &daily, kMonday - 1h).remake);
+  EXPECT_TRUE(Next(Spec(kMonday), &daily, kMonday - 1h).remove);
 }
 
 TEST(ReservationTest, ChangesButItsNodesNoMoreOnceItHasBegun) {
@@ -89,7 +90,7 @@ TEST(ReservationTest, ChangesButItsNodesNoMoreOnceItHasBegun) {
   for (const Time now : {kMonday - 1h, kMonday + 1min}) {
     const ReservationStep step = Next(Spec(kMonday), &present, now, {"w-0"});
     ASSERT_TRUE(step.write);
-    EXPECT_FALSE(step.remake);
+    EXPECT_FALSE(step.remove);
     EXPECT_THAT(step.write->nodes, ElementsAre("w-0"));
     EXPECT_FALSE(step.write->start || step.write->duration);
     EXPECT_THAT(step.write->flags, IsEmpty());
@@ -101,7 +102,7 @@ TEST(ReservationTest, OneThatComesAgainMayHaveMovedOn) {
     const slurm::Reservation present = Present(kMonday + 3 * period, {flag});
     const Time now = kMonday + 2 * period + 45min;
     EXPECT_FALSE(Next(Spec(kMonday, {flag}), &present, now).write) << flag;
-    EXPECT_TRUE(Next(Spec(kMonday + 5min, {flag}), &present, now).remake) << flag;
+    EXPECT_TRUE(Next(Spec(kMonday + 5min, {flag}), &present, now).remove) << flag;
   }
 }
 
@@ -149,6 +150,13 @@ TEST_F(ScheduledTest, TheFinalizerComesBeforeTheReservation) {
   Tell(std::make_shared<const slurm::Reservation>(Present(kNow + 1h)));
   EXPECT_THAT(Acts(Look(2)), IsEmpty());
   EXPECT_EQ(ConditionOf(Look(2), api::kReservationCreated).reason, "Created");
+}
+
+TEST_F(ScheduledTest, ATimeThatPassedBeforeSlurmHeardOfItTakesTheFormerOneAway) {
+  Tell(std::make_shared<const slurm::Reservation>(Present(kNow + 2h)));
+  set.spec.update_strategy->scheduled_update->start_time = kNow - 1min;
+  const plan::Plan plan = Look(2);
+  EXPECT_THAT(Acts(plan), ElementsAre("remove reservation Slurm reservation slurm/main/SlurmOperatorMaint-w"));
 }
 
 TEST_F(ScheduledTest, AnotherTimeIsAnotherReservation) {
