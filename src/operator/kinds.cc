@@ -55,9 +55,20 @@ constexpr Watched As(bool optional = false) {
           optional};
 }
 
+// Of a kind whose owners come back: those that nobody owns are looked for.
+template <class T>
+constexpr Watched AsAdopted() {
+  return {&T::kResource, [](plan::Stores& stores, plan::Watching watching) {
+            stores.Add<T>(std::move(watching)).AddIndex(std::string(kIndexOwnerless), [](const T& object) {
+              const bool owned = !object.metadata.owner_references.empty();
+              return owned ? std::vector<std::string>() : std::vector{object.metadata.namespace_};
+            });
+          }};
+}
+
 constexpr auto kWatched =
-    std::to_array<Watched>({As<Pod>(), As<StatefulSet>(), As<Deployment>(), As<Service>(), As<ConfigMap>(),
-                            As<ControllerRevision>(), As<PodDisruptionBudget>(), As<ServiceMonitor>(true)});
+    std::to_array<Watched>({AsAdopted<Pod>(), As<StatefulSet>(), As<Deployment>(), As<Service>(), As<ConfigMap>(),
+                            AsAdopted<ControllerRevision>(), As<PodDisruptionBudget>(), As<ServiceMonitor>(true)});
 
 bool Watches(const Kind& kind, const kube::Resource& resource) {
   if (std::ranges::find(kind.children, &resource) != kind.children.end()) return true;

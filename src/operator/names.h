@@ -14,6 +14,9 @@ inline constexpr std::string_view kFieldManager = "capstan-operator";
 inline constexpr std::string_view kFormerFieldManager = "manager";
 
 // --- Labels ----------------------------------------------------------------------------------------------------------
+// The index of objects that have no owner, by namespace, of the stores that have one (kinds.cc).
+inline constexpr std::string_view kIndexOwnerless = "ownerless";
+
 inline constexpr std::string_view kLabelName = "app.kubernetes.io/name";
 inline constexpr std::string_view kLabelInstance = "app.kubernetes.io/instance";
 inline constexpr std::string_view kLabelComponent = "app.kubernetes.io/component";

@@ -4,6 +4,7 @@
 
 #include "json/codec.h"
 #include "operator/names.h"
+#include "operator/nodeset/release.h"
 #include "operator/nodeset/workers.h"
 #include "operator/render/metadata.h"
 #include "plan/objects/effects.h"
@@ -19,7 +20,7 @@ bool IsOrphanOf(const api::NodeSet& set, const Pod& pod) {
 }
 
 void AdoptOrphans(const plan::World& world, const api::NodeSet& set, plan::Plan& plan) {
-  for (const Pod& pod : world.In<Pod>(set.metadata.namespace_)) {
+  for (const Pod& pod : world.By<Pod>(kIndexOwnerless, set.metadata.namespace_)) {
     if (!IsOrphanOf(set, pod)) continue;
     render::JsonObject metadata{{"resourceVersion", std::to_string(pod.metadata.resource_version)},
                                 {"ownerReferences", render::OwnerReferences(render::OwnerOf(set))}};
@@ -27,7 +28,7 @@ void AdoptOrphans(const plan::World& world, const api::NodeSet& set, plan::Plan&
         {.effect = plan::MergePatch("adopt", {&kube::kPods, {pod.metadata.namespace_, pod.metadata.name}},
                                     pod.metadata.uid, json::Serialize(json::Value{{"metadata", std::move(metadata)}})),
          .reason = "it was a worker of a NodeSet of this name",
-         .guards = {},
+         .guards = {AsksForTheSame(set)},
          .after = {},
          .event = {}});
   }

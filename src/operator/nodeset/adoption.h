@@ -14,7 +14,8 @@ namespace capstan::op::nodeset {
 // It has no owner, and name and labels of a worker of the NodeSet.
 bool IsOrphanOf(const api::NodeSet& set, const Pod& pod);
 
-// Makes each of them the NodeSet's, in the version that was seen: nobody else has it then.
+// Makes each of them the NodeSet's, in the version that was seen, so that nobody else has it, and proven by a fresh read of
+// the NodeSet: one that is being deleted may have let them go just now.
 void AdoptOrphans(const plan::World& world, const api::NodeSet& set, plan::Plan& plan);
 
 }  // namespace capstan::op::nodeset

@@ -85,7 +85,7 @@ async::Task<Result<std::optional<plan::Question::Fetched>>> Claims::Fetch(plan::
   std::string digest;
   for (const ClaimObject& claim : list->items) {
     const json::ObjectMeta& meta = claim.metadata;
-    found->push_back({meta.name, meta.uid, meta.resource_version, meta.deleting()});
+    found->push_back({meta.name, meta.uid, meta.resource_version, meta.deleting(), !meta.owner_references.empty()});
     digest += meta.uid + (meta.deleting() ? "-" : "+") + std::to_string(meta.resource_version) + " ";
   }
   co_return Fetched{std::move(found), Fnv64(digest)};
@@ -131,20 +131,23 @@ std::vector<plan::Action> RemovalsOfClaims(const api::NodeSet& set, const std::v
   return removals;
 }
 
-std::vector<plan::Action> HandOverClaims(const api::NodeSet& set, const std::vector<SeenClaim>& claims) {
+std::vector<plan::Action> HandOverClaims(const api::NodeSet& set, const std::vector<SeenClaim>& claims,
+                                         const plan::Guards& guards) {
   std::vector<plan::Action> actions;
   const std::vector<std::string> volumes = VolumesOf(set.spec);
   for (const SeenClaim& claim : claims) {
     const auto is_of = [&](const std::string& volume) {
       return claim.name.starts_with(volume + "-" + set.metadata.name + "-");
     };
-    if (claim.deleting || std::ranges::none_of(volumes, is_of)) continue;
+    if (claim.deleting || claim.owned || std::ranges::none_of(volumes, is_of)) continue;
     render::JsonObject metadata{{"resourceVersion", std::to_string(claim.resource_version)},
                                 {"ownerReferences", render::OwnerReferences(render::OwnerOf(set))}};
     plan::Action action{
         .effect = plan::MergePatch("hand over", {&kube::kPersistentVolumeClaims, {set.metadata.namespace_, claim.name}},
                                    claim.uid, json::Serialize(json::Value{{"metadata", std::move(metadata)}})),
-        .reason = "it goes with the NodeSet, as spec.persistentVolumeClaimRetentionPolicy says"};
+        .reason = "it goes with the NodeSet, as spec.persistentVolumeClaimRetentionPolicy says",
+        .guards = guards};
+    action.guards.push_back(AsksForTheSame(set));
     actions.push_back(std::move(action));
   }
   return actions;

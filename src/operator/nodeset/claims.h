@@ -18,6 +18,7 @@ struct SeenClaim {
   std::string name, uid;
   uint64_t resource_version = 0;
   bool deleting = false;
+  bool owned = false;  // by whomever
 };
 
 // The claims that bear the labels of the NodeSet's workers.
@@ -41,8 +42,9 @@ std::vector<plan::Action> RemovalsOfClaims(const api::NodeSet& set, const std::v
                                            const std::vector<Worker>& workers);
 
 // The same claims become the NodeSet's, so that the garbage collector removes them once it and their pods are gone: for one
-// that goes before its workers.
-std::vector<plan::Action> HandOverClaims(const api::NodeSet& set, const std::vector<SeenClaim>& claims);
+// that goes before its workers, which `guards` prove. Those that have an owner are left alone.
+std::vector<plan::Action> HandOverClaims(const api::NodeSet& set, const std::vector<SeenClaim>& claims,
+                                         const plan::Guards& guards);
 
 // The API server says, asked just now: the claim is not being deleted. One that is not there yet will not be.
 std::shared_ptr<const plan::Guard> ClaimStays(kube::Key claim);

@@ -102,6 +102,15 @@ TEST_F(ClaimsTest, TheyGoWithANodeSetThatGoesBeforeItsWorkers) {
               ElementsAre("hand over PersistentVolumeClaim slurm/data-w-0",
                           "hand over PersistentVolumeClaim slurm/data-w-gpu-1", "remove finalizer NodeSet slurm/w"));
   EXPECT_THAT(plan.actions[2].after, ElementsAre(plan.actions[0].id(), plan.actions[1].id()));
+  EXPECT_THAT(Proofs(plan.actions[0]), ElementsAre("NodeSet slurm/w asks for what was seen"));
+  SeenClaim ours = Claim("data-w-0");
+  ours.owned = true;
+  Seen({ours});
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("remove finalizer NodeSet slurm/w")) << "handed over already";
+  Seen({Claim("data-w-0")});
+  held["claims are handed over"] = Tick() - 10min;
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("remove finalizer NodeSet slurm/w")) << "not for ever";
+  held.erase("claims are handed over");
   set.spec.claim_retention->when_deleted = "Retain";
   EXPECT_THAT(Acts(Look(1)), ElementsAre("remove finalizer NodeSet slurm/w"));
 }

@@ -61,11 +61,11 @@ std::vector<std::string> Texts(const Value* list) {
   return texts;
 }
 
-// Its finalizer is all that a NodeSet's key changes in it.
 bool AsksForReservation(const Value& set) {
   return FindText(set, {"spec", "updateStrategy", "type"}) == "ScheduledUpdate" && !IsDeleting(set);
 }
 
+// Its finalizer is all that a NodeSet's key changes in it.
 Broken FinalizerBreach(const Value& set, const Call& call, const Around& around) {
   constexpr std::string_view kFinalizer = "capstan.dev/drain";
   constexpr std::string_view kFormer = "nodeset.slinky.slurm.net/drain";
@@ -96,6 +96,13 @@ Broken FinalizerBreach(const Value& set, const Call& call, const Around& around)
   return std::nullopt;
 }
 
+// The patch makes an object the NodeSet's, as it was seen, and does nothing else.
+bool IsAdoption(const Value& set, const Value& patch) {
+  const Value* metadata = json::Find(patch, {"metadata"});
+  return patch.get_object().size() == 1 && metadata->get_object().size() == 3 && Owned(patch, UidOf(set)) &&
+         !FindText(patch, {"metadata", "uid"}).empty() && !FindText(patch, {"metadata", "resourceVersion"}).empty();
+}
+
 // Only these members are ours in a pod that lives.
 Broken PatchBreach(const Value& set, const Call& call, const Around& around) {
   const auto patch = json::Parse(call.body);
@@ -103,15 +110,11 @@ Broken PatchBreach(const Value& set, const Call& call, const Around& around) {
   for (const auto& member : patch->get_object()) {
     if (member.key() != "metadata") return "a patch touches more of pod " + call.key.name + " than its metadata";
   }
+  // One that had changed since it was seen, as by another owner, is as it was.
   if (json::Find(*patch, {"metadata", "ownerReferences"}) != nullptr) {
-    const Value* present = around.Find("Pod", call.key);
-    const bool orphan = present == nullptr || json::Find(*present, {"metadata", "ownerReferences"}) == nullptr ||
-                        Owned(*present, UidOf(set));  // it has just become its
-    if (call.refused) return std::nullopt;
-    if (!orphan || !Owned(*patch, UidOf(set)) || FindText(*patch, {"metadata", "resourceVersion"}).empty() ||
-        json::Find(*patch, {"metadata"})->get_object().size() != 3)
-      return "pod " + call.key.name + " gets another owner";
-    return std::nullopt;
+    if (IsDeleting(set) && !call.refused)
+      return "pod " + call.key.name + " is adopted by a NodeSet that is being deleted";
+    return IsAdoption(set, *patch) ? std::nullopt : std::optional("pod " + call.key.name + " gets another owner");
   }
   const std::set<std::pair<std::string_view, std::string_view>> ours = {
       {"labels", kProtect},
@@ -188,20 +191,16 @@ Broken ClaimBreach(const Value& set, const Call& call, const Around& around) {
 }
 
 // What workers are made from is written down once; only its number changes, and its owner where there was none.
-Broken RevisionBreach(const Value& set, const Call& call, const Around& around) {
+Broken RevisionBreach(const Value& set, const Call& call) {
   if (!call.key.name.starts_with(NameOf(set) + "-"))
     return "ControllerRevision " + call.key.name + " is not the NodeSet's";
   const auto body = json::Parse(call.body);
   if (!body) return "a write to ControllerRevision " + call.key.name + " is not JSON";
   if (call.verb == "create" && !Owned(*body, UidOf(set)))
     return "ControllerRevision " + call.key.name + " would outlive its NodeSet";
-  if (call.verb == "patch" && !call.refused) {
-    const Value* present = around.Find("ControllerRevision", call.key);
-    const bool adopts = body->get_object().size() == 1 && Owned(*body, UidOf(set));
-    const bool numbers = body->get_object().size() == 2 && json::Find(*body, {"revision"}) != nullptr;
-    if (present == nullptr || !(adopts || numbers) || !Owned(*present, UidOf(set)))
-      return "a patch of ControllerRevision " + call.key.name + " touches more than its number, or another's";
-  }
+  const bool numbers = body->get_object().size() == 2 && json::Find(*body, {"revision"}) != nullptr;
+  if (call.verb == "patch" && !numbers && !IsAdoption(set, *body))
+    return "a patch of ControllerRevision " + call.key.name + " touches more than its number";
   if (call.verb == "delete" && FindText(*body, {"preconditions", "resourceVersion"}).empty())
     return "ControllerRevision " + call.key.name + " is deleted, whoever has made it today's again";
   return std::nullopt;
@@ -213,9 +212,7 @@ Broken HandOverBreach(const Value& set, const Call& call) {
   if (!IsDeleting(set) || policy == nullptr || FindText(*policy, {"whenDeleted"}) != "Delete")
     return "claim " + call.key.name + " is to be kept";
   const auto body = json::Parse(call.body);
-  if (!body || body->get_object().size() != 1 || !Owned(*body, UidOf(set)) ||
-      FindText(*body, {"metadata", "resourceVersion"}).empty())
-    return "a patch of claim " + call.key.name + " does more than hand it over";
+  if (!body || !IsAdoption(set, *body)) return "a patch of claim " + call.key.name + " does more than hand it over";
   return std::nullopt;
 }
 
@@ -229,7 +226,7 @@ Broken Breach(const Value& set, const Call& call, const Around& around) {
   }
   if (call.kind == "ConfigMap" && call.key.name == name + "-ssh-config") return SshConfigBreach(set, call);
   if (call.kind == "Secret" && call.key.name == name + "-ssh-host-keys") return MakesHostKeys(call);
-  if (call.kind == "ControllerRevision") return RevisionBreach(set, call, around);
+  if (call.kind == "ControllerRevision") return RevisionBreach(set, call);
   if (call.verb == "create") return CreateBreach(set, call);
   if (call.kind == "PersistentVolumeClaim" && call.verb == "delete") return ClaimBreach(set, call, around);
   if (call.kind == "PersistentVolumeClaim" && call.verb == "patch") return HandOverBreach(set, call);
@@ -297,7 +294,7 @@ int64_t MaxUnavailable(const Value& set, int64_t replicas) {
 
 bool IsDrainToGo(std::string_view reason) { return reason.ends_with(") is pending termination for scale-in"); }
 
-// The drain takes a worker away that serves, beside as many as may be out for an update's sake and are too many.
+// The drain takes a worker away that serves and is not too many, beside as many as may be out for an update's sake.
 Broken BudgetBreach(const Value& set, const SlurmCall& call, const slurm::Node& before, const Around& around) {
   if (around.may_be_late || call.state != "DRAIN" || !IsDrainToGo(call.reason) || before.state.IsDraining() ||
       !before.state.IsUsable())
@@ -320,13 +317,12 @@ Broken BudgetBreach(const Value& set, const SlurmCall& call, const slurm::Node& 
     out += goes && host != call.node && record != around.records.end() && record->state.IsDraining() &&
            IsDrainToGo(record->reason);
   }
-  out += std::max<int64_t>(0, replicas - there);
-  const int64_t most = MaxUnavailable(set, replicas), surplus = std::max<int64_t>(0, there - replicas);
-  // Of those that are too many one may take another's place, whose drain is lifted next.
-  if (out < most + 2 * surplus) return std::nullopt;
+  if (there > replicas) return std::nullopt;  // whoever is too many is out for no update's sake
+  out += replicas - there;
+  const int64_t most = MaxUnavailable(set, replicas);
+  if (out < most) return std::nullopt;
   return call.node + " is drained while " + std::to_string(out) + " are out; an update may take " +
-         std::to_string(most) + " of " + std::to_string(replicas) + ", and " + std::to_string(surplus) +
-         " are too many";
+         std::to_string(most) + " of " + std::to_string(replicas);
 }
 
 Broken SlurmBreach(const Value& set, const SlurmCall& call, const std::optional<slurm::Node>& before,

@@ -12,6 +12,8 @@ const std::string kOwned = R"({"metadata":{"labels":{"nodeset.slinky.slurm.net/p
     "ownerReferences":[{"uid":"u","controller":true}]}})";
 const std::string kUnprotect = R"({"metadata":{"uid":"p","labels":{"nodeset.slinky.slurm.net/pod-protect":null}}})";
 const std::string kOwnerless = R"({"metadata":{},"immutable":true})";
+const std::string kAdoption =
+    R"({"metadata":{"uid":"p","resourceVersion":"7","ownerReferences":[{"uid":"u","controller":true}]}})";
 const std::string kByUid = R"({"preconditions":{"uid":"p"}})";
 const std::string kPersons = "bad disk";
 const std::string kOurs = "slurm-operator: Pod is terminating";
@@ -88,7 +90,13 @@ INSTANTIATE_TEST_SUITE_P(
                  {"delete", "Pod", {"slurm", "w-3"}, "", R"({"preconditions":{"uid":"p"},"gracePeriodSeconds":0})"},
                  false,
                  false},
-        KubeCase{"PodOfAnother", {"patch", "Pod", {"slurm", "w-3"}, "", kOwned}, false, false},
+        KubeCase{"Orphan", {"patch", "Pod", {"slurm", "w-3"}, "", kAdoption}, false, true},
+        KubeCase{"OrphanWhoeverHasItNow", {"patch", "Pod", {"slurm", "w-3"}, "", kOwned}, false, false},
+        KubeCase{"OrphanedRevision", {"patch", "ControllerRevision", {"slurm", "w-abc"}, "", kAdoption}, false, true},
+        KubeCase{"RevisionOfLate",
+                 {"patch", "ControllerRevision", {"slurm", "w-abc"}, "", R"({"metadata":{"uid":"p"},"revision":2})"},
+                 false,
+                 true},
         KubeCase{"Cordon",
                  {"patch",
                   "Pod",
@@ -148,6 +156,17 @@ struct FinalizerCase {
 };
 
 class FinalizerContract : public ::testing::TestWithParam<FinalizerCase> {};
+
+TEST(NodeSetClaims, GoWithANodeSetThatGoesIfItsUserWantsThat) {
+  const Call call{"patch", "PersistentVolumeClaim", {"slurm", "data-w-3"}, "", kAdoption};
+  json::Value set = Set(R"(,"deletionTimestamp":"x")");
+  EXPECT_TRUE(kContract.breach(set, call, {})) << "Retain";
+  set.get_object()["spec"] = *json::Parse(R"({"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"}})");
+  EXPECT_EQ(kContract.breach(set, call, {}), std::nullopt);
+  Call more = call;
+  more.body = kOwned;
+  EXPECT_TRUE(kContract.breach(set, more, {}));
+}
 
 TEST_P(FinalizerContract, HoldsForEveryChange) {
   std::string before;
@@ -306,7 +325,7 @@ TEST(NodeSetBudget, HoldsForEachDrainOfAWorkerThatServes) {
   EXPECT_EQ(DrainOfAnother(R"("replicas":4)", 0), std::nullopt);
   EXPECT_TRUE(DrainOfAnother(R"("replicas":4)", 1)) << "a quarter of four";
   EXPECT_TRUE(DrainOfAnother(R"("replicas":5)", 1)) << "one is missing, of two";
-  EXPECT_EQ(DrainOfAnother(R"("replicas":3)", 2), std::nullopt) << "one is too many, and another takes its place";
+  EXPECT_EQ(DrainOfAnother(R"("replicas":3)", 2), std::nullopt) << "one is too many, whichever";
   const auto most = [](const std::string& value) {
     return R"("replicas":4,"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":)" + value + "}}";
   };

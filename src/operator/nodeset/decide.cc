@@ -92,7 +92,7 @@ class Deciding : Reconcile<api::NodeSet> {
       plan.children_complete = false;
       return Finished();
     }
-    AdoptOrphans(world, set_, plan);
+    if (HasFinalizer(set_, kFinalizerDrain)) AdoptOrphans(world, set_, plan);
     TakeOverWorkers(workers_, revisions_.former, revisions_.current, plan);
     if (!revisions_.current.empty()) KeepHistory(world, set_, workers_, revisions_.current, plan);
     RemoveAllEnded();
@@ -105,8 +105,7 @@ class Deciding : Reconcile<api::NodeSet> {
       if (!(choice.open && worker->marked()) && !IsRenewed(*worker)) Keep(*worker);
     }
     for (const Worker& worker : workers_) {
-      if (scale_.twins.contains(&worker)) continue;
-      Note(worker);
+      if (!scale_.twins.contains(&worker)) Note(worker);
       Protect(worker);
     }
     if (HasSsh(set_)) plan.children.push_back(SshConfig(set_));
@@ -170,10 +169,7 @@ class Deciding : Reconcile<api::NodeSet> {
   }
 
   // A reservation that comes again would stay for good. For as long as for the workers' sake, and not longer.
-  bool AwaitsSlurm() const {
-    return !slurm_.heard() &&
-           (deletion_.state == DeletionState::kDraining || deletion_.state == DeletionState::kTidying);
-  }
+  bool AwaitsSlurm() const { return !slurm_.heard() && deletion_.state == DeletionState::kDraining; }
 
   // Before anything else: it is one write or two, and the two finalizers cannot both go from one version of the NodeSet.
   plan::Plan ReleaseReservationFirst() {
@@ -230,12 +226,10 @@ class Deciding : Reconcile<api::NodeSet> {
     if (deletion_.state == DeletionState::kAbandoned) guards = {ClusterIsAbandoned(set_)};
     if (deletion_.state == DeletionState::kSilent) guards = {SlurmIsSilent(cluster_, set_.metadata.name)};
     std::vector<plan::ActionId> handed;
-    if (AreRemovedAtTheEnd(object.spec)) {
+    if (AreRemovedAtTheEnd(object.spec) && !Lasts("claims are handed over", kDeletionTimeout)) {
       const auto claims = world.Ask(Claims(set_.metadata.namespace_, set_.metadata.name), kClaimsAge);
-      if (claims.value == nullptr && !Lasts("claims are not known", kAnnounceTime)) return;
-      if (claims.value != nullptr) {
-        for (Action& action : HandOverClaims(set_, *claims.value)) handed.push_back(plan.Add(std::move(action)));
-      }
+      if (claims.value == nullptr) return;
+      for (Action& action : HandOverClaims(set_, *claims.value, guards)) handed.push_back(plan.Add(std::move(action)));
     }
     Action release = Release(set_, std::move(guards), "its workers go without a drain: " + deletion_.why);
     release.after = std::move(handed);
@@ -284,7 +278,8 @@ class Deciding : Reconcile<api::NodeSet> {
     // A kubelet that takes none would be asked again at once, for ever. A clock that was put back tells nothing.
     const auto created = worker.pod->metadata.creation_timestamp;
     const Duration age = created ? world.now() - *created : kEndedPause;
-    if (age >= Duration::zero() && age < kEndedPause) return plan.RequeueAfter(kEndedPause - age);
+    if (age > -kEndedPause && age < kEndedPause)
+      return plan.RequeueAfter(kEndedPause - std::max(age, Duration::zero()));
     RemoveUnchanged(worker, "the worker has ended (" + worker.pod->status.phase + ") and is replaced");
   }
 
@@ -667,10 +662,6 @@ class Deciding : Reconcile<api::NodeSet> {
     size_t bytes = 0;
     for (const Place& place : scale_.create) {
       const NewWorker worker = workers->Stamp(place);
-      creations += 1 + int(worker.claims.size());
-      bytes += worker.body.size();
-      const bool first = created_hosts_.empty();
-      if (!first && (creations > kMostCreations || bytes > kMostCreatedBytes)) return;
       // Its name may be another's still: an override that has moved, a mode or a hostname that was changed. slurmctld would
       // take the job of the one that is there for lost.
       if (!hosts_) hosts_ = HostsWithPod(world, set_, workers_);
@@ -682,6 +673,10 @@ class Deciding : Reconcile<api::NodeSet> {
       }
       // A record that is being removed must not be that of the worker which registers next.
       if (world.InFlight(plan::NodeTarget(cluster_, worker.host))) continue;
+      creations += 1 + int(worker.claims.size());
+      bytes += worker.body.size();
+      const bool first = created_hosts_.empty();
+      if (!first && (creations > kMostCreations || bytes > kMostCreatedBytes)) return;
       if (!CreateWorker(worker, failed) && ++fresh == kMostNewWorkers) return;
     }
   }

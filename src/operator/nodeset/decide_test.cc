@@ -366,6 +366,7 @@ TEST_F(NodeSetTest, ARecordThatSomebodyHoldsOrThatIsNotOursStaysWhenItsWorkerIsM
   Pod orphan = MakePod(3);
   orphan.metadata.owner_references.clear();
   orphan.metadata.labels[std::string(kLabelPodHostname)] = "w-0";
+  orphan.metadata.labels[std::string(kLabelComponent)] = "worker";
   Put(orphan);
   const plan::Plan plan = Look(1);
   EXPECT_THAT(Acts(plan), IsEmpty()) << "another pod stands behind it";
@@ -385,7 +386,9 @@ TEST_F(NodeSetTest, AnOrphanOfTheSameNameAndClusterIsTakenBack) {
   orphan.metadata.labels[std::string(kLabelCluster)] = "main";
   Put(orphan);
   nodes = {MakeNode(0, {NodeFlag::kAllocated})};
-  EXPECT_THAT(Acts(Look(2)), ElementsAre("adopt Pod slurm/w-0", "create Pod slurm/w-1"));
+  const plan::Plan plan = Look(2);
+  EXPECT_THAT(Acts(plan), ElementsAre("adopt Pod slurm/w-0", "create Pod slurm/w-1"));
+  EXPECT_THAT(Proofs(plan.actions[0]), ElementsAre("NodeSet slurm/w asks for what was seen")) << "it may be going";
   orphan.metadata.labels[std::string(kLabelCluster)] = "other";
   Put(orphan);
   EXPECT_THAT(Acts(Look(1)), ElementsAre("create Pod slurm/w-0")) << "which is refused, and told";

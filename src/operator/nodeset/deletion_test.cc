@@ -142,8 +142,11 @@ TEST_F(Deleted, ARestApiThatIsMissingIsSilenceAndNotAnAnswer) {
                    .spec = {.controller_ref = {.name = "main"}}});
   Worker_(0, {NodeFlag::kAllocated});
   SaidSo();
-  slurm.state = plan::SlurmLook::State::kUnreachable;
+  slurm.state = plan::SlurmLook::State::kNone;
   EXPECT_THAT(Acts(Look(1)), ElementsAre("cordon Pod slurm/w-0"));
+  set.metadata.deletion_timestamp = kNow - 1h;
+  held["Slurm is not heard"] = Tick() - 10min;
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("remove finalizer NodeSet slurm/w"));
 }
 
 TEST_F(Deleted, ASilentSlurmIsWaitedForTenMinutesByBothClocks) {
@@ -175,6 +178,7 @@ TEST_F(Deleted, OrphanedWorkersLiveOn) {
 TEST_F(Deleted, TheRecordOfAnOrphanedWorkerStays) {
   Pod pod = MakePod(0);
   pod.metadata.owner_references.clear();
+  pod.metadata.labels[std::string(kLabelComponent)] = "worker";
   Put(pod);
   nodes = {MakeNode(0, {NodeFlag::kIdle, NodeFlag::kDrain}, kOurDrain)};
   EXPECT_THAT(Acts(Look(1)), ElementsAre("remove finalizer NodeSet slurm/w"));

@@ -6,6 +6,7 @@
 
 #include "json/codec.h"
 #include "operator/names.h"
+#include "operator/nodeset/release.h"
 #include "operator/nodeset/revision.h"
 #include "operator/objects.h"
 #include "operator/render/metadata.h"
@@ -52,14 +53,13 @@ void Adopt(const api::NodeSet& set, const ControllerRevision& one, plan::Plan& p
   plan.Add({.effect = plan::MergePatch("adopt", RefTo(set, one.metadata.name), one.metadata.uid,
                                        json::Serialize(json::Value{{"metadata", std::move(metadata)}})),
             .reason = "its NodeSet is there again",
-            .guards = {},
+            .guards = {AsksForTheSame(set)},
             .after = {},
             .event = {}});
 }
 
 bool IsOrphaned(const api::NodeSet& set, const ControllerRevision& one) {
-  return one.metadata.owner_references.empty() && !one.metadata.deleting() &&
-         one.metadata.Label(std::string(kLabelInstance)) == set.metadata.name &&
+  return !one.metadata.deleting() && one.metadata.Label(std::string(kLabelInstance)) == set.metadata.name &&
          one.metadata.name == NameOf(set, RevisionOf(one));
 }
 
@@ -80,16 +80,17 @@ void KeepHistory(const plan::World& world, const api::NodeSet& set, const std::v
                  std::string_view revision, plan::Plan& plan) {
   const ControllerRevision* todays = nullptr;
   std::vector<const ControllerRevision*> former, unused;
-  for (const ControllerRevision& one : world.In<ControllerRevision>(set.metadata.namespace_)) {
-    const json::OwnerReference* owner = one.metadata.ControllerOwner();
-    if (IsOrphaned(set, one))
-      Adopt(set, one, plan);
-    else if (owner == nullptr || owner->uid != set.metadata.uid)
-      continue;
+  const auto note = [&](const ControllerRevision& one) {
     if (one.metadata.name == NameOf(set, revision))
       todays = &one;
     else
       former.push_back(&one);
+  };
+  for (const ControllerRevision& one : world.OwnedBy<ControllerRevision>(set.metadata.uid)) note(one);
+  for (const ControllerRevision& one : world.By<ControllerRevision>(kIndexOwnerless, set.metadata.namespace_)) {
+    if (!IsOrphaned(set, one)) continue;
+    Adopt(set, one, plan);
+    note(one);
   }
   int64_t latest = 0;
   for (const ControllerRevision* one : former) latest = std::max(latest, one->revision);

@@ -18,14 +18,14 @@ Pins PinsOf(const plan::World& world, const api::NodeSet& set, const std::vector
   };
   std::set<std::string_view> taken;
   for (const Worker& worker : workers) {
-    if (worker.daemon || worker.stage == Stage::kLeaving || worker.pod->status.phase != "Running") continue;
-    pin(std::to_string(worker.ordinal), worker.pod->spec.node_name);
+    if (worker.daemon || worker.stage == Stage::kLeaving || worker.pod->spec.node_name.empty()) continue;
     taken.insert(worker.pod->spec.node_name);
+    if (worker.pod->status.phase == "Running") pin(std::to_string(worker.ordinal), worker.pod->spec.node_name);
   }
   // Two workers of one node would keep each other out.
   const bool shared = set.spec.oversubscribe_node.value_or(false);
   for (const auto& [ordinal, name] : set.status.ordinal_to_node) {
-    if (!pins.contains(ordinal) && (shared || !taken.contains(name))) pin(ordinal, name);
+    if (!pins.contains(ordinal) && (shared || taken.insert(name).second)) pin(ordinal, name);
   }
   return pins;
 }

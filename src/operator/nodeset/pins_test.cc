@@ -52,6 +52,14 @@ TEST_F(PinToNode, AWorkerThatIsOnTheNodeOfAnotherHasIt) {
   Put(pod);
   nodes = {MakeNode(1, {NodeFlag::kIdle})};
   EXPECT_THAT(Told(Look(2)), ElementsAre(Pair("1", "k0")));
+  pod.status.phase = "Pending";  // it pulls its image there
+  Put(pod);
+  EXPECT_THAT(Told(Look(2)), IsEmpty());
+  set.status.ordinal_to_node = {{"0", "k1"}, {"2", "k1"}};
+  EXPECT_THAT(Told(Look(3)), ElementsAre(Pair("0", "k1"))) << "as another operator may have written";
+  pod.status.phase = "Running";
+  Put(pod);
+  set.status.ordinal_to_node = {{"0", "k0"}};
   set.spec.oversubscribe_node = true;
   EXPECT_THAT(Told(Look(2)), ElementsAre(Pair("0", "k0"), Pair("1", "k0")));
 }

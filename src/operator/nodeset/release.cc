@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "api/controller.h"
-#include "api/restapi.h"
 #include "kube/client.h"
 #include "operator/names.h"
 #include "operator/objects.h"
@@ -55,7 +54,7 @@ class ClusterIsAbandonedGuard final : public plan::Guard {
   ClusterIsAbandonedGuard(std::string ns, std::string controller)
       : ns_(std::move(ns)), controller_(std::move(controller)) {}
 
-  std::string text() const override { return "Controller " + controller_ + " or its RestApi is gone or going"; }
+  std::string text() const override { return "Controller " + controller_ + " is gone or going"; }
 
   Task<Proof> Prove(Services& services, Deadline deadline) const override {
     kube::Key key{ns_, controller_};

@@ -26,7 +26,7 @@ std::shared_ptr<const plan::Guard> AsksForTheSame(const api::NodeSet& set);
 // The API server says, asked just now: every pod that the set controls is terminating, or there is none.
 std::shared_ptr<const plan::Guard> NoWorkerIsLeft(const api::NodeSet& set);
 
-// The API server says, asked just now: the set's Controller, or every RestApi of it, is gone or being deleted.
+// The API server says, asked just now: the set's Controller is gone or being deleted.
 std::shared_ptr<const plan::Guard> ClusterIsAbandoned(const api::NodeSet& set);
 
 // Slurm, asked just now for `node`, does not answer.

@@ -32,14 +32,15 @@ bool IsRefusedBySlurm(const Worker& worker) {
 
 // Nothing is lost with it: Slurm gives it no work; max: it is in service. An old worker that is not ready has a minute to
 // become so while Slurm gives it work: kubelets that are away for a moment would take a whole set out.
-Duration UntilLost(const Worker& worker, int32_t min_ready_seconds, Time now) {
+Duration UntilGivenUp(const Worker& worker, int32_t min_ready_seconds, Time now) {
   if (IsInService(worker, min_ready_seconds, now)) return Duration::max();
   if (worker.stage != Stage::kServing || worker.node->state.IsNotResponding()) return Duration::zero();
   const PodCondition* ready = worker.pod->Condition("Ready");
   if (ready == nullptr || !ready->last_transition_time) return Duration::zero();
   if (ready->status == "True") return Duration::max();
   const Duration since = now - *ready->last_transition_time;
-  return since >= Duration::zero() && since < kReadyAgain ? kReadyAgain - since : Duration::zero();
+  const bool recent = since > -kReadyAgain && since < kReadyAgain;  // a clock that was put back tells nothing
+  return recent ? kReadyAgain - std::max(since, Duration::zero()) : Duration::zero();
 }
 
 // It may not wait for a reservation: nothing would be lost with it. What a drain holds comes back by itself.
@@ -93,7 +94,8 @@ Renewal RenewalOf(const api::NodeSetSpec& spec, const std::vector<const Worker*>
       renewal.unavailable += serves;
     } else if (begin && worker->stage != Stage::kUnknown &&
                (!scheduled || IsImpaired(*worker) || IsInReservation(*worker, reservation))) {
-      const Duration until = scheduled && !serves ? Duration::zero() : UntilLost(*worker, spec.min_ready_seconds, now);
+      const Duration until =
+          scheduled && !serves ? Duration::zero() : UntilGivenUp(*worker, spec.min_ready_seconds, now);
       if (until > Duration::zero()) renewal.requeue_after = std::min(renewal.requeue_after, until);
       (until == Duration::zero() ? renewal.go : IsAPersons(*worker) ? held : others).push_back(worker);
     }

@@ -213,6 +213,7 @@ PodsByHost HostsWithPod(const plan::World& world, const api::NodeSet& set, const
   for (const Pod& pod : world.In<Pod>(set.metadata.namespace_)) {
     const std::string& controller = pod.metadata.Label(std::string(kLabelCluster));
     if (!controller.empty() && controller != set.spec.controller_ref.name) continue;
+    if (pod.metadata.Label(std::string(kLabelComponent)) != kWorker.component) continue;
     hosts.emplace(pod.metadata.Label(std::string(kLabelPodHostname)), &pod);
     if (!IsNamed(pod)) hosts.emplace(pod.spec.node_name, &pod);
   }

@@ -58,8 +58,8 @@ bool IsWorkerNameOf(const api::NodeSet& set, std::string_view pod);
 // Every pod of the set, once: by ordinal, then those of DaemonSet mode by name. Points into `world`.
 std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, const plan::SlurmView& slurm);
 
-// The Slurm nodes of the set's cluster behind which there is a pod of this namespace, and one such pod of each: of the set,
-// of another one, or of none (it was orphaned).
+// The Slurm nodes of the set's cluster behind which there is a worker's pod of this namespace, and one such pod of each: of the
+// set, of another one, or of none (it was orphaned).
 using PodsByHost = std::map<std::string, const Pod*, std::less<>>;
 PodsByHost HostsWithPod(const plan::World& world, const api::NodeSet& set, const std::vector<Worker>& workers);
 
