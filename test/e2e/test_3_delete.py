@@ -1,5 +1,8 @@
 """A NodeSet that is deleted goes after its workers, and each of them after its job."""
+import json
 import time
+
+import pytest
 
 import lab as labs
 
@@ -8,6 +11,26 @@ def owned_by(lab, uid):
     """Everything that says so, by kind and name."""
     return [labs.label(item) for item in lab.everything()
             if any(owner["uid"] == uid for owner in item["metadata"].get("ownerReferences", []))]
+
+
+@pytest.mark.long
+def test_orphaned_workers_are_taken_back_with_their_job(lab):
+    job = lab.submit_open("slinky-1")
+    lab.wait_for_job(job, "RUNNING", within=20)
+    uids = [lab.uid_of(i) for i in range(3)]
+    nodeset = lab.get("nodeset", labs.NODESET)
+    nodeset["metadata"] = {key: nodeset["metadata"][key] for key in ("name", "labels", "annotations")}
+    lab.kubectl("delete", "nodeset", labs.NODESET, "--cascade=orphan", timeout=90)
+    assert [lab.uid_of(i) for i in range(3)] == uids and lab.job_state(job) == "RUNNING"
+    lab.kubectl("apply", "-f", "-", text_in=json.dumps(nodeset))
+    uid = lab.get("nodeset", labs.NODESET)["metadata"]["uid"]
+    lab.wait_for("they are its own", lambda: all(
+        [owner["uid"] for owner in pod["metadata"].get("ownerReferences", [])] == [uid]
+        for pod in lab.worker_pods().values()), within=30)
+    lab.wait_for("all is well", lambda: lab.condition("nodesets", labs.NODESET, "Ready")["status"] == "True", within=60)
+    assert [lab.uid_of(i) for i in range(3)] == uids and lab.job_state(job) == "RUNNING"
+    lab.let_end(job, f"{labs.NODESET}-1")
+    lab.wait_for_job(job, "COMPLETED", within=30)
 
 
 def test_a_deleted_nodeset_waits_for_its_job_and_leaves_nothing(lab):
