@@ -130,8 +130,8 @@ struct Edit {
 std::vector<Edit> EditsOf(const Lines& a, const Lines& b) {
   const int n = int(a.size()), m = int(b.size()), most = n + m;
   std::vector<std::vector<int>> trace;
-  std::vector<int> reach(size_t(2 * most + 2), 0);
-  const auto at = [most](std::vector<int>& v, int k) -> int& { return v[size_t(k + most)]; };
+  std::vector<int> reach(2 * size_t(most) + 2, 0);
+  const auto at = [most](std::vector<int>& v, int k) -> int& { return v[size_t(ptrdiff_t(k) + most)]; };
   int edits = 0;
   for (bool arrived = false; !arrived; ++edits) {
     trace.push_back(reach);

@@ -170,7 +170,7 @@ Plan NoPatience(const World& world, const kube::Key& key) {
 
 // What it holds on to is kept, so that nothing else is wrong with it.
 Plan Blind(const World& world, const kube::Key& key) {
-  const World copy = world;
+  const World copy = world;  // NOLINT(performance-unnecessary-copy-initialization): it notes what it is asked
   Plan plan = op::nodeset::Decide(copy, key);
   for (const auto& [fact, since] : copy.facts()) world.HeldFor(fact);
   return plan;

@@ -229,7 +229,7 @@ op::Broken Rules::SlurmBreach(const Site& site, const op::SlurmCall& call) {
     return ToString(sender->key) + " writes to Slurm";
   const op::Around around = AroundOf(*sender->known.object);
   const auto breach = [&](const std::optional<slurm::Node>& before) {
-    const op::Broken now = sender->contract->slurm_breach(*sender->known.object, call, before, around);
+    op::Broken now = sender->contract->slurm_breach(*sender->known.object, call, before, around);
     if (!now || !sender->known.former) return now;
     return sender->contract->slurm_breach(*sender->known.former, call, before, around);
   };

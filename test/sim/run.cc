@@ -254,7 +254,7 @@ class Run {
   void PersonActs() {
     const std::vector<std::string> hosts = set_->Hosts();
     if (hosts.empty()) return;
-    const std::string node = hosts[random_.Below(hosts.size())];
+    const std::string& node = hosts[random_.Below(hosts.size())];
     switch (random_.Below(6)) {
       case 0:
         return set_->site.UpdateNode(node, "RESUME", "");

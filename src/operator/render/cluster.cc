@@ -68,7 +68,7 @@ struct Names {
 
 // nullopt: its template cannot be read, so that it has no workers.
 std::optional<Names> NamesOf(const api::NodeSet& set) {
-  const Names plain{set.metadata.name, set.metadata.name + "-"};
+  Names plain{set.metadata.name, set.metadata.name + "-"};
   if (set.spec.pod_template.spec.text.find("\"hostname\"") == std::string::npos) return plain;  // most; not parsed
   const auto spec = json::ParseObject(set.spec.pod_template.spec, "");
   const auto name = SlurmNameOf(set);
