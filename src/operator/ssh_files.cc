@@ -66,8 +66,7 @@ std::string WrongWithHostKey(std::string_view type, std::string_view hidden, std
     return "has in \"" + file + "\" no private key (-----BEGIN ... PRIVATE KEY-----)";
   const std::string_view form = hidden.substr(kBegin.size(), key - kBegin.size());
   const std::string_view body = hidden.substr(key + kKey.size(), end - key - kKey.size());
-  std::string locked =
-      "has in \"" + file + "\" a private key with a passphrase, which sshd cannot ask anybody for";
+  std::string locked = "has in \"" + file + "\" a private key with a passphrase, which sshd cannot ask anybody for";
   if (form != kOpenSsh) return form.contains("ENCRYPTED") || body.contains("ENCRYPTED") ? locked : "";
   const auto bytes = FromBase64(body);
   if (!bytes || !bytes->starts_with(kMagic.substr(0, 15)))
