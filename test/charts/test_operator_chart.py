@@ -46,9 +46,9 @@ def test_secrets_are_read_by_name_and_never_listed_or_deleted():
     assert granted(operator())[("ClusterRole", None)][("", "secrets")] == {"get", "create", "patch"}
 
 
-def test_claims_are_not_changed_and_volumes_not_touched():
+def test_claims_may_be_handed_over_and_volumes_are_not_touched():
     rights = granted(operator())[("ClusterRole", None)]
-    assert rights[("", "persistentvolumeclaims")] == {"get", "list", "create", "delete"}
+    assert rights[("", "persistentvolumeclaims")] == {"get", "list", "create", "patch", "delete"}
     assert ("", "persistentvolumes") not in rights
 
 
