@@ -54,6 +54,12 @@ const Samples kService = {
     {"service.port", {"7000"}},
     {"service.spec", {R"({"type":"NodePort"})"}},
 };
+const Samples kJwtKey = {
+    {"jwtHs256KeyRef.key", {"\"b\"", kFormerKey}},
+    {"jwtHs256KeyRef.name", {"\"other\"", kFormerKey}},
+    {"jwtKeyRef.key", {"\"b\""}},
+    {"jwtKeyRef.name", {"\"other\""}},
+};
 const Samples kTemplate = {
     {"template.metadata.annotations", {kMetadata}},
     {"template.metadata.labels", {kMetadata}},
@@ -74,10 +80,6 @@ const Samples kController = {
     {"ha.enabled", {"true", kPersistent}},
     {"jwksKeyRef.key", {"\"b\"", kJwks}},
     {"jwksKeyRef.name", {"\"other\"", kJwks}},
-    {"jwtHs256KeyRef.key", {"\"b\"", kFormerKey}},
-    {"jwtHs256KeyRef.name", {"\"other\"", kFormerKey}},
-    {"jwtKeyRef.key", {"\"b\""}},
-    {"jwtKeyRef.name", {"\"other\""}},
     {"logfile", {kContainer}},
     {"metrics.enabled", {"true"}},
     {"metrics.serviceMonitor.annotations", {kMetadata, kMonitor}},
@@ -137,10 +139,6 @@ const Samples kAccounting = {
     {"extraConf", {"\"PurgeJobAfter=12months\""}},
     {"jwksKeyRef.key", {"\"b\"", kJwks}},
     {"jwksKeyRef.name", {"\"other\"", kJwks}},
-    {"jwtHs256KeyRef.key", {"\"b\"", kFormerKey}},
-    {"jwtHs256KeyRef.name", {"\"other\"", kFormerKey}},
-    {"jwtKeyRef.key", {"\"b\""}},
-    {"jwtKeyRef.name", {"\"other\""}},
     {"slurmKeyRef.key", {"\"b\""}},
     {"slurmKeyRef.name", {"\"other\""}},
     {"slurmdbd", {kContainer}},
@@ -167,14 +165,8 @@ const Samples kLoginSet = {
 };
 
 const Samples kToken = {
-    {"jwtHs256KeyRef.key", {"\"b\"", kFormerKey}},
-    {"jwtHs256KeyRef.name", {"\"other\"", kFormerKey}},
-    {"jwtKeyRef.key", {"\"b\""}},
-    {"jwtKeyRef.name", {"\"other\""}},
-    {"lifetime", {"\"1h\""}},
-    {"refresh", {"false"}},
-    {"secretRef.key", {"\"b\""}},
-    {"secretRef.name", {"\"other-secret\""}},
+    {"lifetime", {"\"1h\""}},     {"refresh", {"false"}},
+    {"secretRef.key", {"\"b\""}}, {"secretRef.name", {"\"other-secret\""}},
     {"username", {"\"bob\""}},
 };
 
@@ -387,19 +379,19 @@ class FieldsTest : public ::testing::Test {
 
 // pruneSlurmNodeRecords, rollingUpdate.maxUnavailable and others were taken without a word, and did nothing.
 TEST_F(FieldsTest, EachOfAControllerMattersOrIsAnswered) {
-  EachFieldMatters<api::Controller>(kController, {&kService, &kTemplate});
+  EachFieldMatters<api::Controller>(kController, {&kJwtKey, &kService, &kTemplate});
 }
 TEST_F(FieldsTest, EachOfANodeSetMattersOrIsAnswered) { EachFieldMatters<api::NodeSet>(kNodeSet, {&kTemplate}); }
 TEST_F(FieldsTest, EachOfARestApiMattersOrIsAnswered) {
   EachFieldMatters<api::RestApi>(kRestApi, {&kService, &kTemplate});
 }
 TEST_F(FieldsTest, EachOfAnAccountingMattersOrIsAnswered) {
-  EachFieldMatters<api::Accounting>(kAccounting, {&kService, &kTemplate});
+  EachFieldMatters<api::Accounting>(kAccounting, {&kJwtKey, &kService, &kTemplate});
 }
 TEST_F(FieldsTest, EachOfALoginSetMattersOrIsAnswered) {
   EachFieldMatters<api::LoginSet>(kLoginSet, {&kService, &kTemplate});
 }
-TEST_F(FieldsTest, EachOfATokenMattersOrIsAnswered) { EachFieldMatters<api::Token>(kToken, {}); }
+TEST_F(FieldsTest, EachOfATokenMattersOrIsAnswered) { EachFieldMatters<api::Token>(kToken, {&kJwtKey}); }
 
 // What an external slurmctld cannot be told from here was taken all the same.
 TEST_F(FieldsTest, EachOfAnExternalControllerMattersOrIsAnswered) {
@@ -407,7 +399,7 @@ TEST_F(FieldsTest, EachOfAnExternalControllerMattersOrIsAnswered) {
       "slurmKeyRef":{"name":"keys","key":"a"},"jwtKeyRef":{"name":"keys","key":"a"}})";
   Samples samples = kController;
   samples["external"] = {"false"};
-  EachFieldMatters<api::Controller>(samples, {&kService, &kTemplate});
+  EachFieldMatters<api::Controller>(samples, {&kJwtKey, &kService, &kTemplate});
 }
 
 }  // namespace

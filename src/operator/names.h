@@ -14,6 +14,9 @@ inline constexpr std::string_view kFieldManager = "capstan-operator";
 inline constexpr std::string_view kFormerFieldManager = "manager";
 
 // --- Labels ----------------------------------------------------------------------------------------------------------
+// SlurmUser of the slurm.conf that we write.
+inline constexpr std::string_view kSlurmUserName = "slurm";
+
 // The index of objects that have no owner, by namespace, of the stores that have one (kinds.cc).
 inline constexpr std::string_view kIndexOwnerless = "ownerless";
 

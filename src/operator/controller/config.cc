@@ -26,7 +26,7 @@ constexpr std::string_view kSlurmctldLog = "/var/log/slurm/slurmctld.log";
 
 void General(ConfText& text, const Config& config) {
   const std::string service = ControllerName(config.controller);
-  text.Section("GENERAL").Set("ClusterName", config.cluster_name).Set("SlurmUser", "slurm");
+  text.Section("GENERAL").Set("ClusterName", config.cluster_name).Set("SlurmUser", kSlurmUserName);
   for (int i = 0; i < config.replicas; ++i) {
     const std::string pod = service + "-" + std::to_string(i);
     const std::string host = config.pod_without_name ? service : pod + "." + ControllerInternalName(config.controller);
@@ -244,7 +244,7 @@ Result<std::string> ExternalSlurmConf(const Config& config, const std::string& h
   ConfText text;
   text.Section("GENERAL")
       .Set("ClusterName", config.cluster_name)
-      .Set("SlurmUser", "slurm")
+      .Set("SlurmUser", kSlurmUserName)
       .Add("SlurmctldHost", host)
       .Set("SlurmctldPort", port);
   Auth(text);

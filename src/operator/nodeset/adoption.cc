@@ -7,9 +7,20 @@
 #include "operator/nodeset/release.h"
 #include "operator/nodeset/workers.h"
 #include "operator/render/metadata.h"
-#include "plan/objects/effects.h"
 
 namespace capstan::op::nodeset {
+
+plan::Action MakeOwned(std::string_view verb, const api::NodeSet& set, plan::ObjectRef ref, const std::string& uid,
+                       uint64_t resource_version, std::string reason) {
+  render::JsonObject metadata{{"resourceVersion", std::to_string(resource_version)},
+                              {"ownerReferences", render::OwnerReferences(render::OwnerOf(set))}};
+  std::string patch = json::Serialize(json::Value{{"metadata", std::move(metadata)}});
+  return {.effect = plan::MergePatch(verb, std::move(ref), uid, std::move(patch)),
+          .reason = std::move(reason),
+          .guards = {AsksForTheSame(set)},
+          .after = {},
+          .event = {}};
+}
 
 bool IsOrphanOf(const api::NodeSet& set, const Pod& pod) {
   const json::ObjectMeta& meta = pod.metadata;
@@ -22,15 +33,9 @@ bool IsOrphanOf(const api::NodeSet& set, const Pod& pod) {
 void AdoptOrphans(const plan::World& world, const api::NodeSet& set, plan::Plan& plan) {
   for (const Pod& pod : world.By<Pod>(kIndexOwnerless, set.metadata.namespace_)) {
     if (!IsOrphanOf(set, pod)) continue;
-    render::JsonObject metadata{{"resourceVersion", std::to_string(pod.metadata.resource_version)},
-                                {"ownerReferences", render::OwnerReferences(render::OwnerOf(set))}};
-    plan.Add(
-        {.effect = plan::MergePatch("adopt", {&kube::kPods, {pod.metadata.namespace_, pod.metadata.name}},
-                                    pod.metadata.uid, json::Serialize(json::Value{{"metadata", std::move(metadata)}})),
-         .reason = "it was a worker of a NodeSet of this name",
-         .guards = {AsksForTheSame(set)},
-         .after = {},
-         .event = {}});
+    const json::ObjectMeta& meta = pod.metadata;
+    plan.Add(MakeOwned("adopt", set, {&kube::kPods, {meta.namespace_, meta.name}}, meta.uid, meta.resource_version,
+                       "it was a worker of a NodeSet of this name"));
   }
 }
 

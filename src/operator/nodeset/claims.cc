@@ -6,11 +6,11 @@
 #include "json/value.h"
 #include "kube/client.h"
 #include "operator/names.h"
+#include "operator/nodeset/adoption.h"
 #include "operator/nodeset/release.h"
 #include "operator/nodeset/worker_pod.h"
 #include "operator/objects.h"
 #include "operator/reasons.h"
-#include "operator/render/metadata.h"
 #include "plan/objects/effects.h"
 #include "plan/services.h"
 
@@ -140,14 +140,10 @@ std::vector<plan::Action> HandOverClaims(const api::NodeSet& set, const std::vec
       return claim.name.starts_with(volume + "-" + set.metadata.name + "-");
     };
     if (claim.deleting || claim.owned || std::ranges::none_of(volumes, is_of)) continue;
-    render::JsonObject metadata{{"resourceVersion", std::to_string(claim.resource_version)},
-                                {"ownerReferences", render::OwnerReferences(render::OwnerOf(set))}};
-    plan::Action action{
-        .effect = plan::MergePatch("hand over", {&kube::kPersistentVolumeClaims, {set.metadata.namespace_, claim.name}},
-                                   claim.uid, json::Serialize(json::Value{{"metadata", std::move(metadata)}})),
-        .reason = "it goes with the NodeSet, as spec.persistentVolumeClaimRetentionPolicy says",
-        .guards = guards};
-    action.guards.push_back(AsksForTheSame(set));
+    const plan::ObjectRef ref{&kube::kPersistentVolumeClaims, {set.metadata.namespace_, claim.name}};
+    plan::Action action = MakeOwned("hand over", set, ref, claim.uid, claim.resource_version,
+                                    "it goes with the NodeSet, as spec.persistentVolumeClaimRetentionPolicy says");
+    action.guards.insert(action.guards.begin(), guards.begin(), guards.end());
     actions.push_back(std::move(action));
   }
   return actions;

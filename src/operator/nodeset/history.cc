@@ -6,7 +6,7 @@
 
 #include "json/codec.h"
 #include "operator/names.h"
-#include "operator/nodeset/release.h"
+#include "operator/nodeset/adoption.h"
 #include "operator/nodeset/revision.h"
 #include "operator/objects.h"
 #include "operator/render/metadata.h"
@@ -46,18 +46,7 @@ void MakeLatest(const api::NodeSet& set, const ControllerRevision& one, int64_t 
             .event = {}});
 }
 
-// Of a NodeSet of this name that was deleted with --cascade=orphan. In the version that was seen: nobody else has it then.
-void Adopt(const api::NodeSet& set, const ControllerRevision& one, plan::Plan& plan) {
-  render::JsonObject metadata{{"resourceVersion", std::to_string(one.metadata.resource_version)},
-                              {"ownerReferences", render::OwnerReferences(render::OwnerOf(set))}};
-  plan.Add({.effect = plan::MergePatch("adopt", RefTo(set, one.metadata.name), one.metadata.uid,
-                                       json::Serialize(json::Value{{"metadata", std::move(metadata)}})),
-            .reason = "its NodeSet is there again",
-            .guards = {AsksForTheSame(set)},
-            .after = {},
-            .event = {}});
-}
-
+// Of a NodeSet of this name that was deleted with --cascade=orphan.
 bool IsOrphaned(const api::NodeSet& set, const ControllerRevision& one) {
   return !one.metadata.deleting() && one.metadata.Label(std::string(kLabelInstance)) == set.metadata.name &&
          one.metadata.name == NameOf(set, RevisionOf(one));
@@ -89,7 +78,8 @@ void KeepHistory(const plan::World& world, const api::NodeSet& set, const std::v
   for (const ControllerRevision& one : world.OwnedBy<ControllerRevision>(set.metadata.uid)) note(one);
   for (const ControllerRevision& one : world.By<ControllerRevision>(kIndexOwnerless, set.metadata.namespace_)) {
     if (!IsOrphaned(set, one)) continue;
-    Adopt(set, one, plan);
+    plan.Add(MakeOwned("adopt", set, RefTo(set, one.metadata.name), one.metadata.uid, one.metadata.resource_version,
+                       "its NodeSet is there again"));
     note(one);
   }
   int64_t latest = 0;

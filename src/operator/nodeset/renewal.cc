@@ -8,7 +8,6 @@
 namespace capstan::op::nodeset {
 namespace {
 
-constexpr std::string_view kSlurmUser = "slurm";
 constexpr Duration kReadyAgain = 1min;
 
 // A person has taken it out of service, or wants that.
@@ -27,7 +26,7 @@ bool IsRefusedBySlurm(const Worker& worker) {
   const slurm::Node& node = *worker.node;
   if (node.state.Has(slurm::NodeFlag::kInvalidReg)) return true;
   const auto made = worker.pod->metadata.creation_timestamp;
-  return node.reason_set_by == kSlurmUser && made && node.reason_changed_at && *node.reason_changed_at > *made;
+  return node.reason_set_by == kSlurmUserName && made && node.reason_changed_at && *node.reason_changed_at > *made;
 }
 
 // Nothing is lost with it: Slurm gives it no work; max: it is in service. An old worker that is not ready has a minute to

@@ -136,7 +136,7 @@ ReservationStep NextReservation(const api::NodeSetSpec& spec, const std::string&
   step.write = {.name = name,
                 .nodes = nodes,
                 .flags = flags,
-                .users = {"slurm"},
+                .users = {std::string(kSlurmUserName)},
                 .start = recurrence == nullptr || forced ? start : NextStart(start, *recurrence, now),
                 .duration = length};
   return step;
