@@ -7,6 +7,7 @@ Groups: image, install, rest       the operator on the local cluster (cluster.py
         people, people-rest        the same with accounting, a login and people (people.py)
         changes, large, clusters   what a changed configuration takes, and large and many clusters (configuration.py)
         takeover                   two slurmctld, of which one is lost (takeover.py)
+        workers, many              how soon workers go, are renewed and told of; a thousand of them (workers.py)
         start, watch, writes       the runtime beside controller-runtime (against_go.py)
         scale                      a large scale-out beside a modelled API server (scale_out.py)
         build                      what compiling takes; an hour, so only when it is named (builds.py)
@@ -24,7 +25,7 @@ from figures import CannotMeasure, Figures
 
 GROUPS = {"image": "cluster", "install": "cluster", "rest": "cluster", "people": "people", "people-rest": "people",
           "changes": "configuration", "large": "configuration", "clusters": "configuration",
-          "takeover": "takeover",
+          "takeover": "takeover", "workers": "workers", "many": "workers",
           "start": "against_go", "watch": "against_go", "writes": "against_go",
           "scale": "scale_out", "build": "builds"}
 

@@ -132,7 +132,7 @@ def measure_install(figures):
         fresh()
         began = time.monotonic()
         slurm.install_slurm()
-        slurm.wait_for_idle(3, within=120)
+        slurm.wait_for_idle(3, within=120, ready=False)
         runs.append(time.monotonic() - began)
     figures.add("install_to_idle_s", runs, "s", "<= 25", "install")
     lab.erase()

@@ -36,7 +36,7 @@ def install():
     """Until three nodes are idle, accounting knows the cluster and ada gets in."""
     slurm = cluster.slurm
     slurm.install_slurm(cluster.lab.PROMPT)
-    slurm.wait_for_idle(WORKERS, within=120)
+    slurm.wait_for_idle(WORKERS, within=120, ready=False)
     slurm.wait_for_accounting(within=120)
     slurm.wait_for("ada can log in", lambda: slurm.ssh_result("ada", "true").returncode == 0, within=60)
 

@@ -61,7 +61,13 @@ inline constexpr std::string_view kFormerFinalizerDrain = "nodeset.slinky.slurm.
 inline constexpr std::string_view kAnnotationPodCordon = "nodeset.slinky.slurm.net/pod-cordon";  // a person's wish
 inline constexpr std::string_view kAnnotationNodeCordonReason =  // of a Kubernetes node, a person's
     "nodeset.slinky.slurm.net/node-cordon-reason";
+// Of a worker pod, whoever runs health checks': names of those that its machine fails, by commas.
+inline constexpr std::string_view kAnnotationFailedChecks = "capstan.dev/failed-checks";
 inline constexpr std::string_view kAnnotationDeletionCost = "nodeset.slinky.slurm.net/pod-deletion-cost";
+inline constexpr std::string_view kAnnotationPodDeadline =  // of a worker pod, ours: when the last of its jobs ends
+    "nodeset.slinky.slurm.net/pod-deadline";
+// Of a Controller, a person's: labels of Kubernetes nodes, from root to leaf and by commas, that say where a worker stands.
+inline constexpr std::string_view kAnnotationTopologyLabels = "capstan.dev/topology";
 inline constexpr std::string_view kAnnotationTopology = "topology.slinky.slurm.net/spec";
 inline constexpr std::string_view kAnnotationNodeFeatures =  // of a Kubernetes node, a person's
     "features.slinky.slurm.net/spec";

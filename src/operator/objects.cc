@@ -248,8 +248,18 @@ const json::Schema& ServiceMonitor::Schema() {
   return schema;
 }
 
+const json::Schema& RevisionData::Spec::Schema() {
+  static const json::Schema schema =
+      json::Object<RevisionData::Spec>({Field<&RevisionData::Spec::extra_conf>("extraConf")});
+  return schema;
+}
+const json::Schema& RevisionData::Schema() {
+  static const json::Schema schema = json::Object<RevisionData>({Field<&RevisionData::spec>("spec")});
+  return schema;
+}
 const json::Schema& ControllerRevision::Schema() {
   static const json::Schema schema = json::Object<ControllerRevision>({
+      Field<&ControllerRevision::data>("data"),
       Field<&ControllerRevision::metadata>("metadata"),
       Field<&ControllerRevision::revision>("revision"),
   });

@@ -213,10 +213,21 @@ struct ConfigMap {
   bool operator==(const ConfigMap&) const = default;
   static const json::Schema& Schema();
 };
-// What the pods of a revision are made from (its `data`), which nobody here reads.
+// Of what the pods of a revision are made from only what running pods can follow.
+struct RevisionData {
+  struct Spec {
+    std::string extra_conf;
+    bool operator==(const Spec&) const = default;
+    static const json::Schema& Schema();
+  };
+  Spec spec;
+  bool operator==(const RevisionData&) const = default;
+  static const json::Schema& Schema();
+};
 struct ControllerRevision {
   static constexpr const kube::Resource& kResource = kube::kControllerRevisions;
   json::ObjectMeta metadata;
+  RevisionData data;
   int64_t revision = 0;
   bool operator==(const ControllerRevision&) const = default;
   static const json::Schema& Schema();

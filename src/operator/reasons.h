@@ -108,6 +108,7 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     // NodeSets.
     {"DrainSkipped", Reason::kProblem | Reason::kEvent, "The workers of a deleted NodeSet go without a drain."},
     {"SlurmUnreachable", Reason::kProblem, "Slurm does not answer; no worker is taken away meanwhile."},
+    {"GresMismatch", Reason::kProblem, "Slurm has other generic resources of a worker than are asked for it."},
     {"WorkersImpaired", Reason::kProblem, "Workers are not in service, and will not be by themselves."},
     {"Deleting", Reason::kWait, "It is being deleted; its workers go first."},
     {"ScalingIn", Reason::kWait, "Workers are to go, once no job is on them."},
@@ -123,9 +124,12 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"SuccessfulCreate", Reason::kEvent, "A worker was created."},
     {"SuccessfulDelete", Reason::kEvent, "A worker, or a pod that held up its mended template, was deleted."},
     {"ScalingDown", Reason::kEvent, "A worker that is to go was drained in Slurm."},
-    {"NodeCordon", Reason::kEvent, "A worker was drained in Slurm because a person has cordoned it."},
+    {"NodeCordon", Reason::kEvent,
+     "A worker was drained in Slurm because a person has cordoned it, or a health check fails."},
     {"ClaimRemoved", Reason::kEvent, "A volume claim of a worker that is gone was deleted, as the spec asks."},
     {"SlurmNodeNotRegistered", Reason::kEvent, "A worker that Slurm has no record of was deleted, to be made anew."},
+    {"SlurmNodeDown", Reason::kEvent,
+     "A worker was lost with its machine, and was set to DOWN, so that its jobs begin anew."},
     {"SlurmNodeRemoved", Reason::kEvent, "Slurm's record of a worker that is gone was removed."},
 
     // Tokens.

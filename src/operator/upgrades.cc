@@ -129,4 +129,17 @@ plan::Child InOrder(ReconcileBase& reconcile, const std::optional<Predecessor>& 
   return wanted;
 }
 
+std::string WhyBehind(const plan::World& world, const Predecessor& before) {
+  const std::string image = ImageOf(before.set->spec.pod_template, before.component.app);
+  if (!before.image.empty() && image != before.image) return "it has " + image + " still";
+  const WorkloadStatus& status = before.set->status;
+  if (status.observed_generation < before.set->metadata.generation) return "it is being replaced";
+  for (const Pod& pod : world.OwnedBy<Pod>(before.set->metadata.uid)) {
+    const std::string& revision = pod.metadata.Label(std::string(kLabelSetRevision));
+    if (!revision.empty() && !status.update_revision.empty() && revision != status.update_revision)
+      return "pod " + pod.metadata.name + " is of its older template";
+  }
+  return status.ready_replicas > 0 || before.replicas == 0 ? "" : "none is ready";
+}
+
 }  // namespace capstan::op

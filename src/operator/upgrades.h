@@ -47,4 +47,8 @@ std::optional<Predecessor> SlurmctldBefore(const plan::World& world, const api::
 plan::Child InOrder(ReconcileBase& reconcile, const std::optional<Predecessor>& before, const Component& component,
                     const WorkloadTemplate& present, plan::Child wanted, bool never_ran = false);
 
+// What of `before`, which is there, is of an older template still, in words; "": nothing, and it answers. Others of its pods may
+// be away.
+std::string WhyBehind(const plan::World& world, const Predecessor& before);
+
 }  // namespace capstan::op

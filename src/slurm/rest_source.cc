@@ -25,6 +25,11 @@ constexpr size_t kMaxSingleReads = 256;
 // A request to a slurmrestd whose pod has gone meanwhile may hang; five times what a job takes a slurmrestd.
 constexpr Duration kUseLimit = 10s, kUseLimitPerJob = 5ms;
 
+// For how long a list is left alone that was read just now.
+Duration PauseAfter(Duration took, size_t records) {
+  return std::min(kMaxPollInterval, std::min(took, kMaxRecordCost * int64_t(records)) * kListShare);
+}
+
 }  // namespace
 
 struct RestSource::Entry final : Source::Subscription {
@@ -145,11 +150,19 @@ std::set<std::string> RestSource::Expected() {
 // When the next list is to be read; in the past: now.
 Tick RestSource::ListDue() const {
   if (!view_.snapshot || view_.error) return Tick::min();
-  const size_t records = view_.snapshot->nodes->size() + (view_.snapshot->jobs ? view_.snapshot->jobs->size() : 0);
-  const Duration cost = std::min(list_ended_ - list_began_, kMaxRecordCost * int64_t(records));
-  const Tick allowed = list_ended_ + std::min(kMaxPollInterval, cost * kListShare);
+  const Tick allowed = list_ended_ + PauseAfter(list_ended_ - list_began_, view_.snapshot->nodes->size());
   if (refreshes_done_ != refreshes_wanted_) return allowed;
-  return std::max(allowed, list_ended_ + (Expecting() ? options_.fast : options_.slow));
+  const Duration rest = nodes_update_time_ != 0 ? options_.watch : options_.slow;
+  return std::max(allowed, list_ended_ + (Expecting() ? options_.fast : rest));
+}
+
+// Asked when a list of nodes was read: with that, since only together do the two tell one story.
+bool RestSource::JobsDue() const {
+  if (jobs_wanted_ == 0) return false;
+  const auto& jobs = view_.snapshot->jobs;
+  if (!jobs || refreshes_done_ != refreshes_wanted_) return true;
+  const Tick allowed = jobs_ended_ + PauseAfter(jobs_ended_ - jobs_began_, jobs->size());
+  return loop_.Now() >= std::max(allowed, jobs_ended_ + (Expecting() ? options_.fast : options_.slow));
 }
 
 void RestSource::RefreshSoon() {
@@ -179,9 +192,13 @@ async::Task<Result<void>> RestSource::PollLists() {
   list_began_ = loop_.Now();
   const uint64_t wanted = refreshes_wanted_;
   auto read = co_await ReadNodeList();
-  // Without its jobs a cluster is heard all the same: how old they are is seen on them.
-  if (read && jobs_wanted_ > 0 && !co_await ReadJobList()) ++counters_.failures;
   list_ended_ = loop_.Now();
+  // Without its jobs a cluster is heard all the same: how old they are is seen on them.
+  if (read && JobsDue()) {
+    jobs_began_ = loop_.Now();
+    if (!co_await ReadJobList()) ++counters_.failures;
+    jobs_ended_ = loop_.Now();
+  }
   if (read) refreshes_done_ = wanted;
   co_return read;
 }

@@ -126,6 +126,7 @@ def what_holds(namespace):
 
 def erase():
     """As if nothing had ever been installed, and without nodes that were added."""
+    kubectl("delete", "apiservices", "-l", MARK)  # first: no namespace goes while an API does not answer
     releases = json.loads(helm("list", "--all-namespaces", "-o", "json"))
     for chart in ("slurm", "slurm-operator", "slurm-operator-crds"):
         for release in releases:
@@ -183,8 +184,16 @@ class Lab:
     def everything(self):
         """All that is in the namespace, of every kind that the cluster knows but Events, which only tell, and apart from
         the operator's own rights; and its volumes."""
-        kinds = kubectl("api-resources", "--namespaced", "--verbs=list", "-o", "name").split()
-        found = self.items(",".join(kind for kind in kinds if not re.match(r"events($|\.)", kind)))
+        def look():
+            """None when an API has gone between the two questions: the second one is refused then, for all kinds."""
+            asked = kubectl("api-resources", "--namespaced", "--verbs=list", "-o", "name", check=False)
+            kinds = ",".join(kind for kind in asked.stdout.split() if not re.match(r"events($|\.)", kind))
+            answer = asked if asked.returncode else self.kubectl("get", kinds, "-o", "json", check=False)
+            said.append(answer.stderr)
+            return json.loads(answer.stdout) if answer.returncode == 0 else None
+
+        said = []
+        found = wait_for("every kind is listed", look, within=60, every=1, picture=lambda: said[-1])["items"]
         found = [item for item in found
                  if item["metadata"].get("labels", {}).get("app.kubernetes.io/instance") != self.operator]
         return found + [volume for volume in items("persistentvolumes")
@@ -320,13 +329,16 @@ class Lab:
         pod = self.worker_pods().get(f"{NODESET}-{ordinal}")
         return pod and not pod["metadata"].get("deletionTimestamp") and pod["metadata"]["uid"]
 
+    def ready_workers(self):
+        """Names of those that are ready as Kubernetes sees it, in their order. Slurm may have a node idle before."""
+        def ready(pod):
+            statuses = pod["status"].get("containerStatuses", [])
+            return not pod["metadata"].get("deletionTimestamp") and statuses and all(one["ready"] for one in statuses)
+        return sorted(name for name, pod in self.worker_pods().items() if ready(pod))
+
     def some_worker(self):
         """A worker to type commands in: one that stays when the set is scaled in."""
-        for name, pod in sorted(self.worker_pods().items()):
-            statuses = pod["status"].get("containerStatuses", [])
-            if not pod["metadata"].get("deletionTimestamp") and statuses and all(s["ready"] for s in statuses):
-                return name
-        return None
+        return next(iter(self.ready_workers()), None)
 
     def in_worker_result(self, *words, worker=None, timeout=60):
         worker = worker or self.some_worker()
@@ -359,8 +371,10 @@ class Lab:
     def idle_nodes(self):
         return sorted(name for name, state in self.node_states().items() if state == "idle")
 
-    def wait_for_idle(self, count, within):
-        self.wait_for(f"exactly {count} nodes, all idle", lambda: list(self.node_states().values()) == ["idle"] * count, within)
+    def wait_for_idle(self, count, within, ready=True):
+        """`ready`: and their pods are ready, too; without it, as soon as jobs could start."""
+        self.wait_for(f"exactly {count} nodes, all idle", lambda: list(self.node_states().values()) == ["idle"] * count and
+                      (not ready or len(self.ready_workers()) == count), within)
 
     def submit(self, *words):
         return self.in_worker("sbatch", "--parsable", "-o", "/tmp/job-%j", *words).strip()
@@ -384,6 +398,12 @@ class Lab:
 
     def job_state(self, job):
         return self.job_fields(job).get("JobState")
+
+    def jobs(self):
+        """Of all that slurmctld knows, by number, the same."""
+        done = self.in_controller_result("env", "SLURM_TIME_FORMAT=%s", "scontrol", "-o", "show", "job")
+        rows = [dict(field.split("=", 1) for field in line.split() if "=" in field) for line in done.stdout.splitlines()]
+        return {row["JobId"]: row for row in rows if "JobId" in row}
 
     def wait_for_job(self, job, state, within):
         self.wait_for(f"job {job} is {state}", lambda: self.job_state(job) == state, within)

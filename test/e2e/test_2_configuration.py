@@ -24,16 +24,16 @@ def test_a_nodeset_comes_and_slurmctld_stays(lab):
     lab.wait_for("what runs is what is published", lambda: live(lab)["status"] == "True", within=60)
     before, since = slurmctld(lab), live(lab)["message"]
     job = lab.submit_open("slinky-0")
-    lab.wait_for_job(job, "RUNNING", within=20)
+    lab.wait_for_job(job, "RUNNING", within=60)
     lab.install_slurm(*SECOND)
     # A kubelet alone would take a minute.
-    lab.wait_for("the new text is live", lambda: live(lab)["status"] == "True" and live(lab)["message"] != since, within=20)
+    lab.wait_for("the new text is live", lambda: live(lab)["status"] == "True" and live(lab)["message"] != since, within=30)
     lab.wait_for("the worker of the new NodeSet is there", lambda: "second-0" in lab.idle_nodes(), within=90)
     assert lab.in_worker("srun", "-p", "second", "hostname", timeout=60).strip().endswith("second-0")
     assert slurmctld(lab) == before
     assert lab.job_state(job) == "RUNNING"
     lab.let_end(job, "slurm-worker-slinky-0")
-    lab.wait_for_job(job, "COMPLETED", within=30)
+    lab.wait_for_job(job, "COMPLETED", within=60)
 
 
 def test_a_text_that_slurm_refuses_is_told(lab):
@@ -57,10 +57,10 @@ def test_a_partition_stays_while_a_job_names_it(lab):
     lab.kubectl("delete", "nodeset", "slurm-worker-second", "--timeout=60s", timeout=70)
     lab.wait_for("a condition names the job", lambda: f"second (job {job})" in
                  lab.condition("controllers", "slurm", "PartitionsKept")["message"], within=45)
-    lab.wait_for("slurmctld has it closed", lambda: "State=DRAIN" in partition(lab, "second"), within=20)
+    lab.wait_for("slurmctld has it closed", lambda: "State=DRAIN" in partition(lab, "second"), within=60)
     assert lab.job_state(job) == "PENDING"
     lab.in_worker("scancel", job)
     lab.wait_for("nothing is left of it", lambda: "PartitionName=second" not in lab.get("configmap", "slurm-config")["data"]["slurm.conf"]
                  and "not found" in partition(lab, "second"), within=90)
-    lab.wait_for("nor a condition", lambda: lab.condition("controllers", "slurm", "PartitionsKept")["status"] == "", within=10)
+    lab.wait_for("nor a condition", lambda: lab.condition("controllers", "slurm", "PartitionsKept")["status"] == "", within=60)
     assert slurmctld(lab) == before

@@ -26,7 +26,7 @@ def test_a_cordoned_worker_ends_its_job_and_comes_back_but_not_what_a_person_dra
     busy, broken = by_node.pop(node), by_node.pop(other)
     idle, = by_node.values()
     job = lab.submit_open(f"slinky-{busy}")
-    lab.wait_for_job(job, "RUNNING", within=20)
+    lab.wait_for_job(job, "RUNNING", within=60)
     uid = lab.uid_of(busy)
     lab.in_worker("scontrol", "update", f"nodename=slinky-{broken}", "state=drain", "reason=bad disk")
     cordon(node)
@@ -35,16 +35,16 @@ def test_a_cordoned_worker_ends_its_job_and_comes_back_but_not_what_a_person_dra
     ours = f"slurm-operator: Node ({node}) was cordoned, Pod ({lab.namespace}/{pod}) must be cordoned"
     theirs = ("drained", "bad disk")
     lab.wait_for("the drain of the busy worker alone", lambda: lab.records() == {
-        f"slinky-{idle}": ("idle", "none"), f"slinky-{busy}": ("draining", ours), f"slinky-{broken}": theirs}, within=30)
+        f"slinky-{idle}": ("idle", "none"), f"slinky-{busy}": ("draining", ours), f"slinky-{broken}": theirs}, within=60)
     lab.wait_for("a condition says why", lambda: f"{pod} takes no new jobs, as a person wants it (Node ({node}) was cordoned"
-                 in lab.condition("nodesets", labs.NODESET, "Degraded")["message"], within=30)
+                 in lab.condition("nodesets", labs.NODESET, "Degraded")["message"], within=60)
     assert lab.job_state(job) == "RUNNING"
     lab.let_end(job, pod)
-    lab.wait_for_job(job, "COMPLETED", within=30)
-    lab.wait_for("the worker is drained", lambda: lab.records()[f"slinky-{busy}"] == ("drained", ours), within=30)
+    lab.wait_for_job(job, "COMPLETED", within=60)
+    lab.wait_for("the worker is drained", lambda: lab.records()[f"slinky-{busy}"] == ("drained", ours), within=60)
     labs.kubectl("uncordon", node, other)
-    lab.wait_for("our drain is lifted", lambda: lab.records()[f"slinky-{busy}"] == ("idle", "none"), within=30)
+    lab.wait_for("our drain is lifted", lambda: lab.records()[f"slinky-{busy}"] == ("idle", "none"), within=60)
     assert lab.records()[f"slinky-{broken}"] == theirs
     assert lab.uid_of(busy) == uid, "it is the same worker"
     lab.in_worker("scontrol", "update", f"nodename=slinky-{broken}", "state=resume")
-    lab.wait_for_idle(3, within=30)
+    lab.wait_for_idle(3, within=60)

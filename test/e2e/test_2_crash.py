@@ -14,7 +14,7 @@ def three_workers(lab):
 
 def scale_in_with_jobs_on_all(lab):
     job = lab.submit("-N3", "--wrap", "srun -N3 sleep 20")
-    lab.wait_for_job(job, "RUNNING", within=20)
+    lab.wait_for_job(job, "RUNNING", within=60)
     # Before slurmrestd is stopped: an operator that has never heard Slurm chooses nobody.
     lab.wait_for("the operator hears of the jobs",
                  lambda: lab.get("nodesets", labs.NODESET).get("status", {}).get("slurmAllocated") == 3, within=40)
@@ -36,7 +36,7 @@ def test_the_operator_dies_after_the_cordon(lab):
     job = scale_in_with_jobs_on_all(lab)
     with lab.stopped("slurmrestd"):
         lab.scale(1)
-        lab.wait_for("two workers are cordoned", lambda: len(cordoned(lab)) == 2, within=30)
+        lab.wait_for("two workers are cordoned", lambda: len(cordoned(lab)) == 2, within=60)
         assert not any(state.startswith("drain") for state in lab.node_states().values())
         lab.kill_operator()
     finish(lab, job)
@@ -46,14 +46,14 @@ def test_the_operator_dies_after_the_drain(lab):
     job = scale_in_with_jobs_on_all(lab)
     lab.scale(1)
     lab.wait_for("two workers are draining",
-                  lambda: sum(state.startswith("drain") for state in lab.node_states().values()) == 2, within=30)
+                  lambda: sum(state.startswith("drain") for state in lab.node_states().values()) == 2, within=60)
     lab.kill_operator()
     finish(lab, job)
 
 
 def test_the_operator_dies_after_the_pods_deletion(lab):
     job = lab.submit("-w", "slinky-0", "--wrap", "sleep 20")
-    lab.wait_for_job(job, "RUNNING", within=20)
+    lab.wait_for_job(job, "RUNNING", within=60)
     lab.scale(1)
     lab.wait_for("a pod is being deleted", lambda: any(
         pod["metadata"].get("deletionTimestamp") for pod in lab.worker_pods().values()) or len(lab.worker_pods()) < 3,

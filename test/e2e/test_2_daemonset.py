@@ -22,7 +22,7 @@ def test_workers_follow_their_nodes_and_lose_no_job_on_the_way(lab):
     machines = sorted([node, other, "node1"])
     busy = next(name for name, pod in lab.worker_pods().items() if pod["spec"]["nodeName"] == node)
     job = lab.submit_open(f"slinky-{busy[-1]}")
-    lab.wait_for_job(job, "RUNNING", within=20)
+    lab.wait_for_job(job, "RUNNING", within=60)
 
     set_mode(lab, "DaemonSet")
     rest = sorted(set(machines) - {node})
@@ -31,7 +31,7 @@ def test_workers_follow_their_nodes_and_lose_no_job_on_the_way(lab):
                  {**{name: "idle" for name in rest}, f"slinky-{busy[-1]}": "draining"}, within=90)
     assert lab.job_state(job) == "RUNNING"
     lab.let_end(job, busy)
-    lab.wait_for_job(job, "COMPLETED", within=30)
+    lab.wait_for_job(job, "COMPLETED", within=60)
     lab.wait_for("every node has its worker",
                  lambda: lab.records() == {name: ("idle", "none") for name in machines}, within=60)
     pods = {pod["spec"]["nodeName"]: pod for pod in lab.worker_pods().values()}
@@ -40,7 +40,7 @@ def test_workers_follow_their_nodes_and_lose_no_job_on_the_way(lab):
     assert lab.get("nodesets", labs.NODESET)["status"]["desired"] == 3
 
     labs.kubectl("annotate", "node", node, f"{FEATURES}=e2e")
-    lab.wait_for("what the node says is known to Slurm", lambda: "k8s/e2e" in features(lab, node), within=30)
+    lab.wait_for("what the node says is known to Slurm", lambda: "k8s/e2e" in features(lab, node), within=60)
     assert lab.in_worker("srun", "-C", "k8s/e2e", "printenv", "SLURMD_NODENAME").strip() == node
 
     labs.kubectl("taint", "node", other, f"{TAINT}=yes:NoExecute")
@@ -59,7 +59,7 @@ def test_with_the_network_of_their_machines_they_are_called_the_same(lab):
     lab.wait_for("all have their machines' network", lambda: len(lab.worker_pods()) == 3 and all(
         pod["spec"].get("hostNetwork") for pod in lab.worker_pods().values()), within=90)
     lab.wait_for("and are in service", lambda: lab.records() == {name: ("idle", "none") for name in machines}, within=60)
-    lab.wait_for("the NodeSet is ready", lambda: lab.condition("nodesets", labs.NODESET, "Ready")["status"] == "True", within=30)
+    lab.wait_for("the NodeSet is ready", lambda: lab.condition("nodesets", labs.NODESET, "Ready")["status"] == "True", within=60)
     assert sorted(lab.in_worker("srun", "-N3", "printenv", "SLURMD_NODENAME").split()) == machines
     pods = {pod["spec"]["nodeName"]: pod["status"] for pod in lab.worker_pods().values()}
     shown = lab.in_controller_result("scontrol", "-o", "show", "node", machines[0]).stdout

@@ -37,5 +37,5 @@ def test_two_problems_are_named_and_gone_when_they_are_mended(shared):
     finally:
         shared.kubectl("delete", "loginset", "keyless", "--wait")
         shared.in_controller_result("scontrol", "update", "nodename=slinky-2", "state=resume")
-    shared.wait_for_idle(labs.WORKERS, within=30)
-    shared.wait_for("nothing is wrong any more", lambda: doctor(shared) == {}, within=15)
+    shared.wait_for_idle(labs.WORKERS, within=60)
+    shared.wait_for("nothing is wrong any more", lambda: doctor(shared) == {}, within=60)

@@ -76,7 +76,7 @@ def test_workers_and_logins_join_a_slurmctld_outside(site, outside):
     slurmctld = labs.processes("slurmctld", within=[EXEC])
     assert sorted(site.in_worker("srun", "-N2", "hostname", timeout=60).split()) == ["slinky-0", "slinky-1"]
     jobs = [site.submit_open(f"slinky-{ordinal}") for ordinal in range(2)]
-    site.wait_for("jobs run on both", lambda: site.in_worker("squeue", "-h", "-o", "%T").split() == ["RUNNING"] * 2, within=30)
+    site.wait_for("jobs run on both", lambda: site.in_worker("squeue", "-h", "-o", "%T").split() == ["RUNNING"] * 2, within=60)
     site.wait_for("the operator hears of them",
                   lambda: site.get("nodesets", labs.NODESET).get("status", {}).get("slurmAllocated") == 2, within=40)
     site.scale(1)
@@ -113,7 +113,7 @@ def test_a_worker_outside_joins_a_slurmctld_here(site, outside):
     assert f"NodeAddr={ADDRESS} " in site.in_worker("scontrol", "show", "node", "outside"), "the address that it comes from"
     assert sorted(site.in_worker("srun", "-N2", "-w", "outside,slinky-0", "hostname", timeout=60).split()) == ["outside", "slinky-0"]
     job = site.submit("-w", "outside", "-D/tmp", "--wrap", "sleep 600")
-    site.wait_for_job(job, "RUNNING", within=30)
+    site.wait_for_job(job, "RUNNING", within=60)
     site.scale(0)
     site.wait_for("the workers here have gone", lambda: not site.worker_pods(), within=90)
     known = lambda: outside.run("slurmd", "sinfo", "-hN", "-o", "%N %T %E").stdout.split("\n")[0]

@@ -68,31 +68,31 @@ def slurmctld_has(lab, secret):
 def test_the_key_of_slurm_is_replaced_as_the_page_says(lab):
     terminal = Terminal(lab)
     job = lab.submit_open("slinky-0")
-    lab.wait_for_job(job, "RUNNING", within=30)
+    lab.wait_for_job(job, "RUNNING", within=60)
     before = uids(lab)
     terminal.type(block("slurm-keys-1"))
     slurmctld_has(lab, "slurm-keys-1")
     renew(lab, terminal, 1)
     lab.wait_for("the idle worker is made anew", lambda: uids(lab).get(f"{labs.NODESET}-1") not in (before[f"{labs.NODESET}-1"], None),
                  within=120)
-    lab.wait_for("the job runs", lambda: lab.job_state(job) == "RUNNING", within=30)
+    lab.wait_for("the job runs", lambda: lab.job_state(job) == "RUNNING", within=60)
     assert uids(lab)[f"{labs.NODESET}-0"] == before[f"{labs.NODESET}-0"]
     lab.let_end(job, f"{labs.NODESET}-0")
-    lab.wait_for_job(job, "COMPLETED", within=30)
+    lab.wait_for_job(job, "COMPLETED", within=60)
     lab.wait_for("both are new", lambda: renewed(lab), within=120)
     works(lab)
     terminal.type(block("slurm-keys-2"))
     slurmctld_has(lab, "slurm-keys-2")
     works(lab)
     renew(lab, terminal, 2)
-    lab.wait_for("renewal begins", lambda: not renewed(lab), within=30)
+    lab.wait_for("renewal begins", lambda: not renewed(lab), within=60)
     lab.wait_for("both are new", lambda: renewed(lab), within=120)
     works(lab)
 
 
 def test_the_key_of_tokens_is_replaced_as_the_page_says(lab):
     job = lab.submit_open("slinky-0")
-    lab.wait_for_job(job, "RUNNING", within=30)
+    lab.wait_for_job(job, "RUNNING", within=60)
     before = uids(lab)
     slurmctld = lab.get("pod", "slurm-controller-0")["metadata"]["uid"]
     Terminal(lab).type(block("slurm-auth-jwt"))
@@ -101,6 +101,6 @@ def test_the_key_of_tokens_is_replaced_as_the_page_says(lab):
     lab.wait_for("it answers", lambda: lab.job_state(job), within=60)
     assert lab.job_state(job) == "RUNNING" and uids(lab) == before
     lab.let_end(job, f"{labs.NODESET}-0")
-    lab.wait_for_job(job, "COMPLETED", within=30)
+    lab.wait_for_job(job, "COMPLETED", within=60)
     lab.scale(1)  # the operator, which drains by tokens of its own
     lab.wait_for("one worker is left", lambda: len(lab.worker_pods()) == 1, within=90)

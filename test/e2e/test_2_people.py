@@ -55,7 +55,7 @@ def test_a_rollout_of_logins_cuts_no_session(people):
     people.renew_logins()
     people.wait_for("the login with the session is on its way out", lambda: people.get("pod", before)["metadata"].get(
         "deletionTimestamp"), within=90)
-    people.wait_for("new sessions go to the new one", lambda: people.ssh("ada", "hostname").strip() != before, within=10)
+    people.wait_for("new sessions go to the new one", lambda: people.ssh("ada", "hostname").strip() != before, within=60)
     assert session.echoes("still here")
     assert session.end() == 0
     people.wait_for("the old login goes after its last session", lambda: people.get("pod", before) is None, within=60)

@@ -11,13 +11,13 @@ def test_a_slurmd_that_stands_still_for_seventy_seconds_keeps_its_job(lab):
     """A liveness probe of six tries, ten seconds apart, ended it, and the job with it."""
     before = lab.uid_of(1)
     job = lab.submit_open("slinky-1")
-    lab.wait_for_job(job, "RUNNING", within=20)
+    lab.wait_for_job(job, "RUNNING", within=60)
     with lab.stopped("slurmd"):
         time.sleep(70)
     assert lab.job_state(job) == "RUNNING"
     pod = lab.worker_pods()[f"{labs.NODESET}-1"]
     assert pod["metadata"]["uid"] == before
     assert [status["restartCount"] for status in pod["status"]["containerStatuses"]] == [0]
-    lab.wait_for("the worker is ready again", lambda: lab.some_worker() is not None, within=30)
+    lab.wait_for("the worker is ready again", lambda: lab.some_worker() is not None, within=60)
     lab.let_end(job, f"{labs.NODESET}-1")
-    lab.wait_for_job(job, "COMPLETED", within=30)
+    lab.wait_for_job(job, "COMPLETED", within=60)

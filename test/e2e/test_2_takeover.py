@@ -36,7 +36,7 @@ def state_of(bare, job):
 
 def test_a_job_runs_through_the_switch(bare, former):
     job = bare.submit_open(WORKERS[0])
-    bare.wait_for("the job runs", lambda: state_of(bare, job) == "RUNNING", within=30)
+    bare.wait_for("the job runs", lambda: state_of(bare, job) == "RUNNING", within=60)
     bare.in_worker("scontrol", "update", f"nodename={WORKERS[1]}", "state=drain", "reason=slurm-operator: new disk")
     workers, slurmrestd, slurmctld = (uids(bare, component) for component in ("worker", "restapi", "controller"))
     bare.install_operator()

@@ -1,12 +1,9 @@
 """A new template reaches the workers in turn, and no job is lost."""
 import datetime
-import json
+
+from rolling import out_of_service, patch, revisions, set_note
 
 SETTINGS = ("nodesets.slinky.oversubscribeNode=true",)  # a worker that comes back finds a place at once
-
-
-def revisions(lab):
-    return {name: pod["metadata"]["labels"]["controller.kubernetes.io/hash"] for name, pod in lab.worker_pods().items()}
 
 
 def notes_kept(lab):
@@ -16,29 +13,10 @@ def notes_kept(lab):
             for item in lab.items("controllerrevisions", "-l", "app.kubernetes.io/instance=slurm-worker-slinky")}
 
 
-def set_note(lab, text):
-    """Changes the template."""
-    patch = {"spec": {"template": {"metadata": {"annotations": {"example.com/note": text}}}}}
-    lab.kubectl("patch", "nodesets", "slurm-worker-slinky", "--type=merge", "-p", json.dumps(patch))
-
-
-def out_of_service(lab):
-    """Workers that are missing, not ready or drained, with what Slurm says of each; None when it does not answer."""
-    records = lab.records()
-    if records is None:
-        return None
-    ready = {name.removeprefix("slurm-worker-") for name, pod in lab.worker_pods().items()
-             if not pod["metadata"].get("deletionTimestamp") and pod["status"].get("containerStatuses")
-             and all(status["ready"] for status in pod["status"]["containerStatuses"])}
-    states = {f"slinky-{i}": records.get(f"slinky-{i}", ("gone",))[0] for i in range(3)}
-    return {name: state for name, state in states.items()
-            if name not in ready or not state.startswith(("idle", "mix", "alloc", "comp", "plan"))}
-
-
 def test_workers_are_renewed_one_after_another_under_jobs(lab):
     before = revisions(lab)
     long_one = lab.submit_open("slinky-1")
-    lab.wait_for_job(long_one, "RUNNING", within=20)
+    lab.wait_for_job(long_one, "RUNNING", within=60)
     uid = lab.uid_of(1)
     short_ones = [lab.submit("-t", "1", "--wrap", "sleep 2") for _ in range(12)]
     set_note(lab, "new")
@@ -63,28 +41,26 @@ def test_workers_are_renewed_one_after_another_under_jobs(lab):
     lab.let_end(long_one, "slurm-worker-slinky-1")
     lab.wait_for("all are of the new template",
                  lambda: len(set(revisions(lab).values())) == 1 and revisions(lab).keys() == before.keys(), within=60)
-    lab.wait_for("what the old ones were made from is forgotten", lambda: list(notes_kept(lab).values()) == ["new"], within=15)
+    lab.wait_for("what the old ones were made from is forgotten", lambda: list(notes_kept(lab).values()) == ["new"], within=60)
     for job in (long_one, *short_ones):
         lab.wait_for_job(job, "COMPLETED", within=60)
         assert lab.job_fields(job)["Restarts"] == "0"
-    lab.wait_for("it says so", lambda: lab.condition("nodesets", "slurm-worker-slinky", "Progressing")["status"] == "False", within=15)
+    lab.wait_for("it says so", lambda: lab.condition("nodesets", "slurm-worker-slinky", "Progressing")["status"] == "False", within=60)
 
 
 def test_the_old_template_put_back_ends_the_update(lab):
     lab.wait_for_idle(3, within=60)
     job = lab.submit_open("slinky-2")
-    lab.wait_for_job(job, "RUNNING", within=20)
+    lab.wait_for_job(job, "RUNNING", within=60)
     uids = {ordinal: lab.uid_of(ordinal) for ordinal in range(3)}
-    lab.kubectl("patch", "nodesets", "slurm-worker-slinky", "--type=merge", "-p",
-                json.dumps({"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 3}},
-                                     "template": {"spec": {"nodeSelector": {"example.com/nowhere": "yes"}}}}}))
-    lab.wait_for("the worker with a job is drained", lambda: lab.node_states().get("slinky-2", "").startswith("drain"), within=30)
-    lab.kubectl("patch", "nodesets", "slurm-worker-slinky", "--type=merge", "-p",
-                json.dumps({"spec": {"template": {"spec": {"nodeSelector": {"example.com/nowhere": None}}}}}))
+    patch(lab, {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 3}},
+                "template": {"spec": {"nodeSelector": {"example.com/nowhere": "yes"}}}})
+    lab.wait_for("the worker with a job is drained", lambda: lab.node_states().get("slinky-2", "").startswith("drain"), within=60)
+    patch(lab, {"template": {"spec": {"nodeSelector": {"example.com/nowhere": None}}}})
     lab.wait_for("all are in service", lambda: out_of_service(lab) == {}, within=90)
     assert lab.uid_of(2) == uids[2] and lab.job_state(job) == "RUNNING"
     lab.let_end(job, "slurm-worker-slinky-2")
-    lab.wait_for_job(job, "COMPLETED", within=30)
+    lab.wait_for_job(job, "COMPLETED", within=60)
 
 
 def test_a_scheduled_update_keeps_to_its_reservation(lab):
@@ -93,7 +69,7 @@ def test_a_scheduled_update_keeps_to_its_reservation(lab):
     name = "SlurmOperatorMaint-slurm-worker-slinky"
 
     def strategy(value):
-        lab.kubectl("patch", "nodesets", "slurm-worker-slinky", "--type=merge", "-p", json.dumps({"spec": {"updateStrategy": value}}))
+        patch(lab, {"updateStrategy": value})
 
     def reservation():
         said = lab.in_controller_result("scontrol", "-o", "show", "reservation", name)
@@ -104,13 +80,13 @@ def test_a_scheduled_update_keeps_to_its_reservation(lab):
             "startTime": start.strftime("%Y-%m-%dT%H:%M:%SZ"), "duration": "1m"}}
 
     long_one = lab.submit_open("slinky-1")  # before: it would not end in time to begin later
-    lab.wait_for_job(long_one, "RUNNING", within=20)
+    lab.wait_for_job(long_one, "RUNNING", within=60)
     strategy(scheduled(datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)))
-    lab.wait_for("the reservation is there", lambda: reservation().get("Nodes") == "slinky-[0-2]", within=30)
+    lab.wait_for("the reservation is there", lambda: reservation().get("Nodes") == "slinky-[0-2]", within=60)
     set_note(lab, "scheduled")
     start = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=15)
     strategy(scheduled(start))
-    lab.wait_for("it has moved", lambda: reservation().get("StartTime") == start.strftime("%Y-%m-%dT%H:%M:%S"), within=20)
+    lab.wait_for("it has moved", lambda: reservation().get("StartTime") == start.strftime("%Y-%m-%dT%H:%M:%S"), within=60)
     assert lab.condition("nodesets", "slurm-worker-slinky", "ReservationCreated")["status"] == "True"
     assert revisions(lab) == before, "it has not begun"
     lab.wait_for("the idle workers are renewed", lambda: {
@@ -118,8 +94,8 @@ def test_a_scheduled_update_keeps_to_its_reservation(lab):
             "slurm-worker-slinky-0", "slurm-worker-slinky-2"}, within=60)
     assert lab.job_state(long_one) == "RUNNING"
     lab.let_end(long_one, "slurm-worker-slinky-1")
-    lab.wait_for_job(long_one, "COMPLETED", within=30)
+    lab.wait_for_job(long_one, "COMPLETED", within=60)
     lab.wait_for("all are renewed", lambda: len(set(revisions(lab).values())) == 1 and revisions(lab).keys() == before.keys(), within=60)
     strategy({"type": "RollingUpdate", "scheduledUpdate": None})
-    lab.wait_for("the reservation goes", lambda: not reservation(), within=30)
+    lab.wait_for("the reservation goes", lambda: not reservation(), within=60)
     lab.wait_for("all are in service", lambda: out_of_service(lab) == {}, within=90)

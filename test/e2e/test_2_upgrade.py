@@ -6,7 +6,7 @@ import lab as labs
 pytestmark = pytest.mark.long
 PEOPLE = True
 SETTINGS = ("nodesets.slinky.replicas=1",)
-TAG = "26.05-renamed"  # a second name of the same images, on all nodes
+TAG = "26.05-renamed"  # a second name of the same images, on all nodes that everybody may use
 VALUES = {"slurmdbd": "accounting.slurmdbd", "slurmctld": "controller.slurmctld", "slurmrestd": "restapi.slurmrestd",
           "login": "loginsets.slinky.login"}
 BEFORE = {"slurmctld": "slurmdbd", "slurmrestd": "slurmctld", "login": "slurmctld"}
@@ -14,7 +14,8 @@ KINDS = {"slurmctld": "controllers", "slurmrestd": "restapis", "login": "loginse
 
 
 def on_all_nodes(*words):
-    for node in labs.items("nodes"):
+    """Nodes that were added are other cases'."""
+    for node in labs.items("nodes", "-l", "!capstan.dev/added"):
         socket = labs.STATE / node["metadata"]["name"] / "containerd.sock"
         labs.run("ctr", "--address", socket, "--namespace", "k8s.io", "image", *words)
 

@@ -16,7 +16,7 @@ def owned_by(lab, uid):
 @pytest.mark.long
 def test_orphaned_workers_are_taken_back_with_their_job(lab):
     job = lab.submit_open("slinky-1")
-    lab.wait_for_job(job, "RUNNING", within=20)
+    lab.wait_for_job(job, "RUNNING", within=60)
     uids = [lab.uid_of(i) for i in range(3)]
     nodeset = lab.get("nodeset", labs.NODESET)
     nodeset["metadata"] = {key: nodeset["metadata"][key] for key in ("name", "labels", "annotations")}
@@ -26,18 +26,18 @@ def test_orphaned_workers_are_taken_back_with_their_job(lab):
     uid = lab.get("nodeset", labs.NODESET)["metadata"]["uid"]
     lab.wait_for("they are its own", lambda: all(
         [owner["uid"] for owner in pod["metadata"].get("ownerReferences", [])] == [uid]
-        for pod in lab.worker_pods().values()), within=30)
+        for pod in lab.worker_pods().values()), within=60)
     lab.wait_for("all is well", lambda: lab.condition("nodesets", labs.NODESET, "Ready")["status"] == "True", within=60)
     assert [lab.uid_of(i) for i in range(3)] == uids and lab.job_state(job) == "RUNNING"
     lab.let_end(job, f"{labs.NODESET}-1")
-    lab.wait_for_job(job, "COMPLETED", within=30)
+    lab.wait_for_job(job, "COMPLETED", within=60)
 
 
 def test_a_deleted_nodeset_waits_for_its_job_and_leaves_nothing(lab):
     busy = f"{labs.NODESET}-1"
     set_uid = lab.get("nodeset", labs.NODESET)["metadata"]["uid"]
     job = lab.submit_open("slinky-1")
-    lab.wait_for_job(job, "RUNNING", within=20)
+    lab.wait_for_job(job, "RUNNING", within=60)
     uid = lab.uid_of(1)
     began = time.time()
     lab.kubectl("delete", "nodeset", labs.NODESET, "--wait=false")
@@ -45,7 +45,7 @@ def test_a_deleted_nodeset_waits_for_its_job_and_leaves_nothing(lab):
     lab.wait_for("of the workers only the busy one is left, and draining", lambda:
                  set(lab.worker_pods()) == {busy} and lab.records() == {"slinky-1": ("draining", reason)}, within=60)
     lab.wait_for("a condition says what is waited for", lambda: f"jobs still run on 1 of them ({busy})"
-                 in lab.condition("nodesets", labs.NODESET, "Progressing")["message"], within=30)
+                 in lab.condition("nodesets", labs.NODESET, "Progressing")["message"], within=60)
     assert lab.job_state(job) == "RUNNING"
     assert lab.uid_of(1) == uid
     lab.let_end(job, busy)

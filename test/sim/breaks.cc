@@ -5,6 +5,7 @@
 
 #include "operator/kind.h"
 #include "operator/nodeset/decide.h"
+#include "operator/nodeset/drains.h"
 #include "operator/nodeset/release.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/workers.h"

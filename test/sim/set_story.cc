@@ -49,7 +49,8 @@ void SetStory::SetMode(bool daemon) {
 }
 
 void SetStory::ChangeTemplate() {
-  const std::string conf = "Weight=" + std::to_string(1 + ++templates_ % 3);  // so that it may be the one before, too
+  const std::string conf =
+      "MemSpecLimit=" + std::to_string(1 + ++templates_ % 3);  // so that it may be the one before, too
   site.machines.story.Add("user: extraConf of " + key.ToString() + " is " + conf);
   site.machines.api.Edit(Kind(), key, "", [&](Value& set) { set.as_object()["spec"].as_object()["extraConf"] = conf; });
 }

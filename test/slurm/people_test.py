@@ -212,6 +212,18 @@ def test_what_is_mounted_counts_while_the_pod_runs(world):
     assert session.end() == 0
 
 
+def test_a_login_is_ready_once_slurms_commands_work_there(world):
+    for pod in (world.laptop, world.ldap):
+        pod.start()
+    world.login.start(SACKD_OPTIONS="--conf-server ctl:6817")
+    world.login.await_said("Failed to load configs from slurmctld")
+    world.login.await_that(lambda: world.login.run("getent", "passwd", "ada", check=False).returncode == 0, "ada")
+    assert not os.path.exists(world.login.root + "/run/capstan/ready")
+    world.ctl.start()
+    world.login.await_that(lambda: os.path.exists(world.login.root + "/run/capstan/ready"), "ready file")
+    assert "is UP" in world.login.run("scontrol", "ping")
+
+
 # SSSD ended at once, and the login was never ready: not even root came in to mend it.
 def test_a_login_whose_sssd_conf_is_refused_lets_in_who_needs_none(world):
     world.login.write("/mnt/sssd-conf/sssd.conf", "no section\n")

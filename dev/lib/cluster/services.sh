@@ -42,13 +42,15 @@ StartEtcd() {
     --initial-cluster control=http://127.0.0.1:2380 --unsafe-no-fsync --log-level warn
 }
 
-# Routing to endpoints instead of Service addresses: no kube-proxy runs in this tree.
+# Routing to endpoints instead of Service addresses: no kube-proxy runs in this tree. Autoscalers may scale to zero, which
+# is an option of Kubernetes that is off.
 StartApiServer() {
   StartService control kube-apiserver "$tools/kube-apiserver" \
     --etcd-servers=http://127.0.0.1:2379 \
     --secure-port="$api_port" --advertise-address="$control_address" --endpoint-reconciler-type=lease \
     --tls-cert-file="$pki/apiserver.crt" --tls-private-key-file="$pki/apiserver.key" --client-ca-file="$pki/ca.crt" \
     --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --allow-privileged=true \
+    --feature-gates=HPAScaleToZero=true \
     --service-cluster-ip-range="$service_net" \
     --service-account-issuer="https://kubernetes.default.svc.$domain" \
     --service-account-key-file="$pki/service-account.pub" --service-account-signing-key-file="$pki/service-account.key" \
@@ -81,7 +83,7 @@ StartControllers() {
     --kubeconfig="$state/control/controller-manager.kubeconfig" --leader-elect=false \
     --use-service-account-credentials --service-account-private-key-file="$pki/service-account.key" \
     --root-ca-file="$pki/ca.crt" --cluster-signing-cert-file="$pki/ca.crt" --cluster-signing-key-file="$pki/ca.key" \
-    --enable-hostpath-provisioner=true
+    --enable-hostpath-provisioner=true --horizontal-pod-autoscaler-sync-period=2s
   StartService control kube-scheduler "$tools/kube-scheduler" \
     --kubeconfig="$state/control/scheduler.kubeconfig" --leader-elect=false
   StartService control open-volumes "$tools/open-volumes" /tmp/hostpath_pv

@@ -1237,6 +1237,23 @@ TEST_F(ControllerTest, AClusterThatHasANameKeepsIt) {
       << "all else is published";
 }
 
+// What extraConf sets wins, and slurmctld was started with another folder for its state.
+TEST_F(ControllerTest, AnotherClusterNameInExtraConfIsRefusedUnlessItIsInForce) {
+  HaveKeys();
+  plan::Plan plan = Look();
+  const std::string conf = SlurmConf(plan);
+  Applied(plan);
+  controller.spec.extra_conf = "clustername=Slurm_Main\n";
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False ")) << "it is the name that it has";
+  controller.spec.extra_conf = "ClusterName=hpc\n";
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"),
+              StartsWith("True InvalidSpec: spec.extraConf has ClusterName=hpc, and the cluster is called slurm_main"));
+  auto config = json::Decode<ConfigMap>(BodyOf(plan, "ConfigMap", "main-config"));
+  config->data.slurm_conf += "ClusterName=hpc\n";  // by another operator, that let it through
+  world.Put(*config);
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False "));
+}
+
 // Somebody's edit is no name that a cluster has.
 TEST_F(ControllerTest, AClusterNameThatTheOperatorDidNotPublishDoesNotCount) {
   HaveKeys();

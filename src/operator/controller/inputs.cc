@@ -28,6 +28,19 @@ constexpr std::string_view kReadBySlurm[] = {
     "job_container.conf", "job_submit.lua",    "mpi.conf",      "namespace.yaml", "oci.conf",  "plugstack.conf",
     "resources.yaml",     "scrun.lua",         "topology.conf", "topology.yaml"};
 
+// Of lines that say it more than once the last counts. "": none does.
+std::string LastClusterName(std::string_view conf) {
+  std::string name;
+  const auto lines = slurm::ParseConf(conf);
+  if (!lines) return name;
+  for (const slurm::ConfLine& line : *lines) {
+    for (const slurm::ConfItem& item : line.items) {
+      if (EqualsIgnoreCase(item.key, "ClusterName")) name = item.value;
+    }
+  }
+  return name;
+}
+
 class Collecting {
  public:
   Collecting(const plan::World& world, const api::Controller& controller, const StatefulSet* set, Findings& findings)
@@ -46,6 +59,7 @@ class Collecting {
     // slurmrestd beside an external slurmctld needs no more than to find it.
     if (controller_.spec.external.value_or(false)) return std::move(inputs_);
     ClusterName();
+    NameInExtraConf();
     TwoOnOneClaim();
     GoverningService();
     NodeSets();
@@ -69,6 +83,19 @@ class Collecting {
     Refuse("StatefulSetOutdated", "spec.ha needs pods that have names, and StatefulSet " + service +
                                       " was made by an older release without; to have it made anew, while slurmctld " +
                                       "runs on: " + MadeAnew(controller_));
+  }
+
+  // What extraConf sets wins, also over the name of the state's folder and of slurmdbd's tables.
+  void NameInExtraConf() {
+    const std::string given = LastClusterName(controller_.spec.extra_conf);
+    const std::string& name = inputs_.config.cluster_name;
+    if (given.empty() || EqualsIgnoreCase(given, name)) return;
+    const auto* published = world_.Find<ConfigMap>({inputs_.config.ns, ConfigName(controller_.metadata.name)});
+    if (published != nullptr && LastClusterName(published->data.slurm_conf) == given) return;  // so it has been
+    Refuse("InvalidSpec",
+           "spec.extraConf has ClusterName=" + given + ", and the cluster is called " + name +
+               ": slurmctld would refuse its state, and the accounting would begin anew. Remove the line" +
+               (set_ == nullptr ? "; a new cluster is named by spec.clusterName" : ""));
   }
 
   // slurmdbd makes names of tables of it. A cluster that runs already could not change it, and is only told.

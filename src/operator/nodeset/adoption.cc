@@ -25,9 +25,9 @@ plan::Action MakeOwned(std::string_view verb, const api::NodeSet& set, plan::Obj
 bool IsOrphanOf(const api::NodeSet& set, const Pod& pod) {
   const json::ObjectMeta& meta = pod.metadata;
   return meta.owner_references.empty() && !meta.deleting() &&
-         meta.Label(std::string(kLabelInstance)) == set.metadata.name &&
-         meta.Label(std::string(kLabelComponent)) == kWorker.component &&
-         meta.Label(std::string(kLabelCluster)) == set.spec.controller_ref.name && IsWorkerNameOf(set, meta.name);
+         meta.Label(AsKey<kLabelInstance>()) == set.metadata.name &&
+         meta.Label(AsKey<kLabelComponent>()) == kWorker.component &&
+         meta.Label(AsKey<kLabelCluster>()) == set.spec.controller_ref.name && IsWorkerNameOf(set, meta.name);
 }
 
 void AdoptOrphans(const plan::World& world, const api::NodeSet& set, plan::Plan& plan) {

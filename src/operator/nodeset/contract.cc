@@ -122,7 +122,16 @@ Broken PatchBreach(const Value& set, const Call& call, const Around& around) {
       {"annotations", "capstan.dev/scale-in"},
       {"annotations", "nodeset.slinky.slurm.net/scale-in"},
       {"annotations", "topology.slinky.slurm.net/spec"},
+      {"annotations", "nodeset.slinky.slurm.net/pod-deadline"},
   };
+  // Put back where somebody has removed them.
+  const std::set<std::string_view> known_by = {"app.kubernetes.io/name",
+                                               "app.kubernetes.io/instance",
+                                               "slinky.slurm.net/cluster",
+                                               "nodeset.slinky.slurm.net/pod-name",
+                                               "nodeset.slinky.slurm.net/pod-index",
+                                               "nodeset.slinky.slurm.net/pod-hostname",
+                                               "nodeset.slinky.slurm.net/scaling-mode"};
   // A former operator's; only taken away, and only as it was seen, since a person may write it at any time.
   const std::string_view cordon = "nodeset.slinky.slurm.net/pod-cordon";
   const bool as_seen = !FindText(*patch, {"metadata", "resourceVersion"}).empty();
@@ -135,7 +144,8 @@ Broken PatchBreach(const Value& set, const Call& call, const Around& around) {
       return "a patch touches metadata." + std::string(part.key()) + " of pod " + call.key.name;
     for (const auto& entry : part.value().get_object()) {
       const bool uncordons = part.key() == "annotations" && entry.key() == cordon && entry.value().is_null() && as_seen;
-      if (!uncordons && !ours.contains({part.key(), entry.key()}))
+      const bool puts_back = part.key() == "labels" && known_by.contains(entry.key()) && entry.value().is_string();
+      if (!uncordons && !puts_back && !ours.contains({part.key(), entry.key()}))
         return "a patch touches " + std::string(entry.key()) + " of pod " + call.key.name;
     }
   }
@@ -325,6 +335,16 @@ Broken BudgetBreach(const Value& set, const SlurmCall& call, const slurm::Node& 
          std::to_string(most) + " of " + std::to_string(replicas);
 }
 
+// As the record's comment has it, and a person could look up.
+bool IsMachineGone(const slurm::Node& node, const Around& around) {
+  const auto comment = json::Parse(node.comment);
+  if (!comment) return false;
+  const std::string_view machine = FindText(*comment, {"node"});
+  return !machine.empty() && std::ranges::none_of(around.nodes, [&](const Value* one) {
+    return FindText(*one, {"metadata", "name"}) == machine;
+  });
+}
+
 Broken SlurmBreach(const Value& set, const SlurmCall& call, const std::optional<slurm::Node>& before,
                    const Around& around) {
   const std::string cluster = KeyOf(set).ns + "/" + std::string(FindText(set, {"spec", "controllerRef", "name"}));
@@ -339,7 +359,8 @@ Broken SlurmBreach(const Value& set, const SlurmCall& call, const std::optional<
     if (before->state.IsBusy()) return "the record of " + call.node + " is removed while jobs run there";
     return std::nullopt;
   }
-  if (call.state == "IDLE" || call.state == "DOWN") return call.state + " is written to " + call.node;
+  const bool lost = call.state == "DOWN" && !held && call.reason.starts_with(kOurs) && IsMachineGone(*before, around);
+  if (call.state == "IDLE" || (call.state == "DOWN" && !lost)) return call.state + " is written to " + call.node;
   if ((call.state == "UNDRAIN" || call.state == "RESUME") && held) {
     return "the drain of " + call.node + " by a person (\"" + before->reason + "\") is lifted";
   }
@@ -513,7 +534,9 @@ class Matching {
       if (!IsOwnForGood(set_, *node) || IsHeldByPerson(*node) || std::ranges::find(hosts_, name) != hosts_.end())
         continue;
       // Of a machine that may come back.
-      if (IsDaemonSet(set_) && node->state.IsDown() && !node->reason.starts_with(kOurs)) continue;
+      if (IsDaemonSet(set_) && node->state.IsDown() &&
+          (!node->reason.starts_with(kOurs) || IsMachineGone(*node, around_)))
+        continue;
       Wrong("the record of " + name + " has no worker: " + node->state.ToString() + " (" + node->reason + ")");
     }
   }

@@ -4,7 +4,7 @@
 // - Of Kubernetes: pods called <set>-<ordinal>, their volume claims, the ConfigMap <set>-ssh-config, the Secret
 //   <set>-ssh-host-keys, created and never written to again, ControllerRevisions <set>-<revision>, of which only the number
 //   changes, and the NodeSet's own status and finalizer. Pods are created with the NodeSet as their controller, made its
-//   own where they have no owner, patched in a label, an annotation and conditions SlurmNodeState*, deleted by uid; never
+//   own where they have no owner, patched in our labels and annotations and in conditions SlurmNodeState*, deleted by uid; never
 //   forced. Nobody else's finalizer is touched, and none added to a NodeSet that is being deleted.
 // - No pod is deleted, or may be evicted, and no NodeSet is let go, while a job holds its Slurm node, suspended or not.
 // - At no moment two workers have one ordinal or one name in Slurm.

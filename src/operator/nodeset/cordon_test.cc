@@ -175,9 +175,10 @@ TEST_F(Cordoned, ADrainThatMayBeLiftedIsRepeated) {
   Worker_(1, {NodeFlag::kIdle, NodeFlag::kDrain}, reason);
   ExpectDrainFor(Look(1), reason);
   PutMarked(MakePod(1));
+  const std::string both = reason + "; Pod (slurm/w-1) is pending termination for scale-in";
   for (const NodeFlag base : {NodeFlag::kIdle, NodeFlag::kAllocated}) {
-    nodes = {MakeNode(1, {base, NodeFlag::kDrain}, ScaleInReason({"slurm", "w-1"}))};
-    ExpectDrainFor(Look(0), ScaleInReason({"slurm", "w-1"}));
+    nodes = {MakeNode(1, {base, NodeFlag::kDrain}, both)};
+    ExpectDrainFor(Look(0), both);
   }
 }
 
@@ -185,6 +186,79 @@ TEST_F(Cordoned, AWorkerOnACordonedNodeGoesFirst) {
   for (int i : {0, 1, 2}) Worker_(i, {NodeFlag::kIdle});
   Cordon("k0");
   EXPECT_THAT(Acts(Look(2)), ElementsAre("cordon Pod slurm/w-0", "drain Slurm node slurm/main/w-0"));
+}
+
+// Each owner of a drain comes and goes by itself; the drain stands while one of them is left.
+TEST_F(Cordoned, TheReasonNamesAllWhoWantTheWorkerOutOfService) {
+  Worker_(1, {NodeFlag::kIdle});
+  Pod pod = MakePod(1);
+  pod.metadata.annotations[std::string(kAnnotationPodCordon)] = "true";
+  pod.metadata.annotations[std::string(kAnnotationFailedChecks)] = "gpu, disk,gpu";
+  Put(pod);
+  Cordon("k1", "new disk");
+  const std::string all = "slurm-operator: new disk; Pod (slurm/w-1) was cordoned; check disk; check gpu";
+  ExpectDrainFor(Look(1), all);
+  pod.metadata.labels.erase(std::string(kLabelPodProtect));
+  Put(pod);
+  nodes = {MakeNode(1, {NodeFlag::kIdle, NodeFlag::kDrain}, all)};
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  Put(Node{.metadata = {.name = "k1", .uid = "k1"}, .spec = {}});
+  ExpectDrainFor(Look(1), "slurm-operator: Pod (slurm/w-1) was cordoned; check disk; check gpu");
+  pod.metadata.annotations.erase(std::string(kAnnotationPodCordon));
+  pod.metadata.annotations[std::string(kAnnotationFailedChecks)] = "gpu";
+  Put(pod);
+  const plan::Plan plan = Look(1);
+  ExpectDrainFor(plan, "slurm-operator: check gpu");
+  EXPECT_THAT(ConditionOf(plan, "Degraded").message,
+              HasSubstr("takes no new jobs, as health checks want it (check gpu)"));
+  Put(MakePod(1));
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("undrain Slurm node slurm/main/w-1"));
+}
+
+TEST_F(Cordoned, AScaleInJoinsAndLeavesTheOthers) {
+  const std::string cordoned = "slurm-operator: Node (k1) was cordoned, Pod (slurm/w-1) must be cordoned";
+  const std::string both = cordoned + "; Pod (slurm/w-1) is pending termination for scale-in";
+  Cordon("k1");
+  PutMarked(MakePod(1));
+  nodes = {MakeNode(1, {NodeFlag::kAllocated, NodeFlag::kDrain}, cordoned)};
+  ExpectDrainFor(Look(0), both);
+  nodes = {MakeNode(1, {NodeFlag::kAllocated, NodeFlag::kDrain}, both)};
+  EXPECT_THAT(Acts(Look(0)), IsEmpty());
+  Put(Node{.metadata = {.name = "k1", .uid = "k1"}, .spec = {}});
+  ExpectDrainFor(Look(0), ScaleInReason({"slurm", "w-1"}));
+  Cordon("k1");
+  Put(MakePod(1));
+  ExpectDrainFor(Look(1), cordoned);
+}
+
+TEST_F(Cordoned, AUnionThatNamesAnothersPodIsNotOurs) {
+  Put(MakePod(1));
+  for (const char* reason : {"slurm-operator: check gpu; Pod (slurm/other-1) is pending termination for scale-in",
+                             "slurm-operator: Pod (slurm/w-1) was cordoned; Pod (other/w-1) was cordoned"}) {
+    nodes = {MakeNode(1, {NodeFlag::kIdle, NodeFlag::kDrain}, reason)};
+    EXPECT_THAT(Acts(Look(1)), IsEmpty()) << reason;
+  }
+}
+
+// Such a drain would never have been lifted: it read as that of another NodeSet.
+TEST_F(Cordoned, WhatAPersonSaysOfANodeIsNeverTakenForWordsAboutAPod) {
+  Worker_(1, {NodeFlag::kIdle});
+  Cordon("k1", "Pod (x) was slow; Pod (y) too");
+  const std::string reason = "slurm-operator: Node (k1): Pod (x) was slow, Pod (y) too";
+  ExpectDrainFor(Look(1), reason);
+  Put(Node{.metadata = {.name = "k1", .uid = "k1"}, .spec = {}});
+  nodes = {MakeNode(1, {NodeFlag::kIdle, NodeFlag::kDrain}, reason)};
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("undrain Slurm node slurm/main/w-1"));
+}
+
+TEST_F(Cordoned, ACheckThatCannotBeNamedInSlurmIsTold) {
+  Worker_(1, {NodeFlag::kIdle});
+  Pod pod = MakePod(1);
+  pod.metadata.annotations[std::string(kAnnotationFailedChecks)] = "gpu,no such; check";
+  Put(pod);
+  const plan::Plan plan = Look(1);
+  ExpectDrainFor(plan, "slurm-operator: check gpu");
+  EXPECT_THAT(*plan.status, HasSubstr("which is no name of a check"));
 }
 
 }  // namespace

@@ -365,8 +365,7 @@ TEST_F(NodeSetTest, ARecordThatSomebodyHoldsOrThatIsNotOursStaysWhenItsWorkerIsM
   nodes = {MakeNode(0, {NodeFlag::kIdle, NodeFlag::kDrain}, kOurDrain)};
   Pod orphan = MakePod(3);
   orphan.metadata.owner_references.clear();
-  orphan.metadata.labels[std::string(kLabelPodHostname)] = "w-0";
-  orphan.metadata.labels[std::string(kLabelComponent)] = "worker";
+  orphan.metadata.labels = {{std::string(kLabelPodHostname), "w-0"}, {std::string(kLabelComponent), "worker"}};
   Put(orphan);
   const plan::Plan plan = Look(1);
   EXPECT_THAT(Acts(plan), IsEmpty()) << "another pod stands behind it";

@@ -14,6 +14,7 @@
 #include "json/codec.h"
 #include "operator/names.h"
 #include "operator/nodeset/decide.h"
+#include "operator/nodeset/drains.h"
 #include "operator/nodeset/revision.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/workers.h"
@@ -72,6 +73,13 @@ class NodeSetTest : public ::testing::Test {
         .namespace_ = "slurm",
         .uid = "pod-" + std::to_string(ordinal),
         .owner_references = {{.kind = "NodeSet", .name = "w", .uid = std::string(kSetUid), .controller = true}}};
+    pod.metadata.labels = {{std::string(kLabelName), std::string(kWorker.app)},
+                           {std::string(kLabelInstance), "w"},
+                           {std::string(kLabelComponent), std::string(kWorker.component)},
+                           {std::string(kLabelCluster), "main"},
+                           {std::string(kLabelScalingMode), std::string(api::kScalingStatefulSet)},
+                           {std::string(kLabelPodName), pod.metadata.name},
+                           {std::string(kLabelPodIndex), std::to_string(ordinal)}};
     pod.metadata.labels[std::string(kLabelPodHostname)] = pod.metadata.name;
     pod.metadata.labels[std::string(kLabelRevision)] = Revision(set).value();
     pod.metadata.labels[std::string(kLabelPodProtect)] = "true";

@@ -4,6 +4,7 @@
 
 #include "api/controller.h"
 #include "operator/names.h"
+#include "operator/nodeset/drains.h"
 #include "operator/nodeset/release.h"
 
 namespace capstan::op::nodeset {
@@ -29,8 +30,8 @@ class Looking {
     const bool workers =
         std::ranges::any_of(workers_, [&](const Worker& worker) { return !IsWaitedForInVain(worker); });
     if (!workers && slurm_.heard() && deletion_.records.empty()) return DeletionState::kDone;
-    if (set_.metadata.Annotation(std::string(kAnnotationForceDelete)) == "true" ||
-        set_.metadata.Annotation(std::string(kFormerAnnotationForceDelete)) == "true") {
+    if (set_.metadata.Annotation(AsKey<kAnnotationForceDelete>()) == "true" ||
+        set_.metadata.Annotation(AsKey<kFormerAnnotationForceDelete>()) == "true") {
       deletion_.why = "the annotation " + std::string(kAnnotationForceDelete) + " asks for it";
       return DeletionState::kForced;
     }

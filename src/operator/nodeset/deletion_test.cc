@@ -211,6 +211,7 @@ TEST_F(Deleted, ADaemonSetsWorkersAreDrainedToo) {
   Pod pod = MakePod(0);
   pod.metadata.name = "w-x7k2p";
   pod.metadata.labels[std::string(kLabelPodHostname)] = "w-0";
+  pod.metadata.labels.erase(std::string(kLabelScalingMode));
   Put(pod);
   nodes = {MakeNode(0, {NodeFlag::kIdle})};
   EXPECT_THAT(Acts(Look(1)), ::testing::IsSupersetOf({"cordon Pod slurm/w-x7k2p", "drain Slurm node slurm/main/w-0"}));

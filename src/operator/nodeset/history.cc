@@ -25,7 +25,7 @@ plan::ObjectRef RefTo(const api::NodeSet& set, std::string name) {
   return {&kube::kControllerRevisions, {set.metadata.namespace_, std::move(name)}};
 }
 
-const std::string& RevisionOf(const ControllerRevision& one) { return one.metadata.Label(std::string(kLabelRevision)); }
+const std::string& RevisionOf(const ControllerRevision& one) { return one.metadata.Label(AsKey<kLabelRevision>()); }
 
 void Make(const api::NodeSet& set, std::string_view revision, int64_t number, plan::Plan& plan) {
   auto body = RevisionObject(set, revision, number);
@@ -48,7 +48,7 @@ void MakeLatest(const api::NodeSet& set, const ControllerRevision& one, int64_t 
 
 // Of a NodeSet of this name that was deleted with --cascade=orphan.
 bool IsOrphaned(const api::NodeSet& set, const ControllerRevision& one) {
-  return !one.metadata.deleting() && one.metadata.Label(std::string(kLabelInstance)) == set.metadata.name &&
+  return !one.metadata.deleting() && one.metadata.Label(AsKey<kLabelInstance>()) == set.metadata.name &&
          one.metadata.name == NameOf(set, RevisionOf(one));
 }
 
@@ -91,7 +91,7 @@ void KeepHistory(const plan::World& world, const api::NodeSet& set, const std::v
 
   std::ranges::copy_if(former, std::back_inserter(unused), [&](const ControllerRevision* one) {
     return !one->metadata.deleting() && std::ranges::none_of(workers, [&](const Worker& worker) {
-      return worker.pod->metadata.Label(std::string(kLabelRevision)) == RevisionOf(*one);
+      return worker.pod->metadata.Label(AsKey<kLabelRevision>()) == RevisionOf(*one);
     });
   });
   const auto kept = size_t(std::max(0, set.spec.revision_history_limit.value_or(0)));

@@ -10,9 +10,10 @@
 namespace capstan::op::nodeset {
 namespace {
 
-constexpr std::string_view kFeaturePrefix = "k8s/";  // of the Slinky projects
-constexpr size_t kLongest = 1024;                    // bytes of an annotation
-constexpr std::string_view kMore = "-_.:/+";         // in a name, besides letters and digits
+constexpr std::string_view kFeaturePrefix = "k8s/";    // of the Slinky projects
+constexpr std::string_view kTopologyName = "default";  // of a cluster without topology.yaml
+constexpr size_t kLongest = 1024;                      // bytes of an annotation
+constexpr std::string_view kMore = "-_.:/+";           // in a name, besides letters and digits
 
 bool IsPlain(std::string_view text, std::string_view more) {
   return text.size() <= kLongest && std::ranges::all_of(text, [&](char c) {
@@ -21,7 +22,9 @@ bool IsPlain(std::string_view text, std::string_view more) {
 }
 
 const std::string& Said(const Worker& worker, std::string_view annotation) {
-  return worker.machine->metadata.Annotation(std::string(annotation));
+  static const std::string nothing;
+  const json::ObjectMeta& machine = worker.machine->metadata;
+  return machine.annotations.empty() ? nothing : machine.Annotation(std::string(annotation));
 }
 
 bool IsTopology(std::string_view text) { return IsPlain(text, std::string(kMore) + ","); }
@@ -32,9 +35,50 @@ bool NamesTopology(std::string_view extra_conf) {
   });
 }
 
+// The labels that say where a worker stands; none: nobody asks for that.
+std::vector<std::string> TopologyLabels(const api::Controller* controller) {
+  std::vector<std::string> labels;
+  if (controller == nullptr || controller->metadata.annotations.empty()) return labels;
+  for (const std::string_view one : Split(controller->metadata.Annotation(AsKey<kAnnotationTopologyLabels>()), ',')) {
+    if (!Trim(one).empty()) labels.emplace_back(Trim(one));
+  }
+  return labels;
+}
+
+// The first of these that the worker's Kubernetes node does not have; "": it has all.
+std::string MissingLabel(const Worker& worker, const std::vector<std::string>& labels) {
+  for (const std::string& label : labels) {
+    if (worker.machine->metadata.Label(label).empty()) return label;
+  }
+  return "";
+}
+
+// slurmctld makes the switches that it does not know.
+std::string TopologyOf(const Worker& worker, const std::vector<std::string>& labels) {
+  std::string topology(kTopologyName);
+  if (!MissingLabel(worker, labels).empty()) return topology + ":unknown";
+  for (const std::string& label : labels) topology += ":" + worker.machine->metadata.Label(label);
+  return topology;
+}
+
+// Where it stands, for Slurm. `now`: whatever runs there.
+struct Stand {
+  std::string topology;  // "": nobody says
+  bool now = true;
+};
+
+Stand StandOf(const Worker& worker, const api::NodeSet& set, const api::Controller* controller) {
+  const std::string& said = Said(worker, kAnnotationTopology);
+  const std::vector<std::string> labels = said.empty() ? TopologyLabels(controller) : std::vector<std::string>();
+  if ((said.empty() && labels.empty()) || NamesTopology(set.spec.extra_conf)) return {};
+  if (!said.empty()) return {IsTopology(said) ? said : ""};
+  return {TopologyOf(worker, labels), false};
+}
+
 // Sorted, each once; without those that are no names.
 std::vector<std::string> FeaturesOf(const Worker& worker) {
   std::vector<std::string> features;
+  if (worker.machine->metadata.annotations.empty()) return features;
   for (std::string_view one : Split(Said(worker, kAnnotationNodeFeatures), ',')) {
     one = Trim(one);
     if (!one.empty() && IsPlain(one, kMore)) features.push_back(std::string(kFeaturePrefix) + std::string(one));
@@ -49,6 +93,8 @@ bool IsFromNode(std::string_view feature) { return feature.starts_with(kFeatureP
 // `has` with `wanted` in place of those that begin with the prefix; nullopt: it is so already.
 std::optional<std::vector<std::string>> Replaced(const std::vector<std::string>& has,
                                                  const std::vector<std::string>& wanted) {
+  if (wanted.empty() && std::ranges::none_of(has, [](const std::string& one) { return IsFromNode(one); }))
+    return std::nullopt;
   std::vector<std::string> ours, all = wanted;
   for (const std::string& feature : has) (IsFromNode(feature) ? ours : all).push_back(feature);
   std::ranges::sort(ours);
@@ -71,7 +117,7 @@ void FollowFeatures(const Worker& worker, slurm::NodeUpdate& update) {
 
 void TellPod(const Worker& worker, const std::string& topology, plan::Plan& plan) {
   const json::ObjectMeta& pod = worker.pod->metadata;
-  if (pod.Annotation(std::string(kAnnotationTopology)) == topology) return;
+  if (pod.Annotation(AsKey<kAnnotationTopology>()) == topology) return;
   std::string patch =
       R"({"metadata":{"annotations":{)" + JsonQuoted(kAnnotationTopology) + ":" + JsonQuoted(topology) + "}}}";
   plan.Add({.effect = plan::MergePatch("place", {&kube::kPods, {pod.namespace_, pod.name}}, pod.uid, std::move(patch)),
@@ -80,13 +126,15 @@ void TellPod(const Worker& worker, const std::string& topology, plan::Plan& plan
 
 }  // namespace
 
-void FollowNodeAnnotations(const Worker& worker, const api::NodeSet& set, plan::Plan& plan) {
+void FollowNodeAnnotations(const Worker& worker, const api::NodeSet& set, const api::Controller* controller,
+                           plan::Plan& plan) {
   if (worker.machine == nullptr || worker.stage == Stage::kLeaving || worker.stage == Stage::kEnded) return;
   slurm::NodeUpdate update;
-  const std::string& topology = Said(worker, kAnnotationTopology);
-  if (!topology.empty() && IsTopology(topology) && !NamesTopology(set.spec.extra_conf)) {
-    TellPod(worker, topology, plan);
-    if (worker.node != nullptr && worker.node->topology != topology) update.topology = topology;
+  const Stand stand = StandOf(worker, set, controller);
+  if (!stand.topology.empty()) {
+    TellPod(worker, stand.topology, plan);
+    const bool may = worker.node != nullptr && (stand.now || !worker.node->state.IsBusy());
+    if (may && worker.node->topology != stand.topology) update.topology = stand.topology;
   }
   if (worker.node == nullptr) return;
   FollowFeatures(worker, update);
@@ -94,10 +142,10 @@ void FollowNodeAnnotations(const Worker& worker, const api::NodeSet& set, plan::
   update.names = {worker.host};
   plan.slurm_expects.push_back(worker.host);
   plan.Add({.effect = plan::UpdateNode("describe", plan.slurm_cluster, std::move(update)),
-            .reason = "what the annotations of its Kubernetes node say"});
+            .reason = "what its Kubernetes node says"});
 }
 
-std::string AnnotationTrouble(const Worker& worker) {
+std::string AnnotationTrouble(const Worker& worker, const api::Controller* controller) {
   if (worker.machine == nullptr) return "";
   const std::string begin = "has Kubernetes node " + worker.machine->metadata.name + ", whose annotation ";
   const std::string& topology = Said(worker, kAnnotationTopology);
@@ -112,7 +160,12 @@ std::string AnnotationTrouble(const Worker& worker) {
     return begin + std::string(kAnnotationNodeFeatures) + " names " + JsonQuoted(OneLine(one, kLongest / 4)) +
            ", which is no name of a feature; the others are passed on";
   }
-  return "";
+  if (!topology.empty()) return "";
+  const std::string missing = MissingLabel(worker, TopologyLabels(controller));
+  if (missing.empty()) return "";
+  return "has Kubernetes node " + worker.machine->metadata.name + ", which has no label " +
+         OneLine(missing, kLongest / 4) + " (annotation " + std::string(kAnnotationTopologyLabels) +
+         " of the Controller): it stands at " + std::string(kTopologyName) + ":unknown in Slurm";
 }
 
 }  // namespace capstan::op::nodeset

@@ -74,5 +74,62 @@ TEST_F(AnnotatedNodes, WhatIsNoNameIsNotPassedOnAndNamed) {
   EXPECT_THAT(ConditionOf(Look(1), "Degraded").message, HasSubstr("names \"a b\", which is no name of a feature"));
 }
 
+class LabelledNodes : public AnnotatedNodes {
+ protected:
+  void Label(std::map<std::string, std::string> labels, std::map<std::string, std::string> annotations = {}) {
+    Put(Node{
+        .metadata = {.name = "k0", .uid = "k0", .labels = std::move(labels), .annotations = std::move(annotations)},
+        .spec = {}});
+  }
+  void AskFor(const std::string& labels) {
+    api::Controller controller{.metadata = {.name = "main", .namespace_ = "slurm", .uid = "c-uid"}};
+    controller.metadata.annotations[std::string(kAnnotationTopologyLabels)] = labels;
+    Put(std::move(controller));
+  }
+};
+
+TEST_F(LabelledNodes, TheControllerSaysWhichLabelsTellWhereAWorkerStands) {
+  Label({{"dc/spine", "s1"}, {"dc/leaf", "l7"}});
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  AskFor(" dc/spine, dc/leaf ");
+  const plan::Plan plan = Look(1);
+  EXPECT_THAT(Acts(plan), ElementsAre(kPlace, kDescribe));
+  ExpectUpdate(plan, {.topology = "default:s1:l7"});
+  Pod pod = MakePod(0);
+  pod.metadata.annotations[std::string(kAnnotationTopology)] = "default:s1:l7";
+  Put(pod);
+  nodes[0].topology = "default:s1:l7";
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  Label({{"dc/spine", "s1"}, {"dc/leaf", "l8"}});
+  ExpectUpdate(Look(1), {.topology = "default:s1:l8"});
+}
+
+TEST_F(LabelledNodes, TheNodesAnnotationAndExtraConfComeFirst) {
+  AskFor("dc/spine");
+  Label({{"dc/spine", "s1"}}, {{std::string(kAnnotationTopology), "tree:s2"}});
+  ExpectUpdate(Look(1), {.topology = "tree:s2"});
+  set.spec.extra_conf = "Topology=tree:s3";
+  Put(MakePod(0));
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+}
+
+TEST_F(LabelledNodes, ANodeWithoutALabelStandsAtAnUnknownPlaceAndIsTold) {
+  AskFor("dc/spine,dc/leaf");
+  Label({{"dc/spine", "s1"}});
+  const plan::Plan plan = Look(1);
+  ExpectUpdate(plan, {.topology = "default:unknown"});
+  EXPECT_THAT(ConditionOf(plan, "Degraded").message,
+              HasSubstr("has Kubernetes node k0, which has no label dc/leaf (annotation capstan.dev/topology"));
+}
+
+TEST_F(LabelledNodes, WhatLabelsSayReachesANodeOnceItsJobsHaveEnded) {
+  AskFor("dc/spine");
+  Label({{"dc/spine", "s1"}});
+  nodes[0] = MakeNode(0, {NodeFlag::kAllocated});
+  EXPECT_THAT(Acts(Look(1)), ElementsAre(kPlace));
+  nodes[0] = MakeNode(0, {NodeFlag::kIdle});
+  EXPECT_THAT(Acts(Look(1)), ElementsAre(kPlace, kDescribe));
+}
+
 }  // namespace
 }  // namespace capstan::op::nodeset

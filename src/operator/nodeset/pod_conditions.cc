@@ -11,7 +11,7 @@ namespace {
 using slurm::NodeBase;
 using slurm::NodeFlag;
 
-constexpr std::string_view kPrefix = "SlurmNodeState";
+constexpr std::string_view kConditionPrefix = "SlurmNodeState";
 constexpr size_t kLongestMessage = 1024;  // bytes
 
 constexpr std::pair<NodeBase, std::string_view> kBases[] = {
@@ -30,15 +30,35 @@ constexpr std::pair<NodeFlag, std::string_view> kFlags[] = {
     {NodeFlag::kNotResponding, "NotResponding"},
 };
 
+// Calls `take` with each state that holds, as conditions end.
+void ForEachState(const slurm::NodeState& state, auto take) {
+  const auto* base = std::ranges::find(kBases, state.base(), &std::pair<NodeBase, std::string_view>::first);
+  take(base != std::end(kBases) ? base->second : std::string_view("Unknown"));
+  for (const auto& [flag, name] : kFlags) {
+    if (state.Has(flag)) take(name);
+  }
+}
+
+// Nothing is to be written, which is nearly always so.
+bool SaysAll(const Pod& pod, const slurm::NodeState& state, std::string_view message) {
+  size_t wanted = 0, found = 0, there = 0;
+  for (const PodCondition& condition : pod.status.conditions) there += condition.type.starts_with(kConditionPrefix);
+  ForEachState(state, [&](std::string_view name) {
+    ++wanted;
+    found += std::ranges::any_of(pod.status.conditions, [&](const PodCondition& condition) {
+      return condition.type.starts_with(kConditionPrefix) &&
+             std::string_view(condition.type).substr(kConditionPrefix.size()) == name && condition.status == "True" &&
+             condition.message == message;
+    });
+  });
+  return wanted == found && found == there;
+}
+
 }  // namespace
 
 std::set<std::string> NodeStateConditions(const slurm::NodeState& state) {
   std::set<std::string> types;
-  const auto* base = std::ranges::find(kBases, state.base(), &std::pair<NodeBase, std::string_view>::first);
-  types.insert(std::string(kPrefix) + std::string(base != std::end(kBases) ? base->second : "Unknown"));
-  for (const auto& [flag, name] : kFlags) {
-    if (state.Has(flag)) types.insert(std::string(kPrefix) + std::string(name));
-  }
+  ForEachState(state, [&](std::string_view name) { types.insert(std::string(kConditionPrefix) + std::string(name)); });
   return types;
 }
 
@@ -50,13 +70,14 @@ std::optional<plan::Action> TellNodeState(const Worker& worker) {
   std::set<std::string> missing;
   std::string message;
   if (worker.node != nullptr) {
+    if (!worker.node->reason.empty()) message = OneLine(worker.node->reason, kLongestMessage);
+    if (SaysAll(*worker.pod, worker.node->state, message)) return std::nullopt;
     missing = NodeStateConditions(worker.node->state);
-    message = OneLine(worker.node->reason, kLongestMessage);
   }
   std::vector<plan::PodConditionText> set;
   std::vector<std::string> gone;
   for (const PodCondition& condition : worker.pod->status.conditions) {
-    if (!condition.type.starts_with(kPrefix)) continue;
+    if (!condition.type.starts_with(kConditionPrefix)) continue;
     if (missing.erase(condition.type) == 0)
       gone.push_back(condition.type);
     else if (condition.status != "True" || condition.message != message)

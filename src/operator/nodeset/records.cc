@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "operator/names.h"
+#include "operator/nodeset/drains.h"
+#include "operator/nodeset/lost.h"
 #include "operator/nodeset/placement.h"
 #include "operator/reasons.h"
 #include "plan/slurm/effects.h"
@@ -11,8 +13,9 @@ namespace capstan::op::nodeset {
 
 namespace {
 
-// Its slurmd went without a word, and slurmctld itself has given it up.
+// Its slurmd went without a word, and slurmctld itself has given it up, or we have with its machine.
 bool IsLost(const slurm::Node& node) {
+  if (IsLostWithMachine(node)) return true;
   return node.state.IsDown() && node.state.IsNotResponding() && !node.state.IsFailing() &&
          slurm::IsReasonOfSlurmctld(node.reason);
 }

@@ -56,8 +56,8 @@ int BudgetOf(const api::NodeSetSpec& spec) {
 }  // namespace
 
 bool Revisions::IsCurrent(const Pod& pod) const {
-  const std::string& revision = pod.metadata.Label(std::string(kLabelRevision));
-  return revision == current || (!former.empty() && revision == former);
+  const std::string& revision = pod.metadata.Label(AsKey<kLabelRevision>());
+  return revision == current || (!former.empty() && revision == former) || alike.contains(revision);
 }
 
 Duration UntilAvailable(const Pod& pod, int32_t min_ready_seconds, Time now) {

@@ -2,6 +2,7 @@
 // scale-in (mark, drain, proof, deletion), and comes back under its ordinal. Pure.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,8 @@ namespace capstan::op::nodeset {
 struct Revisions {
   std::string current;
   std::string former;  // ""; or workers that bear it are of the current revision as well (takeover.h)
+  // These as well, and follow what has changed since: by revision, their extraConf (live_conf.h).
+  std::map<std::string, std::string, std::less<>> alike;
 
   bool IsCurrent(const Pod& pod) const;
 };

@@ -4,7 +4,9 @@
 
 #include "base/text.h"
 #include "operator/names.h"
+#include "operator/nodeset/drains.h"
 #include "operator/nodeset/node_annotations.h"
+#include "operator/nodeset/phase.h"
 #include "operator/nodeset/reservation.h"
 #include "operator/nodeset/unheeded.h"
 #include "operator/nodeset/worker_pod.h"
@@ -21,7 +23,7 @@ constexpr size_t kNamed = 3;           // so many workers are named in a message
 // What workers bear under the former revision is understood only by this: it stays until none does.
 const std::string& StatusRevision(const Seen& seen) {
   const bool any = std::ranges::any_of(seen.workers, [&](const Worker& worker) {
-    return worker.pod->metadata.Label(std::string(kLabelRevision)) == seen.revisions.former;
+    return worker.pod->metadata.Label(AsKey<kLabelRevision>()) == seen.revisions.former;
   });
   return any && !seen.revisions.former.empty() ? seen.revisions.former : seen.revisions.current;
 }
@@ -52,13 +54,15 @@ void CountNodes(const Seen& seen, api::NodeSetStatus& status) {
 
 // --- Words -----------------------------------------------------------------------------------------------------------
 
-// Out of service because a person has cordoned it; of a worker that is to stay.
+// Out of service for the sake of others; of a worker that is to stay.
 std::string CordonTrouble(const Worker& worker, const api::NodeSet& set) {
   const bool out = worker.stage == Stage::kServing || worker.stage == Stage::kDraining ||
                    worker.stage == Stage::kDrained || (worker.stage == Stage::kDown && IsOurDown(*worker.node, set));
   if (worker.cordon.empty() || !out) return "";
-  return "takes no new jobs, as a person wants it (" + worker.cordon.substr(kReasonPrefix.size()) +
-         "); uncordon it to have it back";
+  const std::string words = worker.cordon.substr(kReasonPrefix.size());
+  const bool checks_only = words.starts_with("check ");
+  return std::string("takes no new jobs, as ") + (checks_only ? "health checks want it (" : "a person wants it (") +
+         words + (checks_only ? "); it comes back when they pass" : "); uncordon it to have it back");
 }
 
 // The record has been out of service since before the worker was made, and registering has changed hardly anything of it.
@@ -114,8 +118,27 @@ std::string Several(const std::vector<std::string>& texts) {
   return text;
 }
 
-bool Stays(const Seen& seen, const Worker& worker) {
-  return std::ranges::find(seen.scale.kept, &worker) != seen.scale.kept.end();
+// Of a worker of the template as it is, that has registered. What Slurm itself says of one that it refused is told elsewhere.
+std::string GresOfWorker(const Seen& seen, const Worker& worker) {
+  const bool registered = worker.node != nullptr && !worker.node->version.empty() && !worker.node->state.IsDown();
+  if (!registered || worker.node->state.Has(slurm::NodeFlag::kInvalidReg)) return "";
+  return seen.revisions.IsCurrent(*worker.pod) ? GresTrouble(*worker.node, seen.gres) : "";
+}
+
+void FindWorkersTrouble(const Seen& seen, Findings& findings) {
+  std::vector<const Worker*> kept = seen.scale.kept;
+  std::ranges::sort(kept);
+  std::vector<std::string> troubles, gres;
+  for (const Worker& worker : seen.workers) {
+    const std::string& name = worker.pod->metadata.name;
+    if (std::string trouble = PodTrouble(*worker.pod); !trouble.empty())
+      troubles.push_back(std::move(trouble));
+    else if (trouble = NodeTrouble(worker, seen.set, std::ranges::binary_search(kept, &worker)); !trouble.empty())
+      troubles.push_back(name + " " + trouble);
+    if (const std::string trouble = GresOfWorker(seen, worker); !trouble.empty()) gres.push_back(name + " " + trouble);
+  }
+  if (!troubles.empty()) findings.Problem("WorkersImpaired", Several(troubles));
+  if (!gres.empty()) findings.Problem("GresMismatch", Several(gres));
 }
 
 // The kubelet would wait for it without a word that reaches the NodeSet.
@@ -150,14 +173,7 @@ void FindProblems(const Seen& seen, Findings& findings) {
   }
   if (!seen.scale.refused.empty()) findings.Problem("NameConflict", Several(seen.scale.refused));
   findings.AddFailures(seen.world);
-  std::vector<std::string> troubles;
-  for (const Worker& worker : seen.workers) {
-    if (std::string trouble = PodTrouble(*worker.pod); !trouble.empty())
-      troubles.push_back(std::move(trouble));
-    else if (trouble = NodeTrouble(worker, seen.set, Stays(seen, worker)); !trouble.empty())
-      troubles.push_back(worker.pod->metadata.name + " " + trouble);
-  }
-  if (!troubles.empty()) findings.Problem("WorkersImpaired", Several(troubles));
+  FindWorkersTrouble(seen, findings);
   for (const Worker& worker : seen.workers) {
     if (worker.stage != Stage::kLeaving || worker.pod->spec.node_name.empty()) continue;
     if (UntilLost(*worker.pod, seen.world.now()) > Duration::zero()) continue;
@@ -165,7 +181,8 @@ void FindProblems(const Seen& seen, Findings& findings) {
     break;
   }
   for (const Worker& worker : seen.workers) {
-    const std::string trouble = AnnotationTrouble(worker);
+    std::string trouble = AnnotationTrouble(worker, seen.controller);
+    if (trouble.empty()) trouble = CheckTrouble(*worker.pod);
     if (trouble.empty()) continue;
     findings.Remark("InvalidAnnotation", worker.pod->metadata.name + " " + trouble);
     break;
@@ -192,6 +209,10 @@ std::string Going(const Worker& worker, const Seen& seen) {
     case Stage::kUnregistered:
       return "waiting for Slurm to know " + name + " before it is removed";
     case Stage::kHeld:
+      if (worker.may_be_lifted && worker.node->state.IsDrained()) {
+        return "waiting until nothing that an operator before this one has sent can undrain " + name +
+               ", which somebody else took out of service in Slurm; ten minutes at most";
+      }
       return "waiting until " + name + ", which somebody else took out of service in Slurm, runs no job";
     default:
       return "removing " + name;
@@ -275,10 +296,8 @@ void FindWaits(const Seen& seen, Findings& findings) {
 
 void FindReady(const Seen& seen, const api::NodeSetStatus& status, Findings& findings) {
   if (seen.elder != nullptr) return;
-  const auto serving = std::ranges::count_if(seen.workers, [](const Worker& worker) {
-    return worker.pod->Ready() && worker.cordon.empty() &&
-           (worker.stage == Stage::kServing || worker.stage == Stage::kUnknown);
-  });
+  const auto serving =
+      std::ranges::count_if(seen.workers, [](const Worker& worker) { return PhaseOf(&worker) == Phase::kReady; });
   if (serving < status.desired || seen.set.metadata.deleting()) return;
   findings.Ready(std::to_string(serving) + " of " + std::to_string(status.desired) + " workers are in service");
 }

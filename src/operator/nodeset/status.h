@@ -8,6 +8,7 @@
 #include "api/nodeset.h"
 #include "operator/findings.h"
 #include "operator/nodeset/deletion.h"
+#include "operator/nodeset/gres.h"
 #include "operator/nodeset/renewal.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/workers.h"
@@ -30,6 +31,7 @@ struct Seen {
   const Revisions& revisions;
   const std::string& render_error;  // why no worker pod can be made; empty when it can
   const Deletion& deletion;
+  const GresWish& gres;
 };
 
 // The status but for its conditions, and into `findings` what these are made from. Tells what was seen, never what was asked

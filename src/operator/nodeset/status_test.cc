@@ -67,6 +67,18 @@ TEST_F(StatusTest, AWorkerThatRegisteredAsLessThanItsRecordIsToldWithBoth) {
                 "which has 8 CPUs, 2000 MiB and gpu:4; correct resources or extraConf"));
 }
 
+// What it waited for was said to be a job, on a node that was idle.
+TEST_F(StatusTest, AHeldWorkerWhoseDrainMayBeLiftedSaysWhatItWaitsFor) {
+  PutMarked(MakePod(0));
+  nodes.push_back(MakeNode(0, {NodeFlag::kIdle, NodeFlag::kDrain}, "bad disk"));
+  slurm.may_be_lifted = {"w-0"};
+  EXPECT_THAT(ConditionOf(Look(0), "Progressing").message,
+              HasSubstr("waiting until nothing that an operator before this one has sent can undrain w-0"));
+  nodes[0] = MakeNode(0, {NodeFlag::kAllocated, NodeFlag::kDrain}, "bad disk");
+  EXPECT_THAT(ConditionOf(Look(0), "Progressing").message,
+              HasSubstr("waiting until w-0, which somebody else took out of service in Slurm, runs no job"));
+}
+
 // "w-0 is terminating" was all that a user read, for ever.
 TEST_F(StatusTest, AWorkerThatDoesNotEndIsOnALostMachine) {
   Pod pod = MakePod(0);

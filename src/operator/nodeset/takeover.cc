@@ -24,10 +24,10 @@ bool IsFormersCordon(const Pod& pod) {
   return former;
 }
 
-bool HasCordon(const Pod& pod) { return pod.metadata.Annotation(std::string(kAnnotationPodCordon)) == "true"; }
+bool HasCordon(const Pod& pod) { return pod.metadata.Annotation(AsKey<kAnnotationPodCordon>()) == "true"; }
 
 void Relabel(const Pod& pod, std::string_view former_revision, std::string_view revision, plan::Plan& plan) {
-  if (former_revision.empty() || pod.metadata.Label(std::string(kLabelRevision)) != former_revision) return;
+  if (former_revision.empty() || pod.metadata.Label(AsKey<kLabelRevision>()) != former_revision) return;
   std::string patch =
       R"({"metadata":{"labels":{")" + std::string(kLabelRevision) + R"(":")" + std::string(revision) + R"("}}})";
   plan.Add({.effect = plan::MergePatch("relabel", {&kube::kPods, {pod.metadata.namespace_, pod.metadata.name}},

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "kube/quantity.h"
 #include "operator/names.h"
+#include "operator/nodeset/gres.h"
 #include "operator/nodeset/placement.h"
 #include "operator/nodeset/revision.h"
 #include "operator/render/cluster.h"
@@ -119,7 +120,8 @@ void TellName(JsonObject& slurmd) {
 
 Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& controller, bool live) {
   CAPSTAN_TRY(const std::string feature, SlurmNameOf(set));
-  CAPSTAN_TRY(const std::string conf, slurm::NodeConf(set.spec.extra_conf, std::array{feature}, ""));
+  CAPSTAN_TRY(const std::string extra_conf, ConfWithGres(set, controller));
+  CAPSTAN_TRY(const std::string conf, slurm::NodeConf(extra_conf, std::array{feature}, ""));
   JsonObject slurmd{{"name", kWorker.app}};
   // In quotes of its own: the Slinky projects' images, and sites' that are made from them, give their arguments to a shell
   // and would cut this one at its blanks. capstan-entry takes the quotes off. There is none within (slurm::NodeConf).

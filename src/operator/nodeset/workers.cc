@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "json/codec.h"
 #include "operator/names.h"
+#include "operator/nodeset/drains.h"
 #include "operator/nodeset/takeover.h"
 #include "operator/render/cluster.h"
 #include "operator/settings.h"
@@ -15,12 +16,7 @@
 namespace capstan::op::nodeset {
 namespace {
 
-constexpr std::string_view kScaleInSuffix = ") is pending termination for scale-in";
-constexpr std::string_view kNodeCordoned = "Node (";  // what follows names it
-constexpr std::string_view kPodCordonedSuffix = ") was cordoned";
-constexpr std::string_view kPodNamed = "Pod (";
 constexpr size_t kLongestBegin = 52;         // of a derived name, before its last dash
-constexpr size_t kLongestReason = 256;       // bytes of what a person says why
 constexpr size_t kMostJobHosts = 2'000'000;  // names of nodes, of all jobs together, that are looked at
 
 // The comment on a node's record.
@@ -58,7 +54,7 @@ Stage StageOf(const Worker& worker, const api::NodeSet& set, const plan::SlurmVi
 
 // As the Slinky projects read it: an int32, without a leading plus or zero; anything else counts as 0.
 int DeletionCost(const Pod& pod) {
-  const std::string& text = pod.metadata.Annotation(std::string(kAnnotationDeletionCost));
+  const std::string& text = pod.metadata.Annotation(AsKey<kAnnotationDeletionCost>());
   const auto cost = ParseInt(text);
   const std::string_view digits = std::string_view(text).substr(text.starts_with('-') ? 1 : 0);
   if (!cost || (digits.size() > 1 && digits.front() == '0')) return 0;
@@ -102,57 +98,13 @@ std::string NameInSlurm(const Pod& pod) {
 }
 
 bool IsNamed(const Pod& pod) {
-  return !pod.spec.host_network || pod.metadata.Annotation(std::string(kAnnotationNamed)) == "true";
-}
-
-std::string PodText(const Pod& pod) { return "Pod (" + pod.metadata.namespace_ + "/" + pod.metadata.name; }
-
-// What a person says of the node, else what its conditions of these types say; "": nothing.
-std::string WhyCordoned(const Node& node, const std::vector<std::string>& types) {
-  std::string why = OneLine(node.metadata.Annotation(std::string(kAnnotationNodeCordonReason)), kLongestReason);
-  if (!why.empty()) return why;
-  for (const std::string& type : types) {
-    for (const NodeCondition& condition : node.status.conditions) {
-      if (condition.type != type || condition.status != "True") continue;
-      why += (why.empty() ? "" : "; ") + ("(" + condition.reason) + ": " + condition.message + ")";
-    }
-  }
-  return OneLine(why, kLongestReason);
-}
-
-std::string CordonOf(const Node* node, const Pod& pod, const std::vector<std::string>& propagated) {
-  std::string reason(kReasonPrefix);
-  if (node != nullptr && node->spec.unschedulable) {
-    const std::string why = WhyCordoned(*node, propagated);
-    if (!why.empty()) return reason + why;
-    reason += std::string(kNodeCordoned) + node->metadata.name + ") was cordoned";
-    return reason + ", " + PodText(pod) + ") must be cordoned";
-  }
-  if (!IsCordonedByPerson(pod)) return {};
-  return reason + PodText(pod) + std::string(kPodCordonedSuffix);
-}
-
-// `text` is "Pod (NAMESPACE/NAME" and then `suffix`, and the pod is one of the set's.
-bool NamesPodOf(const api::NodeSet& set, std::string_view text, std::string_view suffix) {
-  const std::string before = std::string(kPodNamed) + set.metadata.namespace_ + "/";
-  if (!text.starts_with(before) || !text.ends_with(suffix) || text.size() < before.size() + suffix.size()) return false;
-  return IsWorkerNameOf(set, text.substr(before.size(), text.size() - before.size() - suffix.size()));
+  return !pod.spec.host_network || pod.metadata.Annotation(AsKey<kAnnotationNamed>()) == "true";
 }
 
 // By its label; of a pod without one its name tells.
 bool IsDaemon(const Pod& pod, const api::NodeSet& set) {
-  const std::string& mode = pod.metadata.Label(std::string(kLabelScalingMode));
+  const std::string& mode = pod.metadata.Label(AsKey<kLabelScalingMode>());
   return mode.empty() ? !OrdinalOf(set.metadata.name, pod.metadata.name) : mode == api::kScalingDaemonSet;
-}
-
-// A reason that names a pod is for that pod's own sake: two NodeSets with one name in Slurm would otherwise lift each
-// other's drains. Anything else may follow the prefix: the Slinky projects' operator drains for a cordoned Kubernetes node
-// in the words of its annotation, or of conditions of the node.
-bool IsOurReason(std::string_view reason, const api::NodeSet& set) {
-  if (!reason.starts_with(kReasonPrefix)) return false;
-  const std::string_view text = reason.substr(kReasonPrefix.size());
-  if (!text.starts_with(kPodNamed)) return true;
-  return NamesPodOf(set, text, kScaleInSuffix) || NamesPodOf(set, text, kPodCordonedSuffix);
 }
 
 }  // namespace
@@ -162,8 +114,9 @@ bool Worker::named() const { return IsNamed(*pod); }
 bool Worker::back() const { return pod->Ready() && !node->state.IsNotResponding(); }
 
 bool Worker::marked() const {
-  return pod->metadata.Annotation(std::string(kAnnotationScaleIn)) == "true" ||
-         pod->metadata.Annotation(std::string(kFormerAnnotationScaleIn)) == "true";
+  if (pod->metadata.annotations.empty()) return false;
+  return pod->metadata.Annotation(AsKey<kAnnotationScaleIn>()) == "true" ||
+         pod->metadata.Annotation(AsKey<kFormerAnnotationScaleIn>()) == "true";
 }
 
 std::optional<int> OrdinalOf(std::string_view set, std::string_view pod) {
@@ -192,14 +145,14 @@ std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, c
     const auto ordinal = daemon ? daemons++ : OrdinalOf(set.metadata.name, pod.metadata.name);
     if (!ordinal) continue;
     Worker worker{
-        .ordinal = *ordinal, .daemon = daemon, .host = pod.metadata.Label(std::string(kLabelPodHostname)), .pod = &pod};
+        .ordinal = *ordinal, .daemon = daemon, .host = pod.metadata.Label(AsKey<kLabelPodHostname>()), .pod = &pod};
     if (worker.host.empty()) worker.host = NameInSlurm(pod);
     const slurm::Node* record = slurm.Find(worker.host);  // noted even when it is not heard
     worker.node = slurm.heard() && worker.named() ? record : nullptr;
     worker.stage = StageOf(worker, set, slurm);
     worker.held = worker.node != nullptr && IsHeld(*worker.node, set);
     if (!pod.spec.node_name.empty()) worker.machine = world.Find<Node>({"", pod.spec.node_name});
-    worker.cordon = CordonOf(worker.machine, pod, propagated);
+    worker.cordon = ReasonToKeepOut(worker.machine, pod, propagated);
     worker.may_be_lifted = slurm.MayBeLifted(worker.host);
     workers.push_back(std::move(worker));
   }
@@ -211,35 +164,13 @@ PodsByHost HostsWithPod(const plan::World& world, const api::NodeSet& set, const
   PodsByHost hosts;
   for (const Worker& worker : workers) hosts.emplace(worker.host, worker.pod);
   for (const Pod& pod : world.In<Pod>(set.metadata.namespace_)) {
-    const std::string& controller = pod.metadata.Label(std::string(kLabelCluster));
+    const std::string& controller = pod.metadata.Label(AsKey<kLabelCluster>());
     if (!controller.empty() && controller != set.spec.controller_ref.name) continue;
-    if (pod.metadata.Label(std::string(kLabelComponent)) != kWorker.component) continue;
-    hosts.emplace(pod.metadata.Label(std::string(kLabelPodHostname)), &pod);
+    if (pod.metadata.Label(AsKey<kLabelComponent>()) != kWorker.component) continue;
+    hosts.emplace(pod.metadata.Label(AsKey<kLabelPodHostname>()), &pod);
     if (!IsNamed(pod)) hosts.emplace(pod.spec.node_name, &pod);
   }
   return hosts;
-}
-
-std::string ScaleInReason(const kube::Key& pod) {
-  return std::string(kReasonPrefix) + "Pod (" + pod.ToString() + std::string(kScaleInSuffix);
-}
-
-bool IsOurDrain(const slurm::Node& node, const api::NodeSet& set) {
-  return node.state.IsDraining() && !node.state.IsFailing() && IsOurReason(node.reason, set);
-}
-
-bool IsOurDown(const slurm::Node& node, const api::NodeSet& set) {
-  return node.state.IsDown() && !node.state.IsFailing() && IsOurReason(node.reason, set);
-}
-
-bool MayBeResumed(const slurm::Node& node, const api::NodeSet& set) {
-  if (IsOurDown(node, set)) return true;
-  return node.state.IsDown() && !node.state.IsDraining() && slurm::IsReasonOfSlurmctld(node.reason);
-}
-
-bool IsHeld(const slurm::Node& node, const api::NodeSet& set) {
-  if (node.state.IsDraining()) return !IsOurDrain(node, set);
-  return node.state.IsDown() && !MayBeResumed(node, set);
 }
 
 std::string RecordComment(const Worker& worker, const api::NodeSet& set) {
@@ -254,6 +185,12 @@ std::string MachineOfRecord(const slurm::Node& node) {
   if (!node.comment.starts_with('{')) return "";
   const auto record = json::Decode<Record>(node.comment);
   return record ? record->node : "";
+}
+
+std::string PodOfRecord(const slurm::Node& node) {
+  if (!node.comment.starts_with('{')) return "";
+  const auto record = json::Decode<Record>(node.comment);
+  return record ? record->pod : "";
 }
 
 bool IsRecordOf(const slurm::Node& node, const api::NodeSet& set) {
@@ -285,10 +222,16 @@ JobEnds JobEndsOf(const std::vector<slurm::Job>& jobs, const std::vector<const W
 }
 
 void SortForScaleIn(std::vector<const Worker*>& workers, const JobEnds& ends) {
-  std::ranges::sort(workers, {}, [&ends](const Worker* worker) {
+  const auto rank = [&ends](const Worker* worker) {
     const auto end = ends.find(worker->host);
     return std::tuple(EarlyRank(*worker), end == ends.end() ? Time::min() : end->second, LateRank(*worker));
-  });
+  };
+  // Each is ranked once: a rank takes longer than all comparisons with it.
+  std::vector<std::pair<decltype(rank(nullptr)), const Worker*>> ranked;
+  ranked.reserve(workers.size());
+  for (const Worker* worker : workers) ranked.emplace_back(rank(worker), worker);
+  std::ranges::sort(ranked, {}, [](const auto& one) -> const auto& { return one.first; });
+  for (size_t i = 0; i < ranked.size(); ++i) workers[i] = ranked[i].second;
 }
 
 bool JobEndsTell(const Worker& a, const Worker& b) { return IsBusy(a) && !a.marked() && EarlyRank(a) == EarlyRank(b); }

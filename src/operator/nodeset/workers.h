@@ -14,6 +14,13 @@
 
 namespace capstan::op::nodeset {
 
+// The name of a label or annotation as the maps of objects are asked for it: made once for each.
+template <const std::string_view& kName>
+const std::string& AsKey() {
+  static const std::string key(kName);
+  return key;
+}
+
 // The first that applies, in this order.
 enum class Stage : uint8_t {
   kLeaving,       // the pod is terminating
@@ -37,8 +44,7 @@ struct Worker {
   const slurm::Node* node = nullptr;  // nullptr: no record, or kUnknown
   const Node* machine = nullptr;      // the Kubernetes node; nullptr: not placed, or it is gone
   Stage stage = Stage::kUnknown;
-  // Why a person wants it out of service, as a reason in Slurm: its Kubernetes node is cordoned, or the pod is (the
-  // pod-cordon annotation). Empty: nobody does.
+  // Why others than the NodeSet want it out of service, as a reason in Slurm (drains.h). Empty: nobody does.
   std::string cordon;
   bool held = false;           // somebody else, a person or Slurm itself, has taken it out of service (IsHeld)
   bool may_be_lifted = false;  // its drain, by an undrain of ours that may still be on its way (SlurmView::MayBeLifted)
@@ -63,28 +69,12 @@ std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, c
 using PodsByHost = std::map<std::string, const Pod*, std::less<>>;
 PodsByHost HostsWithPod(const plan::World& world, const api::NodeSet& set, const std::vector<Worker>& workers);
 
-// Our own reasons on Slurm nodes.
-std::string ScaleInReason(const kube::Key& pod);
-
-// The drain is one that we made, for a worker of the set that was going or cordoned, so that lifting it is ours too.
-bool IsOurDrain(const slurm::Node& node, const api::NodeSet& set);
-
-// DOWN under a reason of ours: the preStop hook of a worker that has been replaced since wrote it, or slurmctld kept the
-// reason of our drain when it lost the node.
-bool IsOurDown(const slurm::Node& node, const api::NodeSet& set);
-
-// DOWN, and to be resumed once its worker is ready and responds: the DOWN is ours, or slurmctld's own for want of an
-// answer. With ReturnToService=0 nobody else would.
-bool MayBeResumed(const slurm::Node& node, const api::NodeSet& set);
-
-// Somebody else, a person or Slurm itself, has taken the node out of service; not slurmctld for want of an answer.
-bool IsHeld(const slurm::Node& node, const api::NodeSet& set);
-
 // What the record's comment says about who stands behind a Slurm node, as JSON text in the Slinky projects' key order.
 std::string RecordComment(const Worker& worker, const api::NodeSet& set);
 
-// The Kubernetes node that the record's comment names; "": it names none.
+// The Kubernetes node, and the pod, that the record's comment names; "": it names none.
 std::string MachineOfRecord(const slurm::Node& node);
+std::string PodOfRecord(const slurm::Node& node);
 
 // The record is one of this set's workers, or of a set's that had its name before: by its comment, or, where a worker
 // went before one was written, by having come as a dynamic node with the set's feature, and by its name or a reason of ours.

@@ -1,0 +1,142 @@
+#include "operator/nodeset/creating.h"
+
+#include <algorithm>
+
+#include "operator/names.h"
+#include "operator/nodeset/adoption.h"
+#include "operator/nodeset/claims.h"
+#include "operator/nodeset/records.h"
+#include "operator/pods.h"
+#include "operator/reasons.h"
+#include "plan/objects/effects.h"
+#include "plan/slurm/effects.h"
+
+namespace capstan::op::nodeset {
+namespace {
+
+constexpr Duration kOldRecordTimeout = 1min;           // until a worker is made in spite of its predecessor's record
+constexpr size_t kMostCreatedBytes = size_t{8} << 20;  // of the workers in one Plan
+
+class Creating {
+ public:
+  Creating(const Look& look, const Scale& scale, WorkerTemplate& workers)
+      : look_(look), scale_(scale), workers_(workers) {
+    creation_.wants = look.Part();
+    for (const plan::Failure& failure : look.world.failures()) failed_.insert(failure.target);
+  }
+
+  Creation Run() {
+    const int64_t coming =
+        std::ranges::count_if(look_.workers, [&](const Worker& worker) { return IsToRegister(worker); });
+    const int64_t room = kMostComing - coming;
+    if (look_.slurm.heard() && room <= 0) {
+      creation_.wants.RequeueAfter(kRegistrationTimeout);
+      creation_.waiting.push_back("Slurm, which has yet to hear from " + std::to_string(coming) + " workers");
+      return std::move(creation_);
+    }
+    const int most = look_.slurm.heard() ? int(std::min<int64_t>(room, kMostNewWorkers)) : kMostNewWorkers;
+    Fill(most);
+    return std::move(creation_);
+  }
+
+ private:
+  // Soon: one that has had its time, or of which the kubelet says what is wrong, holds up nobody.
+  bool IsToRegister(const Worker& worker) const {
+    if (worker.stage != Stage::kUnregistered) return false;
+    if (worker.pod->status.phase == "Running") return look_.IsComing(worker);
+    const auto created = worker.pod->metadata.creation_timestamp;
+    const Duration age = created ? look_.world.now() - *created : kRegistrationTimeout;
+    const bool recent =
+        age > -kRegistrationTimeout && age < kRegistrationTimeout;  // a clock that was put back tells nothing
+    return recent && PodTrouble(*worker.pod).empty();
+  }
+
+  void Fill(int most) {
+    int creations = 0, fresh = 0;
+    size_t bytes = 0;
+    for (const Place& place : scale_.create) {
+      const NewWorker worker = workers_.Stamp(place);
+      if (IsTaken(worker)) continue;
+      // A record that is being removed must not be that of the worker which registers next.
+      if (look_.world.InFlight(plan::NodeTarget(look_.cluster, worker.host))) continue;
+      creations += 1 + int(worker.claims.size());
+      bytes += worker.body.size();
+      const bool first = creation_.hosts.empty();
+      if (!first && (creations > kMostCreations || bytes > kMostCreatedBytes)) return;
+      if (!Make(worker) && ++fresh >= most) return;
+    }
+  }
+
+  // Its name may be another's still: an override that has moved, a mode or a hostname that was changed. slurmctld would
+  // take the job of the one that is there for lost.
+  bool IsTaken(const NewWorker& worker) {
+    const PodsByHost& hosts = Hosts();
+    const auto other = hosts.find(worker.host);
+    if (other == hosts.end()) return false;
+    if (other->second->metadata.name == worker.name && !IsOrphanOf(look_.set, *other->second)) return false;
+    creation_.waiting.push_back("the name " + worker.host + " in Slurm, which pod " + other->second->metadata.name +
+                                " has");
+    return true;
+  }
+
+  // True: its creation has failed before.
+  bool Make(const NewWorker& worker) {
+    bool any_failed = false;
+    const auto create = [&](plan::Action action) {
+      any_failed |= failed_.contains(action.effect->target());
+      return creation_.wants.Add(std::move(action));
+    };
+    std::vector<plan::ActionId> after = RemoveOldRecord(worker.host);
+    const std::string& ns = look_.set.metadata.namespace_;
+    for (const NewClaim& claim : worker.claims) {
+      const plan::ObjectRef ref{&kube::kPersistentVolumeClaims, {ns, claim.name}};
+      plan::Action made{.effect = plan::Create(ref, claim.body, ""),
+                        .reason = "volume of " + worker.name,
+                        .guards = {},
+                        .after = {},
+                        .event = {}};
+      if (AreRemovedInScaleIn(look_.spec)) made.guards = {ClaimStays(ref.key)};
+      after.push_back(create(std::move(made)));
+    }
+    create({.effect = plan::Create({&kube::kPods, {ns, worker.name}}, worker.body, look_.set.metadata.uid),
+            .reason = "scale-out to " + std::to_string(*look_.spec.replicas),
+            .guards = {},
+            .after = std::move(after),
+            .event = {{.reason = EventWord("SuccessfulCreate"), .action = "Create"}}});
+    creation_.hosts.insert(worker.host);
+    return any_failed;
+  }
+
+  // A registration changes hardly anything of a record that is there: the new worker would have the size, the features
+  // and the weight of the one before it. Not for ever: workers are made whatever Slurm does. In an active maintenance
+  // reservation Slurm removes none.
+  std::vector<plan::ActionId> RemoveOldRecord(const std::string& host) {
+    const slurm::Node* record = look_.slurm.heard() ? look_.slurm.Find(host) : nullptr;
+    if (record == nullptr || !IsRecordOf(*record, look_.set) || record->state.Has(slurm::NodeFlag::kMaintenance))
+      return {};
+    if (Hosts().contains(host)) return {};
+    if (look_.Lasts(creation_.wants, "old record of " + host, kOldRecordTimeout)) return {};
+    const auto removal = RemoveRecord(*record, look_.set, look_.slurm, creation_.wants);
+    return removal ? std::vector{*removal} : std::vector<plan::ActionId>();
+  }
+
+  const PodsByHost& Hosts() {
+    if (!hosts_) hosts_ = HostsWithPod(look_.world, look_.set, look_.workers);
+    return *hosts_;
+  }
+
+  const Look& look_;
+  const Scale& scale_;
+  WorkerTemplate& workers_;
+  std::set<std::string_view> failed_;  // targets of actions that have failed
+  std::optional<PodsByHost> hosts_;    // once it was needed
+  Creation creation_;
+};
+
+}  // namespace
+
+Creation CreateMissing(const Look& look, const Scale& scale, WorkerTemplate& workers) {
+  return Creating(look, scale, workers).Run();
+}
+
+}  // namespace capstan::op::nodeset

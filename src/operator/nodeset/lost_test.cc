@@ -1,0 +1,93 @@
+#include "operator/nodeset/lost.h"
+
+#include "operator/nodeset/decide_test.h"
+#include "plan/services.h"
+
+namespace capstan::op::nodeset {
+namespace {
+
+using slurm::NodeFlag;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+
+// Worker 0 stands on k0, and a job runs on its node in Slurm; k1 is there.
+class LostTest : public NodeSetTest {
+ protected:
+  LostTest() {
+    PutMachine("k0");
+    PutMachine("k1");
+    Worker_(0, {NodeFlag::kMixed});
+  }
+
+  void PutMachine(const std::string& name, std::vector<Taint> taints = {}) {
+    Put(Node{.metadata = {.name = name, .uid = name}, .spec = {.taints = std::move(taints)}});
+  }
+  void RemoveMachine(const std::string& name) {
+    const_cast<kube::Store<Node>&>(stores.Of<Node>()).Deleted({"", name}, name, {});
+  }
+  // The pod has no machine any more, or has another one now.
+  void PutPod(std::string phase, std::string machine) {
+    Pod pod = MakePod(0, std::move(phase), false);
+    pod.spec.node_name = std::move(machine);
+    Put(std::move(pod));
+  }
+};
+
+constexpr std::string_view kDown = "down Slurm node slurm/main/w-0";
+
+TEST_F(LostTest, WhoIsLostWithItsMachineIsDownByProof) {
+  RemoveMachine("k0");
+  PutPod("Pending", "");
+  const plan::Plan plan = Look(1);
+  ASSERT_THAT(Acts(plan), ElementsAre(kDown));
+  EXPECT_THAT(Proofs(plan.actions[0]), ElementsAre("Kubernetes node k0 is gone or out of service",
+                                                   "no pod slurm/w-0 runs", ::testing::HasSubstr("w-0")));
+}
+
+TEST_F(LostTest, SoIsWhosePodHasEndedOrIsGone) {
+  RemoveMachine("k0");
+  PutPod("Failed", "k0");
+  EXPECT_THAT(Acts(Look(1)), Contains(kDown));
+}
+
+TEST_F(LostTest, APersonsTaintSaysThatTheMachineIsOff) {
+  PutMachine("k0", {{.key = "node.kubernetes.io/out-of-service", .value = "", .effect = "NoExecute"}});
+  PutPod("Pending", "");
+  EXPECT_THAT(Acts(Look(1)), Contains(kDown));
+}
+
+TEST_F(LostTest, WhateverMayRunIsLeftAlone) {
+  PutPod("Pending", "");
+  EXPECT_THAT(Acts(Look(1)), Not(Contains(kDown))) << "the machine is there";
+  RemoveMachine("k0");
+  PutPod("Running", "k0");
+  EXPECT_THAT(Acts(Look(1)), Not(Contains(kDown))) << "its pod has not ended";
+  PutPod("Pending", "k1");
+  EXPECT_THAT(Acts(Look(1)), Not(Contains(kDown))) << "the next one is placed, and the record may be its";
+}
+
+TEST_F(LostTest, WhatIsNotKnownOrSomebodyElsesIsLeftAlone) {
+  RemoveMachine("k0");
+  PutPod("Pending", "");
+  nodes[0] = MakeNode(0, {NodeFlag::kMixed, NodeFlag::kDrain}, "bad disk");
+  EXPECT_THAT(Acts(Look(1)), Not(Contains(kDown))) << "a person has drained it";
+  nodes[0] = MakeNode(0, {NodeFlag::kMixed});
+  nodes[0].comment = "";
+  EXPECT_THAT(Acts(Look(1)), Not(Contains(kDown))) << "nobody knows where it was";
+  nodes[0] = MakeNode(0, {NodeFlag::kMixed});
+  slurm.state = plan::SlurmLook::State::kUnreachable;
+  EXPECT_THAT(Acts(Look(1)), Not(Contains(kDown))) << "Slurm is not heard";
+  slurm.state = plan::SlurmLook::State::kHeard;
+  RemoveMachine("k1");
+  EXPECT_THAT(Acts(Look(1)), Not(Contains(kDown))) << "Kubernetes has no node at all, it says";
+}
+
+TEST_F(LostTest, WhoIsBackIsResumed) {
+  nodes[0] = MakeNode(0, {NodeFlag::kDown}, "slurm-operator: Machine (k9) is gone, and Pod (slurm/w-0) with it");
+  EXPECT_TRUE(IsLostWithMachine(nodes[0]));
+  EXPECT_THAT(Acts(Look(1)), Contains("resume Slurm node slurm/main/w-0"));
+}
+
+}  // namespace
+}  // namespace capstan::op::nodeset
