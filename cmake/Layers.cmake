@@ -70,7 +70,6 @@ function(capstan_layer folder)
     add_executable(${folder}_test ${tests})
     capstan_batches(${folder}_test TEST)
     target_link_libraries(${folder}_test PRIVATE ${testing} ${library} ${arg_PRIVATE} ${arg_TEST_DEPS} capstan_test_main GTest::gmock GTest::gtest)
-    target_compile_definitions(${folder}_test PRIVATE CAPSTAN_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     # What a test says itself need not be quick, and compiles in half the time.
     target_compile_options(${folder}_test PRIVATE -O0)
     set_property(GLOBAL APPEND PROPERTY CAPSTAN_UNIT_TESTS ${folder}_test)

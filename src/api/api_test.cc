@@ -13,6 +13,7 @@
 #include "api/restapi.h"
 #include "api/tables.h"
 #include "api/token.h"
+#include "base/testing/source_dir.h"
 #include "json/codec.h"
 #include "json/openapi.h"
 
@@ -20,7 +21,7 @@ namespace capstan::api {
 namespace {
 
 std::string ReadSource(const std::string& path) {
-  std::ifstream file(std::string(CAPSTAN_SOURCE_DIR) + "/" + path);
+  std::ifstream file(testing::SourceDir() + "/" + path);
   std::stringstream text;
   text << file.rdbuf();
   return text.str();

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/testing/source_dir.h"
 #include "operator/kind.h"
 #include "operator/testing/contracts.h"
 
@@ -13,7 +14,7 @@ namespace capstan::op {
 namespace {
 
 std::string ReadSource(const std::string& path) {
-  std::ifstream file(std::string(CAPSTAN_SOURCE_DIR) + "/" + path);
+  std::ifstream file(testing::SourceDir() + "/" + path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
@@ -36,7 +37,7 @@ TEST(Kinds, EachHasANameOfItsOwnAndAStore) {
 // One that is left out of the list would be taken for nothing, without a word.
 TEST(Kinds, EachFolderOfOneIsInTheList) {
   std::set<std::string> folders, names;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(CAPSTAN_SOURCE_DIR) + "/src/operator")) {
+  for (const auto& entry : std::filesystem::directory_iterator(testing::SourceDir() + "/src/operator")) {
     if (std::filesystem::exists(entry.path() / "kind.cc")) folders.insert(entry.path().filename().string());
   }
   for (const Kind* kind : Kinds()) names.emplace(kind->name);

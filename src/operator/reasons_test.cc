@@ -1,3 +1,4 @@
+#include "base/testing/source_dir.h"
 #include "operator/reasons.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ std::string ReadFile(const std::filesystem::path& path) {
 }
 
 TEST(GeneratedFiles, ReferenceIsThatOfTheTablesAndTheReasons) {
-  EXPECT_EQ(ReadFile(std::string(CAPSTAN_SOURCE_DIR) + "/docs/reference.md"), ReferencePage())
+  EXPECT_EQ(ReadFile(testing::SourceDir() + "/docs/reference.md"), ReferencePage())
       << "run: capstan crds --reference > docs/reference.md";
 }
 
@@ -37,7 +38,7 @@ TEST(Reasons, AreWordsThatTheServerTakesAndSentences) {
 TEST(Reasons, EachIsGivenSomewhere) {
   std::string sources;
   for (const std::string folder : {"/src/operator", "/src/plan"}) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(std::string(CAPSTAN_SOURCE_DIR) + folder)) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(testing::SourceDir() + folder)) {
       const std::string name = entry.path().filename().string();
       if (!name.ends_with(".cc") && !name.ends_with(".h")) continue;
       if (!name.ends_with("_test.cc") && name != "reasons.h") sources += ReadFile(entry.path());

@@ -1,3 +1,4 @@
+#include "base/testing/source_dir.h"
 #include "render/render.h"
 
 #include <gmock/gmock.h>
@@ -112,7 +113,7 @@ TEST(Render, FilesWithoutCustomResourcesAreAMistake) {
 
 // examples/demo, as Helm renders it (testdata/demo.in.yaml).
 TEST(Render, TheDemo) {
-  const std::string folder = std::string(CAPSTAN_SOURCE_DIR) + "/src/render/testdata/";
+  const std::string folder = testing::SourceDir() + "/src/render/testdata/";
   std::ifstream in(folder + "demo.in.yaml");
   ASSERT_TRUE(in);
   const auto rendered = RenderText(std::string(std::istreambuf_iterator<char>(in), {}));

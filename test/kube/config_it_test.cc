@@ -10,6 +10,7 @@
 
 #include "apiserver.h"
 #include "async/timer.h"
+#include "base/testing/source_dir.h"
 #include "base/text.h"
 #include "kube/config/config.h"
 #include "net/client.h"
@@ -100,7 +101,7 @@ TEST_F(ConfigTest, AClientCertificateThatRotatesIsFollowed) {
 
 // The whole way: both CAs in the bundle, the server's new certificate, the old CA out of the bundle.
 TEST_F(ConfigTest, ACaThatRotatesIsFollowed) {
-  auto started = RealApiserver::Start({.tools = CAPSTAN_SOURCE_DIR "/build/tools"});
+  auto started = RealApiserver::Start({.tools = testing::SourceDir() + "/build/tools"});
   ASSERT_TRUE(started) << started.error().message();
   RealApiserver& server = **started;
   const net::testing::Authority next("the next CA");

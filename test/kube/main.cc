@@ -1,11 +1,12 @@
 // The API server of all tests of this program.
 #include "apiserver.h"
+#include "base/testing/source_dir.h"
 
 namespace capstan::kube::testing {
 namespace {
 
 const auto* environment =
-    ::testing::AddGlobalTestEnvironment(new ApiserverEnvironment({.tools = CAPSTAN_SOURCE_DIR "/build/tools"}));
+    ::testing::AddGlobalTestEnvironment(new ApiserverEnvironment({.tools = capstan::testing::SourceDir() + "/build/tools"}));
 
 }  // namespace
 }  // namespace capstan::kube::testing

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/testing/source_dir.h"
 #include "json/testing/golden.h"
 
 namespace capstan::op::test {
@@ -10,7 +11,7 @@ namespace capstan::op::test {
 // `folder` is below src/operator; the file lies in its testdata.
 template <class Text>
 void ExpectGolden(const std::string& folder, const std::string& file, const Text& text) {
-  json::testing::ExpectGolden(std::string(CAPSTAN_SOURCE_DIR) + "/src/operator/" + folder + "/testdata/" + file, text);
+  json::testing::ExpectGolden(testing::SourceDir() + "/src/operator/" + folder + "/testdata/" + file, text);
 }
 
 inline void ExpectGoldenJson(const std::string& folder, const std::string& file, const std::string& json) {
