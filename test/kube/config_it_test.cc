@@ -101,7 +101,7 @@ TEST_F(ConfigTest, AClientCertificateThatRotatesIsFollowed) {
 
 // The whole way: both CAs in the bundle, the server's new certificate, the old CA out of the bundle.
 TEST_F(ConfigTest, ACaThatRotatesIsFollowed) {
-  auto started = RealApiserver::Start({.tools = testing::SourceDir() + "/build/tools"});
+  auto started = RealApiserver::Start({.tools = capstan::testing::SourceDir() + "/build/tools"});
   ASSERT_TRUE(started) << started.error().message();
   RealApiserver& server = **started;
   const net::testing::Authority next("the next CA");
