@@ -1,4 +1,3 @@
-#include "base/testing/source_dir.h"
 #include "operator/reasons.h"
 
 #include <gtest/gtest.h>
@@ -9,6 +8,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/testing/source_dir.h"
 #include "operator/kind.h"
 #include "plan/ledger.h"
 

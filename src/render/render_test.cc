@@ -1,9 +1,9 @@
-#include "base/testing/source_dir.h"
 #include "render/render.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/testing/source_dir.h"
 #include "base/text.h"
 #include "json/testing/golden.h"
 #include "json/yaml_text.h"

@@ -5,8 +5,8 @@
 namespace capstan::kube::testing {
 namespace {
 
-const auto* environment =
-    ::testing::AddGlobalTestEnvironment(new ApiserverEnvironment({.tools = capstan::testing::SourceDir() + "/build/tools"}));
+const auto* environment = ::testing::AddGlobalTestEnvironment(
+    new ApiserverEnvironment({.tools = capstan::testing::SourceDir() + "/build/tools"}));
 
 }  // namespace
 }  // namespace capstan::kube::testing
