@@ -13,9 +13,9 @@
 #include "api/restapi.h"
 #include "api/tables.h"
 #include "api/token.h"
-#include "base/testing/source_dir.h"
 #include "json/codec.h"
 #include "json/openapi.h"
+#include "source_dir.h"
 
 namespace capstan::api {
 namespace {

@@ -6,9 +6,9 @@
 #include <iterator>
 #include <set>
 
-#include "base/testing/source_dir.h"
 #include "operator/kind.h"
 #include "operator/testing/contracts.h"
+#include "source_dir.h"
 
 namespace capstan::op {
 namespace {

@@ -8,9 +8,9 @@
 #include <iterator>
 #include <set>
 
-#include "base/testing/source_dir.h"
 #include "operator/kind.h"
 #include "plan/ledger.h"
+#include "source_dir.h"
 
 namespace capstan::op {
 namespace {

@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/testing/source_dir.h"
 #include "base/text.h"
 #include "json/testing/golden.h"
 #include "json/yaml_text.h"
 #include "kube/testing/run_virtual.h"
 #include "render/manifests.h"
+#include "source_dir.h"
 
 namespace capstan::render {
 namespace {

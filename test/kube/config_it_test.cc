@@ -10,12 +10,12 @@
 
 #include "apiserver.h"
 #include "async/timer.h"
-#include "base/testing/source_dir.h"
 #include "base/text.h"
 #include "kube/config/config.h"
 #include "net/client.h"
 #include "net/testing/connect_proxy.h"
 #include "net/testing/run.h"
+#include "source_dir.h"
 
 namespace capstan::kube {
 namespace {

@@ -1,6 +1,6 @@
 // The API server of all tests of this program.
 #include "apiserver.h"
-#include "base/testing/source_dir.h"
+#include "source_dir.h"
 
 namespace capstan::kube::testing {
 namespace {

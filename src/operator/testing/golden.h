@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "base/testing/source_dir.h"
 #include "json/testing/golden.h"
+#include "source_dir.h"
 
 namespace capstan::op::test {
 

@@ -1,4 +1,4 @@
-#include "base/testing/source_dir.h"
+#include "source_dir.h"
 
 namespace capstan::testing {
 
