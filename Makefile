@@ -14,10 +14,10 @@ demo-down: ## remove what `make demo` installed
 build: ## the release build
 	@dev/bootstrap && dev/build release
 
-test: ## every tier, cheapest first; ONLY="unit kube" for some
+test: ## what CI runs: each tier in a short form; ONLY="unit kube" for some
 	@began=$$(date +%s) && dev/bootstrap && dev/test --began "$$began" $(ONLY)
 
-test-long: ## hours: 100,000 seeds, 100 with a crash everywhere, five minutes a fuzzer, all under ASan and TSan, clang-tidy
+test-long: ## all of each tier, hours; ONLY=e2e for one, before a change of its area is called done
 	@began=$$(date +%s) && dev/bootstrap && dev/test --long --began "$$began" $(ONLY)
 
 check: ## format, layers, generated files, shell scripts

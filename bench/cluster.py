@@ -17,7 +17,7 @@ import time
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "test" / "e2e"))
+sys.path[:0] = [str(ROOT / "test" / folder) for folder in ("e2e", "support")]
 lab = None  # test/e2e/lab.py, which wants a cluster when it is loaded: prepare()
 slurm = None  # a lab.Lab: what is measured
 

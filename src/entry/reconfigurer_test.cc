@@ -61,7 +61,7 @@ class ReconfigurerTest : public ::testing::Test {
                                       .settle = 20ms,
                                       .between = 20ms,
                                       .first_retry = 20ms,
-                                      .answer_limit = 200ms});
+                                      .answer_limit = 10s});
     ASSERT_TRUE(begun) << begun.error().message();
     reconfigurer_ = std::make_unique<Reconfigurer>(*std::move(begun));
   }

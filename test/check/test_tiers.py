@@ -25,6 +25,7 @@ def runner(tmp_path, monkeypatch, capfd):
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("dev_test", loader))
     loader.exec_module(module)
     monkeypatch.setattr(module, "REPORTS", tmp_path)
+    monkeypatch.setattr(module, "FLAKY_BEFORE", tmp_path / "flaky.json")
 
     def run(*arguments, seconds=600, **tiers):
         monkeypatch.setattr(module, "TIERS", tiers)
@@ -35,11 +36,17 @@ def runner(tmp_path, monkeypatch, capfd):
     return run
 
 
-def program(*cases, status=0, reports=True):
-    """A tier: one test program that reports these cases and ends with this status."""
+def script(*cases, status=0, reports=True):
+    """A test program that reports these cases and ends with this status."""
+    text = f"echo '<testsuite>{''.join(cases)}</testsuite>' > \"$1\"; " if reports else ""
+    return ["sh", "-c", f"{text}exit {status}", "-"]
+
+
+def program(*cases, status=0, reports=True, again=None):
+    """A tier: one such program. `again`: what a failed case is tried with once more."""
     def tier(run):
-        script = f"echo '<testsuite>{''.join(cases)}</testsuite>' > \"$1\"; " if reports else ""
-        run.reported("program", ["sh", "-c", f"{script}exit {status}", "-"], "")
+        run.reported("program", script(*cases, status=status, reports=reports), "",
+                     again=again and (lambda case: again))
     return tier
 
 
@@ -73,7 +80,7 @@ def test_a_red_program_does_not_keep_the_next_of_its_tier_from_running(runner):
 @pytest.mark.parametrize("failure, said", [
     ('<failure message="ROOT/src/a_test.cc:7&#10;Expected equality"/>', "src/a_test.cc:7: Expected equality"),
     ('<error>&#10;  it broke&#10;</error>', "it broke"),
-    ('<failure/>', "failure")], ids=["gtest", "text", "nothing"])
+    ('<failure/>', "failed without a word")], ids=["gtest", "text", "nothing"])
 def test_a_failed_case_is_told_by_the_first_thing_it_said(runner, failure, said):
     failure = failure.replace("ROOT", str(ROOT))
     lines = runner(tier=program(f'<testcase name="b">{failure}</testcase>', status=1))[1]
@@ -96,6 +103,77 @@ def test_what_did_not_run_to_its_end_has_failed(runner, tier, reason):
     assert lines[-3].startswith("== tier: failed, ") and lines[-3].endswith(" passed, 1 failed")
     assert lines[-2] == f"failed: tier: {reason}"
     assert lines[-1].endswith(" passed, 1 failed")
+
+
+def named(name, text):
+    return f'<testcase classname="Suite" name="{name}"><failure message="{text}"/></testcase>'
+
+
+def test_a_case_that_passes_once_more_has_passed_and_is_named_as_flaky(runner, tmp_path):
+    ran = []
+
+    def tier(run):
+        program(PASSED, FAILED, status=1, again=script(PASSED))(run)
+        ran.append(run.passed)
+    status, lines = runner(tier=tier)
+    assert status == 0 and ran == [1], "it is tried again after the others"
+    assert lines[-2:] == ["flaky: tier: Suite.b", "2 passed, 0 failed"]
+    assert (tmp_path / "flaky/Suite.b").read_text() == "Suite.b\n\nit is wrong\nand more\n"
+    assert not (tmp_path / "failed/Suite.b").exists()
+
+
+@pytest.mark.parametrize("again", [script(FAILED, status=1), script(status=0), script(PASSED, status=1), script(reports=False)],
+                         ids=["fails", "runs-nothing", "status", "no-report"])
+def test_a_case_that_does_not_pass_once_more_has_failed(runner, tmp_path, again):
+    status, lines = runner(tier=program(PASSED, FAILED, status=1, again=again))
+    assert status == 1 and "failed: tier: Suite.b: it is wrong" in lines
+    assert (tmp_path / "failed/Suite.b").exists()
+
+
+@pytest.mark.parametrize("text", ["evidence.Harm: job 7 is NODE_FAIL", "Harm: left: link x"])
+def test_a_case_that_shows_harm_is_not_run_again(runner, tmp_path, text):
+    again = ["touch", tmp_path / "ran"]
+    assert runner(tier=program(named("lost", text), status=1, again=again))[1][-2] == f"failed: tier: Suite.lost: {text}"
+    assert not (tmp_path / "ran").exists()
+
+
+def test_cases_that_are_tried_with_one_command_are_tried_once(runner, tmp_path):
+    again = ["sh", "-c", f"echo x >> {tmp_path}/ran; echo '<testsuite>{PASSED}</testsuite>' > \"$1\"", "-"]
+    status, _ = runner(tier=program(named("c", "x"), named("d", "x"), status=1, again=again))
+    assert status == 0 and (tmp_path / "ran").read_text() == "x\n"
+
+
+def test_more_than_three_failed_cases_of_a_tier_are_not_tried_again(runner):
+    cases = [named(str(i), "x") for i in range(4)]
+    assert runner(tier=program(*cases, status=1, again=script(PASSED)))[1][-1] == "0 passed, 4 failed"
+
+
+def test_more_than_three_flaky_cases_in_a_run_are_a_failure(runner):
+    tier = program(*(named(str(i), "x") for i in range(2)), status=1, again=script(PASSED))
+    status, lines = runner(one=tier, two=tier)
+    assert status == 1 and "failed: all: 4 flaky cases; 3 are the most that a run may have" in lines
+
+
+def test_a_case_that_is_flaky_in_runs_of_two_commits_in_a_row_has_failed(runner, monkeypatch):
+    commits = iter(["a", "a", "b", "c", "d"])
+    monkeypatch.setattr(runner.module, "commit", lambda: next(commits))
+    flaky, green = program(FAILED, status=1, again=script(PASSED)), program(PASSED)
+    outcomes = [runner(tier=tier)[0] for tier in (flaky, flaky, flaky, green, flaky)]
+    assert outcomes == [0, 0, 1, 0, 0]
+
+
+def test_the_file_of_a_case_is_known_by_its_name(runner):
+    assert runner.module.file_of("check.test_tiers.test_x[a.b]") == ROOT / "test/check/test_tiers.py"
+    assert runner.module.file_of("kube.crds.test_helm_scaling.Class.test_x") == ROOT / "test/kube/crds/test_helm_scaling.py"
+
+
+def test_what_a_failed_case_said_is_kept_at_once(tmp_path):
+    (tmp_path / "test_it.py").write_text("def test_one():\n    print('seen')\n    assert 1 == 2\n")
+    subprocess.run(["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "evidence", "--rootdir", tmp_path, tmp_path],
+                   env={"PYTHONPATH": str(ROOT / "test/support"), "CAPSTAN_REPORTS": str(tmp_path), "PATH": "/usr/bin:/bin"},
+                   capture_output=True, timeout=60, check=False)
+    kept = (tmp_path / "failed/test_it.test_one").read_text()
+    assert kept.startswith("test_it.test_one\n") and "assert 1 == 2" in kept and "seen" in kept
 
 
 def test_the_report_of_an_earlier_run_does_not_count(runner):

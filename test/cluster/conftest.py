@@ -11,6 +11,9 @@ import time
 
 import pytest
 
+from evidence import Harm
+from patience import patient
+
 CLONE = pathlib.Path(__file__).resolve().parents[2]
 PROBE_IMAGE = "localhost/capstan-probe:1"
 NODES = ("node1", "node2", "node3")
@@ -23,13 +26,11 @@ def clean_environment():
 
 
 class Answer:
-    """What a command said: its exit status, output and errors, and the seconds it took."""
+    """What a command said: its exit status, output and errors."""
 
     def __init__(self, command, timeout, **options):
-        began = time.monotonic()
-        done = subprocess.run(command, timeout=timeout, capture_output=True, text=True, check=False,
+        done = subprocess.run(command, timeout=patient(timeout), capture_output=True, text=True, check=False,
                               env=clean_environment(), **options)
-        self.seconds = time.monotonic() - began
         self.status, self.output, self.errors = done.returncode, done.stdout, done.stderr
         self.command = " ".join(map(str, command))
 
@@ -58,6 +59,15 @@ class Cluster:
         text = "\n---\n".join(json.dumps(item) for item in objects)
         return self.kubectl("apply", "-f", "-", input=text).ok()
 
+    def left_nothing(self):
+        left = self.run("residue").ok()
+        if left:
+            raise Harm(f"the local cluster has left\n{left}")
+
+    def ready_names(self):
+        names = [node["metadata"]["name"] for node in self.get("nodes")["items"]]
+        return sorted(name for name in names if self.ready(name) == "True")
+
     def ready(self, node):
         for condition in self.get("node", node)["status"]["conditions"]:
             if condition["type"] == "Ready":
@@ -67,7 +77,7 @@ class Cluster:
 
 def eventually(seconds, look, wanted=True):
     """Looks until what is seen is wanted; fails with what was seen last."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patient(seconds)
     while (seen := look()) != wanted:
         assert time.monotonic() < deadline, f"after {seconds} s still {seen!r} instead of {wanted!r}"
         time.sleep(0.25)

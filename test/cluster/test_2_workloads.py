@@ -3,7 +3,11 @@ import json
 import time
 import pathlib
 
+import pytest
+
 from conftest import NODES, PROBE_IMAGE, eventually
+
+pytestmark = pytest.mark.long
 
 AUDIT_LOG = pathlib.Path("/var/lib/capstan-dev/audit/audit.log")
 

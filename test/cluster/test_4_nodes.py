@@ -5,6 +5,8 @@ import pytest
 
 from conftest import CLONE, NODES, PROBE_IMAGE, eventually
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def node4(cluster, probe_archive):

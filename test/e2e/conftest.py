@@ -15,11 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import lab as labs  # noqa: E402  (`lab` is a fixture here)
 
 NODES_EACH = 2  # of its own, at most, for a case
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "alone: runs when all others have ended")
-    config.addinivalue_line("markers", "long: takes its time, and runs in make test-long only")
+CLUSTER_SECONDS = 420  # of a dev/cluster that waits for another one, five minutes at most, and then for its node
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -42,7 +38,7 @@ def pytest_sessionstart(session):
 
 
 def pytest_sessionfinish(session):
-    if in_charge(session):
+    if in_charge(session) and labs.cluster_processes():  # a case may have taken it down
         labs.erase()
 
 
@@ -52,14 +48,14 @@ def laboratory(name, nodes=0):
     place = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     assert nodes <= NODES_EACH
     names = [f"node{4 + NODES_EACH * place + i}" for i in range(nodes)]
-    for node in names:
-        labs.run("dev/cluster", "node", "add", node, "build/images/slurmd.tar", timeout=180)
     one = labs.Lab(f"e2e-{name}", f"e2e-{name}-operator", f"slurm-operator-{name}", nodes=names)
-    one.make_namespaces()
-    yield one
-    one.remove()
-    for node in names:
-        labs.run("dev/cluster", "node", "remove", node, timeout=120)
+    with contextlib.ExitStack() as after:
+        for node in names:
+            after.callback(labs.run, "dev/cluster", "node", "remove", node, timeout=CLUSTER_SECONDS, check=False)
+            labs.run("dev/cluster", "node", "add", node, "build/images/slurmd.tar", timeout=CLUSTER_SECONDS)
+        after.callback(one.remove)
+        one.make_namespaces()
+        yield one
 
 
 def fill(one, settings):

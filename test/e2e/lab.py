@@ -28,6 +28,9 @@ import signal
 import subprocess
 import time
 
+from evidence import Harm
+from patience import patient
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGES = "localhost/capstan"
 NODESET = "slurm-worker-slinky"
@@ -37,6 +40,7 @@ WORKERS = 3
 PROMPT = "controller.extraConfMap.SchedulerParameters=batch_sched_delay=0\\,sched_interval=1"
 STATE = pathlib.Path("/var/lib/capstan-dev")  # of the local cluster
 MARK = "capstan.dev/lab"                      # the label of our namespaces
+LOST = ("FAILED", "NODE_FAIL", "CANCELLED", "BOOT_FAIL", "TIMEOUT", "PREEMPTED", "OUT_OF_MEMORY", "REVOKED")  # of a job
 
 
 class Failed(AssertionError):
@@ -44,7 +48,7 @@ class Failed(AssertionError):
 
 
 def run(*words, check=True, timeout=60, text_in=None, env=None):
-    done = subprocess.run([str(word) for word in words], cwd=ROOT, capture_output=True, text=True, timeout=timeout,
+    done = subprocess.run([str(word) for word in words], cwd=ROOT, capture_output=True, text=True, timeout=patient(timeout),
                           input=text_in, env=env, check=False)
     if check and done.returncode != 0:
         raise Failed(f"{' '.join(map(str, words))}: {done.returncode}\n{done.stdout}{done.stderr}")
@@ -83,7 +87,7 @@ def label(item):
 
 def wait_for(what, condition, within, every=0.2, picture=lambda: ""):
     """Looks until `condition` holds and returns its value; says what was waited for when it never does."""
-    deadline = time.monotonic() + within
+    deadline = time.monotonic() + patient(within)
     while True:
         value = condition()
         if value:
@@ -124,22 +128,41 @@ def what_holds(namespace):
     return "\n".join(says) + "\n"
 
 
+def forget_finalizers():
+    """Of resources whose operator has gone before them: nobody else will ever take their finalizers off."""
+    for crd in items("crd"):
+        if crd["spec"]["group"] != "slinky.slurm.net":
+            continue
+        kind = crd["metadata"]["name"]
+        for item in (get(kind, "--all-namespaces") or {"items": []})["items"]:
+            if item["metadata"].get("finalizers"):
+                kubectl("-n", item["metadata"]["namespace"], "patch", kind, item["metadata"]["name"], "--type=merge",
+                        "-p", '{"metadata":{"finalizers":null}}', check=False)
+
+
 def erase():
     """As if nothing had ever been installed, and without nodes that were added."""
     kubectl("delete", "apiservices", "-l", MARK)  # first: no namespace goes while an API does not answer
-    releases = json.loads(helm("list", "--all-namespaces", "-o", "json"))
+    releases = json.loads(helm("list", "--all-namespaces", "--deployed", "--failed", "--pending", "--uninstalling", "-o", "json"))
     for chart in ("slurm", "slurm-operator", "slurm-operator-crds"):
         for release in releases:
             if re.fullmatch(rf"{chart}-\d.*", release["chart"]):
                 helm("uninstall", release["name"], "-n", release["namespace"], "--ignore-not-found", "--wait",
                      "--timeout", "2m", timeout=150)
+    forget_finalizers()
     remove_kinds()
     namespaces = {item["metadata"]["name"] for item in items("namespaces", "-l", MARK)} | {"slurm", "slinky"}
     done = kubectl("delete", "namespace", *sorted(namespaces), "--ignore-not-found", "--timeout=2m", check=False, timeout=150)
     if done.returncode != 0:
         raise Failed(done.stderr + "".join(map(what_holds, sorted(namespaces))))
     for node in items("nodes", "-l", "capstan.dev/added"):
-        run("dev/cluster", "node", "remove", node["metadata"]["name"], timeout=120)
+        run("dev/cluster", "node", "remove", node["metadata"]["name"], timeout=420)
+
+
+def no_cluster_is_left():
+    left = run("dev/cluster", "residue") + "".join(f"process {pid}\n" for pid in cluster_processes())
+    if left:
+        raise Harm(f"the local cluster has left\n{left}")
 
 
 # --- A namespace with its operator ---------------------------------------------------------------------------------------
@@ -384,9 +407,9 @@ class Lab:
         loop = f"for i in $(seq {count}); do sbatch --parsable -o /dev/null --wrap true & sleep 0.2; done; wait"
         return self.in_worker_result("sh", "-c", loop, timeout=60 + count / 5).stdout.split()
 
-    def submit_open(self, node):
-        """A job on this node that runs until let_end()."""
-        return self.submit("-w", node, "--wrap", "until [ -e /tmp/end-$SLURM_JOB_ID ]; do sleep 0.2; done")
+    def submit_open(self, *nodes):
+        """A job on these nodes that runs until let_end() on the first."""
+        return self.submit("-w", ",".join(nodes), "--wrap", "until [ -e /tmp/end-$SLURM_JOB_ID ]; do sleep 0.2; done")
 
     def let_end(self, job, worker):
         self.in_worker("touch", f"/tmp/end-{job}", worker=worker)
@@ -399,6 +422,11 @@ class Lab:
     def job_state(self, job):
         return self.job_fields(job).get("JobState")
 
+    def never_restarted(self, job):
+        restarts = self.job_fields(job)["Restarts"]
+        if restarts != "0":
+            raise Harm(f"job {job} was started again, {restarts} times")
+
     def jobs(self):
         """Of all that slurmctld knows, by number, the same."""
         done = self.in_controller_result("env", "SLURM_TIME_FORMAT=%s", "scontrol", "-o", "show", "job")
@@ -406,7 +434,18 @@ class Lab:
         return {row["JobId"]: row for row in rows if "JobId" in row}
 
     def wait_for_job(self, job, state, within):
-        self.wait_for(f"job {job} is {state}", lambda: self.job_state(job) == state, within)
+        def reached():
+            now = self.job_state(job)
+            if now in LOST and now != state:
+                raise Harm(f"job {job} is {now}, not {state}\n{self.picture()}")
+            return now == state
+        self.wait_for(f"job {job} is {state}", reached, within)
+
+    def still_runs(self, job, worker=None, uid=None):
+        """And in the same pod, if the worker and its UID are given."""
+        state = self.job_state(job)
+        if state != "RUNNING" or (uid and self.uid_of(worker) != uid):
+            raise Harm(f"job {job} is {state}; its worker's pod was {uid} and is {uid and self.uid_of(worker)}\n{self.picture()}")
 
     def scale(self, replicas):
         self.kubectl("scale", f"nodesets/{NODESET}", f"--replicas={replicas}")

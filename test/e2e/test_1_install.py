@@ -6,6 +6,8 @@ import pytest
 
 import lab as labs
 
+pytestmark = pytest.mark.long
+
 
 def test_srun_answers_from_three_workers(shared):
     hosts = shared.in_worker("srun", "-N3", "hostname").split()

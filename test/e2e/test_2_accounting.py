@@ -5,6 +5,8 @@ import pytest
 
 import lab as labs
 
+pytestmark = pytest.mark.long
+
 JOBS = 60
 SETTINGS = ("nodesets.slinky.replicas=2", "accounting.enabled=true", "accounting.database.embedded.enabled=true",
             "accounting.database.embedded.size=1Gi", labs.PROMPT)
@@ -63,7 +65,6 @@ def make_ordered(lab):
 
 
 # With OrderedReady the StatefulSet's own controller never replaces a pod that is not ready.
-@pytest.mark.long
 @pytest.mark.parametrize("policy", ["Parallel", "OrderedReady"])
 def test_a_wrong_password_of_the_database_is_mended_by_the_right_one(lab, policy):
     if policy == "OrderedReady":

@@ -8,6 +8,8 @@ import yaml
 import lab as labs
 from outside import ADDRESS, MACHINE
 
+pytestmark = pytest.mark.long
+
 PORT = 19443
 API = "v1beta1.external.metrics.k8s.io"
 SETTINGS = ("nodesets.slinky.replicas=0", "controller.metrics.enabled=true", "nodesets.slinky.oversubscribeNode=true")
@@ -67,9 +69,9 @@ def test_workers_come_for_jobs_and_go_after_them(bare, autoscaler):
     uid = lab.uid_of(0)
     numbers = [submit(lab, "--exclusive", "--wrap", "sleep 5") for _ in range(2)]
     wait("a second worker runs them", lambda: {lab.job_state(number) for number in numbers} == {"COMPLETED"}, within=120)
-    assert lab.uid_of(0) == uid and lab.job_state(job) == "RUNNING"
+    lab.still_runs(job, 0, uid)
     wait("the worker without a job has gone", lambda: sorted(lab.worker_pods()) == [f"{labs.NODESET}-0"], within=90)
-    assert lab.uid_of(0) == uid and lab.job_state(job) == "RUNNING"
+    lab.still_runs(job, 0, uid)
     lab.let_end(job, f"{labs.NODESET}-0")
     wait("the job has ended well", lambda: lab.job_state(job) == "COMPLETED", within=60)
     wait("no worker is left", lambda: not lab.worker_pods() and lab.records() == {}, within=90)

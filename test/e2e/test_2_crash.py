@@ -3,6 +3,8 @@ import pytest
 
 import lab as labs
 
+pytestmark = pytest.mark.long
+
 SETTINGS = ("nodesets.slinky.oversubscribeNode=true",)  # workers may share a node, so that a fourth one finds a place
 
 
@@ -12,8 +14,8 @@ def three_workers(lab):
     lab.wait_for_idle(3, within=90)
 
 
-def scale_in_with_jobs_on_all(lab):
-    job = lab.submit("-N3", "--wrap", "srun -N3 sleep 20")
+def job_on_all(lab):
+    job = lab.submit_open("slinky-0", "slinky-1", "slinky-2")
     lab.wait_for_job(job, "RUNNING", within=60)
     # Before slurmrestd is stopped: an operator that has never heard Slurm chooses nobody.
     lab.wait_for("the operator hears of the jobs",
@@ -27,13 +29,19 @@ def cordoned(lab):
 
 
 def finish(lab, job):
+    """The next operator has been at work for a while before the job ends."""
+    lab.wait_for("an operator works", lambda: lab.processes("capstan", "operator"), within=60)
+    lab.wait_for("the idle ones are gone, or all drain that must go", lambda: len(lab.worker_pods()) == 1 or sum(
+        state.startswith("drain") for state in lab.node_states().values()) == 2, within=90)
+    lab.still_runs(job)
+    lab.let_end(job, f"{labs.NODESET}-0")
     lab.wait_for_job(job, "COMPLETED", within=90)
     lab.wait_for("one worker is left", lambda: len(lab.worker_pods()) == 1, within=120)
     lab.wait_for_idle(1, within=60)
 
 
 def test_the_operator_dies_after_the_cordon(lab):
-    job = scale_in_with_jobs_on_all(lab)
+    job = job_on_all(lab)
     with lab.stopped("slurmrestd"):
         lab.scale(1)
         lab.wait_for("two workers are cordoned", lambda: len(cordoned(lab)) == 2, within=60)
@@ -43,7 +51,7 @@ def test_the_operator_dies_after_the_cordon(lab):
 
 
 def test_the_operator_dies_after_the_drain(lab):
-    job = scale_in_with_jobs_on_all(lab)
+    job = job_on_all(lab)
     lab.scale(1)
     lab.wait_for("two workers are draining",
                   lambda: sum(state.startswith("drain") for state in lab.node_states().values()) == 2, within=60)
@@ -52,7 +60,7 @@ def test_the_operator_dies_after_the_drain(lab):
 
 
 def test_the_operator_dies_after_the_pods_deletion(lab):
-    job = lab.submit("-w", "slinky-0", "--wrap", "sleep 20")
+    job = lab.submit_open("slinky-0")
     lab.wait_for_job(job, "RUNNING", within=60)
     lab.scale(1)
     lab.wait_for("a pod is being deleted", lambda: any(

@@ -1,7 +1,11 @@
 """`capstan doctor` on a cluster on which two things are wrong."""
 import json
 
+import pytest
+
 import lab as labs
+
+pytestmark = pytest.mark.long
 
 LOGIN = """
 apiVersion: slinky.slurm.net/v1beta1

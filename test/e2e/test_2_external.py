@@ -9,6 +9,8 @@ import pytest
 import lab as labs
 from outside import ADDRESS, SLURM, Outside
 
+pytestmark = pytest.mark.long
+
 MYSQL = 402  # uid
 KEY = os.urandom(1024)
 SETTINGS = ("nodesets.slinky.replicas=1", "accounting.enabled=true", "accounting.external=true",

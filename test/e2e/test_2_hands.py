@@ -78,6 +78,6 @@ def test_without_slurmrestd_nobody_goes_and_with_it_all_do(lab):
         assert {name: pod["metadata"]["uid"] for name, pod in lab.worker_pods().items()} == uids
         assert not any(pod["metadata"].get("deletionTimestamp") for pod in lab.worker_pods().values())
     lab.wait_for("the idle ones have gone", lambda: sorted(lab.worker_pods()) == [f"{labs.NODESET}-0"], within=120)
-    assert lab.job_state(job) == "RUNNING" and lab.uid_of(0) == uids[f"{labs.NODESET}-0"]
+    lab.still_runs(job, 0, uids[f"{labs.NODESET}-0"])
     lab.let_end(job, f"{labs.NODESET}-0")
     lab.wait_for_job(job, "COMPLETED", within=60)

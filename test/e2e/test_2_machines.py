@@ -39,7 +39,7 @@ def test_kubectl_drain_waits_for_the_job(lab):
         lab.wait_for("Slurm begins no job there", lambda: lab.records()[f"slinky-{busy}"][0] == "draining", within=60)
         with pytest.raises(subprocess.TimeoutExpired):
             drain.wait(timeout=12)  # it asks every five seconds
-        assert lab.job_state(job) == "RUNNING" and lab.uid_of(busy) == uid
+        lab.still_runs(job, busy, uid)
         lab.let_end(job, f"{labs.NODESET}-{busy}")
         lab.wait_for_job(job, "COMPLETED", within=60)
         assert drain.wait(timeout=90) == 0, drain.stdout.read()
@@ -47,7 +47,7 @@ def test_kubectl_drain_waits_for_the_job(lab):
         drain.kill()
     lab.wait_for("the worker has gone from there", lambda: all(
         pod["spec"].get("nodeName") != node for pod in lab.worker_pods().values()), within=60)
-    assert lab.job_fields(job)["Restarts"] == "0"
+    lab.never_restarted(job)
 
 
 def test_a_kubelet_that_dies_and_comes_back_costs_no_job(lab):
@@ -59,15 +59,15 @@ def test_a_kubelet_that_dies_and_comes_back_costs_no_job(lab):
     labs.run("dev/cluster", "kill-kubelet", node)
     try:
         lab.wait_for("the node is not ready", lambda: not is_ready(node), within=90)
-        assert lab.job_state(job) == "RUNNING" and lab.uid_of(busy) == uid
+        lab.still_runs(job, busy, uid)
     finally:
         labs.run("dev/cluster", "start-kubelet", node)  # before Kubernetes deletes what is there, in half a minute
     lab.wait_for("the node is ready", lambda: is_ready(node), within=60)
     lab.wait_for("so is the worker", lambda: f"{labs.NODESET}-{busy}" in lab.ready_workers(), within=60)
-    assert lab.job_state(job) == "RUNNING" and lab.uid_of(busy) == uid
+    lab.still_runs(job, busy, uid)
     lab.let_end(job, f"{labs.NODESET}-{busy}")
     lab.wait_for_job(job, "COMPLETED", within=60)
-    assert lab.job_fields(job)["Restarts"] == "0"
+    lab.never_restarted(job)
 
 
 def test_the_job_of_a_machine_that_is_lost_for_good_runs_elsewhere(lab):

@@ -63,6 +63,8 @@ def test_a_rollout_of_logins_cuts_no_session(people):
 
 SUBMIT = """
 import json, os, urllib.error, urllib.request
+
+pytestmark = pytest.mark.long
 job = {"name": "rest", "account": "demo", "current_working_directory": "/tmp", "environment": ["PATH=/usr/bin:/bin"],
        "script": "#!/bin/sh\\nhostname\\n"}
 request = urllib.request.Request("http://slurm-restapi:6820/slurm/v0.0.44/job/submit", json.dumps({"job": job}).encode(),

@@ -2,11 +2,15 @@
 import subprocess
 import sys
 
+import pytest
+
 import lab as labs
 
 sys.path.insert(0, str(labs.ROOT / "test/slurm"))
 
 from image import Image  # noqa: E402
+
+pytestmark = pytest.mark.long
 
 USER = "games"  # any but root: containers are run as those whose job it is
 CRUN = "crun --root=/tmp/crun-%U"

@@ -41,7 +41,7 @@ def all_but_the_busy_one(lab, before):
 
 def finish(lab, long_one, before, uid):
     """The update has gone around the long job, and ends with it."""
-    assert lab.uid_of(BUSY) == uid and lab.job_state(long_one) == "RUNNING"
+    lab.still_runs(long_one, BUSY, uid)
     lab.let_end(long_one, f"{labs.NODESET}-{BUSY}")
     lab.wait_for("all are renewed", lambda: renewed(lab, before), within=120)
     lab.wait_for_idle(WORKERS, within=120)
@@ -75,7 +75,7 @@ def test_a_rollback_in_the_middle_renews_only_who_was_renewed(lab, long_one):
     set_note(lab, note)
     lab.wait_for("all are of the former template", lambda: revisions(lab) == before, within=180)
     lab.wait_for("the busy one is in service", lambda: lab.node_states().get(f"slinky-{BUSY}") in ("mixed", "allocated"), within=60)
-    assert lab.uid_of(BUSY) == uid and lab.job_state(long_one) == "RUNNING"
+    lab.still_runs(long_one, BUSY, uid)
     kept = [name for name, pod in lab.worker_pods().items() if pod["metadata"]["uid"] == uids[name]]
     assert len(kept) >= 2, "those that had not been renewed yet stay"
     lab.let_end(long_one, f"{labs.NODESET}-{BUSY}")

@@ -1,7 +1,9 @@
 """Scaling in never costs a job."""
-import time
-
 import pytest
+
+from evidence import Harm
+
+pytestmark = pytest.mark.long
 
 SETTINGS = ("nodesets.slinky.oversubscribeNode=true",)  # workers may share a node, so that a fourth one finds a place
 
@@ -16,27 +18,28 @@ def wait_for_end(lab, job, uid, ordinal, within=120):
     """The job ends well, and until then its pod is not touched."""
     def ended():
         state = lab.job_state(job)
-        assert state in (None, "RUNNING", "COMPLETING", "COMPLETED"), state
-        if state in ("RUNNING", "COMPLETING"):
-            assert lab.uid_of(ordinal) == uid or lab.job_state(job) == "COMPLETED", "the pod of a running job was deleted"
+        if state not in (None, "RUNNING", "COMPLETING", "COMPLETED"):
+            raise Harm(f"job {job} is {state}")
+        if state in ("RUNNING", "COMPLETING") and lab.uid_of(ordinal) != uid and lab.job_state(job) != "COMPLETED":
+            raise Harm("the pod of a running job was deleted")
         return state == "COMPLETED"
     lab.wait_for(f"job {job} is COMPLETED", ended, within)
 
 
 def test_a_job_on_the_highest_ordinal_survives_scaling_in_and_four_come_back_idle(lab):
-    job = lab.submit("-w", "slinky-2", "--wrap", "sleep 12")
+    job = lab.submit_open("slinky-2")
     lab.wait_for_job(job, "RUNNING", within=60)
     uid = lab.uid_of(2)
     lab.scale(1)
+    lab.wait_for("the idle one is gone, the busy one drains", lambda: len(lab.worker_pods()) == 2 and lab.node_states().get(
+        "slinky-2", "").startswith("drain"), within=90)
+    lab.still_runs(job, 2, uid)
+    lab.let_end(job, "slurm-worker-slinky-2")
     wait_for_end(lab, job, uid, 2)
     lab.wait_for("one worker is left", lambda: len(lab.worker_pods()) == 1, within=90)
     lab.wait_for_idle(1, within=60)
-    began = time.monotonic()
     lab.scale(4)
     lab.wait_for_idle(4, within=60, ready=False)
-    took = time.monotonic() - began
-    print(f"four idle after {took:.1f} s")
-    assert took <= 20
 
 
 def test_what_was_done_is_told_in_events(lab):
@@ -47,7 +50,7 @@ def test_what_was_done_is_told_in_events(lab):
 
 
 def test_scaling_back_lifts_the_drain_and_the_job_lives(lab):
-    job = lab.submit("-N3", "--wrap", "srun -N3 sleep 25")
+    job = lab.submit_open("slinky-0", "slinky-1", "slinky-2")
     lab.wait_for_job(job, "RUNNING", within=60)
     uids = [lab.uid_of(ordinal) for ordinal in range(3)]
     lab.scale(1)
@@ -56,7 +59,8 @@ def test_scaling_back_lifts_the_drain_and_the_job_lives(lab):
     lab.scale(4)
     lab.wait_for("no drain is left",
                   lambda: not any(state.startswith("drain") for state in lab.node_states().values()), within=60)
-    assert lab.job_state(job) == "RUNNING"
+    lab.still_runs(job)
+    lab.let_end(job, "slurm-worker-slinky-0")
     lab.wait_for_job(job, "COMPLETED", within=60)
     assert [lab.uid_of(ordinal) for ordinal in range(3)] == uids
     lab.wait_for_idle(4, within=60)

@@ -5,6 +5,8 @@ import pytest
 
 from standby import both_stand, pod, running, takes_a_job
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def pair(bare):

@@ -9,6 +9,8 @@ sys.path.insert(0, str(labs.ROOT / "test" / "kube"))
 
 from takeover.former import OLD, Former  # noqa: E402
 
+pytestmark = pytest.mark.long
+
 IMAGES = dict(line.split() for line in labs.run("dev/images", "--references").splitlines())
 WORKERS = [f"main-worker-{ordinal}" for ordinal in range(2)]
 

@@ -1,7 +1,11 @@
 """A new template reaches the workers in turn, and no job is lost."""
 import datetime
 
+import pytest
+
 from rolling import out_of_service, patch, revisions, set_note
+
+pytestmark = pytest.mark.long
 
 SETTINGS = ("nodesets.slinky.oversubscribeNode=true",)  # a worker that comes back finds a place at once
 
@@ -35,7 +39,7 @@ def test_workers_are_renewed_one_after_another_under_jobs(lab):
     lab.wait_for("the two others are renewed, and the third waits for its job", two_are_renewed, within=150)
     assert seen == {"slinky-0", "slinky-1", "slinky-2"}
     assert notes_kept(lab) == {before["slurm-worker-slinky-1"]: None, revisions(lab)["slurm-worker-slinky-0"]: "new"}
-    assert lab.uid_of(1) == uid and lab.job_state(long_one) == "RUNNING"
+    lab.still_runs(long_one, 1, uid)
     told = lab.condition("nodesets", "slurm-worker-slinky", "Progressing")
     assert told["reason"] == "RollingUpdate" and "waiting for the jobs on slurm-worker-slinky-1" in told["message"]
     lab.let_end(long_one, "slurm-worker-slinky-1")
@@ -44,7 +48,7 @@ def test_workers_are_renewed_one_after_another_under_jobs(lab):
     lab.wait_for("what the old ones were made from is forgotten", lambda: list(notes_kept(lab).values()) == ["new"], within=60)
     for job in (long_one, *short_ones):
         lab.wait_for_job(job, "COMPLETED", within=60)
-        assert lab.job_fields(job)["Restarts"] == "0"
+        lab.never_restarted(job)
     lab.wait_for("it says so", lambda: lab.condition("nodesets", "slurm-worker-slinky", "Progressing")["status"] == "False", within=60)
 
 
@@ -58,7 +62,7 @@ def test_the_old_template_put_back_ends_the_update(lab):
     lab.wait_for("the worker with a job is drained", lambda: lab.node_states().get("slinky-2", "").startswith("drain"), within=60)
     patch(lab, {"template": {"spec": {"nodeSelector": {"example.com/nowhere": None}}}})
     lab.wait_for("all are in service", lambda: out_of_service(lab) == {}, within=90)
-    assert lab.uid_of(2) == uids[2] and lab.job_state(job) == "RUNNING"
+    lab.still_runs(job, 2, uids[2])
     lab.let_end(job, "slurm-worker-slinky-2")
     lab.wait_for_job(job, "COMPLETED", within=60)
 
@@ -92,7 +96,7 @@ def test_a_scheduled_update_keeps_to_its_reservation(lab):
     lab.wait_for("the idle workers are renewed", lambda: {
         worker for worker, revision in revisions(lab).items() if revision != before[worker]} == {
             "slurm-worker-slinky-0", "slurm-worker-slinky-2"}, within=60)
-    assert lab.job_state(long_one) == "RUNNING"
+    lab.still_runs(long_one)
     lab.let_end(long_one, "slurm-worker-slinky-1")
     lab.wait_for_job(long_one, "COMPLETED", within=60)
     lab.wait_for("all are renewed", lambda: len(set(revisions(lab).values())) == 1 and revisions(lab).keys() == before.keys(), within=60)

@@ -6,6 +6,8 @@ import pytest
 
 import lab as labs
 
+pytestmark = pytest.mark.long
+
 # What Kubernetes puts into every namespace.
 KUBERNETES = {"ConfigMap/kube-root-ca.crt", "ServiceAccount/default"}
 STATE = "statesave-slurm-controller-0"
@@ -40,7 +42,7 @@ def test_installing_again_finds_the_old_jobs(lab, held_job):
 
 def test_the_notes_name_the_command_that_removes_the_rest_too(lab, held_job):
     notes = labs.helm("get", "notes", "slurm", "-n", lab.namespace)
-    command, = re.findall(r"^ *kubectl (.* delete .*)$", notes, re.M)
+    command = re.findall(r"^ *kubectl (.* delete .*)$", notes, re.M)[-1]
     uninstall(lab)
     labs.kubectl(*shlex.split(command))
     lab.wait_for("nothing is left, and the volume has followed its claim", lambda: not left(lab), within=60)

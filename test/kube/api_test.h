@@ -17,6 +17,7 @@
 #include "kube/client.h"
 #include "net/client.h"
 #include "net/testing/run.h"
+#include "patience.h"
 
 namespace capstan::kube::testing {
 
@@ -91,7 +92,7 @@ class ApiTest : public ::testing::Test {
   T Run(async::Task<T> task) {
     return net::testing::RunTask(loop_, std::move(task));
   }
-  async::Deadline Soon() { return loop_.After(20s); }
+  async::Deadline Soon() { return loop_.After(capstan::testing::Patient(20s)); }
   Client& client() { return admin_->client; }
   Key KeyOf(const std::string& name) const { return {ns_, name}; }
 
@@ -109,7 +110,7 @@ class ApiTest : public ::testing::Test {
     Create(kNamespaces, {}, R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":")" + name + R"("}})");
   }
 
-  // Lets the loop go on until `done` says so; false when it did not within `limit`. `done` only looks: it must not Run,
+  // Lets the loop go on until `done` says so; false when it did not within `limit`, times the tests' patience. `done` only looks: it must not Run,
   // the loop runs already.
   bool Until(std::function<bool()> done, Duration limit = 60s) {
     const auto wait = [](async::Loop& loop, std::function<bool()> condition,
@@ -120,7 +121,7 @@ class ApiTest : public ::testing::Test {
       }
       co_return true;
     };
-    return Run(wait(loop_, std::move(done), loop_.After(limit)));
+    return Run(wait(loop_, std::move(done), loop_.After(capstan::testing::Patient(limit))));
   }
 
   // Calls `ask` for tasks until one of them returns `wanted`; false when none did within a minute. (Until would run the
@@ -134,7 +135,7 @@ class ApiTest : public ::testing::Test {
       }
       co_return true;
     };
-    return Run(wait(loop_, wanted, std::move(ask), loop_.After(60s)));
+    return Run(wait(loop_, wanted, std::move(ask), loop_.After(capstan::testing::Patient(60s))));
   }
   static async::Task<bool> MayList(Client& client, Resource resource, std::string ns, async::Deadline deadline) {
     const Result<std::string> listed = co_await client.List(resource, {.ns = std::move(ns)}, deadline);

@@ -28,6 +28,10 @@ import sys
 import tempfile
 import time
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))  # also without pytest
+
+from patience import patient  # noqa: E402
+
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = pathlib.Path(os.environ.get("CAPSTAN_TOOLS", REPOSITORY / "build" / "tools"))
 IDLE_SECONDS = 20   # that a connection is kept for
@@ -191,7 +195,7 @@ class ApiServer:
         }, indent=2))
 
     def _wait_until_ready(self):
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + patient(START_SECONDS)
         while time.monotonic() < deadline:
             for process in self._processes:
                 if process.poll() is not None:

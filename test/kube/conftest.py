@@ -10,10 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from apiserver import ApiServer  # noqa: E402
 from definitions import API, CRDS, DEFINITIONS  # noqa: E402
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "long: runs in make test-long only")
+from patience import patient  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +34,7 @@ def server(apiserver):
         definition = yaml.safe_load(path.read_text())
         status, answer = apiserver.request("POST", CRDS, definition)
         assert status == 201, f"{path.name}: {answer.get('message')}"
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + patient(20)
         while not established(apiserver, definition["metadata"]["name"]):
             assert time.monotonic() < deadline, f"{path.name} is not established"
             time.sleep(0.05)

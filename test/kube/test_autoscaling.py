@@ -5,6 +5,7 @@ import pytest
 import yaml
 from conftest import established
 from definitions import API, CRDS, REPOSITORY
+from patience import patient
 
 EXAMPLE = REPOSITORY / "examples" / "autoscaling" / "scaledobject.yaml"
 DEFINITION = REPOSITORY / "build" / "tools" / "scaledobjects.yaml"
@@ -17,7 +18,7 @@ def keda(server):
     definition = yaml.safe_load(DEFINITION.read_text())
     status, answer = server.request("POST", CRDS, definition)
     assert status == 201, answer.get("message")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patient(20)
     while not established(server, definition["metadata"]["name"]):
         assert time.monotonic() < deadline
         time.sleep(0.05)

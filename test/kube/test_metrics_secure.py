@@ -9,6 +9,7 @@ import time
 import pytest
 from apiserver import clean_environment, free_ports
 from definitions import REPOSITORY
+from patience import patient
 
 sys.path.insert(0, str(REPOSITORY / "test" / "charts"))
 
@@ -36,7 +37,7 @@ def scrape(port, token=None, path="/metrics"):
     """(status, text) over TLS, as Prometheus asks that is told insecureSkipVerify."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patient(20)
     while True:
         connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=15)
         try:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from apiserver import clean_environment
 from definitions import REPOSITORY
+from patience import patient
 
 sys.path.insert(0, str(REPOSITORY / "test" / "charts"))
 
@@ -56,7 +57,7 @@ def made(server):
     text = chart()
     server.kubectl("--namespace", NAMESPACE, "apply", "-f", "-", stdin=text)
     with operator(server):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patient(60)
         wanted = ("statefulset/slurm-controller", "deployment/slurm-restapi", "pod/slurm-worker-slinky-0")
         while server.kubectl("--namespace", NAMESPACE, "get", *wanted, check=False).returncode != 0:
             assert time.monotonic() < deadline, (server.folder / "operator.log").read_text()

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from apiserver import clean_environment
 from definitions import REPOSITORY
+from patience import patient
 
 CAPSTAN = REPOSITORY / "build" / "release" / "bin" / "capstan"
 numbers = itertools.count()
@@ -65,7 +66,7 @@ def operator(server, kubeconfig, namespace):
 
 
 def until(what, log, condition):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + patient(60)
     while not (value := condition()):
         assert time.monotonic() < deadline, f"{what}\n{log.read_text()[-3000:]}"
         time.sleep(0.1)

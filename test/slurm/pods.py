@@ -13,6 +13,7 @@ import tempfile
 import time
 
 from image import Image
+from patience import patient
 
 # A range for documentation, which nobody routes, and not the one of run-slurm.
 NETWORK = "203.0.113."
@@ -271,7 +272,7 @@ def start(argv, env=None, log=None):
 
 
 def await_that(condition, what, seconds=30, said=lambda: ""):
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patient(seconds)
     while not condition():
         assert time.monotonic() < deadline, f"after {seconds} s: no {what}{said()}"
         time.sleep(0.02)

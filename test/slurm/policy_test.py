@@ -284,4 +284,4 @@ def test_a_slurmdbd_that_is_away_loses_no_record(site, seconds):
     site.dbd.start()
     site.await_records(jobs, 60)
     assert site.ctl.run("sacctmgr", "-nP", "show", "runawayjobs").strip() in ("", "Runaway Jobs: No runaway jobs found on cluster trial")
-    assert json.loads(site.ctl.run("sdiag", "--json"))["statistics"]["dbd_agent_queue_size"] == 0
+    await_that(lambda: json.loads(site.ctl.run("sdiag", "--json"))["statistics"]["dbd_agent_queue_size"] == 0, "empty queue", 60)

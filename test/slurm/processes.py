@@ -4,6 +4,8 @@ import signal
 import threading
 import time
 
+from patience import patient
+
 
 class Failed(Exception):
     """One sentence for the person who started the program."""
@@ -56,7 +58,7 @@ class Processes:
     def run(self, argv, seconds=30, log=None, env=None):
         """Runs argv to its end and returns its status."""
         pid = self.spawn(argv, log=log, env=env)
-        status = self.wait(pid, seconds)
+        status = self.wait(pid, patient(seconds))
         if status is None:
             os.kill(pid, signal.SIGKILL)
             raise Failed(f"{' '.join(argv)} did not end in {seconds} s")

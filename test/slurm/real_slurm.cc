@@ -74,7 +74,7 @@ Result<Secret> RealSlurm::Sign(Duration lifetime) {
 bool RealSlurm::RunUntil(const std::function<bool()>& done, Duration limit) {
   bool was = false;
   async::TaskGroup watch(loop);
-  watch.Spawn("watch", StopWhen(loop, done, loop.Now() + limit, was));
+  watch.Spawn("watch", StopWhen(loop, done, loop.Now() + capstan::testing::Patient(limit), was));
   loop.context().restart();
   loop.Run();
   // The watcher has returned once it stopped the loop; its group hears of it in the next round.
@@ -97,14 +97,17 @@ std::optional<Node> RealSlurm::NodeNow(const std::string& name) {
 }
 
 bool RealSlurm::NodeBecomes(const std::string& name, const std::function<bool(const Node&)>& wanted, Duration limit) {
-  const Tick end = loop.Now() + limit;
+  const Tick end = loop.Now() + capstan::testing::Patient(limit);
+  std::optional<Node> node;
   while (loop.Now() < end) {
-    if (const auto node = NodeNow(name); node && wanted(*node)) return true;
+    node = NodeNow(name);
+    if (node && wanted(*node)) return true;
     Await([](async::Loop& l) -> async::Task<bool> {
       co_await async::Sleep(l, 30ms);
       co_return true;
     }(loop));
   }
+  std::cerr << name << " is " << (node ? node->state.ToString() + " \"" + node->reason + "\"" : "not there") << "\n";
   return false;
 }
 

@@ -10,6 +10,7 @@
 #include "async/loop.h"
 #include "async/task_group.h"
 #include "net/client.h"
+#include "patience.h"
 #include "slurm/rest_source.h"
 
 namespace capstan::slurm {
@@ -48,20 +49,21 @@ class RealSlurm : public ::testing::Test {
   }
 
   // Runs the loop until `done`, which is asked every few milliseconds. False when it took longer than
-  // `limit`.
+  // `limit`, times the tests' patience.
   bool RunUntil(const std::function<bool()>& done, Duration limit);
 
   // Starts the source's polling and waits for its first snapshot.
   void StartPolling();
 
   std::optional<Node> NodeNow(const std::string& name);
+  // Says what became of it where it did not.
   bool NodeBecomes(const std::string& name, const std::function<bool(const Node&)>& wanted, Duration limit = 20s);
   Result<void> Update(std::string name, NodeAction action, std::string reason = "");
 
   // Submits a job that sleeps on that node and waits until it runs there. Its id.
   std::string RunJob(const std::string& node, const std::string& options = "");
 
-  async::Deadline Soon() { return loop.After(30s); }
+  async::Deadline Soon() { return loop.After(capstan::testing::Patient(30s)); }
 
   async::RealLoop loop;
   net::HttpClient transport;

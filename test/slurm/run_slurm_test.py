@@ -2,6 +2,8 @@
 import os
 import subprocess
 
+from patience import patient
+
 HERE = os.path.dirname(os.path.realpath(__file__))
 RUN_SLURM = HERE + "/run-slurm"
 
@@ -23,7 +25,7 @@ PY
 
 def inside(script, *options, check=True):
     """The output of a shell script run inside run-slurm."""
-    result = subprocess.run([RUN_SLURM, *options, "--", "bash", "-euc", ASK + script], text=True, timeout=60,
+    result = subprocess.run([RUN_SLURM, *options, "--", "bash", "-euc", ASK + script], text=True, timeout=patient(60),
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if check:
         assert result.returncode == 0, result.stdout

@@ -12,7 +12,10 @@ import sys
 import threading
 import time
 
-from processes import Failed, Processes
+sys.path.append(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "support"))  # also without pytest
+
+from patience import patient  # noqa: E402
+from processes import Failed, Processes  # noqa: E402
 
 CONTROLLER = "192.0.2.1"
 OUTSIDE = ("198.51.100.1", "2001:db8::1")
@@ -206,7 +209,7 @@ class World:
 
     # -- daemons -----------------------------------------------------------------------------------------------
     def start(self):
-        deadline = time.monotonic() + self.options.timeout
+        deadline = time.monotonic() + patient(self.options.timeout)
         self._describe_daemons()
         self.daemons["slurmctld"].start()
         self._await_up("slurmctld", deadline, lambda: self.answers("scontrol", "ping"))

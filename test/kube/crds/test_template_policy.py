@@ -8,6 +8,7 @@ import time
 import pytest
 import yaml
 from definitions import API, REPOSITORY
+from patience import patient
 
 HOST_PATH = {"volumes": [{"name": "a", "emptyDir": {}}, {"name": "root", "hostPath": {"path": "/"}}]}
 PRIVILEGED = {"securityContext": {"privileged": True}}
@@ -39,7 +40,7 @@ def guarded(server, tmp_path_factory):
     text = subprocess.run(helm, cwd=REPOSITORY, env={"PATH": os.environ["PATH"], "HOME": str(home)}, capture_output=True, text=True, timeout=30, check=True).stdout
     made = [each for each in yaml.safe_load_all(text) if each]
     server.kubectl("apply", "-f", "-", stdin=text)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + patient(30)
     while attempt(server, "NodeSet", pod(HOST_PATH))[0] == 201:
         assert time.monotonic() < deadline, "the policy is not in force"
         time.sleep(0.1)

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from apiserver import REPOSITORY, clean_environment, die_with_parent, free_ports
+from patience import patient
 from takeover.former import HASH, LATER, OLD, PREFIX, Former
 
 IMAGES = {name: f"registry.example.org/{name}:1" for name in
@@ -56,7 +57,7 @@ class Place:
 
     def until(self, what, condition):
         """Until it holds, `always` all the time."""
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + patient(SECONDS)
         while True:
             self.always()
             if condition():

@@ -15,6 +15,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from apiserver import ApiServer, clean_environment, die_with_parent  # noqa: E402
+from patience import patient  # noqa: E402
 
 NAMESPACE = "upgrade"  # of all recordings: it is part of what is made
 MANAGER = "capstan-operator"
@@ -68,7 +69,7 @@ class Operator:
         self.process.wait(30)
 
     def until(self, what, condition, seconds=60):
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + patient(seconds)
         while not condition():
             assert time.monotonic() < deadline and self.process.poll() is None, f"{what}:\n{self.log.read_text()[-3000:]}"
             time.sleep(0.1)
