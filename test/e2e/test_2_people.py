@@ -5,6 +5,8 @@ import pytest
 
 import lab as labs
 
+pytestmark = pytest.mark.long
+
 PEOPLE = True
 SETTINGS = ("nodesets.slinky.replicas=2", "controller.extraConfMap.AccountingStorageEnforce=associations")
 
@@ -64,7 +66,6 @@ def test_a_rollout_of_logins_cuts_no_session(people):
 SUBMIT = """
 import json, os, urllib.error, urllib.request
 
-pytestmark = pytest.mark.long
 job = {"name": "rest", "account": "demo", "current_working_directory": "/tmp", "environment": ["PATH=/usr/bin:/bin"],
        "script": "#!/bin/sh\\nhostname\\n"}
 request = urllib.request.Request("http://slurm-restapi:6820/slurm/v0.0.44/job/submit", json.dumps({"job": job}).encode(),
