@@ -77,6 +77,19 @@ def test_a_red_program_does_not_keep_the_next_of_its_tier_from_running(runner):
     assert runner(tier=tier)[1][-2:] == ["failed: tier: Suite.b: it is wrong", "1 passed, 1 failed"]
 
 
+def test_a_red_build_does_not_stop_the_next_tier(runner):
+    lines = runner(one=lambda run: run.make(["false"], ["true"]), two=program(PASSED))[1]
+    assert lines[-2:] == ["failed: one: exit status 1: false", "1 passed, 1 failed"]
+
+
+def test_programs_at_once_all_run_although_one_cannot_go_on(runner):
+    def tier(run):
+        run.at_once(lambda: run.command(["./none"]), lambda: program(PASSED)(run), lambda: run.command(["false"]))
+    lines = runner(one=tier, two=program(PASSED))[1]
+    assert lines[-3:] == ["failed: one: exit status 1: false",
+                          "failed: one: FileNotFoundError: [Errno 2] No such file or directory: './none'", "2 passed, 2 failed"]
+
+
 @pytest.mark.parametrize("failure, said", [
     ('<failure message="ROOT/src/a_test.cc:7&#10;Expected equality"/>', "src/a_test.cc:7: Expected equality"),
     ('<error>&#10;  it broke&#10;</error>', "it broke"),

@@ -307,6 +307,7 @@ def test_the_next_one_leads_when_the_leader_stops(server, one_of_two, took_turns
     assert took_turns()
 
 
+@pytest.mark.long
 def test_one_that_was_frozen_writes_nothing_and_ends(server, one_of_two, took_turns):
     before = holder(server)
     with one_of_two("first") as frozen:

@@ -23,7 +23,9 @@ namespace {
 using json::FindText;
 using json::Value;
 
-constexpr size_t kMostRefusals = 100;  // of one write, a minute; some dozens are races while the API server lags
+// Of one write, a minute. While one watch is behind another it may be five a second: what is made for an object whose deletion
+// is not yet known is collected at once.
+constexpr size_t kMostRepeats = 400;
 
 std::string Title(const kube::testing::ApiWrite& write) {
   return write.verb + " " + std::string(write.resource.kind) + " " + write.key.ToString() +
@@ -169,11 +171,21 @@ void Rules::OnApiWrite(const kube::testing::ApiWrite& write) {
   Fold({Title(write), write.manager, write.body, std::to_string(write.status), write.changed ? "changed" : "same"});
   const std::string status = write.status < 300 ? "" : " -> " + std::to_string(write.status);
   machines_.story.Add("  operator: " + Title(write) + status);
+  Sent(Title(write));
   if (const auto breach = ApiBreach(write)) Break(*breach);
   if (write.status < 300 && write.verb == "create" && write.resource == kube::kPods) Created(write.key);
   if (write.status < 300 && write.verb == "delete" && write.resource == kube::kPods) Deleted(write.key);
-  if (write.status >= 400 && write.status < 500) Refused(write);
   if (on_write) on_write();
+}
+
+// Whoever is refused waits longer each time, also when what is sent differs a little; and nothing is done again and again
+// because another rule of the operator undoes it.
+void Rules::Sent(const std::string& title) {
+  std::deque<Tick>& times = sent_[title];
+  times.push_back(machines_.loop.Now());
+  while (times.back() - times.front() > 1min) times.pop_front();
+  if (times.size() > kMostRepeats)
+    Break(title + " was sent " + std::to_string(times.size()) + " times within a minute");
 }
 
 // Who takes long to start would be replaced again and again.
@@ -182,15 +194,6 @@ void Rules::Deleted(const kube::Key& pod) {
   const bool goes =
       object == nullptr || !FindText(*object, {"metadata", "annotations", op::kAnnotationScaleIn}).empty();
   if (!goes && machines_.IsStarting(pod)) Break(pod.ToString() + " is replaced while it starts");
-}
-
-// Whoever is refused waits longer each time, also when what is sent differs a little.
-void Rules::Refused(const kube::testing::ApiWrite& write) {
-  std::deque<Tick>& times = refused_[Title(write)];
-  times.push_back(write.at);
-  while (write.at - times.front() > 1min) times.pop_front();
-  if (times.size() > kMostRefusals)
-    Break(Title(write) + " was refused " + std::to_string(times.size()) + " times within a minute");
 }
 
 // A new worker takes the lowest ordinal that is free, so that one that was deleted returns under its own name, and has
@@ -260,8 +263,9 @@ void Rules::OnSlurmWrite(Site& site, const net::Request& request) {
     call.reason = body->reason.value_or("");
   }
   const auto before = site.slurm.NodeNamed(call.node);
-  machines_.story.Add("  operator: Slurm " + call.verb + " " + call.cluster + "/" + call.node + " " + call.state + " " +
-                      call.reason +
+  const std::string title = "Slurm " + call.verb + " " + call.cluster + "/" + call.node + " " + call.state;
+  Sent(title);
+  machines_.story.Add("  operator: " + title + " " + call.reason +
                       (before ? "  [" + before->state.ToString() + " " + before->reason + "]" : "  [no record]"));
   if (const auto breach = SlurmBreach(site, call)) Break(*breach);
   if (on_write) on_write();

@@ -72,7 +72,7 @@ class Rules {
   SetStory* SetOf(const kube::Key& pod) const;
   void Created(const kube::Key& pod);
   void Deleted(const kube::Key& pod);
-  void Refused(const kube::testing::ApiWrite& write);
+  void Sent(const std::string& title);
   void Fold(std::initializer_list<std::string_view> texts);
   void Break(std::string what);
 
@@ -80,10 +80,10 @@ class Rules {
   const std::vector<Site*> sites_;
   const std::vector<plan::Right> rights_;
   std::optional<std::string> broken_;
-  std::multimap<std::string, Flight> flights_;       // by target
-  std::map<kube::Key, std::string> hosts_;           // pod -> Slurm node, of pods that are or were
-  std::map<std::string, std::deque<Tick>> refused_;  // what the API server refused in the last minute, by what it was
-  std::optional<Tick> late_since_;                   // the API server had faults last
+  std::multimap<std::string, Flight> flights_;    // by target
+  std::map<kube::Key, std::string> hosts_;        // pod -> Slurm node, of pods that are or were
+  std::map<std::string, std::deque<Tick>> sent_;  // when each write of the last minute was sent
+  std::optional<Tick> late_since_;                // the API server had faults last
   int writes_ = 0;
   uint64_t fingerprint_ = 0;
 };

@@ -4,6 +4,7 @@ import os
 import shlex
 import subprocess
 
+import pytest
 from patience import patient
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -94,6 +95,7 @@ entry=$($SLURM_CONTROL pid slurmctld)
 '''
 
 
+@pytest.mark.long
 def test_twenty_changes_are_live_without_a_restart():
     output = inside(CHANGES + r"""
         $SLURM_EXEC sbatch -o /shared/out --wrap 'until [ -e /shared/go ]; do sleep 0.1; done; echo done'

@@ -250,7 +250,7 @@ TROUBLES = {
 }
 
 
-@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize("trouble", ["full", *(pytest.param(name, marks=pytest.mark.long) for name in TROUBLES if name != "full")])
 def test_a_database_in_trouble_loses_no_record(site, trouble):
     site.limit_database("256m")
     site.start()
@@ -266,7 +266,7 @@ def test_a_database_in_trouble_loses_no_record(site, trouble):
     site.await_records([before, *jobs], 60)
 
 
-@pytest.mark.parametrize("seconds", [60, pytest.param(600, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seconds", [10, pytest.param(600, marks=pytest.mark.long)])
 def test_a_slurmdbd_that_is_away_loses_no_record(site, seconds):
     site.start()
     site.await_state(site.submit("ada"), "COMPLETED")
