@@ -1,10 +1,21 @@
 #include "plan/memo.h"
 
+#include <algorithm>
+
 namespace capstan::plan {
 namespace {
 
 constexpr size_t kFightTimes = 5;
 constexpr Duration kFightWindow = 10min;
+constexpr size_t kMadeFreely = 3;
+constexpr size_t kMadeTimes = 10;  // by then the wait has its full length
+constexpr Duration kFirstWait = 1s;
+constexpr Duration kLongestWait = 1min;
+
+void Note(std::vector<Tick>& times, Tick now, size_t most) {
+  times.push_back(now);
+  if (times.size() > most) times.erase(times.begin());
+}
 
 }  // namespace
 
@@ -32,8 +43,21 @@ void AppliedMemo::Record(const Target& target, Applied applied, Tick now) {
   if (entry.applied.content != applied.content || entry.applied.uid != applied.uid) entry.times.clear();
   entry.applied = std::move(applied);
   entry.certain = true;
-  entry.times.push_back(now);
-  if (entry.times.size() > kFightTimes) entry.times.erase(entry.times.begin());
+  Note(entry.times, now, kFightTimes);
+}
+
+void AppliedMemo::Made(const Target& target, Tick now) {
+  Note(owners_.at(target.owner).at(target.what).made, now, kMadeTimes);
+}
+
+std::optional<AppliedMemo::Remade> AppliedMemo::MayBeMadeAgain(const Target& target, Tick now) const {
+  const Entry* entry = Find(target);
+  if (entry == nullptr) return std::nullopt;
+  const auto times = std::ranges::count_if(entry->made, [&](Tick made) { return made >= now - kFightWindow; });
+  if (size_t(times) < kMadeFreely) return std::nullopt;
+  const Tick at =
+      entry->made.back() + std::min<Duration>(kLongestWait, kFirstWait * (1 << (size_t(times) - kMadeFreely)));
+  return at > now ? std::optional(Remade{int(times), at}) : std::nullopt;
 }
 
 void AppliedMemo::KeepOnly(const std::string& owner, const std::set<std::string>& targets) {

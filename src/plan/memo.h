@@ -45,6 +45,18 @@ class AppliedMemo {
   // there is no fight.
   std::optional<int> Fight(const Target& target, uint64_t content, Tick now) const;
 
+  // An apply has made it, as it was not there. REQUIRES: Knows(target).
+  void Made(const Target& target, Tick now);
+
+  // What was made three times within ten minutes is deleted by somebody each time (it may have an owner that is gone, which
+  // a watch that is behind still shows). It is made again after a wait that doubles from a second to a minute: says how often
+  // it was made and from when it may be again; nullopt: now.
+  struct Remade {
+    int times;
+    Tick at;
+  };
+  std::optional<Remade> MayBeMadeAgain(const Target& target, Tick now) const;
+
   // The owner is gone.
   void Forget(const std::string& owner) { owners_.erase(owner); }
 
@@ -60,6 +72,7 @@ class AppliedMemo {
     Applied applied;
     bool certain = true;
     std::vector<Tick> times;  // of the applies with this content, the latest last; at most kFightTimes
+    std::vector<Tick> made;   // when it was made, the latest last; at most kMadeTimes
   };
   const Entry* Find(const Target& target) const;
 

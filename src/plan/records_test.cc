@@ -199,6 +199,24 @@ TEST(AppliedMemo, FiveEqualAppliesInTenMinutesAreAFight) {
   EXPECT_FALSE(memo.Fight(service, 1, kStart + 11min)) << "over after ten minutes";
 }
 
+TEST(AppliedMemo, WhatIsDeletedEachTimeIsMadeAgainEverLater) {
+  AppliedMemo memo;
+  const AppliedMemo::Target service{kOwner, kService};
+  EXPECT_FALSE(memo.MayBeMadeAgain(service, kStart));
+  Tick now = kStart;
+  std::vector<Duration> waits;
+  for (int i = 0; i < 12; ++i) {
+    memo.Record(service, {"uid" + std::to_string(i), 1, 2}, now);
+    memo.Made(service, now);
+    const auto remade = memo.MayBeMadeAgain(service, now);
+    waits.push_back(remade ? remade->at - now : Duration(0));
+    now += waits.back();
+    EXPECT_FALSE(memo.MayBeMadeAgain(service, now)) << i;
+  }
+  EXPECT_THAT(waits, ElementsAre(0s, 0s, 1s, 2s, 4s, 8s, 16s, 32s, 1min, 1min, 1min, 1min));
+  EXPECT_FALSE(memo.MayBeMadeAgain(service, now + 10min)) << "long ago";
+}
+
 TEST(AppliedMemo, ForgetsAnOwnerThatIsGoneWithAllThatWasAppliedForIt) {
   AppliedMemo memo;
   const std::string other = "other's uid";

@@ -23,9 +23,8 @@ namespace {
 using json::FindText;
 using json::Value;
 
-// Of one write, a minute. While one watch is behind another it may be five a second: what is made for an object whose deletion
-// is not yet known is collected at once.
-constexpr size_t kMostRepeats = 400;
+// Of one write, a minute.
+constexpr size_t kMostRepeats = 100;
 
 std::string Title(const kube::testing::ApiWrite& write) {
   return write.verb + " " + std::string(write.resource.kind) + " " + write.key.ToString() +
@@ -127,6 +126,7 @@ op::Around Rules::AroundOf(const Value& object) const {
   around.pods = machines_.PodsIn(key.ns);
   around.cordoned = machines_.cordoned();
   around.nodes = machines_.Nodes();
+  around.takes_no_work = [this](const std::string& machine) { return machines_.TakesNoWork(machine); };
   around.may_be_late = late_since_ && machines_.loop.Now() < *late_since_ + kHealing;
   const Site* site = SiteOf(object);
   if (site == nullptr) return around;
@@ -275,8 +275,9 @@ void Rules::OnReservationWrite(Site& site, op::SlurmCall call, const net::Reques
   const std::string_view last = std::string_view(request.target).substr(request.target.rfind('/') + 1);
   const auto body = json::Decode<slurm::wire::ReservationBody>(request.body.empty() ? "{}" : request.body);
   call.reservation = call.verb == "delete" || !body ? std::string(last) : body->name;
-  machines_.story.Add("  operator: Slurm " + call.verb + " reservation " + call.cluster + "/" + call.reservation + " " +
-                      request.body);
+  const std::string title = "Slurm " + call.verb + " reservation " + call.cluster + "/" + call.reservation;
+  Sent(title);
+  machines_.story.Add("  operator: " + title + " " + request.body);
   if (const auto breach = SlurmBreach(site, call)) Break(*breach);
   if (on_write) on_write();
 }

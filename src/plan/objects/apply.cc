@@ -91,6 +91,9 @@ class ApplyEffect final : public Effect {
     if (meta && adoption_ && services.memo.Matches(memo_target(), Now(services, *meta))) {
       co_return LeftAlone(services);
     }
+    if (const auto remade = services.memo.MayBeMadeAgain(memo_target(), services.loop.Now()); remade && !meta) {
+      co_return DeletedEachTime(*remade, services.loop.Now());
+    }
     if (const auto times = services.memo.Fight(memo_target(), content_, services.loop.Now()); times && meta) {
       co_return co_await Contested(services, *times, deadline);
     }
@@ -110,12 +113,15 @@ class ApplyEffect final : public Effect {
     services.memo.Doubt(memo_target());
     CAPSTAN_CO_TRY(const std::string answer, co_await services.client.Apply(*ref_.resource, ref_.key, std::move(body),
                                                                             std::move(options), deadline));
+    AppliedMemo::Applied applied;
     if (Remember(services, ref_, answer)) {  // so that the answer is read once only
-      services.memo.Record(memo_target(), Now(services, *plan::Seen(services, ref_)), services.loop.Now());
-      co_return Result<void>();
+      applied = Now(services, *plan::Seen(services, ref_));
+    } else {
+      CAPSTAN_CO_TRY(const AnyObject object, json::Decode<AnyObject>(answer));
+      applied = Now(services, object.metadata);
     }
-    CAPSTAN_CO_TRY(const AnyObject object, json::Decode<AnyObject>(answer));
-    services.memo.Record(memo_target(), Now(services, object.metadata), services.loop.Now());
+    services.memo.Record(memo_target(), std::move(applied), services.loop.Now());
+    if (!meta) services.memo.Made(memo_target(), services.loop.Now());
     co_return Result<void>();
   }
 
@@ -176,6 +182,13 @@ class ApplyEffect final : public Effect {
     Remember(services, ref_, answer);
     log::Info("fields taken over from a former manager", {{"target", target_}});
     co_return Result<void>();
+  }
+
+  std::unexpected<Error> DeletedEachTime(const AppliedMemo::Remade& remade, Tick now) const {
+    Error error(Code::kConflict,
+                ref_.ToString() + " was made " + std::to_string(remade.times) +
+                    " times in ten minutes, and somebody deletes it each time; it is made again after a while");
+    return Fail(std::move(error.SetRetryAfter(remade.at - now)));
   }
 
   // Somebody keeps undoing what we apply. A truce, and who it is.

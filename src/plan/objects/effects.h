@@ -31,7 +31,8 @@ struct ChildOwner {
 // kAlreadyExists: it is never taken over. One that somebody makes just before the apply arrives keeps its fields: where
 // they differ from ours that is kConflict, and looked at anew. The fields of former managers are folded into ours first.
 // The same content applied five times in ten minutes is a fight: kConflict names the other manager, and there is a truce
-// of five minutes. kInvalid: it is as it was applied, and its store does not show it.
+// of five minutes. One that is deleted each time is made again ever later (AppliedMemo::MayBeMadeAgain): kConflict until
+// then. kInvalid: it is as it was applied, and its store does not show it.
 std::shared_ptr<const Effect> Apply(ObjectRef ref, std::string body, ChildOwner owner);
 
 // Server-side apply of the status of the key's own object, whose uid is `uid`, under the memo. `status` is the value of

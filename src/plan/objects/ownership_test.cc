@@ -220,6 +220,22 @@ TEST_F(TakeOverTest, AFightEndsInATruceThatNamesTheOther) {
   EXPECT_EQ(Data(), R"({"k":"theirs"})");
 }
 
+// While the watch of its owner was mute, a Service whose owner was gone was made and collected five times a second.
+TEST_F(TakeOverTest, WhatIsDeletedEachTimeIsMadeAgainAfterAWait) {
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(Apply(R"({"k":"ours"})")) << i;
+    server.Remove(kube::kConfigMaps, key);
+  }
+  const auto fourth = Apply(R"({"k":"ours"})");
+  ASSERT_FALSE(fourth);
+  EXPECT_EQ(ReasonOf(fourth.error()), "Contested");
+  EXPECT_THAT(fourth.error().message(),
+              HasSubstr("ConfigMap ns/a was made 3 times in ten minutes, and somebody deletes it"));
+  ASSERT_TRUE(fourth.error().retry_after());
+  loop.Advance(*fourth.error().retry_after());
+  EXPECT_TRUE(Apply(R"({"k":"ours"})"));
+}
+
 // Fights over a StatefulSet, of which a third one wrote another part last.
 class FightTest : public TakeOverTest {
  protected:
