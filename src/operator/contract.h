@@ -48,6 +48,8 @@ struct Around {
   std::vector<std::string> reservations = {};                                                     // of its cluster
   std::set<std::string> cordoned = {};                                                            // Kubernetes nodes
   std::vector<const json::Value*> nodes = {};                                                     // all of Kubernetes
+  // No machine of that name could take work for so long that whoever asks knows: it is gone, cordoned or not ready.
+  std::function<bool(const std::string& machine)> takes_no_work = nullptr;
   std::function<bool(const std::string& host)> is_busy = nullptr;  // jobs hold that Slurm node of its cluster
   bool may_be_late = false;   // the operator may see Kubernetes as it was some minutes ago
   bool jobs_may_end = false;  // somebody has asked for an end of its workers whatever runs on them

@@ -107,6 +107,17 @@ Plan WithoutOwner(const World& world, const kube::Key& key) {
   return plan;
 }
 
+// As it was: a machine that is not there is not cordoned.
+Plan ByAbsence(const World& world, const kube::Key& key) {
+  Plan plan = op::nodeset::Decide(world, key);
+  const Looked looked(world, key);
+  for (const Worker* worker : looked.scale.kept) {
+    if (worker->machine != nullptr || worker->node == nullptr || !worker->cordon.empty()) continue;
+    if (op::nodeset::IsOurDrain(*worker->node, *looked.set)) Undrain(plan, looked.cluster, worker->host);
+  }
+  return plan;
+}
+
 Plan LiftsOthers(const World& world, const kube::Key& key) {
   Plan plan = op::nodeset::Decide(world, key);
   const Looked looked(world, key);
@@ -221,6 +232,7 @@ constexpr auto kBreaks = std::to_array<Break>({
     {"drain", "workers that are too many are deleted without a drain", &WithoutDrain},
     {"owner", "every drain is lifted, whosever it is", &WithoutOwner},
     {"lift", "a drain of another NodeSet in the cluster is lifted, or one that a cordon asks for", &LiftsOthers},
+    {"absence", "a drain is lifted because its machine is not there", &ByAbsence},
     {"unknown", "while Slurm is not heard, workers count as drained", &UnknownIsDrained},
     {"record", "records are removed, whoever drained them", &AnyRecord},
     {"patience", "what was refused is sent again at once, a little changed", &NoPatience},

@@ -13,6 +13,10 @@ using json::FindText;
 using json::Value;
 
 namespace {
+constexpr Duration kOneAction = 40s;     // the longest that the operator takes for one, and some more
+constexpr Duration kNodeSilence = 40s;   // until the node lifecycle controller takes a silent kubelet for lost
+constexpr Duration kOrphanedPods = 40s;  // until the pod garbage collector takes pods of a Node object that is gone
+
 std::string_view UidOf(const Value& object) { return FindText(object, {"metadata", "uid"}); }
 std::string HostOf(const Value& pod) { return std::string(FindText(pod, {"spec", "hostname"})); }
 // As the kubelet does it: conditions of other types are other writers'.
@@ -25,6 +29,19 @@ void SetCondition(Value& pod, boost::json::object condition) {
   }
   kept.push_back(std::move(condition));
   conditions = std::move(kept);
+}
+
+bool IsReady(const Value& node) {
+  const Value* conditions = json::Find(node, {"status", "conditions"});
+  return conditions != nullptr && std::ranges::any_of(conditions->as_array(), [](const Value& one) {
+           return FindText(one, {"type"}) == "Ready" && FindText(one, {"status"}) == "True";
+         });
+}
+
+// As the API server shows it.
+bool TakesWork(const Value& node) {
+  const Value* unschedulable = json::Find(node, {"spec", "unschedulable"});
+  return (unschedulable == nullptr || *unschedulable != Value(true)) && IsReady(node);
 }
 
 // The machine that a worker of DaemonSet mode asks for, cordoned or not; "": none in particular.
@@ -67,12 +84,22 @@ Site* Machines::SiteAt(std::string_view address) const {
 }
 
 void Machines::Changed(const kube::testing::FakeTable& table) {
+  if (table.resource == kube::kNodes) NoteWork(table);
   if (op::test::ContractOf(table.resource) == nullptr) return;
   const kube::testing::HistoryRecord& last = table.history.back();
   const kube::testing::Stored& object = last.after ? last.after : last.last;
   Known& known = known_[{table.resource.kind, op::KeyOf(*object)}];
   if (known.object && UidOf(*known.object) != UidOf(*object)) known.former = known.object;
   known.object = object;
+}
+
+void Machines::NoteWork(const kube::testing::FakeTable& table) {
+  const kube::testing::HistoryRecord& last = table.history.back();
+  const std::string machine(FindText(last.after ? *last.after : *last.last, {"metadata", "name"}));
+  if (last.after && TakesWork(*last.after))
+    no_work_since_.erase(machine);
+  else
+    no_work_since_.try_emplace(machine, loop.Now());
 }
 
 Machines::Known Machines::Last(const kube::Resource& resource, const kube::Key& key) const {
@@ -103,37 +130,100 @@ void Machines::MakeNamespace(const std::string& ns) {
     api.Put(kube::kNamespaces, R"({"metadata":{"name":")" + ns + R"("}})");
   for (int i = 0; i < options.machines; ++i) {
     const std::string name = "k" + std::to_string(i);
-    if (api.Find(kube::kNodes, {"", name}) == nullptr)
-      api.Put(kube::kNodes, R"({"metadata":{"name":")" + name + R"(","labels":{"pool":"slurm"}}})");
+    if (api.Find(kube::kNodes, {"", name}) == nullptr) PutNode(name);
   }
 }
 
+void Machines::PutNode(const std::string& machine) {
+  api.Put(kube::kNodes, R"({"metadata":{"name":")" + machine + R"(","labels":{"pool":"slurm"}},)" +
+                            R"("status":{"conditions":[{"type":"Ready","status":"True"}]}})");
+}
+
+void Machines::EditNode(const std::string& machine, std::string_view subresource,
+                        const std::function<void(Value&)>& edit) {
+  if (api.Find(kube::kNodes, {"", machine}) != nullptr)
+    api.Edit(kube::kNodes, {"", machine}, std::string(subresource), edit);
+}
+
 void Machines::Cordon(const std::string& machine) {
+  if (api.Find(kube::kNodes, {"", machine}) == nullptr) return;
   story.Add("user: cordon " + machine);
   cordoned_.insert(machine);
-  api.Edit(kube::kNodes, {"", machine}, "",
-           [](Value& node) { json::MakeObject(node, {"spec"})["unschedulable"] = true; });
+  EditNode(machine, "", [](Value& node) { json::MakeObject(node, {"spec"})["unschedulable"] = true; });
 }
 
 void Machines::Uncordon(const std::string& machine) {
   if (cordoned_.erase(machine) == 0) return;
   story.Add("user: uncordon " + machine);
-  api.Edit(kube::kNodes, {"", machine}, "",
-           [](Value& node) { json::MakeObject(node, {"spec"}).erase("unschedulable"); });
+  EditNode(machine, "", [](Value& node) { json::MakeObject(node, {"spec"}).erase("unschedulable"); });
   PlaceWaiting();
 }
 
 void Machines::Annotate(const std::string& machine, const std::string& feature) {
   story.Add("user: annotate " + machine + " with " + (feature.empty() ? "nothing" : feature));
-  api.Edit(kube::kNodes, {"", machine}, "", [&](Value& node) {
+  EditNode(machine, "", [&](Value& node) {
     json::MakeObject(node, {"metadata", "annotations"})[op::kAnnotationNodeFeatures] = feature;
   });
 }
 
 void Machines::PutInPool(const std::string& machine, bool in) {
   story.Add("user: " + machine + (in ? " joins" : " leaves") + " the pool");
-  api.Edit(kube::kNodes, {"", machine}, "",
+  EditNode(machine, "",
            [&](Value& node) { json::MakeObject(node, {"metadata", "labels"})[kPool] = in ? "slurm" : "spare"; });
+  PlaceWaiting();
+}
+
+void Machines::PowerOff(const std::string& machine) {
+  story.Add("machine: " + machine + " goes off");
+  for (const kube::Key& key : PodsOn(machine)) {
+    const Value& pod = *api.Find(kube::kPods, key);
+    if (Site* site = SiteOf(pod)) site->EndSlurmd(HostOf(pod), std::string(UidOf(pod)));
+  }
+  off_.insert(machine);
+  After(kNodeSilence, [this, machine] { NoteSilence(machine); });
+}
+
+void Machines::NoteSilence(const std::string& machine) {
+  if (!off_.contains(machine)) return;
+  EditNode(machine, "status", [](Value& node) { SetCondition(node, {{"type", "Ready"}, {"status", "Unknown"}}); });
+  for (const kube::Key& key : PodsOn(machine)) {
+    api.Edit(kube::kPods, key, "status",
+             [](Value& pod) { SetCondition(pod, {{"type", "Ready"}, {"status", "False"}}); });
+  }
+}
+
+void Machines::DeleteNode(const std::string& machine) {
+  story.Add("user: delete node " + machine);
+  cordoned_.erase(machine);
+  api.Remove(kube::kNodes, {"", machine});
+  After(kOrphanedPods, [this, machine] { CollectPodsOf(machine); });
+}
+
+void Machines::CollectPodsOf(const std::string& machine) {
+  if (api.Find(kube::kNodes, {"", machine}) != nullptr) return;
+  for (const kube::Key& key : PodsOn(machine)) {
+    const Value& pod = *api.Find(kube::kPods, key);
+    story.Add("pod garbage collector: " + key.ToString() + " goes with " + machine);
+    if (Site* site = SiteOf(pod)) site->EndSlurmd(HostOf(pod), std::string(UidOf(pod)));
+    api.Remove(kube::kPods, key, {.grace_seconds = 0});
+  }
+}
+
+void Machines::Boot(const std::string& machine) {
+  const bool was_off = off_.erase(machine) > 0;
+  if (api.Find(kube::kNodes, {"", machine}) == nullptr)
+    PutNode(machine);
+  else if (!was_off)
+    return;
+  story.Add("machine: " + machine + " is back");
+  EditNode(machine, "status", [](Value& node) { SetCondition(node, {{"type", "Ready"}, {"status", "True"}}); });
+  for (const kube::Key& key : was_off ? PodsOn(machine) : std::vector<kube::Key>()) {
+    const std::string uid(UidOf(*api.Find(kube::kPods, key)));
+    if (Living(key, uid) != nullptr)
+      After(Between(1s, 10s), [this, key, uid] { Start(key, uid); });
+    else
+      api.Remove(kube::kPods, key, {.grace_seconds = 0});
+  }
   PlaceWaiting();
 }
 
@@ -164,6 +254,7 @@ std::string Machines::MachineOf(const kube::Key& pod) const {
 bool Machines::IsStarting(const kube::Key& pod) const {
   const Value* object = api.Find(kube::kPods, pod);
   if (object == nullptr || FindText(*object, {"status", "phase"}) != "Running") return false;
+  if (off_.contains(MachineOf(pod))) return false;
   const Site* site = SiteOf(*object);
   return site == nullptr || !site->Runs(HostOf(*object), std::string(UidOf(*object)));
 }
@@ -174,6 +265,23 @@ std::vector<const Value*> Machines::PodsIn(const std::string& ns) const {
     if (key.ns == ns) pods.push_back(pod.get());
   }
   return pods;
+}
+
+std::vector<kube::Key> Machines::PodsOn(const std::string& machine) const {
+  std::vector<kube::Key> keys;
+  for (const auto& [key, pod] : const_cast<Machines*>(this)->api.objects().Table(kube::kPods).objects) {
+    if (FindText(*pod, {"spec", "nodeName"}) == machine) keys.push_back(key);
+  }
+  return keys;
+}
+
+bool Machines::IsThere(const std::string& machine) const {
+  return !off_.contains(machine) && api.Find(kube::kNodes, {"", machine}) != nullptr;
+}
+
+bool Machines::TakesNoWork(const std::string& machine) const {
+  const auto since = no_work_since_.find(machine);
+  return since != no_work_since_.end() && loop.Now() - since->second > kOneAction;
 }
 
 std::vector<const Value*> Machines::Nodes() const {
@@ -211,7 +319,7 @@ void Machines::Report(const kube::Resource& resource, const kube::Key& key, int 
 const Value* Machines::Living(const kube::Key& key, const std::string& uid) const {
   const Value* pod = api.Find(kube::kPods, key);
   if (pod == nullptr || UidOf(*pod) != uid) return nullptr;
-  if (FindText(*pod, {"status", "phase"}) == "Failed") return nullptr;
+  if (FindText(*pod, {"status", "phase"}) == "Failed" || off_.contains(MachineOf(key))) return nullptr;
   return FindText(*pod, {"metadata", "deletionTimestamp"}).empty() ? pod : nullptr;
 }
 
@@ -226,6 +334,7 @@ std::string Machines::FreeMachine(const Value& wanting) {
       return FindText(*pod, {"spec", "nodeName"}) == machine && FindText(*pod, {"status", "phase"}) != "Failed";
     });
     const Value* node = api.Find(kube::kNodes, {"", machine});
+    if (node == nullptr || !IsReady(*node)) continue;
     const std::string_view pool = FindText(wanting, {"spec", "nodeSelector", kPool});
     const bool fits = bound.empty() ? !cordoned_.contains(machine) &&
                                           (pool.empty() || FindText(*node, {"metadata", "labels", kPool}) == pool)
@@ -305,8 +414,9 @@ void Machines::BecomeReady(const kube::Key& key, const std::string& uid) {
   });
 }
 
-// When a terminating pod will be gone.
+// When a terminating pod will be gone. A kubelet that is off never says so.
 std::optional<Duration> Machines::Stop(const Value& pod) {
+  if (off_.contains(std::string(FindText(pod, {"spec", "nodeName"})))) return std::nullopt;
   const std::string uid(UidOf(pod)), host = HostOf(pod);
   Site* site = SiteOf(pod);
   const bool runs = site != nullptr && site->Runs(host, uid);

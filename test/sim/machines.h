@@ -66,11 +66,20 @@ class Machines {
   void Annotate(const std::string& machine, const std::string& feature);  // "": no longer
   // Whether it has the label kPool, which workers of some NodeSets ask for.
   void PutInPool(const std::string& machine, bool in);
+  // Off at once: its slurmds are gone, its kubelet is silent, and Kubernetes notices that after a while.
+  void PowerOff(const std::string& machine);
+  // Its Node object. Kubernetes removes the pods that stand on it after a while.
+  void DeleteNode(const std::string& machine);
+  // On again, with a Node object, and what is left of its pods begins anew.
+  void Boot(const std::string& machine);
   void DeletePod(const kube::Key& pod);
   void FailPod(const kube::Key& pod);  // evicted by its kubelet
 
   // --- What there is
   const std::set<std::string>& cordoned() const { return cordoned_; }
+  bool IsThere(const std::string& machine) const;  // it is on, and has a Node object
+  // Gone, cordoned or not ready, as Kubernetes shows it, for longer than the operator may take for one action.
+  bool TakesNoWork(const std::string& machine) const;
   std::string MachineOf(const kube::Key& pod) const;  // "" when it has none
   bool IsStarting(const kube::Key& pod) const;        // it runs, and its slurmd has not begun
   std::vector<const json::Value*> PodsIn(const std::string& ns) const;
@@ -89,6 +98,7 @@ class Machines {
 
  private:
   void Changed(const kube::testing::FakeTable& table);
+  void NoteWork(const kube::testing::FakeTable& nodes);
   void Written(const kube::testing::ApiWrite& write);
   Site* SiteOf(const json::Value& pod) const;
 
@@ -103,9 +113,19 @@ class Machines {
   const json::Value* Living(const kube::Key& key, const std::string& uid) const;
   void PlaceWaiting();
 
+  // Machines, as cloud and node lifecycle controllers have them.
+  std::vector<kube::Key> PodsOn(const std::string& machine) const;
+  void PutNode(const std::string& machine);
+  void EditNode(const std::string& machine, std::string_view subresource,
+                const std::function<void(json::Value&)>& edit);
+  void NoteSilence(const std::string& machine);
+  void CollectPodsOf(const std::string& machine);
+
   std::vector<Site*> sites_;
   std::vector<std::pair<kube::Key, std::string>> unplaced_;  // and their uids
   std::set<std::string> cordoned_;
+  std::set<std::string> off_;
+  std::map<std::string, Tick> no_work_since_;
   std::map<std::pair<std::string_view, kube::Key>, Known> known_;  // by kind
 };
 

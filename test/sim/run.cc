@@ -206,6 +206,7 @@ class Run {
                                                  {3, &Run::ClockJumps},
                                                  {18, &Run::RushIn},
                                                  {8, &Run::CordonMachine},
+                                                 {10, &Run::LoseMachine},
                                                  {6, &Run::DeleteSet},
                                                  {8, &Run::SuspendJobs},
                                                  {8, &Run::ChangeOfMind},
@@ -318,6 +319,23 @@ class Run {
     const std::string machine = AnyMachine();
     machines_->Cordon(machine);
     machines_->After(Between(10s, 2min), [this, machine] { machines_->Uncordon(machine); });
+  }
+
+  // It is drained and its Node object deleted, or it goes off without a word; and some time later it is back.
+  void LoseMachine() {
+    const std::string machine = AnyMachine();
+    if (!machines_->IsThere(machine)) return;
+    if (random_.Percent(40)) set_->site.Submit(Between(5s, 90s)), Pass(Between(1s, 4s));
+    const bool by_plan = random_.Percent(60);
+    if (by_plan)
+      machines_->Cordon(machine);
+    else
+      machines_->PowerOff(machine);
+    Pass(Between(5s, 70s));
+    if (random_.Percent(80)) machines_->DeleteNode(machine);
+    if (by_plan && random_.Percent(50)) machines_->PowerOff(machine);
+    machines_->After(Between(20s, 4min), [this, machine] { machines_->Boot(machine); });
+    if (random_.Percent(40)) Pass(Between(1s, 50s)), ScaleSet();
   }
 
   std::string AnyMachine() { return "k" + std::to_string(random_.Below(uint64_t(machines_->options.machines))); }
@@ -459,6 +477,7 @@ class Run {
       site->rest.SetLatency(kLatency);
       site->CancelQueue();
     }
+    for (int i = 0; i < machines_->options.machines; ++i) machines_->Boot("k" + std::to_string(i));
     for (const std::string& machine : std::set(machines_->cordoned())) machines_->Uncordon(machine);
     for (const auto& site : sites_) site->ResumeAll();
     for (const auto& set : sets_) BringBack(*set);

@@ -345,6 +345,18 @@ bool IsMachineGone(const slurm::Node& node, const Around& around) {
   });
 }
 
+// Jobs would begin on a machine that is gone, cordoned or not ready.
+Broken LetsJobsIn(const Value& set, const SlurmCall& call, const Around& around) {
+  if ((call.state != "UNDRAIN" && call.state != "RESUME") || !around.takes_no_work) return std::nullopt;
+  for (const Value* pod : around.pods) {
+    const std::string machine(FindText(*pod, {"spec", "nodeName"}));
+    if (FindText(*pod, {"spec", "hostname"}) != call.node || !Owned(*pod, UidOf(set)) || machine.empty()) continue;
+    if (around.takes_no_work(machine))
+      return call.node + " is given jobs again although its machine " + machine + " takes none";
+  }
+  return std::nullopt;
+}
+
 Broken SlurmBreach(const Value& set, const SlurmCall& call, const std::optional<slurm::Node>& before,
                    const Around& around) {
   const std::string cluster = KeyOf(set).ns + "/" + std::string(FindText(set, {"spec", "controllerRef", "name"}));
@@ -353,6 +365,7 @@ Broken SlurmBreach(const Value& set, const SlurmCall& call, const std::optional<
   if (!before) return std::nullopt;  // nothing is there that could be harmed
   if (!IsOwnRecord(set, call.node, before)) return "node " + call.node + " is not the NodeSet's";
   if (const Broken beyond = BudgetBreach(set, call, *before, around)) return beyond;
+  if (const Broken in = LetsJobsIn(set, call, around)) return in;
   const bool held = IsHeldByPerson(*before);
   if (call.verb == "delete") {
     if (held) return "the record of " + call.node + ", which a person holds (\"" + before->reason + "\"), is removed";

@@ -10,6 +10,7 @@
 // - At no moment two workers have one ordinal or one name in Slurm.
 // - Of Slurm: nodes of this set only. IDLE and DOWN are never asked for. A drain carries our reason. What a person has
 //   drained, set DOWN or set to FAIL is never taken back, its reason is never replaced and its record never removed.
+//   No drain or DOWN is lifted while the machine of the worker is gone, cordoned or not ready.
 #pragma once
 
 #include "operator/contract.h"

@@ -313,6 +313,21 @@ INSTANTIATE_TEST_SUITE_P(
         SlurmCase{"RemovesTheBusy", {"slurm/main", "delete", "w-0", "", ""}, {NodeFlag::kAllocated}, "", false}),
     [](const auto& info) { return std::string(info.param.name); });
 
+TEST(NodeSetContractOfMachines, NobodyLetsJobsInOnOneThatTakesNone) {
+  json::Value pod = WorkerPod("w-0", "w-0");
+  json::MakeObject(pod, {"spec"})["nodeName"] = "k0";
+  slurm::Node node{.name = "w-0", .reason = kOurs};
+  node.state.Add(NodeFlag::kIdle), node.state.Add(NodeFlag::kDrain);
+  Around around{.pods = {&pod}, .takes_no_work = [](const std::string& machine) { return machine == "k0"; }};
+  for (const char* state : {"UNDRAIN", "RESUME"}) {
+    const SlurmCall call{"slurm/main", "update", "w-0", state, ""};
+    EXPECT_TRUE(kContract.slurm_breach(Set(), call, node, around)) << state;
+    around.takes_no_work = [](const std::string&) { return false; };
+    EXPECT_EQ(kContract.slurm_breach(Set(), call, node, around), std::nullopt) << state;
+    around.takes_no_work = [](const std::string& machine) { return machine == "k0"; };
+  }
+}
+
 // Four workers; w-0 to `out` are drained for an update.
 Broken DrainOfAnother(const std::string& spec, int out) {
   std::vector<json::Value> pods;

@@ -98,7 +98,7 @@ TEST_F(Cordoned, ADownFromBeforeTheCordonIsLiftedWithItOnceTheWorkerIsBack) {
   ExpectDrainFor(Look(1), reason);
   nodes = {MakeNode(1, {NodeFlag::kDown, NodeFlag::kDrain}, reason)};
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
-  Put(Node{.metadata = {.name = "k1", .uid = "k1"}, .spec = {}});
+  Put(MakeMachine("k1"));
   EXPECT_THAT(Acts(Look(1)), ElementsAre("protect Pod slurm/w-1"));
   Put(MakePod(1));
   EXPECT_THAT(Acts(Look(1)), ElementsAre("resume Slurm node slurm/main/w-1"));
@@ -202,7 +202,7 @@ TEST_F(Cordoned, TheReasonNamesAllWhoWantTheWorkerOutOfService) {
   Put(pod);
   nodes = {MakeNode(1, {NodeFlag::kIdle, NodeFlag::kDrain}, all)};
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
-  Put(Node{.metadata = {.name = "k1", .uid = "k1"}, .spec = {}});
+  Put(MakeMachine("k1"));
   ExpectDrainFor(Look(1), "slurm-operator: Pod (slurm/w-1) was cordoned; check disk; check gpu");
   pod.metadata.annotations.erase(std::string(kAnnotationPodCordon));
   pod.metadata.annotations[std::string(kAnnotationFailedChecks)] = "gpu";
@@ -224,7 +224,7 @@ TEST_F(Cordoned, AScaleInJoinsAndLeavesTheOthers) {
   ExpectDrainFor(Look(0), both);
   nodes = {MakeNode(1, {NodeFlag::kAllocated, NodeFlag::kDrain}, both)};
   EXPECT_THAT(Acts(Look(0)), IsEmpty());
-  Put(Node{.metadata = {.name = "k1", .uid = "k1"}, .spec = {}});
+  Put(MakeMachine("k1"));
   ExpectDrainFor(Look(0), ScaleInReason({"slurm", "w-1"}));
   Cordon("k1");
   Put(MakePod(1));
@@ -246,9 +246,58 @@ TEST_F(Cordoned, WhatAPersonSaysOfANodeIsNeverTakenForWordsAboutAPod) {
   Cordon("k1", "Pod (x) was slow; Pod (y) too");
   const std::string reason = "slurm-operator: Node (k1): Pod (x) was slow, Pod (y) too";
   ExpectDrainFor(Look(1), reason);
-  Put(Node{.metadata = {.name = "k1", .uid = "k1"}, .spec = {}});
+  Put(MakeMachine("k1"));
   nodes = {MakeNode(1, {NodeFlag::kIdle, NodeFlag::kDrain}, reason)};
   EXPECT_THAT(Acts(Look(1)), ElementsAre("undrain Slurm node slurm/main/w-1"));
+}
+
+// The second that its Kubernetes node was deleted, a cordoned worker was put back to work on a machine that was not there.
+TEST_F(Cordoned, ADrainEndsBecauseTheMachineIsSeenInOrderNotBecauseItIsNotSeen) {
+  const std::string reason = "slurm-operator: Node (k1) was cordoned, Pod (slurm/w-1) must be cordoned";
+  Worker_(1, {NodeFlag::kIdle, NodeFlag::kDrain}, reason);
+  RemoveMachine("k1");
+  plan::Plan plan = Look(1);
+  EXPECT_THAT(Acts(plan), IsEmpty());
+  EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("Kubernetes node k1 is not there"));
+  Node machine = MakeMachine("k1");
+  machine.status.conditions[0].status = "Unknown";
+  Put(machine);
+  plan = Look(1);
+  EXPECT_THAT(Acts(plan), IsEmpty());
+  EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("Kubernetes node k1 is not ready"));
+  machine = MakeMachine("k1");
+  machine.spec.taints = {{.key = "node.kubernetes.io/out-of-service", .value = "", .effect = "NoExecute"}};
+  Put(machine);
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  Put(MakeMachine("k1"));
+  plan = Look(1);
+  ASSERT_THAT(Acts(plan), ElementsAre("undrain Slurm node slurm/main/w-1"));
+  EXPECT_THAT(Proofs(plan.actions[0]),
+              ElementsAre("Kubernetes node k1 is there, schedulable and ready", HasSubstr("w-1")));
+}
+
+TEST_F(Cordoned, ADrainEndsOnceTheWorkerIsReadyAndAnswersSlurm) {
+  const std::string reason = "slurm-operator: Pod (slurm/w-1) was cordoned";
+  nodes = {MakeNode(1, {NodeFlag::kIdle, NodeFlag::kDrain}, reason)};
+  Put(MakePod(1, "Running", false));
+  plan::Plan plan = Look(1);
+  EXPECT_THAT(Acts(plan), IsEmpty());
+  EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("w-1 takes no new jobs, as before (\"" + reason));
+  Put(MakePod(1));
+  nodes = {MakeNode(1, {NodeFlag::kIdle, NodeFlag::kDrain, NodeFlag::kNotResponding}, reason)};
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  nodes = {MakeNode(1, {NodeFlag::kIdle, NodeFlag::kDrain}, reason)};
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("undrain Slurm node slurm/main/w-1"));
+}
+
+TEST_F(Cordoned, ADownEndsOnceTheMachineIsSeenInOrder) {
+  Worker_(1, {NodeFlag::kDown}, "Not responding");
+  RemoveMachine("k1");
+  const plan::Plan plan = Look(1);
+  EXPECT_THAT(Acts(plan), IsEmpty());
+  EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("Kubernetes node k1 is not there"));
+  Put(MakeMachine("k1"));
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("resume Slurm node slurm/main/w-1"));
 }
 
 TEST_F(Cordoned, ACheckThatCannotBeNamedInSlurmIsTold) {

@@ -13,12 +13,12 @@ using ::testing::UnorderedElementsAre;
 // Kubernetes nodes k0, k1 and so on; the worker of each is called in Slurm as it is.
 class DaemonSetMode : public NodeSetTest {
  protected:
-  DaemonSetMode() { set.spec.scaling_mode = std::string(api::kScalingDaemonSet); }
-
-  Node Machine(int i) {
-    const std::string name = "k" + std::to_string(i);
-    return {.metadata = {.name = name, .uid = name}, .spec = {}};
+  DaemonSetMode() {
+    machines_come_with_pods = false;
+    set.spec.scaling_mode = std::string(api::kScalingDaemonSet);
   }
+
+  static Node Machine(int i) { return MakeMachine("k" + std::to_string(i)); }
   std::string PodName(int i) { return DaemonPodName(set, "k" + std::to_string(i)); }
   Pod DaemonPod(int i) {
     Pod pod = MakePod(i);

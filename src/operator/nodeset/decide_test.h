@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "api/restapi.h"
@@ -55,8 +56,19 @@ class NodeSetTest : public ::testing::Test {
 
   template <class T>
   void Put(T object) {
+    if constexpr (std::is_same_v<T, Pod>) PutMachineOf(object);
     object.metadata.resource_version = ++version;
     ASSERT_TRUE(const_cast<kube::Store<T>&>(stores.Of<T>()).Answered(std::move(object), Tick()));
+  }
+
+  // A Kubernetes node that is ready.
+  static Node MakeMachine(const std::string& name) {
+    Node machine{.metadata = {.name = name, .uid = name}, .spec = {}, .status = {}};
+    machine.status.conditions = {{.type = "Ready", .status = "True", .reason = "KubeletReady", .message = ""}};
+    return machine;
+  }
+  void RemoveMachine(const std::string& name) {
+    const_cast<kube::Store<Node>&>(stores.Of<Node>()).Deleted({"", name}, name, {});
   }
 
   // The same of one that is told to go.
@@ -152,7 +164,14 @@ class NodeSetTest : public ::testing::Test {
     return condition != nullptr ? *condition : api::Condition();
   }
 
+  void PutMachineOf(const Pod& pod) {
+    const std::string& name = pod.spec.node_name;
+    if (machines_come_with_pods && !name.empty() && stores.Of<Node>().MetaOf({"", name}) == nullptr)
+      Put(MakeMachine(name));
+  }
+
   plan::Stores stores;
+  bool machines_come_with_pods = true;  // each is ready
   api::NodeSet set;
   std::vector<slurm::Node> nodes;
   std::shared_ptr<const std::vector<slurm::Job>> jobs;  // nullptr: not known

@@ -7,6 +7,7 @@
 #include "kube/client.h"
 #include "operator/names.h"
 #include "operator/nodeset/drains.h"
+#include "operator/nodeset/machine.h"
 #include "operator/objects.h"
 #include "operator/reasons.h"
 #include "plan/services.h"
@@ -21,36 +22,15 @@ using plan::Proof;
 using plan::Services;
 
 constexpr std::string_view kMachineNamed = "Machine (";
-constexpr std::string_view kOutOfService = "node.kubernetes.io/out-of-service";
 
 std::string LostReason(const std::string& machine, const kube::Key& pod) {
   return std::string(kReasonPrefix) + std::string(kMachineNamed) + machine + ") is gone, and Pod (" + pod.ToString() +
          ") with it";
 }
 
-bool IsOutOfService(const Node& machine) {
-  return std::ranges::any_of(machine.spec.taints, [](const Taint& taint) { return taint.key == kOutOfService; });
-}
-
 bool IsPlaced(const Pod& pod) {
   return !pod.spec.node_name.empty() && pod.status.phase != "Failed" && pod.status.phase != "Succeeded";
 }
-
-class MachineIsGoneGuard final : public plan::Guard {
- public:
-  explicit MachineIsGoneGuard(std::string machine) : machine_(std::move(machine)) {}
-
-  std::string text() const override { return "Kubernetes node " + machine_ + " is gone or out of service"; }
-
-  Task<Proof> Prove(Services& services, Deadline deadline) const override {
-    const auto machine = co_await services.client.Get<Node>(kube::kNodes, {"", machine_}, {}, deadline);
-    if (!machine) co_return machine.error().code() == Code::kNotFound ? Proof::kYes : Proof::kUnknown;
-    co_return IsOutOfService(*machine) ? Proof::kYes : Proof::kNo;
-  }
-
- private:
-  std::string machine_;
-};
 
 class PodIsNotPlacedGuard final : public plan::Guard {
  public:
@@ -94,7 +74,7 @@ void GiveUpLost(const plan::World& world, const api::NodeSet& set, const plan::S
                   "down", plan.slurm_cluster,
                   {.names = {node.name}, .action = slurm::NodeAction::kDown, .reason = LostReason(machine, key)}),
               .reason = "its machine " + machine + " is gone, so that its jobs can begin anew",
-              .guards = {std::make_shared<MachineIsGoneGuard>(machine), std::make_shared<PodIsNotPlacedGuard>(key),
+              .guards = {MachineIsGone(machine), std::make_shared<PodIsNotPlacedGuard>(key),
                          plan::NodeIsNotHeld(plan.slurm_cluster, node.name, std::string(kReasonPrefix))},
               .after = {},
               .event = {{.reason = EventWord("SlurmNodeDown"), .action = "Update", .warning = true}}});

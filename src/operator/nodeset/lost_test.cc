@@ -15,16 +15,16 @@ using ::testing::Not;
 class LostTest : public NodeSetTest {
  protected:
   LostTest() {
+    machines_come_with_pods = false;
     PutMachine("k0");
     PutMachine("k1");
     Worker_(0, {NodeFlag::kMixed});
   }
 
   void PutMachine(const std::string& name, std::vector<Taint> taints = {}) {
-    Put(Node{.metadata = {.name = name, .uid = name}, .spec = {.taints = std::move(taints)}});
-  }
-  void RemoveMachine(const std::string& name) {
-    const_cast<kube::Store<Node>&>(stores.Of<Node>()).Deleted({"", name}, name, {});
+    Node machine = MakeMachine(name);
+    machine.spec.taints = std::move(taints);
+    Put(std::move(machine));
   }
   // The pod has no machine any more, or has another one now.
   void PutPod(std::string phase, std::string machine) {

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "operator/names.h"
 #include "operator/nodeset/drains.h"
+#include "operator/nodeset/machine.h"
 #include "operator/nodeset/node_annotations.h"
 #include "operator/nodeset/phase.h"
 #include "operator/nodeset/reservation.h"
@@ -65,6 +66,15 @@ std::string CordonTrouble(const Worker& worker, const api::NodeSet& set) {
          words + (checks_only ? "); it comes back when they pass" : "); uncordon it to have it back");
 }
 
+// Nobody wants it out of service, and it is not let back in yet; of a worker that is to stay.
+std::string OutTrouble(const Worker& worker) {
+  const bool drained = worker.stage == Stage::kDraining || worker.stage == Stage::kDrained;
+  if (!drained || !worker.cordon.empty()) return "";
+  const std::string why = WhyNotInService(worker);
+  return why.empty() ? ""
+                     : "takes no new jobs, as before (\"" + OneLine(worker.node->reason, kLongestShown) + "\"): " + why;
+}
+
 // The record has been out of service since before the worker was made, and registering has changed hardly anything of it.
 std::string OldRecord(const Worker& worker) {
   const auto& made = worker.pod->metadata.creation_timestamp;
@@ -80,6 +90,7 @@ std::string ReasonOf(const Worker& worker) { return OneLine(worker.node->reason,
 // Why a worker is not in service although its pod runs, for a person; empty when it is, or will be by itself.
 std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stays) {
   if (std::string cordoned = CordonTrouble(worker, set); stays && !cordoned.empty()) return cordoned;
+  if (std::string out = stays ? OutTrouble(worker) : ""; !out.empty()) return out;
   switch (worker.stage) {
     case Stage::kEnded:
       return "has ended (" + worker.pod->status.phase + ") and is being replaced";
@@ -95,9 +106,10 @@ std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stay
     case Stage::kDown:
       if (IsOurDown(*worker.node, set)) return "";
       if (MayBeResumed(*worker.node, set)) {
-        return worker.back() ? ""
-                             : "is DOWN in Slurm (\"" + ReasonOf(worker) +
-                                   "\"); look at its pod: it is resumed once it is ready and answers";
+        const std::string why = WhyNotInService(worker);
+        return why.empty() ? ""
+                           : "is DOWN in Slurm (\"" + ReasonOf(worker) + "\"): " + why +
+                                 "; it is resumed once it and its Kubernetes node are ready and it answers";
       }
       return "is DOWN in Slurm (\"" + ReasonOf(worker) + "\"); look at its pod, then resume it in Slurm" +
              OldRecord(worker);

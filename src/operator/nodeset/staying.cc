@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "operator/names.h"
 #include "operator/nodeset/drains.h"
+#include "operator/nodeset/machine.h"
 #include "operator/nodeset/node_annotations.h"
 #include "operator/nodeset/pod_conditions.h"
 #include "operator/pods.h"
@@ -97,14 +98,13 @@ plan::Plan Stay(const Look& look, const Worker& worker) {
     return wants;
   }
   // A deletion may be on its way still: a job that began now would die with the worker (going.cc).
-  if (marked || !IsProtected(look, worker)) return wants;
+  if (marked || !IsProtected(look, worker) || !WhyNotInService(worker).empty()) return wants;
+  plan::Guards guards = {MachineTakesWork(worker.machine->metadata.name), look.NotHeld(worker)};
   if (MayBeResumed(*worker.node, look.set)) {
-    if (worker.back())
-      look.Update(wants, "resume", worker, {.action = NodeAction::kResume}, "the worker is back",
-                  {look.NotHeld(worker)});
+    look.Update(wants, "resume", worker, {.action = NodeAction::kResume}, "the worker is back", std::move(guards));
   } else if (IsOurDrain(*worker.node, look.set)) {
     look.Update(wants, "undrain", worker, {.action = NodeAction::kUndrain}, "the worker is wanted again",
-                {look.NotHeld(worker)});
+                std::move(guards));
   }
   return wants;
 }

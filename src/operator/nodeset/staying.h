@@ -5,8 +5,8 @@
 
 namespace capstan::op::nodeset {
 
-// A worker that is wanted takes jobs, unless somebody wants it out of service: its mark and our drain of it are taken back, it
-// is resumed when it is back, and replaced when Slurm has lost it.
+// A worker that is wanted takes jobs, unless somebody wants it out of service: its mark is taken back, our drain of it and a
+// DOWN once it and its machine are seen to be in order (machine.h), and it is replaced when Slurm has lost it.
 plan::Plan Stay(const Look& look, const Worker& worker);
 
 // Each side about the other, of every worker that runs, going or not: on the pod what Slurm says, in Slurm who stands

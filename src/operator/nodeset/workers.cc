@@ -111,8 +111,6 @@ bool IsDaemon(const Pod& pod, const api::NodeSet& set) {
 
 bool Worker::named() const { return IsNamed(*pod); }
 
-bool Worker::back() const { return pod->Ready() && !node->state.IsNotResponding(); }
-
 bool Worker::marked() const {
   if (pod->metadata.annotations.empty()) return false;
   return pod->metadata.Annotation(AsKey<kAnnotationScaleIn>()) == "true" ||

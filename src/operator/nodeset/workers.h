@@ -51,7 +51,6 @@ struct Worker {
 
   // Its Slurm node is known by name: another operator's with hostNetwork has that of its machine, whatever that is.
   bool named() const;
-  bool back() const;    // ready, and its Slurm node responds; REQUIRES: there is a record
   bool marked() const;  // marked by us as going: the scale-in annotation
 };
 
