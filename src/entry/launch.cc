@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "entry/identity.h"
 #include "entry/mounted.h"
 #include "entry/node_conf.h"
 #include "entry/pam.h"
@@ -80,17 +81,25 @@ std::string ConfigurationFolder() {
   return file.empty() ? "/etc/slurm" : file.substr(0, file.rfind('/'));
 }
 
-Result<Reconfigurer::Options> ReconfigurerOptions(const std::string& folder) {
+std::string HostName() {
   char host[HOST_NAME_MAX + 1] = {};
   gethostname(host, HOST_NAME_MAX);
-  Reconfigurer::Options options{.mounted = ConfigurationFolder(), .folder = folder, .host = host};
-  CAPSTAN_TRY(options.scontrol, FindProgram("scontrol"));
-  const std::string text = Variable("CAPSTAN_CONFIGURATION_PORT");
-  if (text.empty()) return options;
+  return host;
+}
+
+Result<uint16_t> Port(const char* variable, uint16_t usual) {
+  const std::string text = Variable(variable);
+  if (text.empty()) return usual;
   const std::optional<int64_t> port = ParseInt(text);
   if (!port || *port < 1 || *port > 65'535)
-    return Fail(Code::kInvalid, "CAPSTAN_CONFIGURATION_PORT is '" + text + "', must be 1 to 65535");
-  options.port = static_cast<uint16_t>(*port);
+    return Fail(Code::kInvalid, std::string(variable) + " is '" + text + "', must be 1 to 65535");
+  return static_cast<uint16_t>(*port);
+}
+
+Result<Reconfigurer::Options> ReconfigurerOptions(const std::string& folder) {
+  Reconfigurer::Options options{.mounted = ConfigurationFolder(), .folder = folder, .host = HostName()};
+  CAPSTAN_TRY(options.scontrol, FindProgram("scontrol"));
+  CAPSTAN_TRY(options.port, Port("CAPSTAN_CONFIGURATION_PORT", kConfigurationPort));
   return options;
 }
 
@@ -177,7 +186,10 @@ Result<Service> PrepareService(const Role& role, const std::vector<std::string>&
   Service service;
   CAPSTAN_TRY(std::string program, FindProgram(role.program));
   CAPSTAN_TRY(std::vector<std::string> words, DaemonArguments(role, arguments));
-  if (role.sizes_node) CAPSTAN_CHECK_OK(AddNodeSize(program, &words));
+  if (role.sizes_node) {
+    CAPSTAN_CHECK_OK(AddNodeSize(program, &words));
+    service.node = SettleNodeName(Variable("CAPSTAN_NODE_NAME"), HostName(), &words);
+  }
   MakeDirectories(role);
   if (!role.files.empty()) {
     const auto mounted = std::make_shared<Mounted>(role.files);
@@ -227,6 +239,7 @@ Result<Container> PrepareContainer(const Role& role, const std::vector<std::stri
   Result<std::string> folder = MakeFolder();
   if (!folder && std::ranges::any_of(container.services, &Service::notifies)) return Fail(std::move(folder).error());
   container.folder = std::move(folder).value_or("");
+  CAPSTAN_TRY(container.identity_port, Port("CAPSTAN_IDENTITY_PORT", kIdentityPort));
   if (role.reconfigures) {
     Result<Reconfigurer::Options> options = ReconfigurerOptions(container.folder);
     if (!options && options.error().code() == Code::kInvalid) return Fail(std::move(options).error());

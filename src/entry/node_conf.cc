@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "entry/process.h"
 #include "entry/words.h"
 
 namespace capstan::entry {
@@ -58,6 +59,10 @@ const std::string* NodeConf::Find(std::string_view key) const {
   return item == items_.end() ? nullptr : &item->second;
 }
 
+bool NodeConf::Remove(std::string_view key) {
+  return std::erase_if(items_, [&](const auto& item) { return EqualsIgnoreCase(item.first, key); }) > 0;
+}
+
 void NodeConf::Set(std::string_view key, std::string_view value) {
   if (value.empty()) return;
   const auto item = std::ranges::find_if(items_, [&](const auto& i) { return EqualsIgnoreCase(i.first, key); });
@@ -97,6 +102,7 @@ Result<NodeConf> TakeNodeConf(std::vector<std::string>* arguments) {
     text += conf.Text() + " ";
   }
   CAPSTAN_TRY(NodeConf merged, NodeConf::Parse(text));
+  if (merged.Remove("NodeName")) Say("NodeName in --conf is left out: the name of the node is that of its pod");
   *arguments = std::move(others);
   return merged;
 }

@@ -29,6 +29,9 @@ class NodeConf {
   const std::string* Find(std::string_view key) const;
   bool Has(std::string_view key) const { return Find(key) != nullptr; }
 
+  // Takes the item out; false when there is none.
+  bool Remove(std::string_view key);
+
   // Replaces the item, or adds it at the end. An empty value changes nothing. REQUIRES: not both a blank and
   // a double quote in the value.
   void Set(std::string_view key, std::string_view value);
@@ -42,7 +45,8 @@ class NodeConf {
   std::vector<std::pair<std::string, std::string>> items_;
 };
 
-// Takes every `--conf X` and `--conf=X` out of `arguments` and returns them as one, later items winning.
+// Takes every `--conf X` and `--conf=X` out of `arguments` and returns them as one, later items winning. NodeName is left out,
+// and that is said: the node's name is that of its pod.
 // kInvalid when a value is missing or wrong; `arguments` is then unchanged.
 Result<NodeConf> TakeNodeConf(std::vector<std::string>* arguments);
 

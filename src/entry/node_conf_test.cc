@@ -67,6 +67,7 @@ TEST(TakeNodeConf, FindsBothFormsAndMergesThem) {
       {{"--conf", ""}, {}, ""},
       {{"--conf=A=1 B=2", "-v", "--conf", "B=3 C=4"}, {"-v"}, "A=1 B=3 C=4"},
       {{"--conf", "Extra=\"x y\""}, {}, "Extra=\"x y\""},
+      {{"--conf", "nodename=node1 A=1"}, {}, "A=1"},
   };
   for (const Case& c : cases) {
     std::vector<std::string> arguments = c.arguments;

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "entry/handover.h"
+#include "entry/identity.h"
 #include "entry/notify.h"
 #include "entry/process.h"
 
@@ -208,11 +209,12 @@ void Daemon::Refresh() {
 
 class Supervisor {
  public:
-  Supervisor(const Container& container, int signals, std::vector<Daemon> daemons,
+  Supervisor(const Container& container, int signals, std::vector<Daemon> daemons, std::optional<Identity> identity,
              std::optional<Reconfigurer> reconfigurer, std::optional<Handover> handover)
       : stop_limit_(container.stop_limit),
         signals_(signals),
         daemons_(std::move(daemons)),
+        identity_(std::move(identity)),
         reconfigurer_(std::move(reconfigurer)),
         handover_(std::move(handover)),
         ready_path_(container.folder.empty() ? "" : container.folder + "/ready") {}
@@ -234,6 +236,7 @@ class Supervisor {
   const std::chrono::milliseconds stop_limit_;
   const int signals_;
   std::vector<Daemon> daemons_;
+  std::optional<Identity> identity_;
   std::optional<Reconfigurer> reconfigurer_;
   std::optional<Handover> handover_;
   const std::string ready_path_;
@@ -254,6 +257,7 @@ int Supervisor::Run() {
     SetReady(std::ranges::all_of(daemons_, &Daemon::ready));
     std::vector<pollfd> waiting{{.fd = signals_, .events = POLLIN, .revents = 0}};
     for (const Daemon& daemon : daemons_) waiting.push_back({.fd = daemon.fd(), .events = POLLIN, .revents = 0});
+    if (identity_) identity_->AddTo(&waiting);
     if (reconfigurer_) reconfigurer_->AddTo(&waiting);
     poll(waiting.data(), waiting.size(), PollTimeout());
     // Messages first: a main process names its successor and then ends.
@@ -276,6 +280,7 @@ int Supervisor::PollTimeout() const {
   Moment next = kill_at_;
   Earlier(&next, refresh_at_);
   Earlier(&next, handover_at_);
+  if (identity_) Earlier(&next, identity_->next());
   if (reconfigurer_) Earlier(&next, reconfigurer_->next());
   for (const Daemon& daemon : daemons_) Earlier(&next, daemon.restart_at());
   if (!next) return -1;
@@ -325,6 +330,7 @@ void Supervisor::Reap() {
 void Supervisor::OnTime() {
   const auto now = Clock::now();
   for (Daemon& daemon : daemons_) daemon.OnTime(now);
+  if (identity_) identity_->Serve(now);
   if (reconfigurer_) {
     const Daemon& first = daemons_.front();
     reconfigurer_->Serve(first.main(), first.ready() && !stopping_, now);
@@ -383,6 +389,14 @@ Result<int> Supervise(const Container& container) {
     daemons.emplace_back(service, std::move(socket));
   }
   if (const auto stopped = PendingStopSignal()) return 128 + *stopped;
+  std::optional<Identity> identity;
+  if (const std::string& node = container.services.front().node; !node.empty()) {
+    Result<Identity> listening = Identity::Listen(container.identity_port, node);
+    if (listening)
+      identity.emplace(*std::move(listening));
+    else
+      Say("nobody can ask what slurmd is called in Slurm: " + listening.error().message());
+  }
   std::optional<Reconfigurer> reconfigurer;
   if (container.reconfigure) {
     Result<Reconfigurer> begun = Reconfigurer::Begin(*container.reconfigure);
@@ -400,7 +414,8 @@ Result<int> Supervise(const Container& container) {
     if (const auto stopped = PendingStopSignal()) return 128 + *stopped;
     std::this_thread::sleep_for(kHandoverEvery / 2);
   }
-  Supervisor supervisor(container, signals, std::move(daemons), std::move(reconfigurer), std::move(handover));
+  Supervisor supervisor(container, signals, std::move(daemons), std::move(identity), std::move(reconfigurer),
+                        std::move(handover));
   CAPSTAN_CHECK_OK(supervisor.Start());
   return supervisor.Run();
 }

@@ -10,6 +10,7 @@
 // - After SIGTERM or SIGINT the daemons have `stop_limit` before SIGKILL. slurmctld writes its state in that
 //   time, so it is long; a pod's own grace period ends sooner.
 // - What a daemon reads and what is mounted is compared every two seconds (Service::refresh).
+// - What a slurmd is called in Slurm is answered to whoever asks (identity.h).
 // - A configuration that changes reaches the first daemon without a restart (reconfigurer.h).
 // - `folder`/ready exists while all daemons have said that they are ready; one that does not notify counts as
 //   ready while it runs, and one that may fail, also after it has ended by itself.
@@ -45,6 +46,7 @@ struct Service {
   bool notifies = false;
   OnEnd on_end = OnEnd::kEnd;
   bool may_fail = false;  // once it has ended by itself, all counts as ready without it
+  std::string node = {};  // of a slurmd: its name in Slurm
   std::chrono::milliseconds first_restart_delay{1000};
   std::function<bool()> refresh = {};  // true: the daemon must be told, by `reload_signal`
   int reload_signal = 0;               // after SIGTERM it is started again at once
@@ -55,6 +57,7 @@ struct Container {
   std::string folder;             // writable, for sockets and the ready file; needed only if one notifies
   std::chrono::milliseconds stop_limit{};
   std::optional<Reconfigurer::Options> reconfigure = {};  // the first daemon; its folder is ours
+  uint16_t identity_port = 0;                             // where the name of the first one's node is told (identity.h)
 };
 
 // What may happen at any rate is told once a minute.

@@ -110,6 +110,8 @@ inline constexpr std::string_view kReasonTerminating = "slurm-operator: Pod is t
 
 // Where the container of slurmctld says which configuration is live (entry/reconfigurer.h).
 inline constexpr int kConfigurationPort = 6815;
+// Where the container of slurmd says what it is called in Slurm (entry/identity.h).
+inline constexpr int kIdentityPort = 6816;
 inline constexpr int kSlurmctldPort = 6817;
 inline constexpr int kSlurmdPort = 6818;
 inline constexpr int kSlurmdbdPort = 6819;

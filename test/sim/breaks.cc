@@ -107,6 +107,16 @@ Plan WithoutOwner(const World& world, const kube::Key& key) {
   return plan;
 }
 
+// As it was: a worker without a record has no jobs.
+Plan WhateverItsName(const World& world, const kube::Key& key) {
+  Plan plan = op::nodeset::Decide(world, key);
+  for (plan::Action& action : plan.actions) {
+    std::erase_if(action.guards,
+                  [](const auto& guard) { return guard->text().find("says that its slurmd") != std::string::npos; });
+  }
+  return plan;
+}
+
 // As it was: a machine that is not there is not cordoned.
 Plan ByAbsence(const World& world, const kube::Key& key) {
   Plan plan = op::nodeset::Decide(world, key);
@@ -232,6 +242,7 @@ constexpr auto kBreaks = std::to_array<Break>({
     {"drain", "workers that are too many are deleted without a drain", &WithoutDrain},
     {"owner", "every drain is lifted, whosever it is", &WithoutOwner},
     {"lift", "a drain of another NodeSet in the cluster is lifted, or one that a cordon asks for", &LiftsOthers},
+    {"name", "a worker without a record is replaced, whatever its slurmd is called", &WhateverItsName},
     {"absence", "a drain is lifted because its machine is not there", &ByAbsence},
     {"unknown", "while Slurm is not heard, workers count as drained", &UnknownIsDrained},
     {"record", "records are removed, whoever drained them", &AnyRecord},

@@ -18,7 +18,11 @@ constexpr Duration kNodeSilence = 40s;   // until the node lifecycle controller 
 constexpr Duration kOrphanedPods = 40s;  // until the pod garbage collector takes pods of a Node object that is gone
 
 std::string_view UidOf(const Value& object) { return FindText(object, {"metadata", "uid"}); }
-std::string HostOf(const Value& pod) { return std::string(FindText(pod, {"spec", "hostname"})); }
+// Under which its slurmd registers.
+std::string HostOf(const Value& pod) {
+  return std::string(FindText(pod, {"metadata", "labels", kNamedBy})) +
+         std::string(FindText(pod, {"spec", "hostname"}));
+}
 // As the kubelet does it: conditions of other types are other writers'.
 void SetCondition(Value& pod, boost::json::object condition) {
   Value& conditions = json::MakeObject(pod, {"status"})["conditions"];
@@ -135,8 +139,8 @@ void Machines::MakeNamespace(const std::string& ns) {
 }
 
 void Machines::PutNode(const std::string& machine) {
-  api.Put(kube::kNodes, R"({"metadata":{"name":")" + machine + R"(","labels":{"pool":"slurm"}},)" +
-                            R"("status":{"conditions":[{"type":"Ready","status":"True"}]}})");
+  api.Put(kube::kNodes, R"({"metadata":{"name":")" + machine + R"(","labels":{"pool":"slurm"}}})");
+  EditNode(machine, "status", [](Value& node) { SetCondition(node, {{"type", "Ready"}, {"status", "True"}}); });
 }
 
 void Machines::EditNode(const std::string& machine, std::string_view subresource,
@@ -257,6 +261,19 @@ bool Machines::IsStarting(const kube::Key& pod) const {
   if (off_.contains(MachineOf(pod))) return false;
   const Site* site = SiteOf(*object);
   return site == nullptr || !site->Runs(HostOf(*object), std::string(UidOf(*object)));
+}
+
+async::Task<Result<net::Response>> Machines::AskPod(std::string url) const {
+  for (const auto& [key, pod] : const_cast<Machines*>(this)->api.objects().Table(kube::kPods).objects) {
+    const std::string address(FindText(*pod, {"status", "podIP"}));
+    if (address.empty() || !url.ends_with("//" + address + ":" + std::to_string(op::kIdentityPort))) continue;
+    if (off_.contains(MachineOf(key)) || json::Find(*pod, {"metadata", "labels", kMute}) != nullptr) break;
+    const Site* site = SiteOf(*pod);
+    const bool steps = site != nullptr && !site->JobsOn(HostOf(*pod)).empty();
+    co_return net::Response{.status = 200,
+                            .body = R"({"node":")" + HostOf(*pod) + R"(","steps":)" + (steps ? "true}" : "false}")};
+  }
+  co_return Fail(Code::kUnavailable, "Connection refused");
 }
 
 std::vector<const Value*> Machines::PodsIn(const std::string& ns) const {
@@ -389,14 +406,25 @@ bool Machines::StartSlurmd(const kube::Key& key, const std::string& uid) {
   const Value* pod = Living(key, uid);
   if (pod == nullptr) return false;
   if (Site* site = SiteOf(*pod))
-    site->StartSlurmd(HostOf(*pod), uid, std::string(FindText(*pod, {"metadata", "labels", op::kLabelInstance})));
+    site->StartSlurmd(HostOf(*pod), uid, AddressOf(uid),
+                      std::string(FindText(*pod, {"metadata", "labels", op::kLabelInstance})));
   return true;
+}
+
+const std::string& Machines::AddressOf(const std::string& uid) {
+  const auto [address, is_new] = addresses_.try_emplace(uid);
+  if (is_new)
+    address->second = "10." + std::to_string(addresses_.size() / 250) + ".0." + std::to_string(addresses_.size() % 250);
+  return address->second;
 }
 
 void Machines::SayThatItRuns(const kube::Key& key, const std::string& uid) {
   if (Living(key, uid) == nullptr) return;
-  api.Edit(kube::kPods, key, "status",
-           [](Value& running) { json::MakeObject(running, {"status"})["phase"] = "Running"; });
+  api.Edit(kube::kPods, key, "status", [&](Value& running) {
+    boost::json::object& status = json::MakeObject(running, {"status"});
+    status["phase"] = "Running";
+    status["podIP"] = AddressOf(uid);
+  });
 }
 
 // slurmd says so once it has registered, and goes on when slurmctld has forgotten it.

@@ -34,6 +34,9 @@ class Story {
 };
 
 inline constexpr std::string_view kPool = "pool";  // the label; its value is "slurm"
+// The label of pods whose slurmd calls itself otherwise than its worker is called: what it puts before that name. Those whose
+// image has no capstan-entry have kMute, too.
+inline constexpr std::string_view kNamedBy = "named-by", kMute = "mute";
 
 class Machines {
  public:
@@ -82,6 +85,8 @@ class Machines {
   bool TakesNoWork(const std::string& machine) const;
   std::string MachineOf(const kube::Key& pod) const;  // "" when it has none
   bool IsStarting(const kube::Key& pod) const;        // it runs, and its slurmd has not begun
+  // What the pod at `url` answers about its slurmd: entry/identity.h.
+  async::Task<Result<net::Response>> AskPod(std::string url) const;
   std::vector<const json::Value*> PodsIn(const std::string& ns) const;
   std::vector<const json::Value*> Nodes() const;
 
@@ -107,6 +112,7 @@ class Machines {
   std::string FreeMachine(const json::Value& pod);
   void Start(const kube::Key& key, const std::string& uid);
   bool StartSlurmd(const kube::Key& key, const std::string& uid);
+  const std::string& AddressOf(const std::string& uid);
   void SayThatItRuns(const kube::Key& key, const std::string& uid);
   void BecomeReady(const kube::Key& key, const std::string& uid);
   std::optional<Duration> Stop(const json::Value& pod);
@@ -125,6 +131,7 @@ class Machines {
   std::vector<std::pair<kube::Key, std::string>> unplaced_;  // and their uids
   std::set<std::string> cordoned_;
   std::set<std::string> off_;
+  std::map<std::string, std::string> addresses_;  // of pods that have begun, by uid
   std::map<std::string, Tick> no_work_since_;
   std::map<std::pair<std::string_view, kube::Key>, Known> known_;  // by kind
 };

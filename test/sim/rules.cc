@@ -133,7 +133,9 @@ op::Around Rules::AroundOf(const Value& object) const {
   around.records = site->slurm.Nodes();
   for (slurm::Reservation& reservation : site->slurm.Reservations())
     around.reservations.push_back(std::move(reservation.name));
-  around.is_busy = [site](const std::string& host) { return site->IsBusy(host); };
+  around.is_busy = [site](const std::string& host) {
+    return site->IsBusy(host) || site->IsBusy(SetStory::kAlias + host);
+  };
   around.jobs_may_end =
       std::ranges::any_of(site->sets(), [&](const SetStory* set) { return set->key == key && set->JobsMayEnd(); });
   return around;

@@ -207,6 +207,7 @@ class Run {
                                                  {18, &Run::RushIn},
                                                  {8, &Run::CordonMachine},
                                                  {10, &Run::LoseMachine},
+                                                 {6, &Run::NameOtherwise},
                                                  {6, &Run::DeleteSet},
                                                  {8, &Run::SuspendJobs},
                                                  {8, &Run::ChangeOfMind},
@@ -319,6 +320,29 @@ class Run {
     const std::string machine = AnyMachine();
     machines_->Cordon(machine);
     machines_->After(Between(10s, 2min), [this, machine] { machines_->Uncordon(machine); });
+  }
+
+  // By an image or a command of their own, slurmds register by other names, and jobs run there.
+  void NameOtherwise() {
+    if (set_->IsGone()) return;
+    set_->CallOtherwise(true, random_.Percent(40));
+    if (random_.Percent(50)) DeleteWorker();
+    set_->Scale(set_->most);
+    Pass(Between(20s, 60s));
+    for (const std::string& worker : set_->Hosts()) set_->site.Submit(Between(15min, 30min), SetStory::kAlias + worker);
+    Pass(random_.Percent(40) ? Between(1s, 5min) : Between(10min, 20min));
+    set_->CallOtherwise(false);
+  }
+
+  // Whoever has named them otherwise deletes them once no job is there.
+  void NameAllRightly() {
+    for (const auto& set : sets_) set->CallOtherwise(false);
+    const auto misnamed = [](const auto& set) { return !set->Misnamed().empty(); };
+    if (!std::ranges::any_of(sets_, misnamed)) return;
+    PassUntil([&] { return !JobsLeft(); }, 3h);
+    for (const auto& set : sets_) {
+      for (const std::string& worker : set->Misnamed()) machines_->DeletePod({set->key.ns, worker});
+    }
   }
 
   // It is drained and its Node object deleted, or it goes off without a word; and some time later it is back.
@@ -480,6 +504,7 @@ class Run {
     for (int i = 0; i < machines_->options.machines; ++i) machines_->Boot("k" + std::to_string(i));
     for (const std::string& machine : std::set(machines_->cordoned())) machines_->Uncordon(machine);
     for (const auto& site : sites_) site->ResumeAll();
+    NameAllRightly();
     for (const auto& set : sets_) BringBack(*set);
     for (const Value* node : machines_->Nodes())
       machines_->PutInPool(std::string(json::FindText(*node, {"metadata", "name"})), true);

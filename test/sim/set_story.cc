@@ -41,6 +41,27 @@ void SetStory::Scale(int replicas) {
                          [&](Value& set) { set.as_object()["spec"].as_object()["replicas"] = replicas; });
 }
 
+void SetStory::CallOtherwise(bool otherwise, bool mute) {
+  if (IsGone()) return;
+  site.machines.story.Add("user: slurmd of " + key.ToString() + (otherwise ? " gets another name" : " keeps its name") +
+                          (mute ? ", and nobody answers for it" : ""));
+  site.machines.api.Edit(Kind(), key, "", [&](Value& set) {
+    boost::json::object& labels = json::MakeObject(set, {"spec", "template", "metadata", "labels"});
+    labels.clear();
+    if (otherwise) labels[kNamedBy] = kAlias;
+    if (mute) labels[kMute] = "yes";
+  });
+}
+
+std::vector<std::string> SetStory::Misnamed() const {
+  std::vector<std::string> names = Workers();
+  std::erase_if(names, [this](const std::string& name) {
+    return json::Find(*site.machines.api.Find(kube::kPods, {key.ns, name}), {"metadata", "labels", kNamedBy}) ==
+           nullptr;
+  });
+  return names;
+}
+
 void SetStory::SetMode(bool daemon) {
   const std::string mode = daemon ? "DaemonSet" : "StatefulSet";
   site.machines.story.Add("user: mode of " + key.ToString() + " is " + mode);

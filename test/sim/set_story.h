@@ -19,6 +19,9 @@ class SetStory {
 
   void Install(int replicas);  // and its cluster, as far as that is not there
   void Scale(int replicas);
+  // The slurmd of each pod that is made from now on calls itself kAlias and then its worker's name; or no longer.
+  static constexpr auto kAlias = "x-";
+  void CallOtherwise(bool otherwise, bool mute = false);
   void SetMode(bool daemon);
   void ChangeTemplate();                       // workers that are made from now on are of another revision
   void UpdateBy(const std::string& strategy);  // JSON of spec.updateStrategy
@@ -34,8 +37,9 @@ class SetStory {
   std::optional<Time> UpdateStart() const;              // when its scheduled update begins; nullopt: it has none
   int most_replicas() const { return most_replicas_; }  // ever asked for
   bool IsDaemonSet() const;
-  std::vector<std::string> Workers() const;  // names of its pods, orphans included, by name
-  std::vector<std::string> Hosts() const;    // theirs in Slurm, in the same order
+  std::vector<std::string> Workers() const;   // names of its pods, orphans included, by name
+  std::vector<std::string> Hosts() const;     // theirs in Slurm, in the same order
+  std::vector<std::string> Misnamed() const;  // those whose slurmd calls itself otherwise
   // Somebody has asked for an end of the workers whatever runs on them, or has left the operator nobody to ask.
   bool JobsMayEnd() const { return jobs_may_end_ || site.JobsMayEnd(); }
 

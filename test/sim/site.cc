@@ -250,10 +250,11 @@ void Site::Forgive(const std::string& node) {
 
 // --- Kubelets and workload controllers -------------------------------------------------------------------------------
 
-void Site::StartSlurmd(const std::string& host, const std::string& uid, const std::string& feature) {
+void Site::StartSlurmd(const std::string& host, const std::string& uid, const std::string& address,
+                       const std::string& feature) {
   slurmd_of_[host] = uid;
   failed_.erase(host);
-  slurm::testing::SlurmdSpec spec{.name = host, .address = "10.0.0.1", .features = {feature}, .topology = ""};
+  slurm::testing::SlurmdSpec spec{.name = host, .address = address, .features = {feature}, .topology = ""};
   if (machines.random.Percent(10)) spec.boot_time = machines.loop.WallNow();  // a machine that has just been booted
   slurm.StartSlurmd(std::move(spec));
   Schedule();

@@ -67,7 +67,8 @@ class Site {
   std::vector<int64_t> LostJobs() const;
 
   // --- What kubelets and workload controllers do
-  void StartSlurmd(const std::string& host, const std::string& uid, const std::string& feature);
+  void StartSlurmd(const std::string& host, const std::string& uid, const std::string& address,
+                   const std::string& feature);
   void RunStopHook(const std::string& host, const std::string& uid);
   void EndSlurmd(const std::string& host, const std::string& uid);
   bool Runs(const std::string& host, const std::string& uid) const;  // the slurmd of that pod

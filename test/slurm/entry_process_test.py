@@ -3,9 +3,11 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
 
 import pytest
 
@@ -125,6 +127,41 @@ def test_sizes_the_node_from_one_look_at_the_hardware(container):
 def test_does_not_look_at_the_hardware_without_limits(container):
     container.run("slurmd", "-Z", "--conf", "Features=a", POD_CPUS="0").started()
     assert container.events("hardware asked") == []
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def identity(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/slurmd", timeout=5) as answer:
+        return json.load(answer)
+
+
+def test_slurmd_is_the_node_that_its_pod_is_known_by(container):
+    port = free_port()
+    container.run("slurmd", "-Z", "-N", "node1", fake="step", CAPSTAN_NODE_NAME="rack-0", SLURMD_OPTIONS="-vN node2",
+                  CAPSTAN_IDENTITY_PORT=str(port)).started()
+    assert container.events("start")[0]["argv"][1:] == ["--systemd", "-v", "-Z", "-N", "rack-0"]
+    assert "-N node1 is left out" in container.said() and "-N node2 is left out" in container.said()
+    assert identity(port) == {"node": "rack-0", "steps": True}
+
+
+def test_another_name_is_told_where_nobody_says_which_is_right(container):
+    port = free_port()
+    container.run("slurmd", "-Z", "-N", "node1", CAPSTAN_IDENTITY_PORT=str(port)).started()
+    assert container.events("start")[0]["argv"][1:] == ["--systemd", "-Z", "-N", "node1"]
+    assert identity(port) == {"node": "node1", "steps": False}
+
+
+def test_a_port_that_is_taken_stops_no_slurmd(container):
+    with socket.socket() as other:
+        other.bind(("0.0.0.0", 0))
+        other.listen()
+        container.run("slurmd", CAPSTAN_IDENTITY_PORT=str(other.getsockname()[1])).started()
+    assert "nobody can ask what slurmd is called" in container.said()
 
 
 def test_forwards_signals_to_the_daemon(container):

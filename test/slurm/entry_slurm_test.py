@@ -84,6 +84,24 @@ def test_slurm_gives_jobs_only_the_pods_share():
     assert f"MemSpecLimit={total - 1000}" in words
 
 
+def test_slurmd_registers_by_the_name_of_its_pod_and_tells_of_its_steps():
+    output = inside("""
+        told() { python3 -c 'import urllib.request; print(urllib.request.urlopen("http://w-0:6816/slurmd", timeout=5).read().decode())'; }
+        $SLURM_EXEC sinfo -h -N -o %N
+        told
+        $SLURM_EXEC sbatch -o /shared/out --wrap 'until [ -e /shared/go ]; do sleep 0.1; done'
+        until_ is state RUNNING
+        until_ eval "told | grep true"
+        echo has steps
+        touch $SLURM_SHARED/go
+        until_ is state COMPLETED
+        until_ eval "told | grep false"
+        echo has none""", "--nodes", "1", "--node-env", "CAPSTAN_NODE_NAME=w-0", "--node-env", "SLURMD_OPTIONS=-N node1")
+    lines = output.splitlines()
+    assert "w-0" in lines and "node1" not in lines and '{"node": "w-0", "steps": false}' in lines
+    assert lines[-2:] == ["has steps", "has none"]
+
+
 CHANGES = r'''
 answer() { python3 -c 'import urllib.request; print(urllib.request.urlopen("http://192.0.2.1:6815/configuration", timeout=5).read().decode())'; }
 told() { answer | python3 -c "import json, sys; a = json.load(sys.stdin); print($1)"; }

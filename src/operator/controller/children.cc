@@ -7,6 +7,7 @@
 #include "operator/render/cluster.h"
 #include "operator/render/immutable.h"
 #include "operator/render/merge.h"
+#include "operator/render/own_words.h"
 #include "operator/render/parts.h"
 #include "operator/render/scripts.h"
 #include "operator/render/workload.h"
@@ -77,7 +78,8 @@ Result<JsonObject> Slurmctld(const api::Controller& controller) {
       JsonArray{Mount("slurm-etc", "/etc/slurm", true), Mount("run", "/run"),
                 Mount(kStateVolume, "/var/spool/slurmctld/" + controller.ClusterName()),
                 Mount("slurm-authsocket", "/run/slurmctld"), Mount("slurm-logfile", "/var/log/slurm")};
-  return MergeContainer(std::move(container), controller.spec.slurmctld, "spec.slurmctld");
+  CAPSTAN_TRY(const json::Raw users, WithoutOwnWords(controller.spec.slurmctld, kSlurmctldOwnWords, "spec.slurmctld"));
+  return MergeContainer(std::move(container), users, "spec.slurmctld");
 }
 
 Result<JsonObject> Reconfigure(const api::Controller& controller) {

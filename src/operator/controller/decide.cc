@@ -21,6 +21,7 @@
 #include "operator/reconcile.h"
 #include "operator/render/cluster.h"
 #include "operator/render/json.h"
+#include "operator/render/own_words.h"
 #include "operator/restarts.h"
 #include "operator/unknown_fields.h"
 #include "operator/upgrades.h"
@@ -74,6 +75,11 @@ class Deciding : Reconcile<api::Controller> {
     }
     WatchAccountingQueue();
     AddUnheeded(object.spec, kUnheeded, findings);
+    if (const std::string own = render::OwnWordsIn(object.spec.slurmctld, render::kSlurmctldOwnWords); !own.empty()) {
+      findings.Remark("NotSupported", "spec.slurmctld.args: " + own +
+                                          " is left out: slurmctld has the configuration that is published, and the "
+                                          "state that it saved");
+    }
     return Finish(api::ControllerStatus());
   }
 

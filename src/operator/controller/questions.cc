@@ -8,6 +8,7 @@
 #include "json/schema.h"
 #include "json/value.h"
 #include "kube/client.h"
+#include "operator/ask_pod.h"
 #include "operator/names.h"
 #include "plan/services.h"
 
@@ -77,18 +78,6 @@ struct StandbyAnswer {
 
 using Fetched = plan::Question::Fetched;
 
-// Of a pod's port.
-std::string UrlOf(const std::string& address, int port) {
-  const std::string host = address.contains(':') ? "[" + address + "]" : address;
-  return "http://" + host + ":" + std::to_string(port);
-}
-
-async::Task<Result<net::Response>> Get(plan::Services& services, std::string server, std::string target, Duration limit,
-                                       async::Deadline deadline) {
-  net::Request request{.method = "GET", .target = std::move(target), .repeatable = true};
-  co_return co_await services.ask(std::move(server), std::move(request), deadline.Earlier(services.loop.After(limit)));
-}
-
 }  // namespace
 
 async::Task<Result<std::optional<Fetched>>> ClaimModes::Fetch(plan::Services& services,
@@ -118,8 +107,7 @@ async::Task<Result<std::optional<Fetched>>> InCharge::Fetch(plan::Services& serv
   std::vector<const Candidate*> standing_by;
   for (const Candidate& candidate : candidates) {
     if (candidate.address.empty() || !value.pod.empty()) continue;
-    const auto ready =
-        co_await Get(services, UrlOf(candidate.address, kSlurmctldPort), "/readyz", kReadyLimit, deadline);
+    const auto ready = co_await AskPod(services, candidate.address, kSlurmctldPort, "/readyz", kReadyLimit, deadline);
     if (ready && ready->status / 100 == 2)
       value.pod = candidate.pod;
     else if (ready)
@@ -128,7 +116,7 @@ async::Task<Result<std::optional<Fetched>>> InCharge::Fetch(plan::Services& serv
   for (const Candidate* candidate : standing_by) {
     if (!value.pod.empty() || value.writer) break;
     const auto told =
-        co_await Get(services, UrlOf(candidate->address, kConfigurationPort), "/configuration", kReadyLimit, deadline);
+        co_await AskPod(services, candidate->address, kConfigurationPort, "/configuration", kReadyLimit, deadline);
     if (told && told->status == 200) value.writer = WriterIn(told->body);
   }
   const uint64_t digest = Fnv64(value.pod, value.writer ? uint64_t(*value.writer) + 1 : 0);
@@ -180,10 +168,9 @@ Result<LiveConfiguration::Value> LiveConfiguration::Parse(std::string_view json)
 
 async::Task<Result<std::optional<Fetched>>> LiveConfiguration::Fetch(plan::Services& services,
                                                                      async::Deadline deadline) const {
-  if (!services.ask) co_return Fail(Code::kUnavailable, "there is no way to pods");
   const auto response =
-      co_await Get(services, UrlOf(address, kConfigurationPort), "/configuration", kAnswerLimit, deadline);
-  if (!response && response.error().message().contains("Connection refused")) co_return std::optional<Fetched>();
+      co_await AskPod(services, address, kConfigurationPort, "/configuration", kAnswerLimit, deadline);
+  if (!response && IsNobodyThere(response.error())) co_return std::optional<Fetched>();
   if (!response) co_return Fail(response.error());
   if (response->status != 200)
     co_return Fail(Code::kUnavailable, "it answers with status " + std::to_string(response->status));

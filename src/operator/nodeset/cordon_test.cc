@@ -259,17 +259,17 @@ TEST_F(Cordoned, ADrainEndsBecauseTheMachineIsSeenInOrderNotBecauseItIsNotSeen) 
   plan::Plan plan = Look(1);
   EXPECT_THAT(Acts(plan), IsEmpty());
   EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("Kubernetes node k1 is not there"));
-  Node machine = MakeMachine("k1");
+  Node machine = MakeMachine("k1", "k1 again");
   machine.status.conditions[0].status = "Unknown";
   Put(machine);
   plan = Look(1);
   EXPECT_THAT(Acts(plan), IsEmpty());
   EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("Kubernetes node k1 is not ready"));
-  machine = MakeMachine("k1");
+  machine = MakeMachine("k1", "k1 again");
   machine.spec.taints = {{.key = "node.kubernetes.io/out-of-service", .value = "", .effect = "NoExecute"}};
   Put(machine);
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
-  Put(MakeMachine("k1"));
+  Put(MakeMachine("k1", "k1 again"));
   plan = Look(1);
   ASSERT_THAT(Acts(plan), ElementsAre("undrain Slurm node slurm/main/w-1"));
   EXPECT_THAT(Proofs(plan.actions[0]),
@@ -296,7 +296,7 @@ TEST_F(Cordoned, ADownEndsOnceTheMachineIsSeenInOrder) {
   const plan::Plan plan = Look(1);
   EXPECT_THAT(Acts(plan), IsEmpty());
   EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("Kubernetes node k1 is not there"));
-  Put(MakeMachine("k1"));
+  Put(MakeMachine("k1", "k1 again"));
   EXPECT_THAT(Acts(Look(1)), ElementsAre("resume Slurm node slurm/main/w-1"));
 }
 

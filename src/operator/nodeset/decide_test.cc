@@ -234,11 +234,11 @@ TEST_F(NodeSetTest, NoReasonIsWrittenOverOrLiftedWithoutLookingAgain) {
   nodes = {MakeNode(0, {NodeFlag::kIdle, NodeFlag::kDrain}, kOurDrain)};
   const plan::Plan lifted = Look(1);
   ASSERT_THAT(Acts(lifted), ElementsAre("undrain Slurm node slurm/main/w-0"));
-  EXPECT_EQ(lifted.actions[0].guards.size(), 1u);
+  EXPECT_EQ(lifted.actions[0].guards.size(), 2u);
   nodes = {MakeNode(0, {NodeFlag::kDown}, std::string(kReasonTerminating))};
   const plan::Plan resumed = Look(1);
   ASSERT_THAT(Acts(resumed), ElementsAre("resume Slurm node slurm/main/w-0"));
-  EXPECT_EQ(resumed.actions[0].guards.size(), 1u);
+  EXPECT_EQ(resumed.actions[0].guards.size(), 2u);
 }
 
 // Found by the simulator: the person had resumed it meanwhile, and it was drained under their old reason, for ever.
@@ -297,14 +297,14 @@ TEST_F(NodeSetTest, ResumesAWorkerThatIsBackAfterSlurmctldHadLostIt) {
     Put(MakePod(0, "Running", false));
     nodes = {MakeNode(0, {NodeFlag::kDown}, reason)};
     EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "not ready";
-    EXPECT_THAT(ConditionOf(Look(1), "Degraded").message, HasSubstr("look at its pod"));
+    EXPECT_THAT(ConditionOf(Look(1), "Degraded").message, HasSubstr("its pod is not ready; it is resumed once"));
     Put(MakePod(0));
     nodes = {MakeNode(0, {NodeFlag::kDown, NodeFlag::kNotResponding}, reason)};
     EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "does not respond";
     nodes = {MakeNode(0, {NodeFlag::kDown}, reason)};
     const plan::Plan plan = Look(1);
     ASSERT_THAT(Acts(plan), ElementsAre("resume Slurm node slurm/main/w-0"));
-    EXPECT_EQ(plan.actions[0].guards.size(), 1u);
+    EXPECT_EQ(plan.actions[0].guards.size(), 2u);
     EXPECT_EQ(ConditionOf(plan, "Degraded").status, "False");
     EXPECT_THAT(ConditionOf(plan, "Progressing").message, HasSubstr("w-0 is coming back"));
   }
@@ -557,7 +557,8 @@ TEST_F(NodeSetTest, AReadyWorkerWhoseRecordIsLostIsReplacedOnceThatIsCertain) {
   const plan::Plan plan = Look(1);
   ASSERT_THAT(Acts(plan), ElementsAre("delete Pod slurm/w-0"));
   EXPECT_THAT(Proofs(plan.actions[0]),
-              ElementsAre("Slurm node w-0 is drained and no job holds it, suspended ones included"));
+              ElementsAre("pod slurm/w-0 says that its slurmd is w-0 and has no job step",
+                          "Slurm node w-0 is drained and no job holds it, suspended ones included"));
   const json::ObjectMeta& seen = stores.Of<Pod>().Find({"slurm", "w-0"})->metadata;
   const auto unchanged = plan::DeleteUnchanged({&kube::kPods, {"slurm", "w-0"}}, seen.uid, seen.resource_version, "");
   EXPECT_EQ(plan.actions[0].effect->content(), unchanged.effect->content());
@@ -572,7 +573,7 @@ TEST_F(NodeSetTest, AScaleInOfAWorkerWhoseRecordIsLostEnds) {
   held["forgotten pod-0"] = Tick() - 10min;
   const plan::Plan plan = Look(0);
   ASSERT_THAT(Acts(plan), ElementsAre("delete Pod slurm/w-0"));
-  EXPECT_EQ(plan.actions[0].guards.size(), 2u);
+  EXPECT_EQ(plan.actions[0].guards.size(), 3u);
 }
 
 // A worker that needed more than two minutes before it began slurmd (drivers, large images) was deleted again and again.
@@ -588,7 +589,7 @@ TEST_F(NodeSetTest, AWorkerThatStartsIsWaitedForUnlessTheKubeletSaysWhatIsWrong)
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
   held["unregistered pod-0"] = Tick() - 2min;
   ASSERT_THAT(Acts(Look(1)), ElementsAre("delete Pod slurm/w-0"));
-  EXPECT_EQ(Look(1).actions[0].guards.size(), 1u);
+  EXPECT_EQ(Look(1).actions[0].guards.size(), 2u);
 }
 
 // Seen on a real cluster: all were idle, and the NodeSet said so up to fifteen seconds later.

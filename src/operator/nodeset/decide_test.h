@@ -62,8 +62,8 @@ class NodeSetTest : public ::testing::Test {
   }
 
   // A Kubernetes node that is ready.
-  static Node MakeMachine(const std::string& name) {
-    Node machine{.metadata = {.name = name, .uid = name}, .spec = {}, .status = {}};
+  static Node MakeMachine(const std::string& name, const std::string& uid = "") {
+    Node machine{.metadata = {.name = name, .uid = uid.empty() ? name : uid}, .spec = {}, .status = {}};
     machine.status.conditions = {{.type = "Ready", .status = "True", .reason = "KubeletReady", .message = ""}};
     return machine;
   }

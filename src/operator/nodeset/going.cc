@@ -4,6 +4,7 @@
 
 #include "operator/names.h"
 #include "operator/nodeset/drains.h"
+#include "operator/nodeset/identity.h"
 #include "operator/nodeset/release.h"
 #include "operator/pods.h"
 #include "plan/objects/effects.h"
@@ -45,6 +46,8 @@ class Leaving {
       case Stage::kUnregistered:
         Mark();
         if (look_.IsComing(worker_)) Expect();
+        if (worker_.pod->Ready() && look_.slurm.absence_counts() && look_.IsUnknown(wants_, worker_))
+          look_.world.Ask(IdentityOf(worker_), kIdentityAge);
         // Absence alone justifies deleting neither a worker that is ready nor one that is about to register.
         if (look_.slurm.absence_counts() && (worker_.pod->Ready() ? look_.IsForgotten(wants_, worker_) : IsStuck()))
           RemoveProven(true);
@@ -106,7 +109,9 @@ class Leaving {
     // Its drain may be being lifted still, as of when it was wanted: what is proven now would not hold for long.
     if (look_.world.InFlight(plan::NodeTarget(look_.cluster, worker_.host))) return;
     plan::Action remove = RemovalOf(worker_, errand_.why + ": the worker is drained and runs no job");
-    remove.guards = {AsksForTheSame(look_.set), plan::NodeIsDrained(look_.cluster, worker_.host, absent_is_enough)};
+    remove.guards = {AsksForTheSame(look_.set)};
+    if (absent_is_enough) remove.guards.push_back(SlurmdIsFree(worker_));
+    remove.guards.push_back(plan::NodeIsDrained(look_.cluster, worker_.host, absent_is_enough));
     wants_.Add(std::move(remove));
     Expect();
   }

@@ -51,13 +51,19 @@ bool Look::IsComing(const Worker& worker) const {
          world.HeldFor((worker.pod->Ready() ? "back " : "coming ") + worker.pod->metadata.uid) < kRegistrationTimeout;
 }
 
+bool Look::IsUnknown(plan::Plan& part, const Worker& worker) const {
+  return Lasts(part, UnknownFact(worker), kUnknownTimeout);
+}
+
 bool Look::IsForgotten(plan::Plan& part, const Worker& worker) const {
-  return Lasts(part, "forgotten " + worker.pod->metadata.uid, kLostRecordTimeout);
+  return Lasts(part, UnknownFact(worker), kLostRecordTimeout);
 }
 
 bool Look::IsLate(plan::Plan& part, const Worker& worker) const {
   return Lasts(part, "unregistered " + worker.pod->metadata.uid, kRegistrationTimeout);
 }
+
+std::string UnknownFact(const Worker& worker) { return "forgotten " + worker.pod->metadata.uid; }
 
 plan::ObjectRef PodRef(const Worker& worker) {
   return {&kube::kPods, {worker.pod->metadata.namespace_, worker.pod->metadata.name}};

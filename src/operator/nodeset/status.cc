@@ -5,6 +5,8 @@
 #include "base/text.h"
 #include "operator/names.h"
 #include "operator/nodeset/drains.h"
+#include "operator/nodeset/identity.h"
+#include "operator/nodeset/look.h"
 #include "operator/nodeset/machine.h"
 #include "operator/nodeset/node_annotations.h"
 #include "operator/nodeset/phase.h"
@@ -12,6 +14,7 @@
 #include "operator/nodeset/unheeded.h"
 #include "operator/nodeset/worker_pod.h"
 #include "operator/pods.h"
+#include "operator/render/own_words.h"
 #include "operator/ssh_files.h"
 #include "operator/unknown_fields.h"
 
@@ -122,6 +125,24 @@ std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stay
   }
 }
 
+// It is ready, and Slurm has had no record of it for a minute.
+std::string UnknownTrouble(const Seen& seen, const Worker& worker) {
+  if (worker.stage != Stage::kUnregistered || !worker.pod->Ready() || !seen.slurm.absence_counts()) return "";
+  if (seen.world.HeldFor(UnknownFact(worker)) < kUnknownTimeout) return "";
+  const std::string begin = "is ready, and Slurm has no record of " + worker.host;
+  const auto answer = seen.world.Ask(IdentityOf(worker), kIdentityAge);
+  const std::string keep = "; it is left alone, since jobs may run there: once none does, delete the pod";
+  if (answer.value != nullptr && answer.value->node != worker.host) {
+    return begin + ": its slurmd calls itself " + JsonQuoted(OneLine(answer.value->node, kLongestShown)) +
+           ", by an option or a command of spec.slurmd or of its image" + keep;
+  }
+  if (answer.value != nullptr)
+    return begin + (answer.value->steps ? ", but job steps are in its pod" + keep : "; it is replaced if that lasts");
+  if (answer.state == plan::AnswerState::kPending) return "";
+  return begin + ", and its pod does not say what its slurmd is called" +
+         (answer.error.empty() ? "" : " (" + OneLine(answer.error, kLongestShown) + ")") + keep;
+}
+
 // "a x; b y; and 4 more" from "a x", "b y", ...
 std::string Several(const std::vector<std::string>& texts) {
   std::string text;
@@ -146,6 +167,8 @@ void FindWorkersTrouble(const Seen& seen, Findings& findings) {
     if (std::string trouble = PodTrouble(*worker.pod); !trouble.empty())
       troubles.push_back(std::move(trouble));
     else if (trouble = NodeTrouble(worker, seen.set, std::ranges::binary_search(kept, &worker)); !trouble.empty())
+      troubles.push_back(name + " " + trouble);
+    else if (trouble = UnknownTrouble(seen, worker); !trouble.empty())
       troubles.push_back(name + " " + trouble);
     if (const std::string trouble = GresOfWorker(seen, worker); !trouble.empty()) gres.push_back(name + " " + trouble);
   }
@@ -206,6 +229,12 @@ void FindProblems(const Seen& seen, Findings& findings) {
   FindSssdTrouble(seen, findings);
   FindUnknownFields(seen, findings);
   AddUnheeded(seen.spec, kUnheeded, findings);
+  if (const std::string own = render::OwnWordsIn(seen.spec.slurmd, render::kSlurmdOwnWords); !own.empty()) {
+    findings.Remark("NotSupported",
+                    "spec.slurmd.args: " + own +
+                        " is left out: a worker is the Slurm node that its pod is known by, and has its "
+                        "configuration from its Controller");
+  }
 }
 
 // What scale-in waits for, worker by worker.

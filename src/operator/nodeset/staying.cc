@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "operator/names.h"
 #include "operator/nodeset/drains.h"
+#include "operator/nodeset/identity.h"
 #include "operator/nodeset/machine.h"
 #include "operator/nodeset/node_annotations.h"
 #include "operator/nodeset/pod_conditions.h"
@@ -36,15 +37,16 @@ void KeepOut(const Look& look, const Worker& worker, plan::Plan& wants) {
 }
 
 // slurmd registers until its first success and never again: a worker whose record was lost stays outside until it is
-// replaced. No job can be on a node that slurmctld does not know. One that is not ready may be starting still, however
-// long that takes, unless the kubelet says what is wrong with it.
+// replaced. That no record is there proves nothing of its jobs (identity.h). One that is not ready may be starting still,
+// however long that takes, unless the kubelet says what is wrong with it.
 void Replace(const Look& look, const Worker& worker, plan::Plan& wants) {
   if (worker.pod->status.phase != "Running" || !look.slurm.absence_counts()) return;
+  if (worker.pod->Ready() && look.IsUnknown(wants, worker)) look.world.Ask(IdentityOf(worker), kIdentityAge);
   const bool lost = worker.pod->Ready() ? look.IsForgotten(wants, worker)
                                         : look.IsLate(wants, worker) && !PodTrouble(*worker.pod).empty();
   if (!lost) return;
   plan::Action remove = RemovalOf(worker, "Slurm has no record of the worker; a new one will register");
-  remove.guards = {plan::NodeIsDrained(look.cluster, worker.host, true)};
+  remove.guards = {SlurmdIsFree(worker), plan::NodeIsDrained(look.cluster, worker.host, true)};
   remove.event = {.reason = EventWord("SlurmNodeNotRegistered"), .action = "Delete", .warning = true};
   wants.Add(std::move(remove));
 }

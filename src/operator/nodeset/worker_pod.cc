@@ -12,6 +12,7 @@
 #include "operator/nodeset/revision.h"
 #include "operator/render/cluster.h"
 #include "operator/render/merge.h"
+#include "operator/render/own_words.h"
 #include "operator/render/parts.h"
 #include "operator/render/scripts.h"
 #include "operator/render/ssh.h"
@@ -63,6 +64,14 @@ Result<std::string> WholeLimit(const Json& container, const Json& pod_spec, std:
   return std::to_string(quantity->Ceiling() / unit);
 }
 
+// The name of the Slurm node, which the pod's label has.
+JsonObject NameVariable(std::string_view variable) {
+  const std::string field = "metadata.labels['" + std::string(kLabelPodHostname) + "']";
+  JsonObject name{{"name", variable}};
+  name["valueFrom"] = JsonObject{{"fieldRef", JsonObject{{"fieldPath", field}}}};
+  return name;
+}
+
 // With ssh, which daemons run beside slurmd: capstan-entry's word, which means nothing to others' images.
 Result<JsonArray> Environment(const api::NodeSet& set) {
   CAPSTAN_TRY(const Json container, json::ParseObject(set.spec.slurmd, "spec.slurmd"));
@@ -72,7 +81,8 @@ Result<JsonArray> Environment(const api::NodeSet& set) {
   const std::string field = "metadata.annotations['" + std::string(kAnnotationTopology) + "']";
   JsonObject topology{{"name", "SLINKY_TOPOLOGY"}};
   topology["valueFrom"] = JsonObject{{"fieldRef", JsonObject{{"fieldPath", field}}}};
-  JsonArray environment{std::move(topology), Variable("POD_CPUS", cpus), Variable("POD_MEMORY", memory)};
+  JsonArray environment{std::move(topology), Variable("POD_CPUS", cpus), Variable("POD_MEMORY", memory),
+                        NameVariable("CAPSTAN_NODE_NAME")};
   if (HasSsh(set)) environment.push_back(Variable("CAPSTAN_BESIDE", "sssd sshd"));
   return environment;
 }
@@ -109,13 +119,20 @@ Result<bool> HasHostNetwork(const api::NodeSet& set) {
   return host_network != nullptr && host_network->is_bool() && host_network->get_bool();
 }
 
-// slurmd takes its host's name for that of its Slurm node unless it is told one.
+// slurmd takes its host's name for that of its Slurm node unless it is told one. capstan-entry knows it anyway.
 void TellName(JsonObject& slurmd) {
-  const std::string field = "metadata.labels['" + std::string(kLabelPodHostname) + "']";
-  JsonObject name{{"name", "POD_HOSTNAME"}};
-  name["valueFrom"] = JsonObject{{"fieldRef", JsonObject{{"fieldPath", field}}}};
-  slurmd["env"].get_array().push_back(std::move(name));
+  slurmd["env"].get_array().push_back(NameVariable("POD_HOSTNAME"));
   for (const char* word : {"-N", "$(POD_HOSTNAME)"}) slurmd["args"].get_array().emplace_back(word);
+}
+
+// A user's variable of such a name would make another node of it.
+void InsistOnName(JsonObject& slurmd) {
+  Json& env = slurmd["env"];
+  if (!env.is_array()) return;
+  for (Json& variable : env.get_array()) {
+    const std::string name(json::FindText(variable, {"name"}));
+    if (name == "CAPSTAN_NODE_NAME" || name == "POD_HOSTNAME") variable = NameVariable(name);
+  }
 }
 
 Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& controller, bool live) {
@@ -142,7 +159,10 @@ Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& contro
   stop["command"] = JsonArray{"/usr/bin/sh", "-c", kWorkerStopScript};
   slurmd["lifecycle"] = JsonObject{{"preStop", JsonObject{{"exec", std::move(stop)}}}};
   slurmd["volumeMounts"] = Mounts(set, live);
-  return MergeContainer(std::move(slurmd), set.spec.slurmd, "spec.slurmd");
+  CAPSTAN_TRY(const json::Raw users, WithoutOwnWords(set.spec.slurmd, kSlurmdOwnWords, "spec.slurmd"));
+  CAPSTAN_TRY(JsonObject merged, MergeContainer(std::move(slurmd), users, "spec.slurmd"));
+  InsistOnName(merged);
+  return merged;
 }
 
 JsonArray Volumes(const api::NodeSet& set, const api::Controller& controller, bool live) {

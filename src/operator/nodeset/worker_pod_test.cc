@@ -185,6 +185,23 @@ TEST_F(WorkerPodTest, WithHostNetworkSlurmdIsToldItsName) {
   EXPECT_EQ(json::FindText(Pod(), {"spec", "dnsPolicy"}), "Default");
 }
 
+// Whose slurmd registered by another name were deleted every sixteen minutes, with their jobs.
+TEST_F(WorkerPodTest, NobodyElseNamesTheSlurmNode) {
+  set.spec.slurmd.text =
+      R"x({"args":["-N","$(MACHINE)","-v","--conf-server","other:1","-f","/x"],
+           "env":[{"name":"CAPSTAN_NODE_NAME","value":"x"},{"name":"POD_HOSTNAME","value":"x"},{"name":"A","value":"b"}]})x";
+  for (const char* network : {"true", "false"}) {
+    set.spec.pod_template.spec.text = R"({"hostNetwork":)" + std::string(network) + "}";
+    const Json container = Container();
+    const std::string args = json::Serialize(container.at("args")), env = json::Serialize(container.at("env"));
+    EXPECT_THAT(args, ::testing::AllOf(HasSubstr(R"("-v")"), ::testing::Not(HasSubstr("MACHINE")),
+                                       ::testing::Not(HasSubstr("other:1")), ::testing::Not(HasSubstr("/x"))));
+    EXPECT_THAT(
+        env, ::testing::AllOf(HasSubstr(R"({"name":"A","value":"b"})"), ::testing::Not(HasSubstr(R"("value":"x")"))));
+    EXPECT_EQ(Environment("CAPSTAN_NODE_NAME"), "") << "its value is the label's";
+  }
+}
+
 TEST_F(WorkerPodTest, HostNetworkAndSshAreRefused) {
   set.spec.pod_template.spec.text = R"({"hostNetwork":true})";
   set.spec.ssh = api::NodeSetSsh{true, "", {.name = "sssd", .key = "conf"}};

@@ -107,6 +107,18 @@ bool IsDaemon(const Pod& pod, const api::NodeSet& set) {
   return mode.empty() ? !OrdinalOf(set.metadata.name, pod.metadata.name) : mode == api::kScalingDaemonSet;
 }
 
+// The record is another slurmd's: of the pod that had the name before, or of another worker's that calls itself so. Without
+// the one or the other it is the pod's, whatever its address: slurmctld may see that of a gateway.
+bool IsOfAnother(const plan::World& world, const slurm::Node& record, const Pod& pod) {
+  if (record.address.empty() || record.address == pod.status.pod_ip) return false;
+  const auto& made = pod.metadata.creation_timestamp;
+  if (made && record.slurmd_start_time && *record.slurmd_start_time < *made) return true;
+  return std::ranges::any_of(world.In<Pod>(pod.metadata.namespace_), [&](const Pod& other) {
+    return other.metadata.uid != pod.metadata.uid && other.status.pod_ip == record.address && !Ended(other) &&
+           other.metadata.Label(AsKey<kLabelComponent>()) == kWorker.component;
+  });
+}
+
 }  // namespace
 
 bool Worker::named() const { return IsNamed(*pod); }
@@ -146,6 +158,7 @@ std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, c
         .ordinal = *ordinal, .daemon = daemon, .host = pod.metadata.Label(AsKey<kLabelPodHostname>()), .pod = &pod};
     if (worker.host.empty()) worker.host = NameInSlurm(pod);
     const slurm::Node* record = slurm.Find(worker.host);  // noted even when it is not heard
+    if (record != nullptr && IsOfAnother(world, *record, pod)) record = nullptr;
     worker.node = slurm.heard() && worker.named() ? record : nullptr;
     worker.stage = StageOf(worker, set, slurm);
     worker.held = worker.node != nullptr && IsHeld(*worker.node, set);

@@ -41,7 +41,7 @@ struct Worker {
   bool daemon = false;  // made in DaemonSet mode, whatever the mode is now
   std::string host;     // its name in Slurm
   const Pod* pod = nullptr;
-  const slurm::Node* node = nullptr;  // nullptr: no record, or kUnknown
+  const slurm::Node* node = nullptr;  // nullptr: no record, or that of another slurmd, or kUnknown
   const Node* machine = nullptr;      // the Kubernetes node; nullptr: not placed, or it is gone
   Stage stage = Stage::kUnknown;
   // Why others than the NodeSet want it out of service, as a reason in Slurm (drains.h). Empty: nobody does.
