@@ -37,8 +37,10 @@ inline constexpr std::string_view kLabelSetRevision = "controller-revision-hash"
 // --- What Capstan alone knows -----------------------------------------------------------------------------------------
 #define CAPSTAN_DOMAIN "capstan.dev/"
 inline constexpr std::string_view kAnnotationScaleIn = CAPSTAN_DOMAIN "scale-in";  // of a worker pod, ours: it goes
-// Of a worker pod with hostNetwork, ours: its slurmd was told the name that the label pod-hostname says.
+// Of a worker pod with hostNetwork, ours: what its slurmd was told to be called. "true": what the label pod-hostname says;
+// kNamedByMachine: as the Kubernetes node that it is placed on.
 inline constexpr std::string_view kAnnotationNamed = CAPSTAN_DOMAIN "named";
+inline constexpr std::string_view kNamedByMachine = "machine";
 // Of a NodeSet, a person's: gone at once, jobs and all.
 inline constexpr std::string_view kAnnotationForceDelete = CAPSTAN_DOMAIN "force-delete";
 // Of a Controller, a person's: missing keys are made ("true", "slurm", "jwt").

@@ -70,5 +70,6 @@ def test_with_the_network_of_their_machines_they_are_called_the_same(lab):
     assert f"NodeAddr={pods[machines[0]]['hostIP']} " in shown, shown
 
     set_mode(lab, "StatefulSet")
-    lab.wait_for("or by their ordinals", lambda: lab.records() == {f"slinky-{i}": ("idle", "none") for i in range(3)}, within=90)
+    lab.wait_for("numbered ones, too", lambda: sorted(lab.worker_pods()) == [f"{labs.NODESET}-{i}" for i in range(3)], within=90)
+    lab.wait_for("and all are in service", lambda: lab.records() == {name: ("idle", "none") for name in machines}, within=90)
     assert all(pod["spec"].get("hostNetwork") for pod in lab.worker_pods().values())

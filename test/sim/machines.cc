@@ -18,11 +18,6 @@ constexpr Duration kNodeSilence = 40s;   // until the node lifecycle controller 
 constexpr Duration kOrphanedPods = 40s;  // until the pod garbage collector takes pods of a Node object that is gone
 
 std::string_view UidOf(const Value& object) { return FindText(object, {"metadata", "uid"}); }
-// Under which its slurmd registers.
-std::string HostOf(const Value& pod) {
-  return std::string(FindText(pod, {"metadata", "labels", kNamedBy})) +
-         std::string(FindText(pod, {"spec", "hostname"}));
-}
 // As the kubelet does it: conditions of other types are other writers'.
 void SetCondition(Value& pod, boost::json::object condition) {
   Value& conditions = json::MakeObject(pod, {"status"})["conditions"];
@@ -58,6 +53,12 @@ std::string BoundTo(const Value& pod) {
 }
 
 }  // namespace
+
+std::string HostOf(const Value& pod) {
+  const bool by_machine = FindText(pod, {"metadata", "annotations", op::kAnnotationNamed}) == op::kNamedByMachine;
+  return std::string(FindText(pod, {"metadata", "labels", kNamedBy})) +
+         std::string(FindText(pod, {"spec", by_machine ? "nodeName" : "hostname"}));
+}
 
 void Story::Add(const std::string& line) {
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(loop_.Now().time_since_epoch()).count();

@@ -38,6 +38,9 @@ inline constexpr std::string_view kPool = "pool";  // the label; its value is "s
 // image has no capstan-entry have kMute, too.
 inline constexpr std::string_view kNamedBy = "named-by", kMute = "mute";
 
+// Under which the slurmd of a pod registers; "": called as its machine, and not placed on one yet.
+std::string HostOf(const json::Value& pod);
+
 class Machines {
  public:
   struct Options {

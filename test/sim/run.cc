@@ -96,7 +96,10 @@ class Run {
     }
     std::map<std::string, int> in_namespace;
     for (const auto& set : sets_) ++in_namespace[set->key.ns];
-    for (const auto& set : sets_) set->may_be_daemon = in_namespace[set->key.ns] == 1;
+    for (const auto& set : sets_) {
+      set->may_be_daemon = in_namespace[set->key.ns] == 1;
+      set->host_network = !share && random_.Percent(25);
+    }
     std::vector<Site*> sites;
     for (const auto& site : sites_) sites.push_back(site.get());
     rules_ = std::make_unique<Rules>(*machines_, sites, plan::RightsOf(ReconcilersWith(options.broken)));

@@ -25,12 +25,12 @@ void SetStory::Install(int replicas) {
   jobs_may_end_ = false;
   site.Install();
   machines.After(machines.UpTo(3s), [this, replicas] {
-    site.machines.api.Put(
-        Kind(), R"({"metadata":{"namespace":")" + key.ns + R"(","name":")" + key.name +
-                    R"("},"spec":{"controllerRef":{"name":")" + site.key.name + R"("},"replicas":)" +
-                    std::to_string(replicas) + R"(,"oversubscribeNode":)" +
-                    (site.machines.options.share_machines ? "true" : "false") +
-                    (may_be_daemon ? R"(,"template":{"spec":{"nodeSelector":{"pool":"slurm"}}})" : "") + "}}");
+    site.machines.api.Put(Kind(), R"({"metadata":{"namespace":")" + key.ns + R"(","name":")" + key.name +
+                                      R"("},"spec":{"controllerRef":{"name":")" + site.key.name + R"("},"replicas":)" +
+                                      std::to_string(replicas) + R"(,"oversubscribeNode":)" +
+                                      (site.machines.options.share_machines ? "true" : "false") +
+                                      R"(,"template":{"spec":{"hostNetwork":)" + (host_network ? "true" : "false") +
+                                      (may_be_daemon ? R"(,"nodeSelector":{"pool":"slurm"})" : "") + "}}}}");
   });
 }
 
@@ -128,7 +128,7 @@ std::vector<std::string> SetStory::Hosts() const {
   std::vector<std::string> hosts;
   for (const std::string& worker : Workers()) {
     const Value* pod = site.machines.api.Find(kube::kPods, {key.ns, worker});
-    hosts.emplace_back(json::FindText(*pod, {"spec", "hostname"}));
+    if (std::string host = HostOf(*pod); !host.empty()) hosts.push_back(std::move(host));
   }
   return hosts;
 }

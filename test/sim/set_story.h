@@ -27,6 +27,7 @@ class SetStory {
   void UpdateBy(const std::string& strategy);  // JSON of spec.updateStrategy
   // May be put in DaemonSet mode: nobody else's workers stand in its way, or have the names of machines in Slurm.
   bool may_be_daemon = false;
+  bool host_network = false;                    // its workers are called as their machines
   void Delete(const std::string& propagation);  // as `kubectl delete --cascade=...` does
   void ForceDeletion();
   void LetJobsEnd() { jobs_may_end_ = true; }

@@ -162,8 +162,10 @@ void Site::Submit(Duration runs_for, std::string node) {
 void Site::UpdateNode(const std::string& node, const std::string& state, const std::string& reason) {
   if (!slurm.controller_up() || !slurm.NodeNamed(node)) return;
   // Nobody gives jobs to a worker that is going.
-  const Value* pod = machines.api.Find(kube::kPods, {key.ns, node});
-  if (state == "RESUME" && (pod == nullptr || json::Find(*pod, {"metadata", "deletionTimestamp"}) != nullptr)) return;
+  const auto stays = [&](const Value* pod) {
+    return HostOf(*pod) == node && json::Find(*pod, {"metadata", "deletionTimestamp"}) == nullptr;
+  };
+  if (state == "RESUME" && std::ranges::none_of(machines.PodsIn(key.ns), stays)) return;
   others_acted_[node].push_back({machines.loop.Now(), *slurm.NodeNamed(node)});
   machines.story.Add("person: scontrol update " + node + " state=" + state +
                      (reason.empty() ? "" : " reason=\"" + reason + "\""));

@@ -28,17 +28,22 @@ std::string NameOf(const Value& set) { return std::string(FindText(set, {"metada
 std::string_view UidOf(const Value& set) { return FindText(set, {"metadata", "uid"}); }
 bool IsDeleting(const Value& set) { return json::Find(set, {"metadata", "deletionTimestamp"}) != nullptr; }
 
+// A worker's name in Slurm.
+std::string HostOf(const Value& pod) {
+  const bool by_machine = FindText(pod, {"metadata", "annotations", "capstan.dev/named"}) == "machine";
+  return std::string(FindText(pod, {"spec", by_machine ? "nodeName" : "hostname"}));
+}
+
 // Jobs hold the node of the pod that is named. What was refused has done no harm: the pod had changed since it was seen.
 bool IsBusy(const Call& call, const Around& around) {
   const Value* pod = around.Find("Pod", call.key);
-  return !call.refused &&
-         around.IsBusy(pod != nullptr ? std::string(FindText(*pod, {"spec", "hostname"})) : call.key.name);
+  return !call.refused && around.IsBusy(pod != nullptr ? HostOf(*pod) : call.key.name);
 }
 
 // Jobs hold a node of any worker, and nobody has asked for their end.
 bool IsAnyBusy(const Value& set, const Around& around) {
   return !around.jobs_may_end && std::ranges::any_of(around.pods, [&](const Value* pod) {
-    return Owned(*pod, UidOf(set)) && around.IsBusy(std::string(FindText(*pod, {"spec", "hostname"})));
+    return Owned(*pod, UidOf(set)) && around.IsBusy(HostOf(*pod));
   });
 }
 
@@ -318,7 +323,7 @@ Broken BudgetBreach(const Value& set, const SlurmCall& call, const slurm::Node& 
     if (!Owned(*pod, UidOf(set))) continue;
     if (FindText(*pod, {"metadata", "labels", "nodeset.slinky.slurm.net/scaling-mode"}) == "DaemonSet")
       return std::nullopt;  // the mode is being changed
-    const std::string_view host = FindText(*pod, {"spec", "hostname"});
+    const std::string host = HostOf(*pod);
     if (host == call.node && !IsTrue(*pod, "Ready")) return std::nullopt;
     ++there;
     const auto record = std::ranges::find(around.records, host, &slurm::Node::name);
@@ -350,7 +355,7 @@ Broken LetsJobsIn(const Value& set, const SlurmCall& call, const Around& around)
   if ((call.state != "UNDRAIN" && call.state != "RESUME") || !around.takes_no_work) return std::nullopt;
   for (const Value* pod : around.pods) {
     const std::string machine(FindText(*pod, {"spec", "nodeName"}));
-    if (FindText(*pod, {"spec", "hostname"}) != call.node || !Owned(*pod, UidOf(set)) || machine.empty()) continue;
+    if (HostOf(*pod) != call.node || !Owned(*pod, UidOf(set)) || machine.empty()) continue;
     if (around.takes_no_work(machine))
       return call.node + " is given jobs again although its machine " + machine + " takes none";
   }
@@ -363,7 +368,10 @@ Broken SlurmBreach(const Value& set, const SlurmCall& call, const std::optional<
   if (call.cluster != cluster) return "cluster " + call.cluster + " is not the NodeSet's";
   if (!call.reservation.empty()) return ReservationBreach(set, call);
   if (!before) return std::nullopt;  // nothing is there that could be harmed
-  if (!IsOwnRecord(set, call.node, before)) return "node " + call.node + " is not the NodeSet's";
+  // One that is called as its machine takes over the record of whoever was there before it.
+  const bool stands_there = std::ranges::any_of(
+      around.pods, [&](const Value* pod) { return Owned(*pod, UidOf(set)) && HostOf(*pod) == call.node; });
+  if (!stands_there && !IsOwnRecord(set, call.node, before)) return "node " + call.node + " is not the NodeSet's";
   if (const Broken beyond = BudgetBreach(set, call, *before, around)) return beyond;
   if (const Broken in = LetsJobsIn(set, call, around)) return in;
   const bool held = IsHeldByPerson(*before);
@@ -494,13 +502,15 @@ class Matching {
     if (!FindText(pod, {"metadata", "annotations", "capstan.dev/scale-in"}).empty()) {
       return Wrong(name + " is still marked as leaving");
     }
-    const std::string host(FindText(pod, {"spec", "hostname"}));
+    const std::string host = HostOf(pod);
     hosts_.push_back(host);
     const auto found = nodes_.find(host);
     if (found == nodes_.end()) return Wrong("Slurm does not know " + host);
     const slurm::Node& node = *found->second;
     if (node.comment.find("\"" + name + "\"") == std::string::npos)
       Wrong("the comment on " + host + " does not name " + name);
+    if (std::ranges::find(node.features, NameOf(set_)) == node.features.end())
+      Wrong(host + " lacks the feature by which the NodeSet's partition finds it");
     SaysOnThePod(pod, node);
     IsOfTheTemplate(pod);
     FollowsItsNode(pod, node);
@@ -627,7 +637,9 @@ Broken Clash(const Value& set, const Around& around) {
     const int64_t ordinal = ParseInt(name.substr(name.rfind('-') + 1)).value_or(-1);
     const auto [same, only] = ordinals.emplace(ordinal, name);
     if (!only && ordinal >= 0) return same->second + " and " + name + " have one ordinal";
-    const auto [twin, unique] = hosts.emplace(FindText(*pod, {"spec", "hostname"}), name);
+    const std::string host = HostOf(*pod);
+    if (host.empty()) continue;
+    const auto [twin, unique] = hosts.emplace(host, name);
     if (!unique) return twin->second + " and " + name + " are both " + twin->first + " in Slurm";
   }
   return std::nullopt;

@@ -58,7 +58,7 @@ class Creating {
       const NewWorker worker = workers_.Stamp(place);
       if (IsTaken(worker)) continue;
       // A record that is being removed must not be that of the worker which registers next.
-      if (look_.world.InFlight(plan::NodeTarget(look_.cluster, worker.host))) continue;
+      if (!worker.host.empty() && look_.world.InFlight(plan::NodeTarget(look_.cluster, worker.host))) continue;
       creations += 1 + int(worker.claims.size());
       bytes += worker.body.size();
       const bool first = creation_.hosts.empty();
@@ -86,7 +86,7 @@ class Creating {
       any_failed |= failed_.contains(action.effect->target());
       return creation_.wants.Add(std::move(action));
     };
-    std::vector<plan::ActionId> after = RemoveOldRecord(worker.host);
+    std::vector<plan::ActionId> after = worker.host.empty() ? RemoveStrayRecords() : RemoveOldRecord(worker.host);
     const std::string& ns = look_.set.metadata.namespace_;
     for (const NewClaim& claim : worker.claims) {
       const plan::ObjectRef ref{&kube::kPersistentVolumeClaims, {ns, claim.name}};
@@ -120,6 +120,18 @@ class Creating {
     return removal ? std::vector{*removal} : std::vector<plan::ActionId>();
   }
 
+  // Before a worker that will be called as its machine, whichever that is: once in a Plan.
+  std::vector<plan::ActionId> RemoveStrayRecords() {
+    if (strays_) return *strays_;
+    strays_.emplace();
+    if (!look_.slurm.heard()) return *strays_;
+    for (const slurm::Node& record : look_.slurm.All()) {
+      if (!IsRecordOf(record, look_.set)) continue;
+      for (const plan::ActionId removal : RemoveOldRecord(record.name)) strays_->push_back(removal);
+    }
+    return *strays_;
+  }
+
   const PodsByHost& Hosts() {
     if (!hosts_) hosts_ = HostsWithPod(look_.world, look_.set, look_.workers);
     return *hosts_;
@@ -128,8 +140,9 @@ class Creating {
   const Look& look_;
   const Scale& scale_;
   WorkerTemplate& workers_;
-  std::set<std::string_view> failed_;  // targets of actions that have failed
-  std::optional<PodsByHost> hosts_;    // once it was needed
+  std::set<std::string_view> failed_;                  // targets of actions that have failed
+  std::optional<PodsByHost> hosts_;                    // once it was needed
+  std::optional<std::vector<plan::ActionId>> strays_;  // the same
   Creation creation_;
 };
 

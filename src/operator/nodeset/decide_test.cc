@@ -498,6 +498,35 @@ TEST_F(NodeSetTest, AWorkerWithHostNetworkThatWasToldItsNameIsOneLikeOthers) {
   EXPECT_THAT(Acts(Look(1)), ElementsAre("remove record Slurm node slurm/main/k0"));
 }
 
+TEST_F(NodeSetTest, AWorkerWithHostNetworkIsCalledAsItsMachineOnceItIsPlaced) {
+  set.spec.pod_template.spec.text = R"({"hostNetwork":true})";
+  Pod pod = MakePod(0, "Pending", false);
+  pod.spec.host_network = true;
+  pod.metadata.labels.erase(std::string(kLabelPodHostname));
+  pod.metadata.annotations[std::string(kAnnotationNamed)] = "machine";
+  Put(pod);
+  slurm::Node stray = MakeNode(7, {NodeFlag::kIdle, NodeFlag::kDrain}, ScaleInReason({"slurm", "w-7"}));
+  stray.name = "k0";
+  nodes = {stray};
+  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "it may be placed there, and register under that record";
+  EXPECT_THAT(Acts(Look(2)), ElementsAre("remove record Slurm node slurm/main/k0", "create Pod slurm/w-1"));
+  pod.spec.node_name = "k0";
+  pod.status.phase = "Running";
+  pod.status.conditions = {{.type = "Ready", .status = "True"}};
+  Put(pod);
+  nodes = {MakeNode(0, {NodeFlag::kIdle})};
+  nodes[0].name = "k0";
+  plan::Plan plan = Look(1);
+  ASSERT_THAT(Acts(plan), ElementsAre("label Pod slurm/w-0"));
+  EXPECT_EQ(plan.actions[0].effect->content(),
+            plan::MergePatch("label", {&kube::kPods, {"slurm", "w-0"}}, "pod-0",
+                             R"({"metadata":{"labels":{"nodeset.slinky.slurm.net/pod-hostname":"k0"}}})")
+                ->content());
+  pod.metadata.labels[std::string(kLabelPodHostname)] = "k0";
+  Put(pod);
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("cordon Pod slurm/w-0", "drain Slurm node slurm/main/k0"));
+}
+
 // slurmd is there under a machine's name. Looked for under the pod's, it counted as unregistered for ever, and was
 // deleted with its jobs on a proof about a node that does not exist.
 TEST_F(NodeSetTest, AWorkerWithHostNetworkOfAnotherReleaseIsLeftAlone) {

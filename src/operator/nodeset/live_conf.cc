@@ -127,4 +127,17 @@ void FollowExtraConf(const api::NodeSet& set, const std::vector<Worker>& workers
   }
 }
 
+std::optional<slurm::NodeUpdate> TakenOverRecord(const Worker& worker, const api::NodeSet& set) {
+  if (worker.node == nullptr || !(worker.daemon || worker.named_by_machine())) return std::nullopt;
+  const auto own = render::SlurmNameOf(set);
+  if (!own || Names(worker.node->features, *own) || SetOfRecord(*worker.node) == set.metadata.name) return std::nullopt;
+  const LiveConf conf = LiveConfOf(set.spec.extra_conf);
+  Features features = conf.features;
+  features.push_back(*own);
+  Sort(features);
+  slurm::NodeUpdate update{.features = features, .active_features = features};
+  if (worker.node->weight != conf.weight) update.weight = conf.weight;
+  return update;
+}
+
 }  // namespace capstan::op::nodeset

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "operator/nodeset/workers.h"
 #include "plan/plan.h"
 #include "plan/world.h"
+#include "slurm/source.h"
 
 namespace capstan::op::nodeset {
 
@@ -33,5 +35,9 @@ std::map<std::string, std::string, std::less<>> AlikeRevisions(const plan::World
 // added to a record stays.
 void FollowExtraConf(const api::NodeSet& set, const std::vector<Worker>& workers, const Revisions& revisions,
                      plan::Plan& plan);
+
+// What the record of a worker lacks that is called as its machine and registered under the record of another NodeSet's worker,
+// there before it, whose features Slurm keeps; nullopt: it is the worker's own.
+std::optional<slurm::NodeUpdate> TakenOverRecord(const Worker& worker, const api::NodeSet& set);
 
 }  // namespace capstan::op::nodeset

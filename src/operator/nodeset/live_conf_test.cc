@@ -104,5 +104,27 @@ TEST_F(LiveConfTest, AFormerTemplateWithoutItsRevisionIsRenewed) {
   EXPECT_THAT(Acts(Look(1)), Contains("drain Slurm node slurm/main/w-0"));
 }
 
+// Found by the simulator: its NodeSet's partition never found it.
+TEST(TakenOverRecord, OfAnotherNodeSetsWorkerGetsWhatItsOwnWouldHave) {
+  api::NodeSet set{.metadata = {.name = "w", .namespace_ = "slurm"}};
+  set.spec.extra_conf = "Feature=gpu Weight=7";
+  Pod pod;
+  slurm::Node record{.name = "k0", .features = {"other"}, .weight = 1};
+  Worker worker{.daemon = true, .host = "k0", .pod = &pod, .node = &record};
+  const auto update = TakenOverRecord(worker, set);
+  ASSERT_TRUE(update);
+  EXPECT_THAT(*update->features, ::testing::ElementsAre("gpu", "w"));
+  EXPECT_THAT(*update->active_features, ::testing::ElementsAre("gpu", "w"));
+  EXPECT_EQ(update->weight, 7);
+  record.features = {"other", "w"};
+  EXPECT_FALSE(TakenOverRecord(worker, set)) << "it is found";
+  record.features = {"other"};
+  record.comment = R"({"namespace":"slurm","podName":"w-x","node":"k0","nodeSetName":"w"})";
+  EXPECT_FALSE(TakenOverRecord(worker, set)) << "its NodeSet had another name in Slurm before";
+  record.comment.clear();
+  worker.daemon = false;
+  EXPECT_FALSE(TakenOverRecord(worker, set)) << "nobody else has its name";
+}
+
 }  // namespace
 }  // namespace capstan::op::nodeset

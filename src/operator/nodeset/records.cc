@@ -59,6 +59,11 @@ void RemoveRecords(const plan::World& world, const api::NodeSet& set, const plan
   if (!slurm.heard()) return;
   // Any record may be that of a worker of which nobody knows the name.
   if (!std::ranges::all_of(workers, &Worker::named)) return;
+  // Where one that is called as its machine registers next is not known.
+  const auto may_register_anywhere = [](const Worker& worker) {
+    return worker.named_by_machine() && (worker.stage == Stage::kUnbound || worker.stage == Stage::kUnregistered);
+  };
+  if (coming.contains("") || std::ranges::any_of(workers, may_register_anywhere)) return;
   std::set<std::string_view> taken(coming.begin(), coming.end());
   for (const Worker& worker : workers) taken.insert(worker.host);
   std::vector<const slurm::Node*> stray;

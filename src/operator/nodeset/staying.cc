@@ -4,6 +4,7 @@
 #include "operator/names.h"
 #include "operator/nodeset/drains.h"
 #include "operator/nodeset/identity.h"
+#include "operator/nodeset/live_conf.h"
 #include "operator/nodeset/machine.h"
 #include "operator/nodeset/node_annotations.h"
 #include "operator/nodeset/pod_conditions.h"
@@ -75,7 +76,8 @@ void PutLabelsBack(const Look& look, const Worker& worker, plan::Plan& wants) {
   keep(AsKey<kLabelCluster>(), [&] { return std::string_view(look.set.spec.controller_ref.name); });
   keep(AsKey<kLabelPodName>(), [&] { return std::string_view(pod.name); });
   keep(AsKey<kLabelScalingMode>(), [&] { return worker.daemon ? api::kScalingDaemonSet : api::kScalingStatefulSet; });
-  if (worker.named()) keep(AsKey<kLabelPodHostname>(), [&] { return std::string_view(worker.host); });
+  if (worker.named() && !worker.host.empty())
+    keep(AsKey<kLabelPodHostname>(), [&] { return std::string_view(worker.host); });
   if (!worker.daemon)
     keep(AsKey<kLabelPodIndex>(), [&] { return std::string_view(pod.name).substr(pod.name.rfind('-') + 1); });
   if (lost.empty()) return;
@@ -114,9 +116,13 @@ plan::Plan Stay(const Look& look, const Worker& worker) {
 plan::Plan Note(const Look& look, const Worker& worker) {
   plan::Plan wants = look.Part();
   if (auto told = TellNodeState(worker)) wants.Add(*std::move(told));
-  FollowNodeAnnotations(worker, look.set, look.controller, wants);
   if (worker.stage == Stage::kLeaving || worker.stage == Stage::kEnded) return wants;
   PutLabelsBack(look, worker, wants);
+  if (auto own = TakenOverRecord(worker, look.set)) {
+    look.Update(wants, "describe", worker, *std::move(own), "the record was that of another NodeSet's worker");
+    return wants;
+  }
+  FollowNodeAnnotations(worker, look.set, look.controller, wants);
   if (worker.stage == Stage::kUnbound || worker.node == nullptr) return wants;
   std::string comment = RecordComment(worker, look.set);
   if (worker.node->comment == comment) return wants;

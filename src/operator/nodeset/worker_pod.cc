@@ -64,9 +64,22 @@ Result<std::string> WholeLimit(const Json& container, const Json& pod_spec, std:
   return std::to_string(quantity->Ceiling() / unit);
 }
 
-// The name of the Slurm node, which the pod's label has.
-JsonObject NameVariable(std::string_view variable) {
-  const std::string field = "metadata.labels['" + std::string(kLabelPodHostname) + "']";
+// The machine's network, and with it its host name.
+Result<bool> HasHostNetwork(const api::NodeSet& set) {
+  CAPSTAN_TRY(const Json spec, json::ParseObject(set.spec.pod_template.spec, "spec.template.spec"));
+  const Json* host_network = json::Find(spec, {"hostNetwork"});
+  return host_network != nullptr && host_network->is_bool() && host_network->get_bool();
+}
+
+// Its workers are called as their machines, which nobody knows before they are placed.
+Result<bool> AreNamedByMachine(const api::NodeSet& set) {
+  if (set.spec.IsDaemonSet()) return false;
+  return HasHostNetwork(set);
+}
+
+// The name of the Slurm node: that of the machine, or what the pod's label has.
+JsonObject NameVariable(std::string_view variable, bool by_machine) {
+  const std::string field = by_machine ? "spec.nodeName" : "metadata.labels['" + std::string(kLabelPodHostname) + "']";
   JsonObject name{{"name", variable}};
   name["valueFrom"] = JsonObject{{"fieldRef", JsonObject{{"fieldPath", field}}}};
   return name;
@@ -74,6 +87,7 @@ JsonObject NameVariable(std::string_view variable) {
 
 // With ssh, which daemons run beside slurmd: capstan-entry's word, which means nothing to others' images.
 Result<JsonArray> Environment(const api::NodeSet& set) {
+  CAPSTAN_TRY(const bool by_machine, AreNamedByMachine(set));
   CAPSTAN_TRY(const Json container, json::ParseObject(set.spec.slurmd, "spec.slurmd"));
   CAPSTAN_TRY(const Json pod_spec, json::ParseObject(set.spec.pod_template.spec, "spec.template.spec"));
   CAPSTAN_TRY(const std::string cpus, WholeLimit(container, pod_spec, "cpu", 1));
@@ -82,7 +96,7 @@ Result<JsonArray> Environment(const api::NodeSet& set) {
   JsonObject topology{{"name", "SLINKY_TOPOLOGY"}};
   topology["valueFrom"] = JsonObject{{"fieldRef", JsonObject{{"fieldPath", field}}}};
   JsonArray environment{std::move(topology), Variable("POD_CPUS", cpus), Variable("POD_MEMORY", memory),
-                        NameVariable("CAPSTAN_NODE_NAME")};
+                        NameVariable("CAPSTAN_NODE_NAME", by_machine)};
   if (HasSsh(set)) environment.push_back(Variable("CAPSTAN_BESIDE", "sssd sshd"));
   return environment;
 }
@@ -112,26 +126,19 @@ Result<void> AddProbesOfTemplate(const api::NodeSet& set, JsonObject& slurmd) {
   return {};
 }
 
-// The machine's network, and with it its host name.
-Result<bool> HasHostNetwork(const api::NodeSet& set) {
-  CAPSTAN_TRY(const Json spec, json::ParseObject(set.spec.pod_template.spec, "spec.template.spec"));
-  const Json* host_network = json::Find(spec, {"hostNetwork"});
-  return host_network != nullptr && host_network->is_bool() && host_network->get_bool();
-}
-
 // slurmd takes its host's name for that of its Slurm node unless it is told one. capstan-entry knows it anyway.
-void TellName(JsonObject& slurmd) {
-  slurmd["env"].get_array().push_back(NameVariable("POD_HOSTNAME"));
+void TellName(JsonObject& slurmd, bool by_machine) {
+  slurmd["env"].get_array().push_back(NameVariable("POD_HOSTNAME", by_machine));
   for (const char* word : {"-N", "$(POD_HOSTNAME)"}) slurmd["args"].get_array().emplace_back(word);
 }
 
 // A user's variable of such a name would make another node of it.
-void InsistOnName(JsonObject& slurmd) {
+void InsistOnName(JsonObject& slurmd, bool by_machine) {
   Json& env = slurmd["env"];
   if (!env.is_array()) return;
   for (Json& variable : env.get_array()) {
     const std::string name(json::FindText(variable, {"name"}));
-    if (name == "CAPSTAN_NODE_NAME" || name == "POD_HOSTNAME") variable = NameVariable(name);
+    if (name == "CAPSTAN_NODE_NAME" || name == "POD_HOSTNAME") variable = NameVariable(name, by_machine);
   }
 }
 
@@ -146,7 +153,8 @@ Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& contro
   CAPSTAN_TRY(JsonArray environment, Environment(set));
   slurmd["env"] = std::move(environment);
   CAPSTAN_TRY(const bool host_network, HasHostNetwork(set));
-  if (host_network) TellName(slurmd);
+  CAPSTAN_TRY(const bool by_machine, AreNamedByMachine(set));
+  if (host_network) TellName(slurmd, by_machine);
   JsonArray ports{ContainerPort(kWorker.app, kSlurmdPort)};
   if (HasSsh(set)) ports.push_back(ContainerPort("ssh", kSshPort));
   slurmd["ports"] = std::move(ports);
@@ -161,7 +169,7 @@ Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& contro
   slurmd["volumeMounts"] = Mounts(set, live);
   CAPSTAN_TRY(const json::Raw users, WithoutOwnWords(set.spec.slurmd, kSlurmdOwnWords, "spec.slurmd"));
   CAPSTAN_TRY(JsonObject merged, MergeContainer(std::move(slurmd), users, "spec.slurmd"));
-  InsistOnName(merged);
+  InsistOnName(merged, by_machine);
   return merged;
 }
 
@@ -275,7 +283,9 @@ Metadata WorkerMetadata(const api::NodeSet& set, const std::string& revision, bo
                {});
   if (set.spec.workload_disruption_protection.value_or(true))
     metadata.Add({{std::string(kLabelPodProtect), "true"}}, {});
-  if (host_network) metadata.annotations.insert_or_assign(std::string(kAnnotationNamed), "true");
+  if (host_network)
+    metadata.annotations.insert_or_assign(std::string(kAnnotationNamed),
+                                          std::string(set.spec.IsDaemonSet() ? "true" : kNamedByMachine));
   if (HasSsh(set) && !live)
     metadata.annotations.insert_or_assign(std::string(kHashSshdConfig), Sha256Hex(SshdText(set)));
   return metadata;
@@ -313,6 +323,7 @@ Result<WorkerTemplate> WorkerTemplate::Of(const api::NodeSet& set, const api::Co
   Json spec(std::move(merged));
   spec.get_object().erase("nodeName");
   made.host_prefix_ = json::FindText(spec, {"hostname"});
+  CAPSTAN_TRY(made.named_by_machine_, AreNamedByMachine(set));
   if (!set.spec.oversubscribe_node.value_or(false)) KeepApart(spec);
   CAPSTAN_TRY(const bool host_network, HasHostNetwork(set));
   if (set.spec.IsDaemonSet()) Tolerate(spec, DaemonTolerations(host_network));
@@ -370,9 +381,12 @@ NewWorker WorkerTemplate::Stamp(const Place& place) {
     StampClaims(place.host, worker);
   }
   labels[kLabelPodName] = worker.name;
-  labels[kLabelPodHostname] = worker.host;
   json::MakeObject(pod_, {"metadata"})["name"] = worker.name;
   json::MakeObject(pod_, {"spec"})["hostname"] = worker.host;
+  if (named_by_machine_)
+    worker.host.clear();
+  else
+    labels[kLabelPodHostname] = worker.host;
   worker.body = json::SerializeCanonical(pod_);
   return worker;
 }

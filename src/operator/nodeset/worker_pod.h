@@ -21,7 +21,7 @@ struct NewClaim {
 
 struct NewWorker {
   std::string name;  // of the pod
-  std::string host;  // the Slurm node's name
+  std::string host;  // the Slurm node's name; "": that of the machine that it will be placed on
   std::string revision;
   std::string body;              // canonical JSON
   std::vector<NewClaim> claims;  // to be there before the pod
@@ -57,8 +57,9 @@ class WorkerTemplate {
   const api::NodeSet* set_ = nullptr;
   std::string revision_;
   std::string host_prefix_;  // of the Slurm node's name; empty: it has the pod's
-  render::Json pod_;         // as it was stamped last
-  render::Json free_spec_;   // where it is bound to a node: the parts that this took the place of
+  bool named_by_machine_ = false;
+  render::Json pod_;        // as it was stamped last
+  render::Json free_spec_;  // where it is bound to a node: the parts that this took the place of
   bool bound_ = false;
   std::vector<ClaimTemplate> claims_;
 };

@@ -178,11 +178,26 @@ TEST_F(WorkerPodTest, WithHostNetworkSlurmdIsToldItsName) {
   const json::Value pod = Pod();
   const std::string text = json::Serialize(*json::Find(pod, {"spec", "containers"}));
   EXPECT_THAT(text, HasSubstr(R"x("-N","$(POD_HOSTNAME)")x"));
-  EXPECT_THAT(text, HasSubstr("metadata.labels['nodeset.slinky.slurm.net/pod-hostname']"));
+  EXPECT_THAT(text, HasSubstr(R"("name":"POD_HOSTNAME","valueFrom":{"fieldRef":{"fieldPath":"spec.nodeName"}})"));
   EXPECT_EQ(json::FindText(pod, {"spec", "dnsPolicy"}), "ClusterFirstWithHostNet");
-  EXPECT_EQ(json::FindText(pod, {"metadata", "annotations", kAnnotationNamed}), "true");
+  EXPECT_EQ(json::FindText(pod, {"metadata", "annotations", kAnnotationNamed}), "machine");
+  EXPECT_EQ(json::FindText(pod, {"metadata", "labels", kLabelPodHostname}), "") << "nobody knows it yet";
+  EXPECT_EQ(WorkerPod(0)->host, "");
   set.spec.pod_template.spec.text = R"({"hostNetwork":true,"dnsPolicy":"Default"})";
   EXPECT_EQ(json::FindText(Pod(), {"spec", "dnsPolicy"}), "Default");
+}
+
+TEST_F(WorkerPodTest, WithHostNetworkInDaemonSetModeItsNameIsKnown) {
+  set.spec.pod_template.spec.text = R"({"hostNetwork":true})";
+  set.spec.scaling_mode = std::string(api::kScalingDaemonSet);
+  auto made = WorkerTemplate::Of(set, controller);
+  ASSERT_TRUE(made) << made.error().message();
+  const NewWorker worker = made->Stamp({.ordinal = -1, .node = "k1.example", .host = "k1"});
+  EXPECT_EQ(worker.host, "k1");
+  const Json pod = *json::Parse(worker.body);
+  EXPECT_EQ(json::FindText(pod, {"metadata", "annotations", kAnnotationNamed}), "true");
+  EXPECT_EQ(json::FindText(pod, {"metadata", "labels", kLabelPodHostname}), "k1");
+  EXPECT_THAT(worker.body, HasSubstr("metadata.labels['nodeset.slinky.slurm.net/pod-hostname']"));
 }
 
 // Whose slurmd registered by another name were deleted every sixteen minutes, with their jobs.

@@ -97,8 +97,20 @@ std::string NameInSlurm(const Pod& pod) {
   return pod.spec.hostname.empty() ? pod.metadata.name : pod.spec.hostname;
 }
 
+// Without a name before it is placed.
+bool IsNamedByMachine(const Pod& pod) {
+  return pod.spec.host_network && pod.metadata.Annotation(AsKey<kAnnotationNamed>()) == kNamedByMachine;
+}
+
 bool IsNamed(const Pod& pod) {
-  return !pod.spec.host_network || pod.metadata.Annotation(AsKey<kAnnotationNamed>()) == "true";
+  return !pod.spec.host_network || IsNamedByMachine(pod) ||
+         pod.metadata.Annotation(AsKey<kAnnotationNamed>()) == "true";
+}
+
+std::string HostOf(const Pod& pod) {
+  if (IsNamedByMachine(pod)) return pod.spec.node_name;
+  const std::string& said = pod.metadata.Label(AsKey<kLabelPodHostname>());
+  return said.empty() ? NameInSlurm(pod) : said;
 }
 
 // By its label; of a pod without one its name tells.
@@ -122,6 +134,8 @@ bool IsOfAnother(const plan::World& world, const slurm::Node& record, const Pod&
 }  // namespace
 
 bool Worker::named() const { return IsNamed(*pod); }
+
+bool Worker::named_by_machine() const { return IsNamedByMachine(*pod); }
 
 bool Worker::marked() const {
   if (pod->metadata.annotations.empty()) return false;
@@ -154,9 +168,7 @@ std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, c
     const bool daemon = IsDaemon(pod, set);
     const auto ordinal = daemon ? daemons++ : OrdinalOf(set.metadata.name, pod.metadata.name);
     if (!ordinal) continue;
-    Worker worker{
-        .ordinal = *ordinal, .daemon = daemon, .host = pod.metadata.Label(AsKey<kLabelPodHostname>()), .pod = &pod};
-    if (worker.host.empty()) worker.host = NameInSlurm(pod);
+    Worker worker{.ordinal = *ordinal, .daemon = daemon, .host = HostOf(pod), .pod = &pod};
     const slurm::Node* record = slurm.Find(worker.host);  // noted even when it is not heard
     if (record != nullptr && IsOfAnother(world, *record, pod)) record = nullptr;
     worker.node = slurm.heard() && worker.named() ? record : nullptr;
@@ -173,13 +185,17 @@ std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, c
 
 PodsByHost HostsWithPod(const plan::World& world, const api::NodeSet& set, const std::vector<Worker>& workers) {
   PodsByHost hosts;
-  for (const Worker& worker : workers) hosts.emplace(worker.host, worker.pod);
+  for (const Worker& worker : workers) {
+    if (!worker.host.empty()) hosts.emplace(worker.host, worker.pod);
+  }
   for (const Pod& pod : world.In<Pod>(set.metadata.namespace_)) {
     const std::string& controller = pod.metadata.Label(AsKey<kLabelCluster>());
     if (!controller.empty() && controller != set.spec.controller_ref.name) continue;
     if (pod.metadata.Label(AsKey<kLabelComponent>()) != kWorker.component) continue;
-    hosts.emplace(pod.metadata.Label(AsKey<kLabelPodHostname>()), &pod);
-    if (!IsNamed(pod)) hosts.emplace(pod.spec.node_name, &pod);
+    const std::string& said = pod.metadata.Label(AsKey<kLabelPodHostname>());
+    if (!said.empty()) hosts.emplace(said, &pod);
+    if ((IsNamedByMachine(pod) || !IsNamed(pod)) && !pod.spec.node_name.empty())
+      hosts.emplace(pod.spec.node_name, &pod);
   }
   return hosts;
 }
@@ -202,6 +218,12 @@ std::string PodOfRecord(const slurm::Node& node) {
   if (!node.comment.starts_with('{')) return "";
   const auto record = json::Decode<Record>(node.comment);
   return record ? record->pod : "";
+}
+
+std::string SetOfRecord(const slurm::Node& node) {
+  if (!node.comment.starts_with('{')) return "";
+  const auto record = json::Decode<Record>(node.comment);
+  return record ? record->set : "";
 }
 
 bool IsRecordOf(const slurm::Node& node, const api::NodeSet& set) {

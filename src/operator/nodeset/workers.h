@@ -39,7 +39,7 @@ enum class Stage : uint8_t {
 struct Worker {
   int ordinal = 0;      // made in DaemonSet mode: its place by name among those
   bool daemon = false;  // made in DaemonSet mode, whatever the mode is now
-  std::string host;     // its name in Slurm
+  std::string host;     // its name in Slurm; "": it is called as its machine, and not placed on one yet
   const Pod* pod = nullptr;
   const slurm::Node* node = nullptr;  // nullptr: no record, or that of another slurmd, or kUnknown
   const Node* machine = nullptr;      // the Kubernetes node; nullptr: not placed, or it is gone
@@ -51,7 +51,8 @@ struct Worker {
 
   // Its Slurm node is known by name: another operator's with hostNetwork has that of its machine, whatever that is.
   bool named() const;
-  bool marked() const;  // marked by us as going: the scale-in annotation
+  bool named_by_machine() const;  // ours, with hostNetwork: it is called as its Kubernetes node
+  bool marked() const;            // marked by us as going: the scale-in annotation
 };
 
 // The ordinal in "<set>-<ordinal>", with or without padding; nullopt for any other name.
@@ -71,9 +72,10 @@ PodsByHost HostsWithPod(const plan::World& world, const api::NodeSet& set, const
 // What the record's comment says about who stands behind a Slurm node, as JSON text in the Slinky projects' key order.
 std::string RecordComment(const Worker& worker, const api::NodeSet& set);
 
-// The Kubernetes node, and the pod, that the record's comment names; "": it names none.
+// The Kubernetes node, the pod and the NodeSet that the record's comment names; "": it names none.
 std::string MachineOfRecord(const slurm::Node& node);
 std::string PodOfRecord(const slurm::Node& node);
+std::string SetOfRecord(const slurm::Node& node);
 
 // The record is one of this set's workers, or of a set's that had its name before: by its comment, or, where a worker
 // went before one was written, by having come as a dynamic node with the set's feature, and by its name or a reason of ours.
