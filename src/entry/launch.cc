@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "entry/directories.h"
 #include "entry/identity.h"
 #include "entry/mounted.h"
 #include "entry/node_conf.h"
@@ -113,28 +114,6 @@ Result<std::chrono::milliseconds> StopLimit() {
   return std::chrono::seconds(*seconds);
 }
 
-// A directory that cannot be made is said and passed over: the daemon may not need it. A new one takes no group from the
-// volume that it is made in (an fsGroup): SSSD refuses sockets of another group than its own.
-void MakeDirectories(const Role& role) {
-  for (const Directory& directory : role.directories) {
-    const bool made = mkdir(directory.path, 0755) == 0;
-    if (!made && errno != EEXIST) {
-      Say(std::string("cannot make ") + directory.path + ": " + strerror(errno));
-      continue;
-    }
-    if (geteuid() != 0) continue;
-    struct stat found;
-    const bool wrong = stat(directory.path, &found) == 0 && found.st_uid != directory.owner;
-    if ((made || wrong) && chown(directory.path, directory.owner, directory.owner) != 0) {
-      Say(std::string("cannot give ") + directory.path + " to uid " + std::to_string(directory.owner) + ": " +
-          strerror(errno));
-    }
-    if (made && chmod(directory.path, 0755) != 0) {
-      Say(std::string("cannot set the mode of ") + directory.path + ": " + strerror(errno));
-    }
-  }
-}
-
 }  // namespace
 
 Result<std::string> MakeFolder() {
@@ -190,7 +169,7 @@ Result<Service> PrepareService(const Role& role, const std::vector<std::string>&
     CAPSTAN_CHECK_OK(AddNodeSize(program, &words));
     service.node = SettleNodeName(Variable("CAPSTAN_NODE_NAME"), HostName(), &words);
   }
-  MakeDirectories(role);
+  for (const Directory& directory : role.directories) CAPSTAN_CHECK_OK(OwnDirectory(directory.path, directory.owner));
   if (!role.files.empty()) {
     const auto mounted = std::make_shared<Mounted>(role.files);
     mounted->Refresh();

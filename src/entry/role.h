@@ -17,8 +17,7 @@ namespace capstan::entry {
 // Slurm's user and group in all images: the numbers the charts put into security contexts.
 inline constexpr unsigned kSlurmUser = 401;
 
-// A directory the daemon insists on. Made when missing (0755); the owner is put right when this process may
-// do so.
+// A directory the daemon insists on, and that is its own (directories.h).
 struct Directory {
   const char* path;
   unsigned owner;  // uid and gid

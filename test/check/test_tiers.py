@@ -42,10 +42,10 @@ def script(*cases, status=0, reports=True):
     return ["sh", "-c", f"{text}exit {status}", "-"]
 
 
-def program(*cases, status=0, reports=True, again=None):
+def program(*cases, status=0, reports=True, again=None, env=None):
     """A tier: one such program. `again`: what a failed case is tried with once more."""
     def tier(run):
-        run.reported("program", script(*cases, status=status, reports=reports), "",
+        run.reported("program", script(*cases, status=status, reports=reports), "", env=env,
                      again=again and (lambda case: again))
     return tier
 
@@ -133,6 +133,35 @@ def test_a_case_that_passes_once_more_has_passed_and_is_named_as_flaky(runner, t
     assert lines[-2:] == ["flaky: tier: Suite.b", "2 passed, 0 failed"]
     assert (tmp_path / "flaky/Suite.b").read_text() == "Suite.b\n\nit is wrong\nand more\n"
     assert not (tmp_path / "failed/Suite.b").exists()
+
+
+@pytest.mark.parametrize("text", ["evidence.Harm: job 7 is gone", "failed on setup with &quot;evidence.Harm: job 7 is gone",
+                                  "failed on teardown with &quot;evidence.Harm: residue"], ids=["call", "setup", "teardown"])
+def test_what_shows_harm_is_never_tried_again(runner, text):
+    lines = runner(tier=program(named("b", text), status=1, again=script(PASSED)))[1]
+    assert lines[-1] == "0 passed, 1 failed" and not any("once more" in line for line in lines)
+
+
+def test_a_program_that_could_not_go_on_has_failed_whatever_passes_once_more(runner):
+    lines = runner(tier=program(PASSED, FAILED, status=2, again=script(PASSED)))[1]
+    assert "failed: tier: program: exit status 2, which a failed case does not explain" in lines
+
+
+def test_what_is_tried_again_has_its_own_environment(runner):
+    again = ["sh", "-c", f"case $RELEASE in 1.36) case='{PASSED}' ;; *) case='{FAILED}' ;; esac; "
+             "echo \"<testsuite>$case</testsuite>\" > \"$1\"", "-"]
+
+    def tier(run):
+        for release in "1.36", "1.32":
+            program(FAILED, status=1, again=again, env={"RELEASE": release})(run)
+    lines = runner(tier=tier)[1]
+    assert lines[-1] == "1 passed, 1 failed" and "flaky: tier: Suite.b" in lines
+
+
+def test_pytest_tries_again_with_the_same_marks_and_one_case_at_a_time(runner):
+    by_itself = runner.module.by_itself
+    assert by_itself(("-n", "3", "--dist", "loadgroup", "-m", "not long")) == ["-m", "not long"]
+    assert by_itself(()) == []
 
 
 @pytest.mark.parametrize("again", [script(FAILED, status=1), script(status=0), script(PASSED, status=1), script(reports=False)],

@@ -6,6 +6,7 @@ import time
 import pytest
 
 import lab as labs
+from evidence import Harm
 from rolling import Budget, patch, renewed, revisions, set_note
 
 pytestmark = pytest.mark.long
@@ -27,6 +28,15 @@ def long_one(lab):
     return job
 
 
+def unharmed(lab, jobs):
+    """They have ended well, and where they began."""
+    ended = lab.jobs()
+    for job in jobs:
+        state = (ended.get(job, {}).get("JobState"), ended.get(job, {}).get("Restarts"))
+        if state != ("COMPLETED", "0"):
+            raise Harm(f"job {job} is {state[0]}, restarted {state[1]} times")
+
+
 def stream(lab):
     """Numbers of the jobs. They are submitted where slurmctld is, which no update of workers takes away."""
     loop = (f"for i in $(seq {STREAM}); do until sbatch --parsable -t 1 -D /tmp -o /dev/null --wrap 'sleep 2'; do sleep 1; done; "
@@ -45,7 +55,7 @@ def finish(lab, long_one, before, uid):
     lab.let_end(long_one, f"{labs.NODESET}-{BUSY}")
     lab.wait_for("all are renewed", lambda: renewed(lab, before), within=120)
     lab.wait_for_idle(WORKERS, within=120)
-    assert lab.jobs()[long_one]["JobState"] == "COMPLETED" and lab.jobs()[long_one]["Restarts"] == "0"
+    unharmed(lab, [long_one])
 
 
 def test_no_job_of_a_stream_is_lost_and_the_budget_is_kept(lab, long_one):
@@ -60,9 +70,9 @@ def test_no_job_of_a_stream_is_lost_and_the_budget_is_kept(lab, long_one):
     assert len(set(jobs)) == STREAM
     assert len(budget.most) <= UNAVAILABLE, budget.most
     assert budget.seen == {f"slinky-{i}" for i in range(WORKERS)}
-    lab.wait_for("every job has ended well", lambda: {lab.jobs().get(job, {}).get("JobState") for job in jobs} == {"COMPLETED"},
+    lab.wait_for("every job has ended", lambda: not {lab.jobs().get(job, {}).get("JobState") for job in jobs} & {"PENDING", "RUNNING"},
                  within=60)
-    assert {lab.jobs()[job]["Restarts"] for job in jobs} == {"0"}
+    unharmed(lab, jobs)
 
 
 def test_a_rollback_in_the_middle_renews_only_who_was_renewed(lab, long_one):

@@ -48,6 +48,8 @@ def test_everything_is_ready_and_a_persons_job_writes_to_her_home(demo, jobs):
     demo.wait_for(f"job {job} is in ada's history", lambda: demo.ssh("ada", f"sacct -nXP -j {job} -o user,account,state") ==
                   "ada|demo|COMPLETED\n", within=60)
     assert demo.ssh("ada", f"cat slurm-{job}.out").split() == ["ada", "/home/ada"]
+    # Whoever may write there could put a slurm.conf of theirs there.
+    assert demo.ssh("ada", "stat -c '%a %u' /run/slurm").split() == ["755", "401"]
     for kind, name in (("controllers", "slurm"), ("restapis", "slurm"), ("nodesets", labs.NODESET), ("accountings", "slurm"),
                        ("loginsets", labs.LOGINSET)):
         demo.wait_for(f"{kind}/{name} is Ready", lambda k=kind, n=name: demo.condition(k, n, "Ready")["status"] == "True", within=60)

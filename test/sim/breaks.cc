@@ -78,7 +78,7 @@ class Weak final : public plan::Guard {
   std::string node_;
 };
 
-// In place of the proofs that no job is on a node. (In the simulator a worker's pod has the name of its node.)
+// In place of the proofs that no job is on a node; of workers that are called as their pods.
 Plan WithoutJobs(const World& world, const kube::Key& key) {
   Plan plan = op::nodeset::Decide(world, key);
   for (plan::Action& action : plan.actions) {

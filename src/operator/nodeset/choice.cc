@@ -28,7 +28,9 @@ Choice ChooseToGo(const Look& look, const Scale& scale) {
   choice.open = needed < kChoiceTimeout;
   if (fresh && complete) return choice;
   choice.open = true;
-  for (const Worker& worker : look.workers) choice.wants.slurm_expects.push_back(worker.host);
+  for (const Worker& worker : look.workers) {
+    if (!worker.host.empty()) choice.wants.slurm_expects.push_back(worker.host);
+  }
   if (!fresh) choice.wants.RequeueAfter(kFreshReadTimeout - needed);
   choice.go.clear();
   const size_t certain = fresh ? all.size() - scale.by_job_end : 0;

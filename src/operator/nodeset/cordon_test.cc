@@ -300,6 +300,30 @@ TEST_F(Cordoned, ADownEndsOnceTheMachineIsSeenInOrder) {
   EXPECT_THAT(Acts(Look(1)), ElementsAre("resume Slurm node slurm/main/w-1"));
 }
 
+TEST_F(Cordoned, ADownOfOursSaysWhatItsMachineLacks) {
+  Worker_(1, {NodeFlag::kDown}, std::string(kReasonTerminating));
+  RemoveMachine("k1");
+  EXPECT_THAT(ConditionOf(Look(1), "Degraded").message,
+              HasSubstr("Kubernetes node k1 is not there; it is resumed once"));
+  Put(MakeMachine("k1", "k1 again"));
+  Put(MakePod(1, "Running", false));
+  EXPECT_EQ(ConditionOf(Look(1), "Degraded").status, "False") << "it is starting";
+}
+
+TEST_F(Cordoned, TheWordsOfAMachineThatIsGoneStayBesideOthers) {
+  Pod pod = MakePod(1);
+  pod.metadata.annotations[std::string(kAnnotationPodCordon)] = "true";
+  pod.metadata.labels.erase(std::string(kLabelPodProtect));
+  Put(pod);
+  nodes = {MakeNode(
+      1, {NodeFlag::kIdle, NodeFlag::kDrain},
+      "slurm-operator: Node (k1) was cordoned, Pod (slurm/w-1) must be cordoned; Pod (slurm/w-1) was cordoned")};
+  RemoveMachine("k1");
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  Put(MakeMachine("k1", "k1 again"));
+  ExpectDrainFor(Look(1), "slurm-operator: Pod (slurm/w-1) was cordoned");
+}
+
 TEST_F(Cordoned, ACheckThatCannotBeNamedInSlurmIsTold) {
   Worker_(1, {NodeFlag::kIdle});
   Pod pod = MakePod(1);

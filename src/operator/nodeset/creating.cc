@@ -63,7 +63,7 @@ class Creating {
       bytes += worker.body.size();
       const bool first = creation_.hosts.empty();
       if (!first && (creations > kMostCreations || bytes > kMostCreatedBytes)) return;
-      if (!Make(worker) && ++fresh >= most) return;
+      if (!Make(worker, place) && ++fresh >= most) return;
     }
   }
 
@@ -80,13 +80,17 @@ class Creating {
   }
 
   // True: its creation has failed before.
-  bool Make(const NewWorker& worker) {
+  bool Make(const NewWorker& worker, const Place& place) {
     bool any_failed = false;
     const auto create = [&](plan::Action action) {
       any_failed |= failed_.contains(action.effect->target());
       return creation_.wants.Add(std::move(action));
     };
-    std::vector<plan::ActionId> after = worker.host.empty() ? RemoveStrayRecords() : RemoveOldRecord(worker.host);
+    std::vector<plan::ActionId> after;
+    if (worker.host.empty())
+      after = RemoveStrayRecords();
+    else if (!IsCordoned(place.node))
+      after = RemoveOldRecord(worker.host);
     const std::string& ns = look_.set.metadata.namespace_;
     for (const NewClaim& claim : worker.claims) {
       const plan::ObjectRef ref{&kube::kPersistentVolumeClaims, {ns, claim.name}};
@@ -118,6 +122,12 @@ class Creating {
     if (look_.Lasts(creation_.wants, "old record of " + host, kOldRecordTimeout)) return {};
     const auto removal = RemoveRecord(*record, look_.set, look_.slurm, creation_.wants);
     return removal ? std::vector{*removal} : std::vector<plan::ActionId>();
+  }
+
+  // The drain of a cordon goes with the record, and jobs would begin on the new one.
+  bool IsCordoned(const std::string& machine) const {
+    const Node* node = machine.empty() ? nullptr : look_.world.Find<Node>({"", machine});
+    return node != nullptr && node->spec.unschedulable;
   }
 
   // Before a worker that will be called as its machine, whichever that is: once in a Plan.

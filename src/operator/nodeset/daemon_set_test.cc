@@ -104,6 +104,20 @@ TEST_F(DaemonSetMode, WithoutAnyNodeAllStay) {
   Put(DaemonPod(0));
   nodes = {Record(0, {NodeFlag::kIdle})};
   EXPECT_THAT(Acts(Look(0)), IsEmpty());
+  PutMarked(DaemonPod(0));
+  EXPECT_THAT(Acts(Look(0)), IsEmpty()) << "one that was told to go is not told to stay";
+}
+
+// It was removed with the drain, and the next worker took jobs until it was drained, too.
+TEST_F(DaemonSetMode, TheDrainOfACordonedNodeStaysWhenItsWorkerIsMadeAnew) {
+  Node machine = Machine(0);
+  machine.spec.unschedulable = true;
+  Put(machine);
+  nodes = {Record(0, {NodeFlag::kIdle, NodeFlag::kDrain},
+                  "slurm-operator: Node (k0) was cordoned, Pod (slurm/" + PodName(0) + ") must be cordoned")};
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("create Pod slurm/" + PodName(0)));
+  Put(Machine(0));
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("remove record Slurm node slurm/main/k0", "create Pod slurm/" + PodName(0)));
 }
 
 TEST_F(DaemonSetMode, AWorkerOfAnotherNameIsRenewedOnceItIsFree) {

@@ -98,7 +98,8 @@ class Deciding : Reconcile<api::NodeSet> {
     ChooseToRenew();
     for (const Worker* worker : renewal_.go) LetGoOf(*worker);
     for (const Worker* worker : scale_.kept) {
-      if (!(choice.open && worker->marked()) && !IsRenewed(*worker)) Take(Stay(look_, *worker));
+      if (worker->marked() && (choice.open || scale_.unknown)) continue;
+      if (!IsRenewed(*worker)) Take(Stay(look_, *worker));
     }
     for (const Worker& worker : workers_) {
       if (!scale_.twins.contains(&worker)) Tell(worker);

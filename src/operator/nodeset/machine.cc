@@ -65,10 +65,15 @@ bool IsOutOfService(const Node& machine) {
   return std::ranges::any_of(machine.spec.taints, [](const Taint& taint) { return taint.key == kOutOfService; });
 }
 
-std::string WhyNotInService(const Worker& worker) {
+std::string MachineTrouble(const Worker& worker) {
   const std::string machine = "Kubernetes node " + worker.pod->spec.node_name;
   if (worker.machine == nullptr) return machine + " is not there";
-  if (const std::string why = WhyNoWork(*worker.machine); !why.empty()) return machine + " " + why;
+  const std::string why = WhyNoWork(*worker.machine);
+  return why.empty() ? "" : machine + " " + why;
+}
+
+std::string WhyNotInService(const Worker& worker) {
+  if (std::string machine = MachineTrouble(worker); !machine.empty()) return machine;
   if (!worker.pod->Ready()) return "its pod is not ready";
   return worker.node->state.IsNotResponding() ? "it does not answer Slurm" : "";
 }

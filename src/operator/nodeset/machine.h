@@ -16,7 +16,10 @@ namespace capstan::op::nodeset {
 // It has the taint node.kubernetes.io/out-of-service, by which a person promises that the machine is off.
 bool IsOutOfService(const Node& machine);
 
-// What is missing before jobs may begin on the worker again, in words: "Kubernetes node k1 is not there"; "": nothing.
+// What keeps work from the worker's machine, in words: "Kubernetes node k1 is not there"; "": nothing.
+std::string MachineTrouble(const Worker& worker);
+
+// What is missing before jobs may begin on the worker again, its machine's trouble first; "": nothing.
 // REQUIRES: there is a record.
 std::string WhyNotInService(const Worker& worker);
 

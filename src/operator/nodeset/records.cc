@@ -5,6 +5,7 @@
 #include "operator/names.h"
 #include "operator/nodeset/drains.h"
 #include "operator/nodeset/lost.h"
+#include "operator/nodeset/machine.h"
 #include "operator/nodeset/placement.h"
 #include "operator/reasons.h"
 #include "plan/slurm/effects.h"
@@ -21,18 +22,20 @@ bool IsLost(const slurm::Node& node) {
 }
 
 // In DaemonSet mode a machine that is lost may come back under its name: its record goes when the user says so, and the
-// Kubernetes node is gone or its worker has another name.
-bool IsToStay(const plan::World& world, const api::NodeSet& set, const slurm::Node& node) {
+// Kubernetes node is gone, which is proven then, or its worker has another name.
+bool IsToStay(const plan::World& world, const api::NodeSet& set, const slurm::Node& node, plan::Guards& guards) {
   if (set.metadata.deleting() || !set.spec.IsDaemonSet() || !IsLost(node)) return false;
   if (set.spec.prune_slurm_node_records != api::kPruneNodeNotFound) return true;
-  const Node* machine = world.Find<Node>({"", MachineOfRecord(node)});
+  const std::string name = MachineOfRecord(node);
+  const Node* machine = world.Find<Node>({"", name});
+  if (machine == nullptr && !name.empty()) guards.push_back(MachineIsGone(name));
   return machine != nullptr && DaemonHost(*machine) == node.name;
 }
 
 }  // namespace
 
 std::optional<plan::ActionId> RemoveRecord(const slurm::Node& node, const api::NodeSet& set,
-                                           const plan::SlurmView& slurm, plan::Plan& plan) {
+                                           const plan::SlurmView& slurm, plan::Plan& plan, plan::Guards guards) {
   if (node.state.IsBusy()) return std::nullopt;
   const bool lost = IsLost(node);
   if (!lost && !IsOurDrain(node, set) && !IsOurDown(node, set)) return std::nullopt;
@@ -46,9 +49,10 @@ std::optional<plan::ActionId> RemoveRecord(const slurm::Node& node, const api::N
                                 .reason = "an earlier write may still lift its drain",
                                 .guards = {plan::NodeIsNotHeld(cluster, node.name, std::string(kReasonPrefix))}}));
   }
+  guards.push_back(plan::NodeIsOurs(cluster, node.name, std::string(prefix), true));
   return plan.Add({.effect = plan::DeleteNode(cluster, node.name),
                    .reason = "its worker is gone",
-                   .guards = {plan::NodeIsOurs(cluster, node.name, std::string(prefix))},
+                   .guards = std::move(guards),
                    .after = std::move(drained),
                    .event = {{.reason = EventWord("SlurmNodeRemoved"), .action = "Delete"}}});
 }
@@ -73,8 +77,9 @@ void RemoveRecords(const plan::World& world, const api::NodeSet& set, const plan
   if (stray.empty()) return;
   const auto hosts = HostsWithPod(world, set, workers);
   for (const slurm::Node* node : stray) {
-    if (hosts.contains(node->name) || IsToStay(world, set, *node)) continue;
-    RemoveRecord(*node, set, slurm, plan);
+    plan::Guards guards;
+    if (hosts.contains(node->name) || IsToStay(world, set, *node, guards)) continue;
+    RemoveRecord(*node, set, slurm, plan, std::move(guards));
   }
 }
 

@@ -14,9 +14,10 @@
 namespace capstan::op::nodeset {
 
 // Adds the removal of one record, proven by a fresh read; where a drain of ours may be lifted at any moment, after another
-// drain. nullopt: nothing is added, as jobs run there, somebody holds it, or its slurmd may be there still.
+// drain. nullopt: nothing is added, as jobs run there, somebody holds it, or its slurmd may be there still. `guards`: what is
+// proven besides.
 std::optional<plan::ActionId> RemoveRecord(const slurm::Node& node, const api::NodeSet& set,
-                                           const plan::SlurmView& slurm, plan::Plan& plan);
+                                           const plan::SlurmView& slurm, plan::Plan& plan, plan::Guards guards = {});
 
 // Adds the removals to `plan`. Only what we took out of service, or nobody hears of, goes, proven by a fresh read; and
 // only while no pod bears the name, present or about to be (`coming`).

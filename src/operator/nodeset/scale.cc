@@ -65,6 +65,7 @@ std::string HostTrouble(const std::string& host, const api::NodeSet& set, const 
 
 Scale KeepAll(const std::vector<Worker>& workers) {
   Scale scale{.wanted = int(workers.size())};
+  scale.unknown = true;
   for (const Worker& worker : workers) {
     if (worker.stage != Stage::kLeaving) scale.kept.push_back(&worker);
   }

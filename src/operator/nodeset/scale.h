@@ -33,6 +33,7 @@ struct Scale {
   std::map<const Worker*, std::string> why;  // of those of the surplus that go for another reason than their number
   std::vector<std::string> refused;          // of places that cannot be filled, why; sentences
   std::vector<std::string> waiting;          // of places that are filled later, for what; no sentences
+  bool unknown = false;                      // nobody can tell who should be there: no mark is taken back either
   std::set<const Worker*> twins;             // pods behind the Slurm node of one that is kept; they are left alone
 };
 

@@ -19,8 +19,8 @@ void AwaitBegin(const Look& look, const slurm::Reservation& reservation, const s
   if (now < reservation.start) return wants.RequeueAfter(reservation.start - now);
   if (now >= reservation.end) return;
   for (const Worker* worker : kept) {
-    if (!revisions.IsCurrent(*worker->pod) && !IsInReservation(*worker, reservation.name))
-      wants.slurm_expects.push_back(worker->host);
+    const bool waits = !revisions.IsCurrent(*worker->pod) && !IsInReservation(*worker, reservation.name);
+    if (waits && !worker->host.empty()) wants.slurm_expects.push_back(worker->host);
   }
 }
 

@@ -107,9 +107,9 @@ std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stay
       return std::string(worker.node->state.IsFailing() ? "was set to FAIL" : "was drained") +
              " in Slurm by somebody else (\"" + ReasonOf(worker) + "\"); resume it there" + OldRecord(worker);
     case Stage::kDown:
-      if (IsOurDown(*worker.node, set)) return "";
       if (MayBeResumed(*worker.node, set)) {
-        const std::string why = WhyNotInService(worker);
+        // One of ours ends by itself once its pod has started.
+        const std::string why = IsOurDown(*worker.node, set) ? MachineTrouble(worker) : WhyNotInService(worker);
         return why.empty() ? ""
                            : "is DOWN in Slurm (\"" + ReasonOf(worker) + "\"): " + why +
                                  "; it is resumed once it and its Kubernetes node are ready and it answers";

@@ -30,7 +30,9 @@ bool IsProtected(const Look& look, const Worker& worker) {
 // reason stays so: it is not resumed, and needs no drain.
 void KeepOut(const Look& look, const Worker& worker, plan::Plan& wants) {
   const bool drained = worker.stage == Stage::kDraining || worker.stage == Stage::kDrained;
-  const bool again = drained && (worker.node->reason != worker.cordon || worker.may_be_lifted);
+  // The words of a Kubernetes node that is gone stay: nobody has taken them back.
+  const bool other = worker.machine != nullptr && worker.node->reason != worker.cordon;
+  const bool again = drained && (other || worker.may_be_lifted);
   if (worker.stage != Stage::kServing && !again) return;
   look.Update(wants, "drain", worker, {.action = NodeAction::kDrain, .reason = worker.cordon},
               "it is to be out of service", {look.NotHeld(worker)});
@@ -140,7 +142,7 @@ plan::Plan Protect(const Look& look, const Worker& worker) {
   if (wanted && out && (worker.marked() || !worker.cordon.empty())) {
     if (!is || worker.marked() || worker.may_be_lifted) return wants;
     SetProtected(worker, false, "it is out of service and runs no job",
-                 {plan::NodeIsOurs(look.cluster, worker.host, std::string(kReasonPrefix))}, wants);
+                 {plan::NodeIsOurs(look.cluster, worker.host, std::string(kReasonPrefix), false)}, wants);
     return wants;
   }
   if (is != wanted) SetProtected(worker, wanted, wanted ? "jobs may run here" : "nobody wants protection", {}, wants);

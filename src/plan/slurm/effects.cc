@@ -210,8 +210,11 @@ class NodeIsDownForGuard final : public Guard {
 
 class NodeIsOursGuard final : public Guard {
  public:
-  NodeIsOursGuard(std::string cluster, std::string node, std::string reason_prefix)
-      : cluster_(std::move(cluster)), node_(std::move(node)), reason_prefix_(std::move(reason_prefix)) {}
+  NodeIsOursGuard(std::string cluster, std::string node, std::string reason_prefix, bool absent_is_enough)
+      : cluster_(std::move(cluster)),
+        node_(std::move(node)),
+        reason_prefix_(std::move(reason_prefix)),
+        absent_is_enough_(absent_is_enough) {}
 
   std::string text() const override {
     return "Slurm node " + node_ + " was taken out of service by us and no job holds it, suspended ones included";
@@ -222,7 +225,7 @@ class NodeIsOursGuard final : public Guard {
     if (!fresh) co_return Proof::kUnknown;
     if (fresh->holds_job) co_return Proof::kNo;
     co_return Judge(services, cluster_, node_, fresh->node, [this](const slurm::Node* node) {
-      if (node == nullptr) return true;  // what was to be removed is not there
+      if (node == nullptr) return absent_is_enough_;
       const bool ours = node->reason.starts_with(reason_prefix_) && !node->state.IsFailing() &&
                         (node->state.IsDraining() || node->state.IsDown());
       return ours && !node->state.IsBusy() && node->state.base() != slurm::NodeBase::kUnknown;
@@ -233,6 +236,7 @@ class NodeIsOursGuard final : public Guard {
   std::string cluster_;
   std::string node_;
   std::string reason_prefix_;
+  bool absent_is_enough_;
 };
 
 }  // namespace
@@ -277,8 +281,10 @@ std::shared_ptr<const Guard> NodeIsDownFor(std::string cluster, std::string node
   return std::make_shared<NodeIsDownForGuard>(std::move(cluster), std::move(node), std::move(reason));
 }
 
-std::shared_ptr<const Guard> NodeIsOurs(std::string cluster, std::string node, std::string reason_prefix) {
-  return std::make_shared<NodeIsOursGuard>(std::move(cluster), std::move(node), std::move(reason_prefix));
+std::shared_ptr<const Guard> NodeIsOurs(std::string cluster, std::string node, std::string reason_prefix,
+                                        bool absent_is_enough) {
+  return std::make_shared<NodeIsOursGuard>(std::move(cluster), std::move(node), std::move(reason_prefix),
+                                           absent_is_enough);
 }
 
 }  // namespace capstan::plan

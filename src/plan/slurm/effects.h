@@ -44,8 +44,8 @@ std::shared_ptr<const Effect> Reconfigure(std::string cluster, std::string text)
 
 // Slurm says, asked just now: the node is drained (DRAIN without UNDRAIN, or FAIL; none of ALLOCATED, MIXED, COMPLETING),
 // and no job holds it that does not show there: a suspended one leaves its node IDLE. A record that is absent proves it
-// too, if slurmctld has been up long enough and `absent_is_enough`: for workers that
-// are not ready, whose slurmd could not be running a job.
+// too, if slurmctld has been up long enough and `absent_is_enough`: where something else proves that the worker's slurmd has no
+// job.
 std::shared_ptr<const Guard> NodeIsDrained(std::string cluster, std::string node, bool absent_is_enough);
 
 // Slurm says, asked just now: nobody else has taken the node out of service. It is neither drained nor DOWN, or the
@@ -60,6 +60,7 @@ std::shared_ptr<const Guard> NodeIsDownFor(std::string cluster, std::string node
 // Slurm says, asked just now: no job holds the node, suspended ones included, and what is wrong with it (DRAIN or DOWN)
 // bears a reason that begins with `reason_prefix`. For removing its record, which Slurm refuses for jobs that run, and
 // does not for suspended ones.
-std::shared_ptr<const Guard> NodeIsOurs(std::string cluster, std::string node, std::string reason_prefix);
+std::shared_ptr<const Guard> NodeIsOurs(std::string cluster, std::string node, std::string reason_prefix,
+                                        bool absent_is_enough);
 
 }  // namespace capstan::plan

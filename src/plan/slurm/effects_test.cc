@@ -117,7 +117,9 @@ TEST_F(SlurmGuards, ANodeIsDownForOneReasonAtATime) {
 TEST_F(SlurmGuards, ANodeThatASuspendedJobHoldsIsNotFree) {
   const auto job = slurm.StartJob({.nodes = {"w-0"}});
   const auto drained = NodeIsDrained(kSlurmCluster, "w-0", false);
-  const auto ours = NodeIsOurs(kSlurmCluster, "w-0", kOurs);
+  const auto ours = NodeIsOurs(kSlurmCluster, "w-0", kOurs, true);
+  EXPECT_EQ(Prove(NodeIsOurs(kSlurmCluster, "none", kOurs, true)), Proof::kYes) << "it is removed";
+  EXPECT_EQ(Prove(NodeIsOurs(kSlurmCluster, "none", kOurs, false)), Proof::kNo) << "absence proves nothing";
   Update("DRAIN", "slurm-operator: scale-in");
   EXPECT_EQ(Prove(drained), Proof::kNo) << "it runs";
   ASSERT_TRUE(slurm.SuspendJob(*job));
@@ -273,7 +275,7 @@ TEST_F(SlurmGuards, AnUndrainThatSlurmRefusedLiftsNothing) {
 TEST_F(SlurmGuards, FailIsAlwaysSomebodyElses) {
   Update("FAIL", "slurm-operator: a person left our words there");
   EXPECT_EQ(Prove(NodeIsNotHeld(kSlurmCluster, "w-0", kOurs)), Proof::kNo);
-  EXPECT_EQ(Prove(NodeIsOurs(kSlurmCluster, "w-0", kOurs)), Proof::kNo);
+  EXPECT_EQ(Prove(NodeIsOurs(kSlurmCluster, "w-0", kOurs, true)), Proof::kNo);
   EXPECT_EQ(Prove(NodeIsDrained(kSlurmCluster, "w-0", false)), Proof::kYes) << "no job is there, and none will start";
 }
 
@@ -288,7 +290,7 @@ TEST_F(SlurmGuards, ALaterLookThatWasAnsweredSoonerMustAgree) {
   EXPECT_EQ(ProveSlowly(free, [] {}), Proof::kYes);
 
   Update("DOWN", "slurm-operator: Pod is terminating");
-  const auto ours = NodeIsOurs(kSlurmCluster, "w-0", kOurs);
+  const auto ours = NodeIsOurs(kSlurmCluster, "w-0", kOurs, true);
   EXPECT_EQ(ProveSlowly(ours, [] {}), Proof::kYes);
   EXPECT_EQ(ProveSlowly(ours, [this] { Update("DOWN", "burnt"); }), Proof::kNo);
 }
