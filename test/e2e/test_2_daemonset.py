@@ -73,3 +73,10 @@ def test_with_the_network_of_their_machines_they_are_called_the_same(lab):
     lab.wait_for("numbered ones, too", lambda: sorted(lab.worker_pods()) == [f"{labs.NODESET}-{i}" for i in range(3)], within=90)
     lab.wait_for("and all are in service", lambda: lab.records() == {name: ("idle", "none") for name in machines}, within=90)
     assert all(pod["spec"].get("hostNetwork") for pod in lab.worker_pods().values())
+
+    # Everybody wants that, and it made other Slurm nodes of them, whose jobs nobody looked at.
+    lab.kubectl("patch", "nodeset", labs.NODESET, "--type=merge", "-p", json.dumps({"spec": {"slurmd": {"args": ["-N", "other"]}}}))
+    lab.wait_for("it is told", lambda: "-N is left out" in lab.condition("nodesets", labs.NODESET, "Degraded")["message"], within=30)
+    lab.wait_for("workers are renewed with it", lambda: "-N" in json.dumps(lab.get("nodesets", labs.NODESET)["spec"]["slurmd"]) and all(
+        "other" not in pod["spec"]["containers"][0]["args"] for pod in lab.worker_pods().values()), within=60)
+    lab.wait_for("and are called as before", lambda: lab.records() == {name: ("idle", "none") for name in machines}, within=180)

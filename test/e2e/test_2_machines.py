@@ -91,3 +91,24 @@ def test_the_job_of_a_machine_that_is_lost_for_good_runs_elsewhere(lab):
         lab.wait_for_job(job, "COMPLETED", within=60)
     finally:
         labs.run("dev/cluster", "node", "add", node, timeout=180)
+
+
+def test_a_drain_stays_although_its_machine_is_deleted(lab):
+    """For half a minute Slurm began jobs on a machine that was not there."""
+    node = lab.nodes[0]
+    ordinal = worker_on(lab, node)
+    name, uid = f"slinky-{ordinal}", lab.uid_of(ordinal)
+    labs.kubectl("cordon", node)
+    lab.wait_for("the worker is drained", lambda: lab.records()[name][0] == "drained", within=60)
+    labs.run("dev/cluster", "kill-node", node)
+    seen = set()
+    try:
+        labs.kubectl("delete", "node", node)
+
+        def collected():
+            seen.add((lab.records() or {}).get(name, ("gone",))[0])
+            return lab.uid_of(ordinal) != uid
+        lab.wait_for("Kubernetes has collected its pod", collected, within=120, every=0.2)
+        assert not {state for state in seen if state.startswith(("idle", "mixed", "alloc"))}, seen
+    finally:
+        labs.run("dev/cluster", "node", "add", node, timeout=180)
