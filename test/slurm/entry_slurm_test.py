@@ -71,7 +71,7 @@ def test_a_job_outlives_a_crash_of_slurmd():
         touch $SLURM_SHARED/go
         until_ is state COMPLETED
         cat $SLURM_SHARED/out""", "--nodes", "1")
-    assert output.splitlines()[-1] == "done"
+    assert "done" in output.splitlines()  # slurmstepd says there, too, that it does not reach slurmd yet
 
 
 def test_slurm_gives_jobs_only_the_pods_share():

@@ -184,13 +184,20 @@ def test_who_may_run_what_and_who_comes_first(site):
     site.await_state(long[1], "CANCELLED by 0")
     site.stop_slurmctld()
     site.ctl.start()
-    shares = lambda: dict(line.split("|") for line in site.ctl.run(
-        "sshare", "-anhPU", "-o", "user,fairshare", check=False).stdout.splitlines() if line.count("|") == 1)
-    await_that(lambda: float(shares().get("ada") or 0) > float(shares().get("bob") or 1), "shares", 30, lambda: f": {shares()}")
-    pending = {user: site.submit(user, "--hold") for user in ("bob", "ada")}
+    shares = lambda: {user: (int(used), float(share)) for user, used, share in (line.split("|") for line in site.ctl.run(
+        "sshare", "-anhPU", "-o", "user,rawusage,fairshare", check=False).stdout.splitlines() if line.count("|") == 2)}
+
+    def who_used_more_has_less():
+        now = shares()
+        return {"ada", "bob"} <= now.keys() and now["ada"][0] != now["bob"][0] and (
+            (now["ada"][0] < now["bob"][0]) == (now["ada"][1] > now["bob"][1]))
+
+    await_that(who_used_more_has_less, "shares", 30, lambda: f": {shares()}")
+    more, less = sorted(("ada", "bob"), key=lambda user: -shares()[user][1])
+    pending = {user: site.submit(user, "--hold") for user in (less, more)}
     site.ctl.run("scontrol", "update", "nodename=w0,w1", "state=drain", "reason=test")
     site.ctl.run("scontrol", "release", ",".join(pending.values()))
-    await_that(lambda: int(site.squeue(pending["ada"], "%Q") or 0) > int(site.squeue(pending["bob"], "%Q") or 0) > 0,
+    await_that(lambda: int(site.squeue(pending[more], "%Q") or 0) > int(site.squeue(pending[less], "%Q") or 0) > 0,
                "priorities", 30, lambda: f": {[site.squeue(job, '%u %Q %r') for job in pending.values()]}")
 
 
