@@ -21,9 +21,9 @@ struct OptionSyntax {
   std::span<const LongOption> longs = {};
 };
 
-// slurmd's, of Slurm 24.11 to 26.05.
+// Those of Slurm's daemons, for the two who read their command lines and share nothing but this folder: capstan-entry and the
+// operator.
 extern const OptionSyntax kSlurmdSyntax;
-// slurmctld's.
 extern const OptionSyntax kSlurmctldSyntax;
 
 struct TakenOption {

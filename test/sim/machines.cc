@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "operator/names.h"
+#include "operator/nodeset/contract.h"
 #include "operator/testing/contracts.h"
 #include "site.h"
 
@@ -55,9 +56,7 @@ std::string BoundTo(const Value& pod) {
 }  // namespace
 
 std::string HostOf(const Value& pod) {
-  const bool by_machine = FindText(pod, {"metadata", "annotations", op::kAnnotationNamed}) == op::kNamedByMachine;
-  return std::string(FindText(pod, {"metadata", "labels", kNamedBy})) +
-         std::string(FindText(pod, {"spec", by_machine ? "nodeName" : "hostname"}));
+  return std::string(FindText(pod, {"metadata", "labels", kNamedBy})) + op::nodeset::HostOf(pod);
 }
 
 void Story::Add(const std::string& line) {

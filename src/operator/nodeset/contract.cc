@@ -28,12 +28,6 @@ std::string NameOf(const Value& set) { return std::string(FindText(set, {"metada
 std::string_view UidOf(const Value& set) { return FindText(set, {"metadata", "uid"}); }
 bool IsDeleting(const Value& set) { return json::Find(set, {"metadata", "deletionTimestamp"}) != nullptr; }
 
-// A worker's name in Slurm.
-std::string HostOf(const Value& pod) {
-  const bool by_machine = FindText(pod, {"metadata", "annotations", "capstan.dev/named"}) == "machine";
-  return std::string(FindText(pod, {"spec", by_machine ? "nodeName" : "hostname"}));
-}
-
 // Jobs hold the node of the pod that is named. What was refused has done no harm: the pod had changed since it was seen.
 bool IsBusy(const Call& call, const Around& around) {
   const Value* pod = around.Find("Pod", call.key);
@@ -626,6 +620,11 @@ bool IsHeldByPerson(const slurm::Node& node) {
   const bool out = node.state.IsDraining() || node.state.IsDown();
   return out && !node.reason.empty() && !node.reason.starts_with(kOurs) && node.reason != "Not responding" &&
          !node.reason.starts_with("Node unexpectedly rebooted");
+}
+
+std::string HostOf(const Value& pod) {
+  const bool by_machine = FindText(pod, {"metadata", "annotations", "capstan.dev/named"}) == "machine";
+  return std::string(FindText(pod, {"spec", by_machine ? "nodeName" : "hostname"}));
 }
 
 Broken Clash(const Value& set, const Around& around) {

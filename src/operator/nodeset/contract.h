@@ -22,6 +22,9 @@ extern const Contract kContract;
 // Somebody other than the operator and its pods' hooks has taken the node out of service.
 bool IsHeldByPerson(const slurm::Node& node);
 
+// A worker's name in Slurm; "": it is called as its machine, and not placed on one yet.
+std::string HostOf(const json::Value& pod);
+
 // `pod` is called as the workers of the NodeSet `set` are.
 bool IsWorkerName(std::string_view set, std::string_view pod);
 

@@ -22,7 +22,8 @@
 // |            |                                                         | as Slurm says that they run                   |
 //
 // A worker that has been terminating for ten minutes is not waited for: nothing more can be done about it. In
-// kDraining, a worker that Slurm has not known for ten minutes may go although it is ready.
+// kDraining, a worker that Slurm has not known for ten minutes may go although it is ready, if its slurmd has no job
+// (identity.h).
 //
 // With `--cascade=foreground` the garbage collector deletes the pods itself, at once; nobody but the user can prevent
 // that, and jobs on them end. The finalizer then waits for the pods to go and tidies up after them.

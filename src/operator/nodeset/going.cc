@@ -46,8 +46,6 @@ class Leaving {
       case Stage::kUnregistered:
         Mark();
         if (look_.IsComing(worker_)) Expect();
-        if (worker_.pod->Ready() && look_.slurm.absence_counts() && look_.IsUnknown(wants_, worker_))
-          look_.world.Ask(IdentityOf(worker_), kIdentityAge);
         // Absence alone justifies deleting neither a worker that is ready nor one that is about to register.
         if (look_.slurm.absence_counts() && (worker_.pod->Ready() ? look_.IsForgotten(wants_, worker_) : IsStuck()))
           RemoveProven(true);

@@ -51,10 +51,6 @@ bool Look::IsComing(const Worker& worker) const {
          world.HeldFor((worker.pod->Ready() ? "back " : "coming ") + worker.pod->metadata.uid) < kRegistrationTimeout;
 }
 
-bool Look::IsUnknown(plan::Plan& part, const Worker& worker) const {
-  return Lasts(part, UnknownFact(worker), kUnknownTimeout);
-}
-
 bool Look::IsForgotten(plan::Plan& part, const Worker& worker) const {
   return Lasts(part, UnknownFact(worker), kLostRecordTimeout);
 }

@@ -45,9 +45,6 @@ struct Look {
   // reason to poll Slurm closely.
   bool IsComing(const Worker& worker) const;
 
-  // It was ready without a record for a minute: somebody is told, and its pod is asked about its slurmd.
-  bool IsUnknown(plan::Plan& part, const Worker& worker) const;
-
   // It was ready without a record for so long that its record is taken for lost.
   bool IsForgotten(plan::Plan& part, const Worker& worker) const;
 
@@ -59,7 +56,7 @@ plan::ObjectRef PodRef(const Worker& worker);
 
 // Since when a worker that is ready has had no record, as World::HeldFor has it.
 std::string UnknownFact(const Worker& worker);
-inline constexpr Duration kUnknownTimeout = 1min;
+inline constexpr Duration kUnknownTimeout = 1min;  // until that is told, and its pod is asked about its slurmd
 
 // Everything of `part` is wanted, too.
 void AddPart(plan::Plan& plan, plan::Plan part);

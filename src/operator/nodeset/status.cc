@@ -125,10 +125,14 @@ std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stay
   }
 }
 
-// It is ready, and Slurm has had no record of it for a minute.
+// Until it is told that the worker is ready and Slurm has no record of it; nullopt: that is not so.
+std::optional<Duration> UntilUnknown(const Seen& seen, const Worker& worker) {
+  if (worker.stage != Stage::kUnregistered || !worker.pod->Ready() || !seen.slurm.absence_counts()) return std::nullopt;
+  return std::max<Duration>(Duration::zero(), kUnknownTimeout - seen.world.HeldFor(UnknownFact(worker)));
+}
+
 std::string UnknownTrouble(const Seen& seen, const Worker& worker) {
-  if (worker.stage != Stage::kUnregistered || !worker.pod->Ready() || !seen.slurm.absence_counts()) return "";
-  if (seen.world.HeldFor(UnknownFact(worker)) < kUnknownTimeout) return "";
+  if (UntilUnknown(seen, worker) != Duration::zero()) return "";
   const std::string begin = "is ready, and Slurm has no record of " + worker.host;
   const auto answer = seen.world.Ask(IdentityOf(worker), kIdentityAge);
   const std::string keep = "; it is left alone, since jobs may run there: once none does, delete the pod";
@@ -350,6 +354,8 @@ Duration NextChange(const Seen& seen) {
   for (const Worker& worker : seen.workers) {
     const Duration left = UntilAvailable(*worker.pod, seen.spec.min_ready_seconds, seen.world.now());
     if (left > Duration::zero()) next = std::min(next, left);
+    if (const auto unknown = UntilUnknown(seen, worker); unknown && *unknown > Duration::zero())
+      next = std::min(next, *unknown);
     if (worker.stage != Stage::kLeaving) continue;
     if (const Duration lost = UntilLost(*worker.pod, seen.world.now()); lost > Duration::zero())
       next = std::min(next, lost);

@@ -44,7 +44,6 @@ void KeepOut(const Look& look, const Worker& worker, plan::Plan& wants) {
 // however long that takes, unless the kubelet says what is wrong with it.
 void Replace(const Look& look, const Worker& worker, plan::Plan& wants) {
   if (worker.pod->status.phase != "Running" || !look.slurm.absence_counts()) return;
-  if (worker.pod->Ready() && look.IsUnknown(wants, worker)) look.world.Ask(IdentityOf(worker), kIdentityAge);
   const bool lost = worker.pod->Ready() ? look.IsForgotten(wants, worker)
                                         : look.IsLate(wants, worker) && !PodTrouble(*worker.pod).empty();
   if (!lost) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
+#include <unordered_set>
 
 #include "base/text.h"
 #include "json/codec.h"
@@ -119,17 +120,43 @@ bool IsDaemon(const Pod& pod, const api::NodeSet& set) {
   return mode.empty() ? !OrdinalOf(set.metadata.name, pod.metadata.name) : mode == api::kScalingDaemonSet;
 }
 
-// The record is another slurmd's: of the pod that had the name before, or of another worker's that calls itself so. Without
-// the one or the other it is the pod's, whatever its address: slurmctld may see that of a gateway.
-bool IsOfAnother(const plan::World& world, const slurm::Node& record, const Pod& pod) {
-  if (record.address.empty() || record.address == pod.status.pod_ip) return false;
-  const auto& made = pod.metadata.creation_timestamp;
-  if (made && record.slurmd_start_time && *record.slurmd_start_time < *made) return true;
-  return std::ranges::any_of(world.In<Pod>(pod.metadata.namespace_), [&](const Pod& other) {
-    return other.metadata.uid != pod.metadata.uid && other.status.pod_ip == record.address && !Ended(other) &&
-           other.metadata.Label(AsKey<kLabelComponent>()) == kWorker.component;
-  });
+// What the record's comment says; "": nothing.
+std::string SaidOf(const slurm::Node& node, std::string Record::* member) {
+  if (!node.comment.starts_with('{')) return "";
+  const auto record = json::Decode<Record>(node.comment);
+  return record ? (*record).*member : "";
 }
+
+// Whose a Slurm record is that has a worker's name.
+class Owners {
+ public:
+  Owners(const plan::World& world, const std::string& ns) : world_(world), ns_(ns) {}
+
+  // Another slurmd's: of the pod that had the name before, or of another worker's that calls itself so. Without the one or
+  // the other it is the pod's, whatever its address: slurmctld may see that of a gateway.
+  bool IsOfAnother(const slurm::Node& record, const Pod& pod) {
+    if (record.address.empty() || record.address == pod.status.pod_ip) return false;
+    const auto& made = pod.metadata.creation_timestamp;
+    if (made && record.slurmd_start_time && *record.slurmd_start_time < *made) return true;
+    return Addresses().contains(record.address);
+  }
+
+ private:
+  // Of the workers of the namespace; once it was needed.
+  const std::unordered_set<std::string_view>& Addresses() {
+    if (addresses_) return *addresses_;
+    addresses_.emplace();
+    for (const Pod& pod : world_.In<Pod>(ns_)) {
+      const bool worker = pod.metadata.Label(AsKey<kLabelComponent>()) == kWorker.component;
+      if (worker && !Ended(pod) && !pod.status.pod_ip.empty()) addresses_->insert(pod.status.pod_ip);
+    }
+    return *addresses_;
+  }
+
+  const plan::World& world_;
+  const std::string& ns_;
+  std::optional<std::unordered_set<std::string_view>> addresses_;
+};
 
 }  // namespace
 
@@ -163,6 +190,7 @@ bool IsWorkerNameOf(const api::NodeSet& set, std::string_view pod) {
 std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, const plan::SlurmView& slurm) {
   std::vector<Worker> workers;
   const std::vector<std::string> propagated = SettingsOf(world).propagated_node_conditions;
+  Owners owners(world, set.metadata.namespace_);
   int daemons = 0;
   for (const Pod& pod : world.OwnedBy<Pod>(set.metadata.uid)) {
     const bool daemon = IsDaemon(pod, set);
@@ -170,7 +198,7 @@ std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, c
     if (!ordinal) continue;
     Worker worker{.ordinal = *ordinal, .daemon = daemon, .host = HostOf(pod), .pod = &pod};
     const slurm::Node* record = slurm.Find(worker.host);  // noted even when it is not heard
-    if (record != nullptr && IsOfAnother(world, *record, pod)) record = nullptr;
+    if (record != nullptr && owners.IsOfAnother(*record, pod)) record = nullptr;
     worker.node = slurm.heard() && worker.named() ? record : nullptr;
     worker.stage = StageOf(worker, set, slurm);
     worker.held = worker.node != nullptr && IsHeld(*worker.node, set);
@@ -208,23 +236,9 @@ std::string RecordComment(const Worker& worker, const api::NodeSet& set) {
                              .set_uid = set.metadata.uid});
 }
 
-std::string MachineOfRecord(const slurm::Node& node) {
-  if (!node.comment.starts_with('{')) return "";
-  const auto record = json::Decode<Record>(node.comment);
-  return record ? record->node : "";
-}
-
-std::string PodOfRecord(const slurm::Node& node) {
-  if (!node.comment.starts_with('{')) return "";
-  const auto record = json::Decode<Record>(node.comment);
-  return record ? record->pod : "";
-}
-
-std::string SetOfRecord(const slurm::Node& node) {
-  if (!node.comment.starts_with('{')) return "";
-  const auto record = json::Decode<Record>(node.comment);
-  return record ? record->set : "";
-}
+std::string MachineOfRecord(const slurm::Node& node) { return SaidOf(node, &Record::node); }
+std::string PodOfRecord(const slurm::Node& node) { return SaidOf(node, &Record::pod); }
+std::string SetOfRecord(const slurm::Node& node) { return SaidOf(node, &Record::set); }
 
 bool IsRecordOf(const slurm::Node& node, const api::NodeSet& set) {
   if (!node.comment.empty()) {
