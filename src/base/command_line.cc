@@ -9,6 +9,8 @@ constexpr LongOption kSlurmdLongs[] = {
     {"authinfo", true},    {"ca-cert-file", true},  {"conf", true},       {"conf-server", true}, {"extra", true},
     {"instance-id", true}, {"instance-type", true}, {"parameters", true}, {"systemd"},           {"version"}};
 constexpr LongOption kSlurmctldLongs[] = {{"systemd"}, {"version"}};
+constexpr LongOption kSlurmrestdLongs[] = {
+    {"autocomplete", true}, {"generate-openapi-spec"}, {"help"}, {"max-connections", true}};
 
 enum class Value { kNone, kAttachedOrNext, kAttached };
 
@@ -110,6 +112,7 @@ class Taking {
 
 constinit const OptionSyntax kSlurmdSyntax{"bcCd:Df:F::GhL:Mn:N:svVZ", kSlurmdLongs};
 constinit const OptionSyntax kSlurmctldSyntax{"cdDf:hiL:n:rRsvV", kSlurmctldLongs};
+constinit const OptionSyntax kSlurmrestdSyntax{"a:d:f:g:hs:t:u:vV", kSlurmrestdLongs};
 
 std::vector<TakenOption> TakeOptions(const OptionSyntax& syntax, std::span<const std::string_view> wanted,
                                      std::vector<std::string>* words) {

@@ -25,6 +25,7 @@ struct OptionSyntax {
 // operator.
 extern const OptionSyntax kSlurmdSyntax;
 extern const OptionSyntax kSlurmctldSyntax;
+extern const OptionSyntax kSlurmrestdSyntax;
 
 struct TakenOption {
   std::string name;   // "-N", "--conf-server"

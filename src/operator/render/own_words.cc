@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kSlurmdOptions[] = {"-N", "-f", "-F", "--conf-server"};
 constexpr std::string_view kSlurmctldOptions[] = {"-c", "-f"};
+constexpr std::string_view kSlurmrestdOptions[] = {"-f"};
 
 // Takes them out of the container's args. What is no list of texts is the API server's to refuse.
 std::vector<TakenOption> Take(Json& container, const OwnWords& own) {
@@ -34,6 +35,7 @@ std::vector<TakenOption> Take(Json& container, const OwnWords& own) {
 
 constinit const OwnWords kSlurmdOwnWords{kSlurmdSyntax, kSlurmdOptions};
 constinit const OwnWords kSlurmctldOwnWords{kSlurmctldSyntax, kSlurmctldOptions};
+constinit const OwnWords kSlurmrestdOwnWords{kSlurmrestdSyntax, kSlurmrestdOptions};
 
 Result<json::Raw> WithoutOwnWords(const json::Raw& user, const OwnWords& own, std::string_view where) {
   CAPSTAN_TRY(Json container, json::ParseObject(user, where));

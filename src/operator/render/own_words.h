@@ -21,6 +21,9 @@ struct OwnWords {
 extern const OwnWords kSlurmdOwnWords;
 // slurmctld has the configuration that is published, and its state: -c would end all jobs at each start.
 extern const OwnWords kSlurmctldOwnWords;
+// slurmrestd is its Controller's: the operator would take another cluster's nodes for its own. (slurmdbd has no such option, and
+// nothing of the operator's rests on a login's sackd.)
+extern const OwnWords kSlurmrestdOwnWords;
 
 // A container's overrides (spec.slurmd) without them in `args`. kInvalid: it is no object.
 Result<json::Raw> WithoutOwnWords(const json::Raw& user, const OwnWords& own, std::string_view where);

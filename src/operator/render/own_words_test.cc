@@ -17,6 +17,14 @@ TEST(OwnWords, OfSlurmctldAreLeftOutAndNamed) {
   EXPECT_EQ(WithoutOwnWords(user, kSlurmctldOwnWords, "spec.slurmctld")->text, R"({"args":["-v"]})");
 }
 
+TEST(OwnWords, OfSlurmrestdAreLeftOutAndNamed) {
+  const json::Raw slurmrestd{
+      R"({"args":["-f","/tmp/slurm.conf","-s","slurmctld","--max-connections","9","0.0.0.0:1"]})"};
+  EXPECT_EQ(OwnWordsIn(slurmrestd, kSlurmrestdOwnWords), "-f");
+  EXPECT_EQ(WithoutOwnWords(slurmrestd, kSlurmrestdOwnWords, "spec.slurmrestd")->text,
+            R"({"args":["-s","slurmctld","--max-connections","9","0.0.0.0:1"]})");
+}
+
 TEST(OwnWords, AllElseStaysAsItWasWritten) {
   for (const char* text : {"", R"({"args": ["-vv", "-L", "-N"]})", R"({"args":"-N"})", R"({"args":["-N",1]})"}) {
     EXPECT_EQ(OwnWordsIn({text}, kSlurmdOwnWords), "") << text;

@@ -3,6 +3,7 @@
 #include "operator/names.h"
 #include "operator/render/cluster.h"
 #include "operator/render/merge.h"
+#include "operator/render/own_words.h"
 #include "operator/render/parts.h"
 #include "operator/render/workload.h"
 
@@ -62,7 +63,8 @@ Result<JsonObject> Slurmrestd(const api::RestApi& rest_api, const api::Controlle
   // Without accounting, the calls that need slurmdbd would only fail.
   if (!controller.spec.accounting_ref) first.insert(first.end(), {"-s", "openapi/slurmctld"});
   container["args"] = std::move(first);
-  CAPSTAN_TRY(JsonObject merged, MergeContainer(std::move(container), rest_api.spec.slurmrestd, "spec.slurmrestd"));
+  CAPSTAN_TRY(const json::Raw users, WithoutOwnWords(rest_api.spec.slurmrestd, kSlurmrestdOwnWords, "spec.slurmrestd"));
+  CAPSTAN_TRY(JsonObject merged, MergeContainer(std::move(container), users, "spec.slurmrestd"));
   Json& args = merged["args"];
   if (!args.is_array()) args.emplace_array();
   args.get_array().push_back(Json("0.0.0.0:" + std::to_string(kSlurmrestdPort)));

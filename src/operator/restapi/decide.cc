@@ -7,6 +7,7 @@
 #include "operator/objects.h"
 #include "operator/reconcile.h"
 #include "operator/references.h"
+#include "operator/render/own_words.h"
 #include "operator/restapi/children.h"
 #include "operator/restarts.h"
 #include "operator/unknown_fields.h"
@@ -33,6 +34,9 @@ class Deciding : Reconcile<api::RestApi> {
     Want(ServiceObject(object));
     if (!RunSlurmrestd()) KeepWhatIsThere();
     WaitForSlurmctld();
+    if (const std::string own = render::OwnWordsIn(spec.slurmrestd, render::kSlurmrestdOwnWords); !own.empty())
+      findings.Remark("NotSupported", "spec.slurmrestd.args: " + own +
+                                          " is left out: slurmrestd has the configuration of its Controller");
     Runs(world.Find<Deployment>(key_), *spec.replicas, kRestApi.app);
     if (findings.ready && *spec.replicas == 0) findings.ready->message += ", and the operator cannot reach Slurm";
     return Finish(api::RestApiStatus());

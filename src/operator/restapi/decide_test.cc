@@ -84,6 +84,14 @@ TEST_F(RestApiTest, EverythingIsPinned) {
   }
 }
 
+TEST_F(RestApiTest, AnotherConfigurationIsLeftOutAndTold) {
+  HaveCluster();
+  rest_api.spec.slurmrestd.text = R"({"args":["-vf","/mnt/other.conf"]})";
+  const plan::Plan plan = Look();
+  EXPECT_THAT(BodyOf(plan, "Deployment", "main-restapi"), ::testing::Not(HasSubstr("other.conf")));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True NotSupported: spec.slurmrestd.args: -f is left out"));
+}
+
 TEST_F(RestApiTest, MissingControllerIsSaidAndNothingIsTakenAway) {
   const plan::Plan plan = Look();
   EXPECT_THAT(ChildNames(plan), ElementsAre("Service main-restapi"));
