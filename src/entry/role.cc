@@ -15,7 +15,7 @@ constexpr const char* kSssd[] = {"-i", "--logger=stderr"};
 constexpr Directory kSlurmctldDirectories[] = {{"/run/slurmctld", kSlurmUser}, {"/var/spool/slurmctld", kSlurmUser}};
 constexpr Directory kSlurmdbdDirectories[] = {{"/run/slurmdbd", kSlurmUser}};
 // slurmd refuses a /run/slurm that is not its own.
-constexpr Directory kSlurmdDirectories[] = {{"/run/slurm", 0}, {"/var/spool/slurmd", 0}};
+constexpr Directory kSlurmdDirectories[] = {{"/run/slurm", 0}, {"/var/log/slurm", 0}, {"/var/spool/slurmd", 0}};
 constexpr Directory kSackdDirectories[] = {{"/run/slurm", kSlurmUser}};
 constexpr Directory kSshdDirectories[] = {{"/run/sshd", 0}};
 // SSSD does not start where a volume hides it.

@@ -101,7 +101,7 @@ Result<JsonObject> PodSpec(const api::Controller& controller, const Settings& se
     DefaultImage(reconfigure, image);
     sidecars.push_back(std::move(reconfigure));
   }
-  CAPSTAN_TRY(JsonObject logfile, MergeContainer(LogfileSidecar(kLog), spec.logfile, "spec.logfile"));
+  CAPSTAN_TRY(JsonObject logfile, MergeContainer(LogfileSidecar(kLog, "777"), spec.logfile, "spec.logfile"));
   DefaultImage(logfile, image);
   sidecars.push_back(std::move(logfile));
 

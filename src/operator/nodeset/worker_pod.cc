@@ -25,6 +25,7 @@ namespace {
 using namespace render;  // NOLINT: this file is made of its parts
 
 constexpr std::string_view kLog = "/var/log/slurm/slurmd.log";
+constexpr std::string_view kLogfileSize = "16Mi";  // a FIFO is in it
 constexpr int kOwnerOnly = 0600;
 
 std::string Padded(const api::NodeSet& set, int ordinal) {
@@ -178,7 +179,7 @@ JsonArray Volumes(const api::NodeSet& set, const api::Controller& controller, bo
   JsonArray keys;
   if (const auto& key = controller.spec.slurm_key_ref) keys.push_back(SlurmKeyFile(*key));
   volumes.push_back(ProjectedVolume("slurm-etc", kOwnerOnly, std::move(keys)));
-  volumes.push_back(MemoryDir("slurm-logfile"));
+  volumes.push_back(MemoryDir("slurm-logfile", kLogfileSize));
   if (HasSsh(set)) {
     const std::string& name = set.metadata.name;
     if (live) volumes.push_back(HostKeysVolume(SshHostKeysName(name)));
@@ -192,7 +193,7 @@ Result<JsonObject> BaseSpec(const api::NodeSet& set, const api::Controller& cont
   CAPSTAN_TRY(const bool live, ReadsFilesLive(set, settings));
   CAPSTAN_TRY(JsonObject slurmd, Slurmd(set, controller, live));
   DefaultImage(slurmd, settings.Image(kWorker.app));
-  CAPSTAN_TRY(JsonObject logfile, MergeContainer(LogfileSidecar(kLog), set.spec.logfile, "spec.logfile"));
+  CAPSTAN_TRY(JsonObject logfile, MergeContainer(LogfileSidecar(kLog, "600"), set.spec.logfile, "spec.logfile"));
   DefaultImage(logfile, ImageOf(slurmd));
   const std::string service = WorkerServiceName(controller.metadata.name);
 

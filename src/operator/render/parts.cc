@@ -18,7 +18,11 @@ JsonObject Patient(JsonObject probe) {
 
 JsonObject EmptyDir(std::string_view name) { return {{"name", name}, {"emptyDir", JsonObject()}}; }
 
-JsonObject MemoryDir(std::string_view name) { return {{"name", name}, {"emptyDir", {{"medium", "Memory"}}}}; }
+JsonObject MemoryDir(std::string_view name, std::string_view size_limit) {
+  JsonObject dir{{"medium", "Memory"}};
+  if (!size_limit.empty()) dir["sizeLimit"] = size_limit;
+  return {{"name", name}, {"emptyDir", std::move(dir)}};
+}
 
 JsonObject ClaimVolume(std::string_view name, std::string_view claim) {
   return {{"name", name}, {"persistentVolumeClaim", {{"claimName", claim}}}};
@@ -58,9 +62,9 @@ JsonObject ContainerPort(std::string_view name, int number) {
   return {{"name", name}, {"containerPort", number}, {"protocol", "TCP"}};
 }
 
-JsonObject LogfileSidecar(std::string_view path) {
+JsonObject LogfileSidecar(std::string_view path, std::string_view mode) {
   return {{"name", "logfile"},
-          {"command", JsonArray{"sh", "-c", kLogfileScript}},
+          {"command", JsonArray{"sh", "-c", LogfileScript(mode)}},
           {"env", JsonArray{Variable("SOCKET", path)}},
           {"restartPolicy", "Always"},  // an init container that stays: it is there before the daemon and after it
           {"volumeMounts", JsonArray{Mount("slurm-logfile", "/var/log/slurm")}}};

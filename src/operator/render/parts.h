@@ -20,7 +20,7 @@ JsonObject Patient(JsonObject probe);
 
 // --- Volumes ---------------------------------------------------------------------------------------------------------
 JsonObject EmptyDir(std::string_view name);
-JsonObject MemoryDir(std::string_view name);
+JsonObject MemoryDir(std::string_view name, std::string_view size_limit = "");  // "": none but the pod's memory
 JsonObject ClaimVolume(std::string_view name, std::string_view claim);
 // Files from several Secrets and ConfigMaps in one folder; `mode` as chmod has it (0600).
 JsonObject ProjectedVolume(std::string_view name, int mode, JsonArray sources);
@@ -35,8 +35,8 @@ JsonObject FileMount(std::string_view volume, std::string_view path, std::string
 JsonObject Variable(std::string_view name, std::string_view value);
 JsonObject ContainerPort(std::string_view name, int number);
 
-// The sidecar that prints the log at `path`, which lies in the volume slurm-logfile.
-JsonObject LogfileSidecar(std::string_view path);
+// The sidecar that prints the log at `path`, a FIFO of this mode ("600") in the volume slurm-logfile.
+JsonObject LogfileSidecar(std::string_view path, std::string_view mode);
 
 // Names `image` in a container that names none.
 void DefaultImage(JsonObject& container, std::string_view image);

@@ -1,15 +1,18 @@
 #include "operator/render/scripts.h"
 
+#include <string>
+
 namespace capstan::op::render {
+namespace {
 
 // `wait` returns at a signal where a foreground command would be waited for first.
-const std::string_view kLogfileScript = R"sh(stop() { kill $! 2>/dev/null; exit "$1"; }
+constexpr std::string_view kLogfileScript = R"sh(stop() { kill $! 2>/dev/null; exit "$1"; }
 trap 'stop 0' TERM
 trap 'stop 1' INT HUP
 mkdir -p "${SOCKET%/*}"
 if [ ! -p "$SOCKET" ]; then
   rm -rf "$SOCKET"
-  mkfifo -m 777 "$SOCKET" || exit 1
+  mkfifo -m MODE "$SOCKET" || exit 1
 fi
 exec 3<>"$SOCKET" || exit 1
 while :; do
@@ -19,6 +22,13 @@ while :; do
   wait $!
 done
 )sh";
+
+}  // namespace
+
+std::string LogfileScript(std::string_view mode) {
+  constexpr std::string_view kMode = "MODE";
+  return std::string(kLogfileScript).replace(kLogfileScript.find(kMode), kMode.size(), mode);
+}
 
 // ..data and ..2026_01_01 are kubelet's own; the links beside them lead to what they hold.
 const std::string_view kReconfigureScript = R"sh(set -u

@@ -3,14 +3,15 @@
 // as command substitutions, which it leaves alone.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace capstan::op::render {
 
-// Turns a daemon's log file into the container's standard output: makes the path $SOCKET a FIFO that everybody may
-// write to and copies it. It keeps the FIFO open for writing itself, so that a daemon can always open it and no line is
+// Turns a daemon's log file into the container's standard output: makes the path $SOCKET a FIFO of this mode ("600"), and
+// copies it. It keeps the FIFO open for writing itself, so that a daemon can always open it and no line is
 // lost between two readers. TERM ends it with 0, INT and HUP with 1.
-extern const std::string_view kLogfileScript;
+std::string LogfileScript(std::string_view mode);
 
 // Tells slurmctld to read its configuration anew whenever a file under /etc/slurm has changed: looks every 5 s, and
 // tries every 2 s until slurmctld has accepted. Does so once at its start if slurmctld is up already: then this is a

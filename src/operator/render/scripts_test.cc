@@ -46,7 +46,7 @@ Ran RunScript(const std::string& shell, std::string_view script, const std::stri
 class Scripts : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Scripts, LogfilePrintsWhatIsWrittenAndEndsWithZero) {
-  const Ran ran = RunScript(GetParam(), kLogfileScript, R"sh(
+  const Ran ran = RunScript(GetParam(), LogfileScript("600"), R"sh(
 SOCKET=$dir/log/slurmctld.log; export SOCKET
 start
 until_true '[ -p "$SOCKET" ]'
@@ -57,11 +57,11 @@ kill -TERM $pid; wait $pid; echo "ended with $?"
 stat -c %a "$SOCKET"; cat "$dir/out"
 )sh");
   EXPECT_EQ(ran.status, 0);
-  EXPECT_EQ(ran.output, "ended with 0\n777\none\ntwo\n");
+  EXPECT_EQ(ran.output, "ended with 0\n600\none\ntwo\n");
 }
 
 TEST_P(Scripts, LogfileReplacesAnOrdinaryFileAndKeepsAFifo) {
-  const Ran ran = RunScript(GetParam(), kLogfileScript, R"sh(
+  const Ran ran = RunScript(GetParam(), LogfileScript("777"), R"sh(
 SOCKET=$dir/slurmd.log; export SOCKET
 echo old > "$SOCKET"
 start
@@ -186,7 +186,9 @@ INSTANTIATE_TEST_SUITE_P(Shells, Scripts, ::testing::Values("sh", "dash", "bash"
 
 // Kubernetes takes $(NAME) in a command for a variable when one of that name exists, and $$ for an escaped $.
 TEST(ScriptTexts, HoldNothingThatKubernetesWouldExpand) {
-  for (const std::string_view script : {kLogfileScript, kReconfigureScript, kWorkerStopScript, kInitconfScript}) {
+  const std::string logfile = LogfileScript("600");
+  for (const std::string_view script :
+       {std::string_view(logfile), kReconfigureScript, kWorkerStopScript, kInitconfScript}) {
     EXPECT_EQ(script.find("$$"), script.npos);
     for (const std::string_view variable : {"SOCKET", "SLURM_CONF_DIR"}) {
       EXPECT_EQ(script.find("$(" + std::string(variable) + ")"), script.npos);
