@@ -85,7 +85,7 @@ def test_the_job_of_a_machine_that_is_lost_for_good_runs_elsewhere(lab):
         labs.kubectl("delete", "node", node)
         # Slurm by itself would wait for five minutes.
         lab.wait_for("the job runs elsewhere", lambda: (lambda fields: fields.get("JobState") == "RUNNING" and fields.get("Restarts") == "1"
-                                                        and fields["NodeList"] != f"slinky-{lost}")(lab.job_fields(job)), within=200)
+                                                        and fields["NodeList"] != f"slinky-{lost}")(lab.job_fields(job)), within=260)
         where = lab.job_fields(job)["NodeList"]
         lab.let_end(job, f"{labs.NODESET}-{where[-1]}")
         lab.wait_for_job(job, "COMPLETED", within=60)

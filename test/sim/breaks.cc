@@ -4,6 +4,7 @@
 #include <array>
 
 #include "operator/kind.h"
+#include "operator/names.h"
 #include "operator/nodeset/decide.h"
 #include "operator/nodeset/drains.h"
 #include "operator/nodeset/release.h"
@@ -128,6 +129,27 @@ Plan ByAbsence(const World& world, const kube::Key& key) {
   return plan;
 }
 
+// As it was: a machine that Kubernetes has given up is lost, though Slurm hears its slurmd.
+Plan WhomSlurmHears(const World& world, const kube::Key& key) {
+  Plan plan = op::nodeset::Decide(world, key);
+  const Looked looked(world, key);
+  if (!looked.slurm || !looked.slurm->heard()) return plan;
+  for (const slurm::Node& node : looked.slurm->All()) {
+    const std::string machine = op::nodeset::MachineOfRecord(node);
+    if (!node.state.IsBusy() || node.state.IsDown() || !op::nodeset::IsRecordOf(node, *looked.set)) continue;
+    if (machine.empty() || world.Find<op::Node>({"", machine}) != nullptr) continue;
+    plan.Add({.effect = plan::UpdateNode("down", looked.cluster,
+                                         {.names = {node.name},
+                                          .action = slurm::NodeAction::kDown,
+                                          .reason = std::string(op::kReasonPrefix) + "broken"}),
+              .reason = "broken",
+              .guards = {},
+              .after = {},
+              .event = {}});
+  }
+  return plan;
+}
+
 Plan LiftsOthers(const World& world, const kube::Key& key) {
   Plan plan = op::nodeset::Decide(world, key);
   const Looked looked(world, key);
@@ -244,6 +266,7 @@ constexpr auto kBreaks = std::to_array<Break>({
     {"lift", "a drain of another NodeSet in the cluster is lifted, or one that a cordon asks for", &LiftsOthers},
     {"name", "a worker without a record is replaced, whatever its slurmd is called", &WhateverItsName},
     {"absence", "a drain is lifted because its machine is not there", &ByAbsence},
+    {"heard", "a machine without a Node object is lost, though Slurm hears its slurmd", &WhomSlurmHears},
     {"unknown", "while Slurm is not heard, workers count as drained", &UnknownIsDrained},
     {"record", "records are removed, whoever drained them", &AnyRecord},
     {"patience", "what was refused is sent again at once, a little changed", &NoPatience},

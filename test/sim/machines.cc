@@ -187,6 +187,13 @@ void Machines::PowerOff(const std::string& machine) {
   After(kNodeSilence, [this, machine] { NoteSilence(machine); });
 }
 
+void Machines::CutOff(const std::string& machine) {
+  story.Add("machine: " + machine + " is cut off from Kubernetes");
+  off_.insert(machine);
+  cut_off_.insert(machine);
+  After(kNodeSilence, [this, machine] { NoteSilence(machine); });
+}
+
 void Machines::NoteSilence(const std::string& machine) {
   if (!off_.contains(machine)) return;
   EditNode(machine, "status", [](Value& node) { SetCondition(node, {{"type", "Ready"}, {"status", "Unknown"}}); });
@@ -208,13 +215,20 @@ void Machines::CollectPodsOf(const std::string& machine) {
   for (const kube::Key& key : PodsOn(machine)) {
     const Value& pod = *api.Find(kube::kPods, key);
     story.Add("pod garbage collector: " + key.ToString() + " goes with " + machine);
-    if (Site* site = SiteOf(pod)) site->EndSlurmd(HostOf(pod), std::string(UidOf(pod)));
+    if (Site* site = SiteOf(pod)) {
+      const Orphan slurmd{site, HostOf(pod), std::string(UidOf(pod))};
+      if (cut_off_.contains(machine))
+        orphans_[machine].push_back(slurmd);
+      else
+        site->EndSlurmd(slurmd.host, slurmd.uid);
+    }
     api.Remove(kube::kPods, key, {.grace_seconds = 0});
   }
 }
 
 void Machines::Boot(const std::string& machine) {
   const bool was_off = off_.erase(machine) > 0;
+  cut_off_.erase(machine);
   if (api.Find(kube::kNodes, {"", machine}) == nullptr)
     PutNode(machine);
   else if (!was_off)
@@ -224,11 +238,26 @@ void Machines::Boot(const std::string& machine) {
   for (const kube::Key& key : was_off ? PodsOn(machine) : std::vector<kube::Key>()) {
     const std::string uid(UidOf(*api.Find(kube::kPods, key)));
     if (Living(key, uid) != nullptr)
-      After(Between(1s, 10s), [this, key, uid] { Start(key, uid); });
+      After(Between(1s, 10s), [this, key, uid] {
+        const Value* pod = Living(key, uid);
+        const Site* site = pod == nullptr ? nullptr : SiteOf(*pod);
+        if (site != nullptr && site->Runs(HostOf(*pod), uid))
+          BecomeReady(key, uid);
+        else
+          Start(key, uid);
+      });
     else
       api.Remove(kube::kPods, key, {.grace_seconds = 0});
   }
+  EndOrphansOn(machine);
   PlaceWaiting();
+}
+
+// What its kubelet finds running, and the API server does not know.
+void Machines::EndOrphansOn(const std::string& machine) {
+  const auto found = orphans_.extract(machine);
+  if (!found) return;
+  for (const Orphan& slurmd : found.mapped()) slurmd.site->EndSlurmd(slurmd.host, slurmd.uid);
 }
 
 void Machines::DeletePod(const kube::Key& pod) {

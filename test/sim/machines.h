@@ -74,10 +74,12 @@ class Machines {
   void PutInPool(const std::string& machine, bool in);
   // Off at once: its slurmds are gone, its kubelet is silent, and Kubernetes notices that after a while.
   void PowerOff(const std::string& machine);
+  // Kubernetes does not hear from it, as if it were off; its slurmds run on, and Slurm hears them.
+  void CutOff(const std::string& machine);
   // Its Node object. Kubernetes removes the pods that stand on it after a while.
   void DeleteNode(const std::string& machine);
   // On again, with a Node object, and what is left of its pods begins anew.
-  void Boot(const std::string& machine);
+  void Boot(const std::string& machine);  // of one that was cut off: it is heard again
   void DeletePod(const kube::Key& pod);
   void FailPod(const kube::Key& pod);  // evicted by its kubelet
 
@@ -129,11 +131,19 @@ class Machines {
                 const std::function<void(json::Value&)>& edit);
   void NoteSilence(const std::string& machine);
   void CollectPodsOf(const std::string& machine);
+  void EndOrphansOn(const std::string& machine);
 
   std::vector<Site*> sites_;
   std::vector<std::pair<kube::Key, std::string>> unplaced_;  // and their uids
   std::set<std::string> cordoned_;
-  std::set<std::string> off_;
+  std::set<std::string> off_;      // to Kubernetes
+  std::set<std::string> cut_off_;  // those of them whose slurmds run
+  struct Orphan {
+    Site* site;
+    std::string host, uid;
+  };
+  std::map<std::string, std::vector<Orphan>>
+      orphans_;                                   // slurmds whose pods were deleted while their machine was cut off
   std::map<std::string, std::string> addresses_;  // of pods that have begun, by uid
   std::map<std::string, Tick> no_work_since_;
   std::map<std::pair<std::string_view, kube::Key>, Known> known_;  // by kind

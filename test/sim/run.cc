@@ -348,14 +348,22 @@ class Run {
     }
   }
 
-  // It is drained and its Node object deleted, or it goes off without a word; and some time later it is back.
+  // It is drained and its Node object deleted, or it goes off without a word, or Kubernetes alone hears no more of it; and some
+  // time later it is back.
   void LoseMachine() {
     const std::string machine = AnyMachine();
     if (!machines_->IsThere(machine)) return;
-    if (random_.Percent(40)) set_->site.Submit(Between(5s, 90s)), Pass(Between(1s, 4s));
-    const bool by_plan = random_.Percent(60);
+    const bool by_plan = random_.Percent(60), cut_off = !by_plan && random_.Percent(40);
+    if (cut_off) {
+      for (const std::string& worker : set_->Hosts()) set_->site.Submit(Between(2min, 6min), worker);
+      Pass(Between(1s, 4s));
+    } else if (random_.Percent(40)) {
+      set_->site.Submit(Between(5s, 90s)), Pass(Between(1s, 4s));
+    }
     if (by_plan)
       machines_->Cordon(machine);
+    else if (cut_off)
+      machines_->CutOff(machine);
     else
       machines_->PowerOff(machine);
     Pass(Between(5s, 70s));

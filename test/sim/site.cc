@@ -254,6 +254,9 @@ void Site::Forgive(const std::string& node) {
 
 void Site::StartSlurmd(const std::string& host, const std::string& uid, const std::string& address,
                        const std::string& feature) {
+  // Of two slurmds of one name the later one has none of the other's jobs.
+  if (const auto other = slurmd_of_.find(host); other != slurmd_of_.end() && other->second != uid)
+    slurm.StopSlurmd(host);
   slurmd_of_[host] = uid;
   failed_.erase(host);
   slurm::testing::SlurmdSpec spec{.name = host, .address = address, .features = {feature}, .topology = ""};

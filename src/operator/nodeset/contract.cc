@@ -344,6 +344,20 @@ bool IsMachineGone(const slurm::Node& node, const Around& around) {
   });
 }
 
+// It is known that nothing runs there: by a person's taint, or by Kubernetes and Slurm both.
+bool IsLost(const slurm::Node& node, const Around& around) {
+  if (IsMachineGone(node, around)) return node.state.IsNotResponding();
+  const auto comment = json::Parse(node.comment);
+  const std::string_view machine = comment ? FindText(*comment, {"node"}) : "";
+  return std::ranges::any_of(around.nodes, [&](const Value* one) {
+    const Value* taints = json::Find(*one, {"spec", "taints"});
+    return FindText(*one, {"metadata", "name"}) == machine && taints != nullptr && taints->is_array() &&
+           std::ranges::any_of(taints->get_array(), [](const Value& taint) {
+             return FindText(taint, {"key"}) == "node.kubernetes.io/out-of-service";
+           });
+  });
+}
+
 // Jobs would begin on a machine that is gone, cordoned or not ready.
 Broken LetsJobsIn(const Value& set, const SlurmCall& call, const Around& around) {
   if ((call.state != "UNDRAIN" && call.state != "RESUME") || !around.takes_no_work) return std::nullopt;
@@ -374,7 +388,7 @@ Broken SlurmBreach(const Value& set, const SlurmCall& call, const std::optional<
     if (before->state.IsBusy()) return "the record of " + call.node + " is removed while jobs run there";
     return std::nullopt;
   }
-  const bool lost = call.state == "DOWN" && !held && call.reason.starts_with(kOurs) && IsMachineGone(*before, around);
+  const bool lost = call.state == "DOWN" && !held && call.reason.starts_with(kOurs) && IsLost(*before, around);
   if (call.state == "IDLE" || (call.state == "DOWN" && !lost)) return call.state + " is written to " + call.node;
   if ((call.state == "UNDRAIN" || call.state == "RESUME") && held) {
     return "the drain of " + call.node + " by a person (\"" + before->reason + "\") is lifted";

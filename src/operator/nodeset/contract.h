@@ -8,7 +8,8 @@
 //   forced. Nobody else's finalizer is touched, and none added to a NodeSet that is being deleted.
 // - No pod is deleted, or may be evicted, and no NodeSet is let go, while a job holds its Slurm node, suspended or not.
 // - At no moment two workers have one ordinal or one name in Slurm.
-// - Of Slurm: nodes of this set only. IDLE and DOWN are never asked for. A drain carries our reason. What a person has
+// - Of Slurm: nodes of this set only. IDLE is never asked for; DOWN only where the machine is out of service, or its Node object
+//   gone and nothing is heard of its slurmd. A drain carries our reason. What a person has
 //   drained, set DOWN or set to FAIL is never taken back, its reason is never replaced and its record never removed.
 //   No drain or DOWN is lifted while the machine of the worker is gone, cordoned or not ready.
 #pragma once

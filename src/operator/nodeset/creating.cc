@@ -5,6 +5,7 @@
 #include "operator/names.h"
 #include "operator/nodeset/adoption.h"
 #include "operator/nodeset/claims.h"
+#include "operator/nodeset/machine.h"
 #include "operator/nodeset/records.h"
 #include "operator/pods.h"
 #include "operator/reasons.h"
@@ -56,7 +57,7 @@ class Creating {
     size_t bytes = 0;
     for (const Place& place : scale_.create) {
       const NewWorker worker = workers_.Stamp(place);
-      if (IsTaken(worker)) continue;
+      if (IsTaken(worker) || MayRunOn(worker, place)) continue;
       // A record that is being removed must not be that of the worker which registers next.
       if (!worker.host.empty() && look_.world.InFlight(plan::NodeTarget(look_.cluster, worker.host))) continue;
       creations += 1 + int(worker.claims.size());
@@ -76,6 +77,24 @@ class Creating {
     if (other->second->metadata.name == worker.name && !IsOrphanOf(look_.set, *other->second)) return false;
     creation_.waiting.push_back("the name " + worker.host + " in Slurm, which pod " + other->second->metadata.name +
                                 " has");
+    return true;
+  }
+
+  // The slurmd before it may be alive on a machine that Kubernetes has given up: cut off from it, and its pod deleted. To
+  // slurmctld, which requeues the jobs there when the next one registers, all of that is known later.
+  bool MayRunOn(const NewWorker& worker, const Place& place) {
+    const slurm::Node* record = look_.slurm.heard() ? look_.slurm.Find(worker.host) : nullptr;
+    if (record == nullptr || record->state.IsDown() || record->state.IsDrained() || !IsRecordOf(*record, look_.set))
+      return false;
+    const std::string machine = MachineOfRecord(*record);
+    if (machine.empty() || machine == place.node) return false;
+    const Node* node = look_.world.Find<Node>({"", machine});
+    if (node != nullptr && (IsReady(*node) || IsOutOfService(*node))) return false;
+    const bool heard = !record->state.IsNotResponding();
+    if (!heard && !record->state.IsBusy()) return false;
+    creation_.waiting.push_back("the name " + worker.host + " in Slurm, " +
+                                (heard ? "which still hears it from" : "which has not given up its jobs on") +
+                                " Kubernetes node " + machine);
     return true;
   }
 

@@ -356,6 +356,7 @@ TEST_F(NodeSetTest, TheRecordOfItsPredecessorGoesBeforeAWorkerIsMade) {
 }
 
 TEST_F(NodeSetTest, ARecordThatSomebodyHoldsOrThatIsNotOursStaysWhenItsWorkerIsMadeAnew) {
+  Put(MakeMachine("k0"));
   nodes = {MakeNode(0, {NodeFlag::kDown, NodeFlag::kDrain}, "bad disk")};
   EXPECT_THAT(Acts(Look(1)), ElementsAre("create Pod slurm/w-0"));
   nodes = {MakeNode(0, {NodeFlag::kIdle})};

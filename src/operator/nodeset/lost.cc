@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "kube/client.h"
@@ -22,6 +23,8 @@ using plan::Proof;
 using plan::Services;
 
 constexpr std::string_view kMachineNamed = "Machine (";
+// How long a node must have said nothing to slurmctld, which pings it every third of SlurmdTimeout.
+constexpr Duration kSilence = 60s;
 
 std::string LostReason(const std::string& machine, const kube::Key& pod) {
   return std::string(kReasonPrefix) + std::string(kMachineNamed) + machine + ") is gone, and Pod (" + pod.ToString() +
@@ -48,6 +51,20 @@ class PodIsNotPlacedGuard final : public plan::Guard {
   kube::Key pod_;
 };
 
+// What proves that the machine of `node` is lost. nullopt: it is not known to be.
+std::optional<plan::Guards> ProofsOfLoss(const plan::World& world, const slurm::Node& node, const std::string& machine,
+                                         plan::Plan& plan) {
+  const Node* present = world.Find<Node>({"", machine});
+  if (present != nullptr && IsOutOfService(*present)) return plan::Guards{MachineIsOutOfService(machine)};
+  if (present != nullptr || !node.state.IsNotResponding()) return std::nullopt;
+  const Duration held = world.HeldFor("silence of " + node.name + " without " + machine);
+  if (held < kSilence) {
+    plan.RequeueAfter(kSilence - held);
+    return std::nullopt;
+  }
+  return plan::Guards{MachineIsGone(machine), plan::NodeIsSilent(plan.slurm_cluster, node.name)};
+}
+
 }  // namespace
 
 bool IsLostWithMachine(const slurm::Node& node) {
@@ -64,18 +81,19 @@ void GiveUpLost(const plan::World& world, const api::NodeSet& set, const plan::S
     if (node.state.IsDraining() && !IsOurDrain(node, set)) continue;
     const std::string machine = MachineOfRecord(node), pod = PodOfRecord(node);
     if (machine.empty() || pod.empty()) continue;
-    const Node* present = world.Find<Node>({"", machine});
-    if (present != nullptr && !IsOutOfService(*present)) continue;
     if (std::ranges::any_of(workers, [&](const Worker& one) { return one.host == node.name && IsPlaced(*one.pod); }))
       continue;
+    std::optional<plan::Guards> guards = ProofsOfLoss(world, node, machine, plan);
+    if (!guards) continue;
     const kube::Key key{set.metadata.namespace_, pod};
+    guards->push_back(std::make_shared<PodIsNotPlacedGuard>(key));
+    guards->push_back(plan::NodeIsNotHeld(plan.slurm_cluster, node.name, std::string(kReasonPrefix)));
     plan.slurm_expects.push_back(node.name);
     plan.Add({.effect = plan::UpdateNode(
                   "down", plan.slurm_cluster,
                   {.names = {node.name}, .action = slurm::NodeAction::kDown, .reason = LostReason(machine, key)}),
-              .reason = "its machine " + machine + " is gone, so that its jobs can begin anew",
-              .guards = {MachineIsGone(machine), std::make_shared<PodIsNotPlacedGuard>(key),
-                         plan::NodeIsNotHeld(plan.slurm_cluster, node.name, std::string(kReasonPrefix))},
+              .reason = "its machine " + machine + " is lost, so that its jobs can begin anew",
+              .guards = *std::move(guards),
               .after = {},
               .event = {{.reason = EventWord("SlurmNodeDown"), .action = "Update", .warning = true}}});
   }

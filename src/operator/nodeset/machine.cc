@@ -15,11 +15,6 @@ using plan::Services;
 
 constexpr std::string_view kOutOfService = "node.kubernetes.io/out-of-service";
 
-bool IsReady(const Node& machine) {
-  return std::ranges::any_of(machine.status.conditions,
-                             [](const NodeCondition& one) { return one.type == "Ready" && one.status == "True"; });
-}
-
 // What keeps work from the machine, after "Kubernetes node k1 "; "": nothing.
 std::string WhyNoWork(const Node& machine) {
   if (machine.spec.unschedulable) return "is cordoned";
@@ -36,6 +31,22 @@ class MachineIsGoneGuard final : public plan::Guard {
   Task<Proof> Prove(Services& services, Deadline deadline) const override {
     const auto machine = co_await services.client.Get<Node>(kube::kNodes, {"", machine_}, {}, deadline);
     if (!machine) co_return machine.error().code() == Code::kNotFound ? Proof::kYes : Proof::kUnknown;
+    co_return IsOutOfService(*machine) ? Proof::kYes : Proof::kNo;
+  }
+
+ private:
+  std::string machine_;
+};
+
+class MachineIsOutOfServiceGuard final : public plan::Guard {
+ public:
+  explicit MachineIsOutOfServiceGuard(std::string machine) : machine_(std::move(machine)) {}
+
+  std::string text() const override { return "Kubernetes node " + machine_ + " is out of service"; }
+
+  Task<Proof> Prove(Services& services, Deadline deadline) const override {
+    const auto machine = co_await services.client.Get<Node>(kube::kNodes, {"", machine_}, {}, deadline);
+    if (!machine) co_return machine.error().code() == Code::kNotFound ? Proof::kNo : Proof::kUnknown;
     co_return IsOutOfService(*machine) ? Proof::kYes : Proof::kNo;
   }
 
@@ -65,6 +76,11 @@ bool IsOutOfService(const Node& machine) {
   return std::ranges::any_of(machine.spec.taints, [](const Taint& taint) { return taint.key == kOutOfService; });
 }
 
+bool IsReady(const Node& machine) {
+  return std::ranges::any_of(machine.status.conditions,
+                             [](const NodeCondition& one) { return one.type == "Ready" && one.status == "True"; });
+}
+
 std::string MachineTrouble(const Worker& worker) {
   const std::string machine = "Kubernetes node " + worker.pod->spec.node_name;
   if (worker.machine == nullptr) return machine + " is not there";
@@ -80,6 +96,10 @@ std::string WhyNotInService(const Worker& worker) {
 
 std::shared_ptr<const plan::Guard> MachineIsGone(std::string machine) {
   return std::make_shared<MachineIsGoneGuard>(std::move(machine));
+}
+
+std::shared_ptr<const plan::Guard> MachineIsOutOfService(std::string machine) {
+  return std::make_shared<MachineIsOutOfServiceGuard>(std::move(machine));
 }
 
 std::shared_ptr<const plan::Guard> MachineTakesWork(std::string machine) {

@@ -16,6 +16,8 @@ namespace capstan::op::nodeset {
 // It has the taint node.kubernetes.io/out-of-service, by which a person promises that the machine is off.
 bool IsOutOfService(const Node& machine);
 
+bool IsReady(const Node& machine);
+
 // What keeps work from the worker's machine, in words: "Kubernetes node k1 is not there"; "": nothing.
 std::string MachineTrouble(const Worker& worker);
 
@@ -25,6 +27,9 @@ std::string WhyNotInService(const Worker& worker);
 
 // The API server says, asked just now: the machine is gone or out of service.
 std::shared_ptr<const plan::Guard> MachineIsGone(std::string machine);
+
+// The API server says, asked just now: the machine is there, and out of service.
+std::shared_ptr<const plan::Guard> MachineIsOutOfService(std::string machine);
 
 // The API server says, asked just now: the machine is there, schedulable, ready and not out of service.
 std::shared_ptr<const plan::Guard> MachineTakesWork(std::string machine);

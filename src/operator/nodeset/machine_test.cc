@@ -56,6 +56,8 @@ TEST_P(OfMachines, SayWhatTheApiServerSaysNow) {
   if (GetParam().node) Put(*GetParam().node);
   EXPECT_EQ(Prove(MachineTakesWork("k1")), GetParam().takes_work);
   EXPECT_EQ(Prove(MachineIsGone("k1")), GetParam().is_gone);
+  const bool is_off = GetParam().node && GetParam().is_gone == Proof::kYes;
+  EXPECT_EQ(Prove(MachineIsOutOfService("k1")), is_off ? Proof::kYes : Proof::kNo);
 }
 
 const std::string kReady =

@@ -187,6 +187,24 @@ class NodeIsNotHeldGuard final : public Guard {
   std::string reason_prefix_;
 };
 
+class NodeIsSilentGuard final : public Guard {
+ public:
+  NodeIsSilentGuard(std::string cluster, std::string node) : cluster_(std::move(cluster)), node_(std::move(node)) {}
+
+  std::string text() const override { return "Slurm does not hear from node " + node_; }
+
+  Task<Proof> Prove(Services& services, Deadline deadline) const override {
+    const auto fresh = co_await services.slurm.Fresh(cluster_, node_, deadline);
+    if (!fresh) co_return Proof::kUnknown;
+    co_return Judge(services, cluster_, node_, fresh->node,
+                    [](const slurm::Node* node) { return node != nullptr && node->state.IsNotResponding(); });
+  }
+
+ private:
+  std::string cluster_;
+  std::string node_;
+};
+
 class NodeIsDownForGuard final : public Guard {
  public:
   NodeIsDownForGuard(std::string cluster, std::string node, std::string reason)
@@ -279,6 +297,10 @@ std::shared_ptr<const Guard> NodeIsNotHeld(std::string cluster, std::string node
 
 std::shared_ptr<const Guard> NodeIsDownFor(std::string cluster, std::string node, std::string reason) {
   return std::make_shared<NodeIsDownForGuard>(std::move(cluster), std::move(node), std::move(reason));
+}
+
+std::shared_ptr<const Guard> NodeIsSilent(std::string cluster, std::string node) {
+  return std::make_shared<NodeIsSilentGuard>(std::move(cluster), std::move(node));
 }
 
 std::shared_ptr<const Guard> NodeIsOurs(std::string cluster, std::string node, std::string reason_prefix,

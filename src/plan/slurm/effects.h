@@ -57,6 +57,9 @@ std::shared_ptr<const Guard> NodeIsNotHeld(std::string cluster, std::string node
 // reason that somebody else gave.
 std::shared_ptr<const Guard> NodeIsDownFor(std::string cluster, std::string node, std::string reason);
 
+// Slurm says, asked just now: it does not hear from the node.
+std::shared_ptr<const Guard> NodeIsSilent(std::string cluster, std::string node);
+
 // Slurm says, asked just now: no job holds the node, suspended ones included, and what is wrong with it (DRAIN or DOWN)
 // bears a reason that begins with `reason_prefix`. For removing its record, which Slurm refuses for jobs that run, and
 // does not for suspended ones.

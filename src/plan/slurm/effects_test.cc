@@ -113,6 +113,20 @@ TEST_F(SlurmGuards, ANodeIsDownForOneReasonAtATime) {
   EXPECT_EQ(Prove(guard), Proof::kUnknown);
 }
 
+TEST_F(SlurmGuards, ANodeIsSilentWhileSlurmDoesNotHearIt) {
+  const auto silent = NodeIsSilent(kSlurmCluster, "w-0");
+  EXPECT_EQ(Prove(silent), Proof::kNo);
+  slurm.StopSlurmd("w-0");
+  loop.Advance(3min);
+  EXPECT_EQ(Prove(silent), Proof::kYes);
+  slurm.StartSlurmd({.name = "w-0", .address = "10.0.0.1", .features = {}, .topology = ""});
+  loop.Advance(1s);
+  EXPECT_EQ(Prove(silent), Proof::kNo) << "it is back";
+  EXPECT_EQ(Prove(NodeIsSilent(kSlurmCluster, "w-1")), Proof::kNo) << "there is no such node";
+  rest.SetFault(slurm::testing::Fault::kRefused);
+  EXPECT_EQ(Prove(silent), Proof::kUnknown);
+}
+
 // Seen on a real cluster: the node of a suspended job is IDLE, so that its worker went, and the job with it.
 TEST_F(SlurmGuards, ANodeThatASuspendedJobHoldsIsNotFree) {
   const auto job = slurm.StartJob({.nodes = {"w-0"}});
