@@ -241,10 +241,9 @@ void Machines::Boot(const std::string& machine) {
       After(Between(1s, 10s), [this, key, uid] {
         const Value* pod = Living(key, uid);
         const Site* site = pod == nullptr ? nullptr : SiteOf(*pod);
-        if (site != nullptr && site->Runs(HostOf(*pod), uid))
-          BecomeReady(key, uid);
-        else
-          Start(key, uid);
+        if (site == nullptr || !site->Runs(HostOf(*pod), uid)) return Start(key, uid);
+        SayThatItRuns(key, uid);
+        BecomeReady(key, uid);
       });
     else
       api.Remove(kube::kPods, key, {.grace_seconds = 0});
