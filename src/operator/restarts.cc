@@ -35,14 +35,14 @@ constexpr RestartOption kRestartOptions[] = {
 // Slurm's own view: all keys are the same in any case, and of a key that may be there once the last line counts.
 std::string DigestOf(std::string_view slurm_conf, bool (*counts)(const slurm::ConfLine&)) {
   std::map<std::string, std::vector<std::string>> values;
-  const auto lines = slurm::ParseConf(slurm_conf);
-  if (!lines) return Sha256Hex(slurm_conf);
-  for (const slurm::ConfLine& line : *lines) {
-    if (line.items.empty() || !counts(line)) continue;
+  const auto read = slurm::ForEachConfLine(slurm_conf, [&](const slurm::ConfLine& line) {
+    if (line.items.empty() || !counts(line)) return true;
     std::string text;
     for (const slurm::ConfItem& item : line.items) text += "\n" + ToLower(item.key) + "=" + item.value;
     values[ToLower(line.items.front().key)].push_back(std::move(text));
-  }
+    return true;
+  });
+  if (!read) return Sha256Hex(slurm_conf);
   std::string all;
   for (const auto& [key, texts] : values) all += Join(texts, "\n");
   return Sha256Hex(all);

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/hash.h"
 #include "base/text.h"
 
 namespace capstan::slurm {
 namespace {
+
+constexpr size_t kLongestShown = 80;  // bytes of a user's word that are repeated
 
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 
@@ -48,77 +51,88 @@ std::string_view TrimRight(std::string_view line) {
   return line;
 }
 
-struct LogicalLine {
-  size_t number = 0;
-  std::string text;
-};
-
-// Lines that say something, continuations joined and escapes undone.
-std::vector<LogicalLine> LogicalLines(std::string_view text) {
-  std::vector<LogicalLine> lines;
-  LogicalLine open;  // number 0: none
-  const auto close = [&] {
-    std::string said = WithoutEscapes(Trim(open.text));
-    if (!Trim(said).empty()) lines.push_back({open.number, std::move(said)});
-    open = {};
+// Visits the lines that say something with their numbers, continuations joined and escapes undone; until `visit` returns
+// false. The text of a line is good during the call.
+template <class Visit>
+void ForEachLogicalLine(std::string_view text, Visit visit) {
+  size_t number = 0, began = 0;  // 0: no line is open
+  std::string joined;            // of the one that is open: what comes before
+  const auto close = [&](std::string_view end) {
+    if (!joined.empty()) end = joined.append(end);
+    const std::string_view line = Trim(end);
+    const bool escaped = line.find('\\') != line.npos;
+    const std::string plain = escaped ? WithoutEscapes(line) : std::string();
+    const std::string_view said = escaped ? Trim(plain) : line;
+    const bool more = said.empty() || visit(began, escaped ? std::string_view(plain) : line);
+    began = 0;
+    joined.clear();
+    return more;
   };
-  size_t number = 0;
-  for (std::string_view physical : Split(text, '\n')) {
+  for (bool more = true; more;) {
+    const size_t end = text.find('\n');
+    const std::string_view line = TrimRight(WithoutComment(text.substr(0, end)));
+    more = end != text.npos;
+    text.remove_prefix(more ? end + 1 : text.size());
     ++number;
-    const std::string_view line = TrimRight(WithoutComment(physical));
-    if (open.number == 0) open.number = number;
+    if (began == 0) began = number;
     if (BackslashesBefore(line, line.size()) % 2 == 1) {
-      open.text += line.substr(0, line.size() - 1);
+      joined += line.substr(0, line.size() - 1);
       continue;
     }
-    open.text += line;
-    close();
+    if (!close(line)) return;
   }
-  close();
-  return lines;
+  if (began != 0) close({});
 }
 
 // Takes the first item off `rest`. An answer is what is wrong.
 std::optional<std::string> TakeItem(std::string_view& rest, ConfItem& item) {
-  const std::string_view word = rest.substr(0, rest.find_first_of(" \t"));
+  const std::string_view all = rest;
   size_t end = 0;
   while (end < rest.size() && IsKeyCharacter(rest[end])) ++end;
   item.key = rest.substr(0, end);
   rest.remove_prefix(end);
   rest = Trim(rest);
-  if (item.key.empty() || rest.empty() || rest[0] != '=') return JsonQuoted(word) + " is not of the form Key=Value";
+  if (item.key.empty() || rest.empty() || rest[0] != '=')
+    return JsonQuoted(all.substr(0, all.find_first_of(" \t")).substr(0, kLongestShown)) +
+           " is not of the form Key=Value";
+  const auto shown = [&item] { return JsonQuoted(std::string_view(item.key).substr(0, kLongestShown)); };
   rest = Trim(rest.substr(1));
-  if (rest.empty()) return JsonQuoted(item.key) + " has no value";
+  if (rest.empty()) return shown() + " has no value";
   const bool quoted = rest[0] == '"';
   if (quoted) rest.remove_prefix(1);
   const size_t stop = quoted ? rest.find('"') : rest.find_first_of(" \t");
-  if (quoted && stop == rest.npos) return JsonQuoted(item.key) + " has a value whose '\"' is not closed";
+  if (quoted && stop == rest.npos) return shown() + " has a value whose '\"' is not closed";
   item.value = rest.substr(0, stop);
   rest.remove_prefix(std::min(rest.size(), stop == rest.npos ? rest.size() : stop + (quoted ? 1 : 0)));
-  if (!rest.empty() && !IsBlank(rest[0])) return JsonQuoted(item.key) + " has text directly after its closing '\"'";
+  if (!rest.empty() && !IsBlank(rest[0])) return shown() + " has text directly after its closing '\"'";
   rest = Trim(rest);
   return std::nullopt;
 }
 
-// The items of a logical line; an answer in `wrong` when it is malformed.
-std::vector<ConfItem> ItemsOf(std::string_view line, std::optional<std::string>& wrong) {
-  std::vector<ConfItem> items;
+// Makes `items` those of a logical line, with the memory that they have; an answer is what is wrong with it.
+std::optional<std::string> TakeItems(std::string_view line, std::vector<ConfItem>& items) {
   std::string_view rest = Trim(line);
   // "Include FILE" is the one line of slurm.conf without an '='.
-  if (const auto words = Words(rest); words.size() == 2 && EqualsIgnoreCase(words[0], "Include") && words[1][0] != '=')
-    return {{std::string(words[0]), std::string(words[1])}};
-  while (!rest.empty()) {
-    ConfItem item;
-    if ((wrong = TakeItem(rest, item))) return {};
-    items.push_back(std::move(item));
+  if (EqualsIgnoreCase(rest.substr(0, rest.find_first_of(" \t")), "Include")) {
+    const auto words = Words(rest);
+    if (words.size() == 2 && words[1][0] != '=') {
+      items = {{std::string(words[0]), std::string(words[1])}};
+      return std::nullopt;
+    }
   }
-  return items;
+  size_t count = 0;
+  while (!rest.empty()) {
+    if (count == items.size()) items.emplace_back();
+    if (auto wrong = TakeItem(rest, items[count++])) return wrong;
+  }
+  items.resize(count);
+  return std::nullopt;
 }
 
 }  // namespace
 
 Result<std::string> ConfValue(std::string_view value) {
-  const std::string shown = JsonQuoted(value.substr(0, 80));
+  const std::string shown = JsonQuoted(value.substr(0, kLongestShown));
   if (value.empty()) return Fail(Code::kInvalid, "is empty, which a Slurm configuration cannot express; leave it out");
   if (std::ranges::any_of(value, IsControl)) {
     if (value.find_first_of("\n\r") != value.npos) return Fail(Code::kInvalid, shown + " holds a line break");
@@ -197,14 +211,24 @@ Result<std::string> ConfText::Build() const {
   return text_;
 }
 
+Result<void> ForEachConfLine(std::string_view text, const std::function<bool(const ConfLine&)>& visit) {
+  ConfLine line;
+  std::optional<std::string> wrong;
+  ForEachLogicalLine(text, [&](size_t number, std::string_view said) {
+    line.number = number;
+    wrong = TakeItems(said, line.items);
+    return !wrong && visit(line);
+  });
+  if (wrong) return Fail(Code::kInvalid, "line " + std::to_string(line.number) + ": " + *wrong);
+  return {};
+}
+
 Result<std::vector<ConfLine>> ParseConf(std::string_view text) {
   std::vector<ConfLine> lines;
-  for (const LogicalLine& line : LogicalLines(text)) {
-    std::optional<std::string> wrong;
-    auto items = ItemsOf(line.text, wrong);
-    if (wrong) return Fail(Code::kInvalid, "line " + std::to_string(line.number) + ": " + *wrong);
-    lines.push_back({line.number, std::move(items)});
-  }
+  CAPSTAN_CHECK_OK(ForEachConfLine(text, [&lines](const ConfLine& line) {
+    lines.push_back(line);
+    return true;
+  }));
   return lines;
 }
 
@@ -213,18 +237,22 @@ Result<std::vector<ConfItem>> ParseConfItems(std::string_view text, std::string_
   if (line.find_first_of("\r\n") != line.npos)
     return Fail(Code::kInvalid, std::string(where) + " holds a line break; its items belong on one line");
   const std::string plain = WithoutEscapes(WithoutComment(line));
-  std::optional<std::string> wrong;
-  auto items = ItemsOf(plain, wrong);
-  if (wrong) return Fail(Code::kInvalid, std::string(where) + ": " + *wrong);
+  std::vector<ConfItem> items;
+  if (const auto wrong = TakeItems(plain, items)) return Fail(Code::kInvalid, std::string(where) + ": " + *wrong);
   return items;
 }
 
 std::vector<ConfItem> MergedOptions(std::span<const ConfItem> required, std::string_view user_text) {
   std::map<std::string, std::string> set_by_user;  // by lower-case key, the last wins
-  for (const LogicalLine& line : LogicalLines(user_text)) {
-    std::optional<std::string> wrong;
-    for (ConfItem& item : ItemsOf(line.text, wrong)) set_by_user[ToLower(item.key)] = std::move(item.value);
-  }
+  std::vector<ConfItem> items;
+  ForEachLogicalLine(user_text, [&](size_t, std::string_view line) {
+    if (TakeItems(line, items)) return true;
+    for (const ConfItem& item : items) {
+      const auto is_it = [&item](const ConfItem& one) { return EqualsIgnoreCase(one.key, item.key); };
+      if (std::ranges::any_of(required, is_it)) set_by_user[ToLower(item.key)] = item.value;
+    }
+    return true;
+  });
 
   std::vector<ConfItem> merged;
   for (const ConfItem& item : required) {
@@ -250,7 +278,10 @@ std::vector<ConfItem> MergedOptions(std::span<const ConfItem> required, std::str
 
 std::string ConfHash(std::string_view text) {
   std::string plain;
-  for (const LogicalLine& line : LogicalLines(text)) plain += line.text + "\n";
+  ForEachLogicalLine(text, [&plain](size_t, std::string_view line) {
+    plain.append(line).append(1, '\n');
+    return true;
+  });
   return Sha256Hex(plain);
 }
 

@@ -6,6 +6,7 @@
 // give the same bytes, so that the text's hash changes only when the configuration does.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,6 +71,10 @@ struct ConfLine {
 
   bool operator==(const ConfLine&) const = default;
 };
+
+// Visits the lines of a configuration as ParseConf reads them, one after the other, and keeps none: for a look at a text
+// that may have a megabyte. Ends when `visit` returns false, and at the first line that ParseConf would fail with.
+Result<void> ForEachConfLine(std::string_view text, const std::function<bool(const ConfLine&)>& visit);
 
 // Reads a configuration. Empty lines and comments are left out. kInvalid, naming the line, for a line that is
 // not a sequence of `Key=Value`, which slurmctld would refuse to start with.

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <limits>
 #include <optional>
-#include <set>
+#include <ranges>
 #include <span>
 #include <utility>
 
@@ -21,8 +21,15 @@ constexpr size_t kLongestValue = 60;  // bytes of a value that are repeated
 // What a value must be besides of its type. An answer is what would be right; nullopt: it is.
 using Wanted = std::optional<std::string> (*)(std::string_view value);
 
+// The pieces of a list, one after the other: a value of a megabyte has as many.
+auto Pieces(std::string_view list, char separator = ',') {
+  return std::views::split(list, separator) | std::views::transform([](auto piece) { return std::string_view(piece); });
+}
+
+// `words`: with one blank between.
 bool IsOneOf(std::string_view word, std::string_view words) {
-  return std::ranges::any_of(Words(words), [word](std::string_view known) { return EqualsIgnoreCase(word, known); });
+  return std::ranges::any_of(Pieces(words, ' '),
+                             [word](std::string_view known) { return EqualsIgnoreCase(word, known); });
 }
 
 bool IsForever(std::string_view value) { return IsOneOf(value, "INFINITE UNLIMITED"); }
@@ -111,7 +118,7 @@ std::optional<std::string> ResetPeriod(std::string_view value) {
 }
 
 bool EachOneOf(std::string_view list, std::string_view words) {
-  return std::ranges::all_of(Split(list, ','), [words](std::string_view word) { return IsOneOf(Trim(word), words); });
+  return std::ranges::all_of(Pieces(list), [words](std::string_view word) { return IsOneOf(Trim(word), words); });
 }
 
 std::optional<std::string> PreemptMode(std::string_view value) {
@@ -124,14 +131,8 @@ std::optional<std::string> ResourceLimits(std::string_view value) {
   return "ALL, NONE, or limits as STACK,MEMLOCK";
 }
 
-std::optional<std::string> Hosts(std::string_view value) {
-  if (const auto hosts = ExpandHostlist(value); !hosts)
-    return "host names, as n[1-3],m7 (" + hosts.error().message() + ")";
-  return std::nullopt;
-}
-
 std::optional<std::string> Licenses(std::string_view value) {
-  for (const std::string_view entry : Split(value, ',')) {
+  for (const std::string_view entry : Pieces(value)) {
     const size_t at = entry.find_first_of(":=");
     if (at != entry.npos && !IsDigits(Trim(entry.substr(at + 1)))) return "names with numbers, as matlab:5,ansys:2";
   }
@@ -139,7 +140,7 @@ std::optional<std::string> Licenses(std::string_view value) {
 }
 
 std::optional<std::string> TresWeights(std::string_view value) {
-  for (const std::string_view entry : Split(value, ',')) {
+  for (const std::string_view entry : Pieces(value)) {
     const size_t at = entry.find('=');
     std::string_view weight = at == entry.npos ? "" : entry.substr(at + 1);
     if (weight.size() > 1 && IsOneOf(weight.substr(weight.size() - 1), "K M G T P")) weight.remove_suffix(1);
@@ -147,6 +148,8 @@ std::optional<std::string> TresWeights(std::string_view value) {
   }
   return std::nullopt;
 }
+
+constexpr Wanted kHosts = nullptr;  // a hostlist, which is compared with others besides
 
 struct Rule {
   std::string_view option;
@@ -156,7 +159,7 @@ struct Rule {
 constexpr Rule kSlurmRules[] = {
     {"EnforcePartLimits", &PartLimits},
     {"Licenses", &Licenses},
-    {"NodeName", &Hosts},
+    {"NodeName", kHosts},
     {"PreemptExemptTime", &TimeLimit},
     {"PreemptMode", &PreemptMode},
     {"PriorityCalcPeriod", &TimeLimit},
@@ -172,7 +175,7 @@ constexpr Rule kSlurmRules[] = {
     {"SlurmdSyslogDebug", &DebugLevel},
 };
 constexpr Rule kPartitionRules[] = {
-    {"DefaultTime", &TimeLimit},          {"MaxTime", &TimeLimit},    {"Nodes", &Hosts},
+    {"DefaultTime", &TimeLimit},          {"MaxTime", &TimeLimit},    {"Nodes", kHosts},
     {"OverSubscribe", &OverSubscribe},    {"Shared", &OverSubscribe}, {"State", &PartitionState},
     {"TRESBillingWeights", &TresWeights},
 };
@@ -201,16 +204,14 @@ class Check {
   explicit Check(ConfFile file) : slurm_conf_(file == ConfFile::kSlurm), table_(TableOf(file)) {}
 
   std::vector<ConfFinding> Run(std::string_view text) {
-    const auto lines = ParseConf(text);
-    if (!lines) {
-      Add(true, lines.error().message());
-      return std::move(findings_);
-    }
-    for (const ConfLine& line : *lines) {
+    const auto read = ForEachConfLine(text, [this](const ConfLine& line) {
       line_ = line.number;
-      Line(line.items);
-    }
+      if (!IsFull()) Line(line.items);
+      return true;
+    });
+    if (!read) return {{.refused = true, .text = read.error().message()}};
     for (const auto& [number, hosts] : partitions_) {
+      if (IsFull()) break;
       line_ = number;
       KnowsNodes(hosts);
     }
@@ -244,51 +245,67 @@ class Check {
     return SlurmOptions();
   }
 
+  // Nothing that follows would be told.
+  bool IsFull() const { return findings_.size() == kMostConfFindings; }
+
   void Add(bool refused, std::string text) {
-    if (findings_.size() < kMostConfFindings) findings_.push_back({refused, line_, std::move(text)});
+    if (!IsFull()) findings_.push_back({refused, line_, std::move(text)});
   }
 
   void Line(const std::vector<ConfItem>& items) {
     const ConfItem& first = items.front();
     const Option* option = Item(table_, first);
     if (option == nullptr) return;
+    const std::optional<Hostlist> defined = std::exchange(hosts_read_, std::nullopt);
     const OptionTable* rest = option->line;
     if (rest == nullptr && items.size() > 1)
-      return Add(true, items[1].key + " stands behind " + first.key + "; give it a line of its own");
-    for (size_t i = 1; i < items.size(); ++i) Item(*rest, items[i]);
-    if (slurm_conf_) Remember(items);
+      return Add(true,
+                 OneLine(items[1].key, kLongestValue) + " stands behind " + first.key + "; give it a line of its own");
+    for (size_t i = 1; i < items.size() && !IsFull(); ++i) {
+      Item(*rest, items[i]);
+      if (hosts_read_) partitions_.emplace_back(line_, *std::exchange(hosts_read_, std::nullopt));
+    }
+    if (slurm_conf_) Remember(first, defined);
   }
 
   // What other lines must agree with.
-  void Remember(const std::vector<ConfItem>& items) {
-    const ConfItem& first = items.front();
+  void Remember(const ConfItem& first, const std::optional<Hostlist>& defined) {
     const auto is = [&first](std::string_view key) { return EqualsIgnoreCase(first.key, key); };
     if (is("PreemptMode")) preempt_mode_ = first.value;
     if (is("PreemptType")) preempt_type_ = first.value;
-    if (is("NodeSet")) hosts_.insert(first.value);
-    if (is("NodeName") && !EqualsIgnoreCase(first.value, "DEFAULT")) {
-      const auto names = ExpandHostlist(first.value);
-      for (const std::string& name : names ? *names : std::vector<std::string>())
-        if (!hosts_.insert(name).second)
-          Add(true, "NodeName=" + OneLine(name, kLongestValue) + " is there twice; remove one");
-    }
-    if (!is("PartitionName")) return;
-    for (const ConfItem& item : items)
-      if (EqualsIgnoreCase(item.key, "Nodes")) partitions_.emplace_back(line_, item.value);
+    if (is("NodeSet")) hosts_.AddName(first.value);
+    if (defined && is("NodeName") && !EqualsIgnoreCase(first.value, "DEFAULT")) DefinesNodes(*defined);
   }
 
-  void KnowsNodes(const std::string& hosts) {
-    const auto names = ExpandHostlist(hosts);
-    for (const std::string& name : names ? *names : std::vector<std::string>()) {
-      if (EqualsIgnoreCase(name, "ALL") || hosts_.contains(name)) continue;
-      return Add(false, "Nodes=" + OneLine(hosts, kLongestValue) + " has " + OneLine(name, kLongestValue) +
-                            ", which is no NodeSet and no NodeName of slurm.conf; slurmctld knows it once such a "
-                            "worker has registered");
-    }
+  void DefinesNodes(const Hostlist& hosts) {
+    const bool compared = hosts_.Add(hosts, [this](const std::string& name) {
+      Add(true, "NodeName=" + OneLine(name, kLongestValue) + " is there twice; remove one");
+      return !IsFull();
+    });
+    if (!compared) NotCompared("NodeName=" + OneLine(hosts.text(), kLongestValue));
+  }
+
+  void KnowsNodes(const Hostlist& hosts) {
+    const bool compared = hosts_.ForEachMissing(hosts, [&](const std::string& name) {
+      if (EqualsIgnoreCase(name, "ALL")) return true;
+      Add(false, "Nodes=" + OneLine(hosts.text(), kLongestValue) + " has " + OneLine(name, kLongestValue) +
+                     ", which is no NodeSet and no NodeName of slurm.conf; slurmctld knows it once such a "
+                     "worker has registered");
+      return false;
+    });
+    if (!compared) NotCompared("Nodes=" + OneLine(hosts.text(), kLongestValue));
+  }
+
+  // Of one text told once.
+  void NotCompared(const std::string& what) {
+    if (std::exchange(not_compared_, true)) return;
+    Add(false, "whether its hosts are known, and none is there twice, is not looked at from " + what +
+                   " on: too many names have several numbers; write them with one bracket at the end, as n[0001-5000]");
   }
 
   // nullptr: it is not known.
   const Option* Item(const OptionTable& table, const ConfItem& item) {
+    if (IsFull()) return nullptr;
     const Option* option = FindOption(table, item.key);
     if (option == nullptr) {
       const std::string_view nearest = NearestOption(table, item.key);
@@ -300,16 +317,25 @@ class Check {
     std::optional<std::string> wanted = OfType(option->type, item.value);
     const auto rules = RulesOf(table);
     const auto rule = std::ranges::find_if(rules, [&](const Rule& r) { return EqualsIgnoreCase(r.option, item.key); });
-    if (!wanted && rule != rules.end()) wanted = rule->wanted(item.value);
+    if (!wanted && rule != rules.end()) wanted = rule->wanted != nullptr ? rule->wanted(item.value) : Hosts(item.value);
     if (wanted) Add(true, item.key + "=" + Shown(item) + " must be " + *wanted);
     const auto list =
         std::ranges::find_if(kOpenLists, [&](const OpenList& l) { return EqualsIgnoreCase(l.option, item.key); });
     if (list == std::end(kOpenLists)) return option;
-    for (const std::string_view word : Split(item.value, ',')) {
+    for (const std::string_view word : Pieces(item.value)) {
+      if (IsFull()) break;
       if (!IsOneOf(Trim(word), list->words))
         Add(false, "Slurm 26.05 knows no " + OneLine(word, kLongestValue) + " in " + item.key);
     }
     return option;
+  }
+
+  // Those of a node or partition are looked at again.
+  std::optional<std::string> Hosts(std::string_view value) {
+    auto hosts = Hostlist::Parse(value);
+    if (!hosts) return "host names, as n[1-3],m7 (" + hosts.error().message() + ")";
+    hosts_read_ = *std::move(hosts);
+    return std::nullopt;
   }
 
   static std::string Shown(const ConfItem& item) {
@@ -328,10 +354,12 @@ class Check {
 
   const bool slurm_conf_;
   const OptionTable& table_;
-  size_t line_ = 0;                                         // that is being looked at
-  std::set<std::string> hosts_;                             // of NodeName and NodeSet
-  std::vector<std::pair<size_t, std::string>> partitions_;  // the Nodes of each, and its line
-  std::string preempt_mode_, preempt_type_;                 // the last of each counts
+  size_t line_ = 0;                                      // that is being looked at
+  HostIndex hosts_;                                      // of NodeName and NodeSet
+  bool not_compared_ = false;                            // some of their names, which were too many
+  std::vector<std::pair<size_t, Hostlist>> partitions_;  // the Nodes of each, and its line
+  std::optional<Hostlist> hosts_read_;                   // by the item that was looked at last
+  std::string preempt_mode_, preempt_type_;              // the last of each counts
   std::vector<ConfFinding> findings_;
 };
 

@@ -28,6 +28,7 @@ struct ConfFinding {
 // At most this many are found in one text, those of the first lines.
 inline constexpr size_t kMostConfFindings = 16;
 
+// Work and memory are bounded by the bytes of the text, and not by the hosts that it stands for (HostIndex).
 std::vector<ConfFinding> CheckConf(ConfFile file, std::string_view text);
 
 // The options of a line of slurm.conf that defines a partition, without its name: "State=UP MaxTime=1:00:00".

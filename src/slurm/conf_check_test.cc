@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "slurm/conf_options.h"
 
 namespace capstan::slurm {
@@ -97,6 +99,68 @@ TEST(CheckConf, APartitionsOptionsAlone) {
   EXPECT_THAT(Said(CheckPartition("State=UP PriorityTier=70000")),
               ElementsAre("refused 0: PriorityTier=70000 must be a number of at most 65535, without a unit"));
   EXPECT_THAT(Said(CheckPartition("")), IsEmpty());
+}
+
+// --- Texts of a megabyte ---------------------------------------------------------------------------------------------
+
+std::string Repeated(size_t bytes, const std::function<std::string(size_t)>& line) {
+  std::string text;
+  for (size_t i = 0; text.size() < bytes; ++i) text += line(i);
+  return text;
+}
+
+constexpr size_t kLarge = 900'000;
+
+// Each list is within the limits of one, and all together are hundreds of millions of names.
+TEST(CheckConf, NamesAreComparedAndNotWrittenOut) {
+  const std::string text = Repeated(kLarge, [](size_t i) {
+    const std::string rack = "node-number-of-rack-" + std::to_string(i) + "-";
+    return "NodeName=" + rack + "[1-99999]\nPartitionName=p" + std::to_string(i) + " Nodes=" + rack + "[1-99999]\n";
+  });
+  EXPECT_THAT(OfSlurmConf(text), IsEmpty());
+  EXPECT_THAT(OfSlurmConf(text + "NodeName=node-number-of-rack-3-[99998-100001]\n"),
+              ElementsAre(::testing::EndsWith("NodeName=node-number-of-rack-3-99998 is there twice; remove one"),
+                          ::testing::EndsWith("NodeName=node-number-of-rack-3-99999 is there twice; remove one")));
+  EXPECT_THAT(OfSlurmConf(text + "PartitionName=last Nodes=node-number-of-rack-5-[1-90000],nobody[1-9999]\n"),
+              ElementsAre(::testing::HasSubstr("has nobody1, which is no NodeSet and no NodeName")));
+}
+
+// Of the same kind: all partitions name the same nodes, or a list names each of many nodes.
+TEST(CheckConf, PartitionsOfManyNodesAreComparedByRange) {
+  const std::string same =
+      Repeated(kLarge, [](size_t i) { return "PartitionName=p" + std::to_string(i) + " Nodes=n[1-99999]\n"; });
+  EXPECT_THAT(OfSlurmConf("NodeName=n[1-99999]\n" + same), IsEmpty());
+  const std::string each = Repeated(kLarge, [](size_t i) { return "NodeName=n" + std::to_string(i) + "\n"; });
+  EXPECT_THAT(OfSlurmConf(each + "PartitionName=p Nodes=n[0-9999]\n"), IsEmpty());
+}
+
+TEST(CheckConf, WhatCannotBeComparedIsToldOnce) {
+  const std::string text = Repeated(100'000, [](size_t i) {
+    return "NodeName=n[1-300]x[1-300]-" + std::string(1, char('a' + i % 26)) + std::to_string(i) + "\n";
+  });
+  EXPECT_THAT(OfSlurmConf(text + "PartitionName=p Nodes=other\n"),
+              ElementsAre(::testing::AllOf(::testing::StartsWith("told "),
+                                           ::testing::HasSubstr("is not looked at from "
+                                                                "NodeName=n["),
+                                           ::testing::HasSubstr("n[0001-5000]"))));
+}
+
+// Nothing behind the last finding is looked at: the nearest option of each unknown one took seconds.
+TEST(CheckConf, EndsWithItsLastFinding) {
+  for (const std::string& text : {Repeated(kLarge, [](size_t) { return "abcdefghijklmnopqrstuvwxyz=1\n"; }),
+                                  "NodeName=n " + Repeated(kLarge, [](size_t) { return "Wait=1 "; }),
+                                  "PrologFlags=" + Repeated(kLarge, [](size_t) { return "a,"; })})
+    EXPECT_THAT(CheckConf(ConfFile::kSlurm, text), SizeIs(kMostConfFindings));
+}
+
+TEST(CheckConf, NoWordIsRepeatedWhole) {
+  const std::string word(kLarge, 'k');
+  for (const std::string& text :
+       {word, word + "=", word + "=\"", word + "=\"a\"b", "KillWait=5 " + word + "=1", word + "=1"}) {
+    const auto findings = CheckConf(ConfFile::kSlurm, text);
+    ASSERT_THAT(findings, SizeIs(1)) << text.substr(word.size());
+    EXPECT_LT(findings[0].text.size(), 250u) << findings[0].text.substr(0, 300);
+  }
 }
 
 }  // namespace

@@ -138,7 +138,11 @@ constexpr Group kTopology[] = {{OptionType::kText, "BlockSizes"}};
 constexpr Group kSwitches[] = {{OptionType::kText, "Nodes Switches"}, {OptionType::kNumber32, "LinkSpeed"}};
 constexpr Group kBlocks[] = {{OptionType::kText, "Nodes"}};
 
-bool NameLess(std::string_view a, std::string_view b) { return ToLower(a) < ToLower(b); }
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; }
+
+bool NameLess(std::string_view a, std::string_view b) {
+  return std::ranges::lexicographical_compare(a, b, {}, Lower, Lower);
+}
 
 OptionTable Table(std::span<const Group> groups, std::vector<Option> lines = {}) {
   OptionTable table{std::move(lines)};

@@ -1,5 +1,6 @@
 // Whatever a user writes as extraConf: reading, merging and hashing it never crash; what is read can be
-// written again and then reads the same; and a value never leaves its line.
+// written again and then reads the same; a value never leaves its line; and what a look at it costs is in proportion to
+// its bytes.
 #include "slurm/conf.h"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "slurm/conf_check.h"
 #include "slurm/node_conf.h"
+#include "work.h"
 
 using namespace capstan;  // NOLINT: a program of one function
 
@@ -20,6 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   for (const auto file : {slurm::ConfFile::kSlurm, slurm::ConfFile::kCgroup, slurm::ConfFile::kGres,
                           slurm::ConfFile::kSlurmdbd, slurm::ConfFile::kTopology}) {
+    const fuzzing::Work work(size, 64 << 20, 1000);
     if (slurm::CheckConf(file, text).size() > slurm::kMostConfFindings) abort();
   }
   slurm::CheckPartition(text);

@@ -108,50 +108,59 @@ void AllScripts(ConfText& text, const Config& config) {
   }
 }
 
-// slurmctld does not start with two partitions of one name.
-Result<void> CheckNames(const Config& config) {
-  std::map<std::string, std::string> partitions;  // and who defines them
-  const auto take = [&partitions](const std::string& name, const std::string& where) -> Result<void> {
-    const auto [known, first] = partitions.emplace(name, where);
+// slurmctld does not start with two partitions of one name, nor when it is to enforce what no slurmdbd tells it. Of a key
+// that is there twice the last counts.
+class CheckLines {
+ public:
+  explicit CheckLines(const Config& config) : config_(config) {}
+
+  Result<void> Run() {
+    for (const ConfigNodeSet& set : config_.node_sets) {
+      const std::string where = "NodeSet " + set.where;
+      if (render::IsReservedInSlurm(set.name)) {
+        return Fail(Code::kInvalid, where + " has the name " + set.name +
+                                        " in Slurm, which stands for something else there; give it another");
+      }
+      if (set.partition) CAPSTAN_CHECK_OK(Take(set.name, where));
+    }
+    const auto look = [this](const slurm::ConfLine& line) {
+      for (const ConfItem& item : line.items) Look(item, line.number);
+      return true;
+    };
+    CAPSTAN_CHECK_OK(slurm::ForEachConfLine(config_.extra_conf, look), "spec.extraConf");
+    CAPSTAN_CHECK_OK(taken_);
+    return Enforcement();
+  }
+
+ private:
+  void Look(const ConfItem& item, size_t line) {
+    if (EqualsIgnoreCase(item.key, "AccountingStorageEnforce")) enforced_ = item.value;
+    if (EqualsIgnoreCase(item.key, "AccountingStorageType")) type_ = item.value;
+    if (!EqualsIgnoreCase(item.key, "PartitionName") || EqualsIgnoreCase(item.value, "DEFAULT")) return;
+    if (taken_) taken_ = Take(item.value, "line " + std::to_string(line) + " of spec.extraConf");
+  }
+
+  Result<void> Take(const std::string& name, const std::string& where) {
+    const auto [known, first] = partitions_.emplace(name, where);
     if (first) return {};
     return Fail(Code::kInvalid,
                 "partition " + name + " is defined twice, by " + known->second + " and by " + where + "; rename one");
-  };
-  for (const ConfigNodeSet& set : config.node_sets) {
-    const std::string where = "NodeSet " + set.where;
-    if (render::IsReservedInSlurm(set.name)) {
-      return Fail(Code::kInvalid, where + " has the name " + set.name +
-                                      " in Slurm, which stands for something else there; give it another");
-    }
-    if (set.partition) CAPSTAN_CHECK_OK(take(set.name, where));
   }
-  const auto lines = slurm::ParseConf(config.extra_conf);
-  if (!lines) return Fail(lines.error().WithContext("spec.extraConf"));
-  for (const slurm::ConfLine& line : *lines) {
-    for (const ConfItem& item : line.items) {
-      if (!EqualsIgnoreCase(item.key, "PartitionName") || EqualsIgnoreCase(item.value, "DEFAULT")) continue;
-      CAPSTAN_CHECK_OK(take(item.value, "line " + std::to_string(line.number) + " of spec.extraConf"));
-    }
-  }
-  return {};
-}
 
-// slurmctld does not start when it is to enforce what no slurmdbd tells it. Of a key that is there twice the last counts.
-Result<void> CheckEnforcement(const Config& config) {
-  if (config.accounting) return {};
-  CAPSTAN_TRY(const auto lines, slurm::ParseConf(config.extra_conf));
-  std::string enforced, type;
-  for (const slurm::ConfLine& line : lines) {
-    for (const ConfItem& item : line.items) {
-      if (EqualsIgnoreCase(item.key, "AccountingStorageEnforce")) enforced = item.value;
-      if (EqualsIgnoreCase(item.key, "AccountingStorageType")) type = item.value;
-    }
+  Result<void> Enforcement() const {
+    if (config_.accounting || enforced_.empty() || EqualsIgnoreCase(enforced_, "none") || type_.contains("slurmdbd"))
+      return {};
+    return Fail(
+        Code::kInvalid,
+        "AccountingStorageEnforce=" + enforced_ +
+            " of spec.extraConf needs accounting; name an Accounting in spec.accountingRef, or remove the line");
   }
-  if (enforced.empty() || EqualsIgnoreCase(enforced, "none") || type.contains("slurmdbd")) return {};
-  return Fail(Code::kInvalid,
-              "AccountingStorageEnforce=" + enforced +
-                  " of spec.extraConf needs accounting; name an Accounting in spec.accountingRef, or remove the line");
-}
+
+  const Config& config_;
+  std::map<std::string, std::string> partitions_;  // and who defines them
+  Result<void> taken_;
+  std::string enforced_, type_;
+};
 
 Result<void> NodeSets(ConfText& text, const Config& config) {
   if (config.node_sets.empty()) return {};
@@ -203,41 +212,38 @@ std::string Place(std::string_view text, size_t line) {
 
 }  // namespace
 
-Result<std::string> SlurmConf(const Config& config) {
+Result<std::string> SlurmConf(const Config& config, std::vector<std::string>* doubts) {
   ConfText text;
   General(text, config);
   Logging(text);
   Plugins(text, config);
   Accounting(text, config);
   AllScripts(text, config);
-  CAPSTAN_CHECK_OK(CheckNames(config));
-  CAPSTAN_CHECK_OK(CheckEnforcement(config));
+  CAPSTAN_CHECK_OK(CheckLines(config).Run());
   CAPSTAN_CHECK_OK(NodeSets(text, config));
   CAPSTAN_CHECK_OK(Departed(text, config));
   CAPSTAN_CHECK_OK(Extra(text, config));
   CAPSTAN_TRY(std::string built, text.Build());
-  for (const slurm::ConfFinding& finding : slurm::CheckConf(slurm::ConfFile::kSlurm, built))
-    if (finding.refused) return Fail(Code::kInvalid, Place(built, finding.line) + finding.text);
+  std::vector<std::string> found;
+  for (const slurm::ConfFinding& finding : slurm::CheckConf(slurm::ConfFile::kSlurm, built)) {
+    std::string text = Place(built, finding.line) + finding.text;
+    if (finding.refused) return Fail(Code::kInvalid, std::move(text));
+    if (found.size() < kMostDoubts) found.push_back(std::move(text));
+  }
+  if (doubts != nullptr) *doubts = std::move(found);
   return built;
 }
 
-std::vector<std::string> DoubtsOf(std::string_view slurm_conf) {
-  std::vector<std::string> doubts;
-  for (const slurm::ConfFinding& finding : slurm::CheckConf(slurm::ConfFile::kSlurm, slurm_conf))
-    if (!finding.refused && doubts.size() < kMostDoubts)
-      doubts.push_back(Place(slurm_conf, finding.line) + finding.text);
-  return doubts;
-}
-
 std::string ClusterNameIn(std::string_view slurm_conf) {
-  const auto lines = slurm::ParseConf(slurm_conf);
-  if (!lines) return {};
-  std::map<std::string, std::string> first;  // by key; the user's lines come later
-  for (const slurm::ConfLine& line : *lines) {
-    for (const ConfItem& item : line.items) first.emplace(item.key, item.value);
-  }
-  const std::string& name = first["ClusterName"];
-  return first["StateSaveLocation"] == std::string(kStateFolder) + name ? name : "";
+  std::optional<std::string> name, folder;  // the first of each: the user's lines come later
+  const auto read = slurm::ForEachConfLine(slurm_conf, [&](const slurm::ConfLine& line) {
+    for (const ConfItem& item : line.items) {
+      if (!name && item.key == "ClusterName") name = item.value;
+      if (!folder && item.key == "StateSaveLocation") folder = item.value;
+    }
+    return true;
+  });
+  return read && name && folder == std::string(kStateFolder) + *name ? *name : "";
 }
 
 Result<std::string> ExternalSlurmConf(const Config& config, const std::string& host, int port) {

@@ -53,11 +53,9 @@ struct Config {
   std::string extra_conf;                // the user's own lines
 };
 
-// kInvalid: a value or the user's lines could not be read by Slurm; says where and what would be right.
-Result<std::string> SlurmConf(const Config& config);
-
-// What of a slurm.conf made by SlurmConf the Slurm that is known here would not take, and a newer one might; the first few.
-std::vector<std::string> DoubtsOf(std::string_view slurm_conf);
+// kInvalid: a value or the user's lines could not be read by Slurm; says where and what would be right. `doubts`, unless it
+// is nullptr, becomes what the Slurm that is known here would not take, and a newer one might; the first few.
+Result<std::string> SlurmConf(const Config& config, std::vector<std::string>* doubts = nullptr);
 
 // The ClusterName in a slurm.conf made by SlurmConf; "": the text is not one as it was made.
 std::string ClusterNameIn(std::string_view slurm_conf);

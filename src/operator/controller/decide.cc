@@ -148,14 +148,15 @@ class Deciding : Reconcile<api::Controller> {
   // latter is not written again: a write of ours says that it was made from inputs that are known (restapi/decide.cc).
   std::optional<PublishedConfig> Publish(const ConfigInputs& inputs) {
     if (inputs.complete && !WaitsForSlurmdbd()) {
-      auto made = MakeConfig(object, inputs);
+      std::vector<std::string> doubts;
+      auto made = MakeConfig(object, inputs, doubts);
       if (made && !MayPublish(*made)) {
         KeepWhatIsThere();
         return LastPublished();
       }
       if (made) {
         plan.children.push_back(ConfigObject(object, *made));
-        for (std::string& doubt : DoubtsOf(made->slurm_conf)) findings.Remark("ConfigDoubtful", std::move(doubt));
+        for (std::string& doubt : doubts) findings.Remark("ConfigDoubtful", std::move(doubt));
         return *std::move(made);
       }
       findings.Problem("ConfigRefused", "the configuration is not published: " + made.error().message());
@@ -197,9 +198,11 @@ class Deciding : Reconcile<api::Controller> {
   TemplateHash HashOf(const PublishedConfig& config) const {
     const StatefulSet* present = OwnSet();
     const auto last = LastPublished();
-    return HashFor(SlurmctldOptions(config.slurm_conf), present == nullptr ? nullptr : &present->metadata,
+    const std::string options = SlurmctldOptions(config.slurm_conf);
+    const bool same = !last || last->slurm_conf == config.slurm_conf;
+    return HashFor(options, present == nullptr ? nullptr : &present->metadata,
                    present == nullptr ? nullptr : &present->spec.pod_template.metadata,
-                   SlurmctldOptions((last ? *last : config).slurm_conf));
+                   same ? options : SlurmctldOptions(last->slurm_conf));
   }
 
   std::optional<PublishedConfig> LastPublished() const {

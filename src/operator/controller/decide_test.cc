@@ -465,6 +465,21 @@ TEST_F(ControllerTest, AFileThatNothingNamesIsTold) {
   EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False"));
 }
 
+// Each file was looked for in all of extraConf, and each sentence among all others: minutes for 100,000 files.
+TEST_F(ControllerTest, OfManyFilesThatNothingNamesTheFirstAreTold) {
+  HaveKeys();
+  std::vector<std::string> files;
+  for (int i = 10'000; i < 60'000; ++i) {
+    files.push_back("f" + std::to_string(i) + ".conf");
+    controller.spec.extra_conf += i % 2 == 0 ? "# f" + std::to_string(i) + ".conf\n" : "";
+  }
+  world.Files("files", files);
+  for (int i = 0; i < 1000; ++i) controller.spec.config_file_refs.push_back({"files"});
+  const std::string told = ConditionOf(Look(), "Degraded");
+  EXPECT_THAT(told, AllOf(HasSubstr("contains f10001.conf"), HasSubstr("contains f10019.conf"),
+                          Not(HasSubstr("f10020")), Not(HasSubstr("f10000")), Not(HasSubstr("f10021"))));
+}
+
 TEST_F(ControllerTest, AConfigMapThatIsMissingIsNamedAndTheLastConfigurationStays) {
   HaveKeys();
   for (auto* refs : {&controller.spec.config_file_refs, &controller.spec.prolog_script_refs}) {

@@ -23,56 +23,65 @@ using Items = std::vector<ConfItem>;
 constexpr Duration kWhenLive = 30s, kElse = 2min;
 // How often Slurm is asked: reading jobs takes slurmrestd a millisecond each, and may take a thirtieth of its time.
 constexpr Duration kLookAgain = 15s, kPerJob = 30ms;
-constexpr size_t kMostNamed = 5;  // of partitions, and of jobs of each, in a message
+constexpr size_t kMostNamed = 5;        // of partitions, and of jobs of each, in a message
+constexpr size_t kMostNodeSets = 1000;  // that stay for one partition; one with more stays without its nodes
 
 bool Is(std::string_view key, std::string_view name) { return EqualsIgnoreCase(key, name); }
 
 // The lines that define something, as far as they can be read: somebody may have edited the text.
 std::vector<Items> DefiningLines(std::string_view text) {
   std::vector<Items> found;
-  const auto take = [&found](Items items) {
+  const auto take = [&found](const Items& items) {
     if (items.empty()) return;
     const std::string& key = items.front().key;
-    if (Is(key, "PartitionName") || Is(key, "NodeSet") || Is(key, "NodeName")) found.push_back(std::move(items));
+    if (Is(key, "PartitionName") || Is(key, "NodeSet") || Is(key, "NodeName")) found.push_back(items);
   };
-  if (auto lines = slurm::ParseConf(text)) {
-    for (slurm::ConfLine& line : *lines) take(std::move(line.items));
-    return found;
-  }
+  const auto read = slurm::ForEachConfLine(text, [&take](const slurm::ConfLine& line) {
+    take(line.items);
+    return true;
+  });
+  if (read) return found;
+  found.clear();
   for (const std::string_view line : Split(text, '\n'))
-    if (auto items = slurm::ParseConfItems(line.substr(0, line.find('#')), "")) take(*std::move(items));
+    if (auto items = slurm::ParseConfItems(line.substr(0, line.find('#')), "")) take(*items);
   return found;
 }
 
-// What a text, or a configuration, defines.
-struct Defined {
-  std::map<std::string, Items, std::less<>> partitions;  // their lines; the first of each name
-  std::map<std::string, Items, std::less<>> node_sets;
-  std::set<std::string, std::less<>> hosts;  // what Nodes= may name besides
-
-  void Add(const Items& line) {
-    const ConfItem& first = line.front();
-    if (Is(first.key, "PartitionName") && !Is(first.value, "DEFAULT")) partitions.emplace(first.value, line);
-    if (Is(first.key, "NodeSet")) node_sets.emplace(first.value, line);
-    if (!Is(first.key, "NodeName")) return;
-    if (const auto names = slurm::ExpandHostlist(first.value)) hosts.insert(names->begin(), names->end());
+// What is published. Of each name the first line.
+struct Published {
+  explicit Published(std::string_view text) {
+    for (Items& line : DefiningLines(text)) {
+      const ConfItem& first = line.front();
+      if (Is(first.key, "PartitionName") && !Is(first.value, "DEFAULT"))
+        partitions.try_emplace(first.value, std::move(line));
+      else if (Is(first.key, "NodeSet"))
+        node_sets.try_emplace(first.value, std::move(line));
+    }
   }
+
+  std::map<std::string, Items> partitions, node_sets;
 };
 
-Defined DefinedBy(std::string_view text) {
-  Defined defined;
-  for (const Items& line : DefiningLines(text)) defined.Add(line);
-  return defined;
-}
-
-Defined DefinedBy(const Config& config) {
-  Defined defined = DefinedBy(config.extra_conf);
-  for (const ConfigNodeSet& set : config.node_sets) {
-    defined.node_sets.emplace(set.name, Items());
-    if (set.partition) defined.partitions.emplace(set.name, Items());
+// What is asked for.
+struct Wanted {
+  explicit Wanted(const Config& config) {
+    for (const Items& line : DefiningLines(config.extra_conf)) {
+      const ConfItem& first = line.front();
+      if (Is(first.key, "PartitionName") && !Is(first.value, "DEFAULT")) partitions.insert(first.value);
+      if (Is(first.key, "NodeSet")) nodes.AddName(first.value);
+      if (!Is(first.key, "NodeName")) continue;
+      // Of what is too large to be looked at nothing is known to be there.
+      if (const auto list = slurm::Hostlist::Parse(first.value)) (void)nodes.Add(*list);
+    }
+    for (const ConfigNodeSet& set : config.node_sets) {
+      nodes.AddName(set.name);
+      if (set.partition) partitions.insert(set.name);
+    }
   }
-  return defined;
-}
+
+  std::set<std::string> partitions;
+  slurm::HostIndex nodes;  // what Nodes= may name: of NodeName, and NodeSets
+};
 
 bool SlurmTakes(const std::vector<Items>& lines) {
   slurm::ConfText text;
@@ -83,24 +92,25 @@ bool SlurmTakes(const std::vector<Items>& lines) {
 
 // The NodeSets of `nodes` that only the published text has; nullopt: it names what neither has, with which slurmctld would
 // not start.
-std::optional<std::vector<Items>> NodeSetsFor(const std::string& nodes, const Defined& published,
-                                              const Defined& wanted) {
-  const auto names = slurm::ExpandHostlist(nodes);
-  if (!names) return std::nullopt;
+std::optional<std::vector<Items>> NodeSetsFor(const std::string& nodes, const Published& published, Wanted& wanted) {
+  const auto list = slurm::Hostlist::Parse(nodes);
+  if (!list) return std::nullopt;
   std::vector<Items> lines;
-  for (const std::string& name : *names) {
-    if (Is(name, "ALL") || wanted.node_sets.contains(name) || wanted.hosts.contains(name)) continue;
+  bool known = true;
+  const bool looked = wanted.nodes.ForEachMissing(*list, [&](const std::string& name) {
+    if (Is(name, "ALL")) return true;
     const auto set = published.node_sets.find(name);
-    if (set == published.node_sets.end()) return std::nullopt;
-    const Items& line = set->second;
-    if (line.size() != 2 || !Is(line[1].key, "Feature")) return std::nullopt;
-    lines.push_back(line);
-  }
+    known = set != published.node_sets.end() && set->second.size() == 2 && Is(set->second[1].key, "Feature") &&
+            lines.size() < kMostNodeSets;
+    if (known) lines.push_back(set->second);
+    return known;
+  });
+  if (!looked || !known) return std::nullopt;
   return lines;
 }
 
 // Nobody's default any more, and closed; all else as it was, as far as slurmctld would start with it.
-std::optional<ConfigDeparted> Closed(const Items& line, const Defined& published, const Defined& wanted) {
+std::optional<ConfigDeparted> Closed(const Items& line, const Published& published, Wanted& wanted) {
   ConfigDeparted closed{.name = line.front().value, .lines = {}};
   const ConfItem state{"State", "DRAIN"};
   Items kept;
@@ -215,11 +225,15 @@ class Keeping {
 }  // namespace
 
 std::vector<DepartedPartition> FindDeparted(std::string_view published, const Config& wanted) {
-  const Defined there = DefinedBy(published), asked_for = DefinedBy(wanted);
+  const Published there(published);
+  Wanted asked_for(wanted);
   std::vector<DepartedPartition> departed;
   for (const auto& [name, line] : there.partitions) {
     if (asked_for.partitions.contains(name)) continue;
-    auto closed = Closed(line, there, asked_for);
+    // Of so many none is published: they are only counted.
+    auto closed = departed.size() < kMostDeparted
+                      ? Closed(line, there, asked_for)
+                      : ConfigDeparted{.name = name, .lines = {{line.front(), {"State", "DRAIN"}}}};
     if (!closed) continue;
     const bool is_published = closed->lines.back() == line;
     departed.push_back({*std::move(closed), is_published});

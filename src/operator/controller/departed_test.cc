@@ -99,6 +99,27 @@ TEST(FindDeparted, TooManyAreNotPublished) {
   EXPECT_THAT(SlurmConf(config).error().message(), HasSubstr("101 partitions that nobody asks for"));
 }
 
+// Ten thousand partitions of a hundred thousand nodes each.
+TEST(FindDeparted, NodesAreComparedAndNotWrittenOut) {
+  Config config = OfNobody();
+  config.extra_conf = "NodeName=old-node-[1-99999]\n";
+  std::string published;
+  for (int i = 0; i < 10'000; ++i) published += "PartitionName=p" + std::to_string(i) + " Nodes=old-node-[1-99999]\n";
+  const auto departed = FindDeparted(published, config);
+  EXPECT_EQ(departed.size(), 10'000u);
+  EXPECT_EQ(
+      departed.front().config.lines.front(),
+      (std::vector<slurm::ConfItem>{{"PartitionName", "p0"}, {"Nodes", "old-node-[1-99999]"}, {"State", "DRAIN"}}));
+  EXPECT_EQ(departed.back().config.lines.front(),
+            (std::vector<slurm::ConfItem>{{"PartitionName", "p9999"}, {"State", "DRAIN"}}))
+      << "of more than can be published nothing is looked at";
+  size_t lines = 0;
+  std::string sets = "PartitionName=all Nodes=s[0-1999]\nPartitionName=some Nodes=s[0-99]\n";
+  for (int i = 0; i < 2000; ++i) sets += "NodeSet=s" + std::to_string(i) + " Feature=s\n";
+  for (const DepartedPartition& partition : FindDeparted(sets, OfNobody())) lines += partition.config.lines.size();
+  EXPECT_EQ(lines, 102u) << "too many NodeSets would have to stay for one partition";
+}
+
 // A Decide of nothing but this.
 class KeepDepartedTest : public ::testing::Test {
  protected:

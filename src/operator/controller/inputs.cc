@@ -1,6 +1,7 @@
 #include "operator/controller/inputs.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -21,6 +22,7 @@ namespace capstan::op::controller {
 namespace {
 
 constexpr size_t kLongestClusterName = 40;  // bytes
+constexpr size_t kMostTold = 10;            // files that are not used; a ConfigMap may have 100,000
 
 // Files that Slurm reads when they are there, whether slurm.conf names them or not.
 constexpr std::string_view kReadBySlurm[] = {
@@ -31,14 +33,13 @@ constexpr std::string_view kReadBySlurm[] = {
 // Of lines that say it more than once the last counts. "": none does.
 std::string LastClusterName(std::string_view conf) {
   std::string name;
-  const auto lines = slurm::ParseConf(conf);
-  if (!lines) return name;
-  for (const slurm::ConfLine& line : *lines) {
+  const auto read = slurm::ForEachConfLine(conf, [&name](const slurm::ConfLine& line) {
     for (const slurm::ConfItem& item : line.items) {
       if (EqualsIgnoreCase(item.key, "ClusterName")) name = item.value;
     }
-  }
-  return name;
+    return true;
+  });
+  return read ? name : "";
 }
 
 class Collecting {
@@ -201,35 +202,66 @@ class Collecting {
     AddScripts("epilogScriptRefs", spec.epilog_script_refs, config.epilog);
     AddScripts("prologSlurmctldScriptRefs", spec.prolog_slurmctld_script_refs, config.prolog_slurmctld);
     AddScripts("epilogSlurmctldScriptRefs", spec.epilog_slurmctld_script_refs, config.epilog_slurmctld);
-    for (const auto& ref : spec.config_file_refs) {
-      if (std::ranges::find(keys_[ref.name], "cgroup.conf") != keys_[ref.name].end()) inputs_.own_cgroup_conf = true;
-      for (const std::string& file : keys_[ref.name]) CheckUse(ref.name, file);
+    std::map<std::string, std::string, std::less<>> unused;  // files, and whose they are
+    for (const std::string& name : NamesOf(spec.config_file_refs)) {
+      for (const std::string& file : keys_[name]) {
+        if (file == "cgroup.conf") inputs_.own_cgroup_conf = true;
+        unused.emplace(file, name);
+      }
     }
+    CheckUse(std::move(unused));
   }
 
   // A name that is misspelt, most of all. Whoever uses the file in a way that is not seen names it in a comment.
-  void CheckUse(const std::string& config_map, const std::string& file) {
-    if (std::ranges::find(kReadBySlurm, file) != std::end(kReadBySlurm) || IsReserved(file)) return;
-    if (named_.contains(file) || controller_.spec.extra_conf.contains(file)) return;
+  void CheckUse(std::map<std::string, std::string, std::less<>> unused) {
+    std::erase_if(unused, [this](const auto& file) {
+      const bool read_by_slurm = std::ranges::find(kReadBySlurm, file.first) != std::end(kReadBySlurm);
+      return read_by_slurm || IsReserved(file.first) || named_.contains(file.first);
+    });
     for (const auto* scripts : {&inputs_.config.prolog, &inputs_.config.epilog, &inputs_.config.prolog_slurmctld,
                                 &inputs_.config.epilog_slurmctld}) {
-      if (std::ranges::find(*scripts, file) != scripts->end()) return;
+      for (const std::string& script : *scripts) unused.erase(script);
     }
-    findings_.Remark("FileUnused", "ConfigMap " + controller_.metadata.namespace_ + "/" + config_map +
-                                       ", named in spec.configFileRefs, contains " + file +
-                                       ", which Slurm does not read by itself and no other file names; correct its "
-                                       "name, or name it in spec.extraConf, such as: Include " +
-                                       file);
+    EraseNamed(unused, controller_.spec.extra_conf);
+    size_t told = 0;
+    for (const auto& [file, config_map] : unused) {
+      if (++told > kMostTold) return;
+      findings_.Remark("FileUnused", "ConfigMap " + controller_.metadata.namespace_ + "/" + config_map +
+                                         ", named in spec.configFileRefs, contains " + file +
+                                         ", which Slurm does not read by itself and no other file names; correct its "
+                                         "name, or name it in spec.extraConf, such as: Include " +
+                                         file);
+    }
+  }
+
+  // The files that a text has as a word.
+  static void EraseNamed(std::map<std::string, std::string, std::less<>>& files, std::string_view text) {
+    constexpr std::string_view kInNames = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    while (!text.empty() && !files.empty()) {
+      const size_t begin = std::min(text.find_first_of(kInNames), text.size());
+      const size_t end = std::min(text.find_first_not_of(kInNames, begin), text.size());
+      if (const auto named = files.find(text.substr(begin, end - begin)); named != files.end()) files.erase(named);
+      text.remove_prefix(end);
+    }
+  }
+
+  // Each once, as they come.
+  static std::vector<std::string> NamesOf(const std::vector<api::LocalObjectReference>& refs) {
+    std::vector<std::string> names;
+    std::set<std::string_view> known;
+    for (const auto& ref : refs)
+      if (known.insert(ref.name).second) names.push_back(ref.name);
+    return names;
   }
 
   // A script that does not start is one that failed: Slurm drains the node, or requeues the job.
   void AddScripts(std::string_view field, const std::vector<api::LocalObjectReference>& refs,
                   std::vector<std::string>& files) {
-    for (const auto& ref : refs) {
-      const auto& keys = keys_[ref.name];
+    for (const std::string& name : NamesOf(refs)) {
+      const auto& keys = keys_[name];
       files.insert(files.end(), keys.begin(), keys.end());
-      for (const auto& [key, wrong] : no_scripts_[ref.name]) {
-        Refuse("ReferenceInvalid", "ConfigMap " + kube::Key{controller_.metadata.namespace_, ref.name}.ToString() +
+      for (const auto& [key, wrong] : no_scripts_[name]) {
+        Refuse("ReferenceInvalid", "ConfigMap " + kube::Key{controller_.metadata.namespace_, name}.ToString() +
                                        ", named in spec." + std::string(field) + ", has a file \"" + key + "\" that " +
                                        wrong + ": as a script of Slurm it would fail for every job");
       }
@@ -294,7 +326,8 @@ ConfigInputs Collect(const plan::World& world, const api::Controller& controller
   return Collecting(world, controller, set, findings).Run();
 }
 
-Result<PublishedConfig> MakeConfig(const api::Controller& controller, const ConfigInputs& inputs) {
+Result<PublishedConfig> MakeConfig(const api::Controller& controller, const ConfigInputs& inputs,
+                                   std::vector<std::string>& doubts) {
   PublishedConfig published;
   if (controller.spec.external.value_or(false)) {
     if (!controller.spec.external_config) {
@@ -304,7 +337,7 @@ Result<PublishedConfig> MakeConfig(const api::Controller& controller, const Conf
     CAPSTAN_TRY(published.slurm_conf,
                 ExternalSlurmConf(inputs.config, external.host, render::ControllerPort(controller)));
   } else {
-    CAPSTAN_TRY(published.slurm_conf, SlurmConf(inputs.config));
+    CAPSTAN_TRY(published.slurm_conf, SlurmConf(inputs.config, &doubts));
   }
   if (!inputs.own_cgroup_conf) published.cgroup_conf = CgroupConf();
   return published;

@@ -27,7 +27,8 @@ ConfigInputs Collect(const plan::World& world, const api::Controller& controller
                      Findings& findings);
 
 // The configuration as it is to be published. kInvalid: Slurm would not start with it.
-Result<PublishedConfig> MakeConfig(const api::Controller& controller, const ConfigInputs& inputs);
+Result<PublishedConfig> MakeConfig(const api::Controller& controller, const ConfigInputs& inputs,
+                                   std::vector<std::string>& doubts);
 
 // Equal while slurmctld would see the same, whatever comments and empty lines say.
 std::string ConfigHash(const PublishedConfig& config, const std::vector<std::string>& digests);

@@ -37,15 +37,14 @@ int64_t GpusOf(const Json& from) {
 }
 
 bool KnowsGpus(const api::Controller& controller) {
-  const auto lines = slurm::ParseConf(controller.spec.extra_conf);
-  if (!lines) return false;
   std::string types;
-  for (const slurm::ConfLine& line : *lines) {
+  const auto read = slurm::ForEachConfLine(controller.spec.extra_conf, [&types](const slurm::ConfLine& line) {
     for (const slurm::ConfItem& item : line.items) {
       if (EqualsIgnoreCase(item.key, "GresTypes")) types = item.value;
     }
-  }
-  return std::ranges::any_of(Split(types, ','), [](std::string_view type) { return Trim(type) == kGpu; });
+    return true;
+  });
+  return read && std::ranges::any_of(Split(types, ','), [](std::string_view type) { return Trim(type) == kGpu; });
 }
 
 std::string GresInConf(std::string_view extra_conf) {

@@ -109,12 +109,14 @@ void FollowExtraConf(const api::NodeSet& set, const std::vector<Worker>& workers
   const LiveConf now = LiveConfOf(set.spec.extra_conf);
   const auto own = render::SlurmNameOf(set);
   if (!own) return;
+  std::map<std::string_view, LiveConf> before;  // by revision: many workers have one
+  for (const auto& [revision, extra_conf] : revisions.alike) before.emplace(revision, LiveConfOf(extra_conf));
   for (const Worker& worker : workers) {
     if (worker.stage == Stage::kLeaving || worker.stage == Stage::kEnded || worker.node == nullptr) continue;
-    const auto alike = revisions.alike.find(worker.pod->metadata.Label(AsKey<kLabelRevision>()));
-    if (alike == revisions.alike.end()) continue;
+    const auto alike = before.find(worker.pod->metadata.Label(AsKey<kLabelRevision>()));
+    if (alike == before.end()) continue;
     std::vector<plan::ActionId> updated;
-    if (auto update = UpdateOf(*worker.node, LiveConfOf(alike->second), now, *own)) {
+    if (auto update = UpdateOf(*worker.node, alike->second, now, *own)) {
       update->names = {worker.host};
       plan.slurm_expects.push_back(worker.host);
       updated.push_back(plan.Add({.effect = plan::UpdateNode("describe", plan.slurm_cluster, *std::move(update)),
