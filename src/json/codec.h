@@ -8,7 +8,7 @@
 // from a server is taken as far as it can be. Numbers with a zero fraction (1.0, 1e3) are integers. Errors
 // are kInvalid and name the place: `spec.replicas is "x", must be an integer`, `items[2].metadata.name is
 // true, must be text`. Values of Secrets are never quoted in them. Text that is not JSON, larger than the
-// limit, or nested deeper than it is kInvalid too. What is skipped is only checked for balanced brackets,
+// limit, of more elements, or nested deeper than it is kInvalid too. What is skipped is only checked for balanced brackets,
 // closed strings and UTF-8.
 //
 // Encoding writes members in the table's order and only what is set: an optional that holds something, a
@@ -20,6 +20,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,6 +39,7 @@ class Decoder {
 
   struct Limits {
     size_t bytes = size_t{512} << 20;
+    size_t elements = SIZE_MAX;  // of all lists and maps together: three bytes may stand for a struct of many
   };
 
   Decoder() : Decoder(Limits()) {}

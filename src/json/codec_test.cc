@@ -205,6 +205,19 @@ TEST(Codec, RefusesTextOverTheLimit) {
   EXPECT_EQ(refused.error().message(), "the text has 34 bytes, at most 20 are read");
 }
 
+// Three bytes of an element stood for a struct of half a kilobyte.
+TEST(Codec, ReadsNoMoreElementsThanItsLimit) {
+  Decoder decoder({.elements = 4});
+  Tree tree;
+  EXPECT_TRUE(decoder.DecodeInto(tree, R"({"leaves":[{},{}],"labels":{"a":"1","b":"2"}})"));
+  EXPECT_TRUE(decoder.DecodeInto(tree, R"({"leaves":[{},{},{},{}]})")) << "each text has its own";
+  EXPECT_EQ(decoder.DecodeInto(tree, R"({"leaves":[{},{},{},{},{}]})").error().message(),
+            "leaves[4] is one element more than the 4 that are read");
+  EXPECT_EQ(decoder.DecodeInto(tree, R"({"leaves":[{},{}],"groups":{"a":[{},{}]}})").error().message(),
+            "groups.a[1] is one element more than the 4 that are read");
+  EXPECT_FALSE(decoder.DecodeInto(tree, R"({"leaves":[{},{},{}],"leaves":[{},{}]})")) << "also of what is replaced";
+}
+
 TEST(Codec, DecoderForgetsTheTextBefore) {
   Decoder decoder;
   Tree tree;

@@ -73,6 +73,8 @@ using Outcome = Result<void>;
 
 class Reader {
  public:
+  explicit Reader(size_t elements) : most_(elements) {}
+
   // `value` is of `type` or null; null leaves `out` as it is.
   Outcome Read(const Type& type, bool as_text, ondemand::value value, void* out, const Frame* frame) {
     ondemand::json_type found;
@@ -243,6 +245,7 @@ class Reader {
       std::string_view key;
       if (const error_code error = field.unescaped_key().get(key)) return NotJson(error, frame);
       const Frame here{frame, key};
+      if (Outcome counted = Count(&here); !counted) return counted;
       if (Outcome read = Read(*type.element, false, field.value(), type.add(out, key), &here); !read) return read;
     }
     return {};
@@ -256,11 +259,21 @@ class Reader {
     for (auto next : list) {
       ondemand::value element;
       if (const error_code error = std::move(next).get(element)) return NotJson(error, &here);
+      if (Outcome counted = Count(&here); !counted) return counted;
       if (Outcome read = Read(*type.element, false, element, type.add(out, {}), &here); !read) return read;
       ++here.index;
     }
     return {};
   }
+
+  Outcome Count(const Frame* frame) {
+    if (++elements_ <= most_) return {};
+    return Fail(Code::kInvalid,
+                PathText(frame, kRoot) + " is one element more than the " + std::to_string(most_) + " that are read");
+  }
+
+  const size_t most_;
+  size_t elements_ = 0;  // of lists and maps
 };
 
 bool IsScalar(std::string_view text) {
@@ -305,7 +318,7 @@ Result<void> Decoder::Run(const Type& type, void* out, std::string_view text, si
   if (const error_code error = state_->parser.iterate(text, readable).get(document)) return NotJson(error, nullptr);
   ondemand::value root;
   if (const error_code error = document.get_value().get(root)) return NotJson(error, nullptr);
-  Reader reader;
+  Reader reader(limits_.elements);
   if (wrap) {
     ondemand::array list;
     if (const error_code error = root.get_array().get(list)) return NotJson(error, nullptr);

@@ -137,8 +137,8 @@ async::Task<Result<Response>> HttpClient::Send(Request request, async::Deadline 
   const std::shared_ptr<Pool> pool = pool_;
   const Result<Slot> slot = co_await pool->AcquireRequest(deadline);
   if (!slot) co_return Fail(slot.error());
-  Result<Pool::Exchange> exchange =
-      co_await pool->Perform(std::move(request), pool->options().max_body_bytes, deadline);
+  const size_t body_limit = std::min(pool->options().max_body_bytes, request.max_answer_bytes);
+  Result<Pool::Exchange> exchange = co_await pool->Perform(std::move(request), body_limit, deadline);
   if (!exchange) co_return Fail(std::move(exchange).error());
   while (!exchange->parser->done()) {
     const Result<void> more = co_await pool->ReadMore(*exchange, deadline);

@@ -61,8 +61,8 @@ class HttpClient final : public Transport {
     Duration dial_limit = 10s;   // name, TCP and TLS together, within the caller's deadline
 
     size_t max_header_bytes = 64 << 10;
-    // Of Send. Open has no limit, for its reader takes a piece at a time, but in what comes before its request has been
-    // sent.
+    // Of Send, for requests that name no lower limit (Request::max_answer_bytes). Open has none, for its reader takes a
+    // piece at a time, but in what comes before its request has been sent.
     size_t max_body_bytes = 256 << 20;
   };
 

@@ -186,6 +186,27 @@ TEST_F(ClientTest, LimitsHeaderAndBody) {
   }
 }
 
+// 256 MiB were held before anybody looked how large an answer was.
+TEST_F(ClientTest, NoMoreOfABodyIsHeldThanItsRequestAllows) {
+  for (const Answer& answer : {Text(std::string(501, 'x')), Chunked({std::string(300, 'x'), std::string(300, 'x')})}) {
+    ScriptedServer server;
+    server.Expect("*", answer);
+    HttpClient client(loop_, {.server = server.endpoint(), .max_body_bytes = 1000});
+    const auto response = testing::RunTask(
+        loop_, client.Send({.method = "GET", .target = "/", .max_answer_bytes = 500}, loop_.After(5s)));
+    ASSERT_FALSE(response);
+    EXPECT_EQ(response.error().code(), Code::kInvalid);
+    EXPECT_THAT(response.error().message(), HasSubstr("the body is larger than is allowed here: 500 bytes at most"));
+    EXPECT_EQ(client.idle(), 0u);
+  }
+  ScriptedServer server;
+  server.Expect("*", Text(std::string(1001, 'x')));
+  HttpClient client(loop_, {.server = server.endpoint(), .max_body_bytes = 1000});
+  const auto response =
+      testing::RunTask(loop_, client.Send({.method = "GET", .target = "/", .max_answer_bytes = 5000}, loop_.After(5s)));
+  ASSERT_FALSE(response) << "the client's own limit counts as well";
+}
+
 TEST_F(ClientTest, DoesNotReuseAConnectionWithBytesLeftOver) {
   ScriptedServer server;
   server.Expect(

@@ -4,6 +4,7 @@
 // the simulator it is a modelled API server or slurmrestd. Everything above it runs the same code in both.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,6 +33,8 @@ struct Request {
   // May the transport send it again when a kept-alive connection turns out to be closed before any answer?
   // GETs and whatever else is harmless to repeat.
   bool repeatable = false;
+  // Of Send: more of an answer's body is never held. The transport's own limit counts where it is lower.
+  size_t max_answer_bytes = SIZE_MAX;
 };
 
 struct Response {
@@ -60,7 +63,7 @@ class Transport {
 
   // Sends and reads the whole answer. Any status is a Response. Errors: kUnavailable (no connection, nothing
   // sent), kUnknownOutcome (sent, answer lost), kDeadline (nothing sent yet), kInvalid (answer larger than
-  // the limit, or not HTTP), kUnauthenticated (no credentials could be had), kCancelled.
+  // a limit, or not HTTP), kUnauthenticated (no credentials could be had), kCancelled.
   virtual async::Task<Result<Response>> Send(Request request, async::Deadline deadline) = 0;
 
   // Sends and returns once the header of the answer is there. Errors as above. The deadline bounds only this.

@@ -185,9 +185,10 @@ Result<bool> HttpClient::Pool::Refused(Exchange& exchange) {
   if (!there) return false;
   if (exchange.parser->status() >= kFirstRefusal) return true;
   // Nobody reads it before the request has been sent, so that it has to end somewhere.
-  if (exchange.parser->body().size() > options_.max_body_bytes)
+  const size_t limit = std::min(options_.max_body_bytes, exchange.limits.body_bytes);
+  if (exchange.parser->body().size() > limit)
     return Fail(Code::kInvalid, "the answer to what was sent so far is larger than is allowed here: " +
-                                    std::to_string(options_.max_body_bytes) + " bytes at most");
+                                    std::to_string(limit) + " bytes at most");
   if (exchange.parser->done() && !exchange.connection->received.empty())
     return Fail(Code::kInvalid, "the server sent more than its answer");
   return false;

@@ -30,6 +30,32 @@ Error AsRead(Error error) {
   return Error(Code::kUnavailable, error.message());
 }
 
+// An answer that was too large to be read, or none of HTTP, says nothing of what the write did.
+Error AsWrite(Error error) {
+  if (error.code() != Code::kInvalid) return error;
+  return Error(Code::kUnknownOutcome, error.message());
+}
+
+// What a record takes of memory, beside what it is a part of.
+size_t HeldBy(const std::string& text) { return text.capacity() > std::string().capacity() ? text.capacity() : 0; }
+size_t HeldBy(const std::vector<std::string>& texts) {
+  size_t bytes = texts.capacity() * sizeof(std::string);
+  for (const std::string& text : texts) bytes += HeldBy(text);
+  return bytes;
+}
+template <class... Members>
+size_t HeldByAll(const Members&... members) {
+  return (HeldBy(members) + ...);
+}
+size_t HeldBy(const Node& n) {
+  return HeldByAll(n.name, n.reason, n.reason_set_by, n.comment, n.extra, n.features, n.active_features, n.partitions,
+                   n.address, n.hostname, n.topology, n.reservation, n.gres, n.version);
+}
+size_t HeldBy(const Job& j) { return HeldByAll(j.state_reason, j.name, j.user, j.partition, j.nodes); }
+size_t HeldBy(const RestClient::JobBrief&) { return 0; }
+size_t HeldBy(const Partition& p) { return HeldBy(p.name); }
+size_t HeldBy(const Reservation& r) { return HeldByAll(r.name, r.nodes, r.flags, r.users); }
+
 void Convert(wire::NodeRecord&& record, std::vector<Node>& out) { out.push_back(std::move(record).ToNode()); }
 void Convert(wire::JobRecord&& record, std::vector<Job>& out) { out.push_back(std::move(record).ToJob()); }
 // "7", "7_2" or "7+1": what stands behind the id tells it from others of its array or heterogeneous job.
@@ -83,8 +109,16 @@ Error Senseless(Code code, const Error& error) {
 }
 
 template <class T>
-Result<T> DecodeAnswer(const std::string& body) {
-  Result<T> answer = json::Decode<T>(body);
+Result<T> DecodeBounded(const std::string& body, const RestClient::Options& options) {
+  T answer;
+  json::Decoder decoder({.elements = options.max_answer_elements});
+  CAPSTAN_CHECK_OK(decoder.DecodeInto(answer, body));
+  return answer;
+}
+
+template <class T>
+Result<T> DecodeAnswer(const std::string& body, const RestClient::Options& options) {
+  Result<T> answer = DecodeBounded<T>(body, options);
   if (!answer) return Fail(Senseless(answer.error().code(), answer.error()));
   return answer;
 }
@@ -139,6 +173,7 @@ Result<net::Request> RestClient::MakeRequest(std::string method, std::string tar
   CAPSTAN_TRY(const Secret token, Token());
   net::Request request;
   request.repeatable = method == "GET" && !target.ends_with("/reconfigure/");
+  request.max_answer_bytes = options_.max_answer_bytes;
   request.method = std::move(method);
   request.target = std::move(target);
   request.headers = {{"Accept", "application/json"}, {"X-SLURM-USER-TOKEN", std::string(token.Reveal())}};
@@ -153,15 +188,15 @@ async::Task<Result<RestClient::Answer>> RestClient::CallOnce(std::string method,
   CAPSTAN_CO_TRY(auto request, MakeRequest(std::move(method), std::move(target), std::move(body)));
   const bool read = request.repeatable;
   auto response = co_await transport_.Send(std::move(request), deadline);
-  if (!response) co_return Fail(read ? AsRead(std::move(response).error()) : std::move(response).error());
+  if (!response && response.error().code() == Code::kInvalid)
+    response = Fail(std::move(response).error().WithContext("slurmrestd's answer"));
+  if (!response) co_return Fail(read ? AsRead(std::move(response).error()) : AsWrite(std::move(response).error()));
   Answer answer;
   answer.status = response->status;
   answer.json = IsJson(response->headers);
   answer.body = std::move(response->body);
-  if (answer.body.size() > options_.max_answer_bytes)
-    co_return Fail(Code::kInvalid, "slurmrestd's answer is too large");
   if (answer.json) {
-    auto envelope = json::Decode<wire::Envelope>(answer.body);
+    auto envelope = DecodeBounded<wire::Envelope>(answer.body, options_);
     // What cannot be read is no answer: an error status stays what it says, a success is not believed.
     if (envelope)
       answer.errors = std::move(envelope->errors);
@@ -227,12 +262,13 @@ async::Task<Result<RestClient::List<Record>>> RestClient::ReadListOnce(std::stri
   if (stream.status() != 200) {
     CAPSTAN_CO_TRY(const std::string body, co_await ReadAll(stream, options_.max_answer_bytes, deadline));
     if (!IsJson(stream.headers())) co_return Fail(wire::ErrorOf(stream.status(), {}, body, false));
-    const auto envelope = json::Decode<wire::Envelope>(body);
+    const auto envelope = DecodeBounded<wire::Envelope>(body, options_);
     co_return Fail(
         wire::ErrorOf(stream.status(), envelope ? envelope->errors : std::vector<wire::Problem>(), "", false));
   }
 
   json::Decoder decoder;
+  size_t held = 0;
   ElementCutter cutter(std::move(array),
                        [&](std::string_view element) -> Result<void> {
                          if (list.records.size() >= WireOf<Record>::Most(options_)) {
@@ -243,6 +279,11 @@ async::Task<Result<RestClient::List<Record>>> RestClient::ReadListOnce(std::stri
                          const auto decoded = decoder.DecodeInto(record, element);
                          if (!decoded) return Fail(Senseless(Code::kInvalid, decoded.error()));
                          Convert(std::move(record), list.records);
+                         held += sizeof(Record) + HeldBy(list.records.back());
+                         if (held > options_.max_held_bytes) {
+                           return Fail(Code::kInvalid, "slurmrestd's list is too large: its records take more than " +
+                                                           std::to_string(options_.max_held_bytes) + " bytes");
+                         }
                          return {};
                        },
                        {.element_bytes = kElementBytes});
@@ -260,7 +301,7 @@ async::Task<Result<RestClient::List<Record>>> RestClient::ReadListOnce(std::stri
     CAPSTAN_CO_CHECK_OK(cutter.Feed(std::string_view(buffer.data(), *got)), "slurmrestd's list");
   }
   if (!cutter.complete()) co_return Fail(Code::kUnavailable, "slurmrestd's list ended early");
-  const auto envelope = json::Decode<wire::Envelope>(cutter.rest());
+  const auto envelope = DecodeBounded<wire::Envelope>(cutter.rest(), options_);
   if (!envelope) co_return Fail(Senseless(Code::kInvalid, envelope.error()));
   if (!envelope->errors.empty()) co_return Fail(wire::ErrorOf(200, envelope->errors, "", false));
   list.update_time = envelope->last_update.number;
@@ -324,7 +365,7 @@ async::Task<Result<std::optional<Node>>> RestClient::NodeNamed(std::string name,
     if (wire::SayNoSuchNode(answer.errors)) co_return std::optional<Node>();
     co_return Fail(answer.ToError(false));
   }
-  CAPSTAN_CO_TRY(auto found, DecodeAnswer<wire::NodesAnswer>(answer.body));
+  CAPSTAN_CO_TRY(auto found, DecodeAnswer<wire::NodesAnswer>(answer.body, options_));
   if (found.nodes.size() != 1 || found.nodes[0].name != name)
     co_return Fail(Code::kUnavailable, "slurmrestd's answer about node " + name + " is about something else");
   co_return std::optional<Node>(std::move(found.nodes[0]).ToNode());
@@ -337,7 +378,7 @@ async::Task<Result<std::vector<Job>>> RestClient::JobNumbered(int64_t id, async:
     if (answer.json && answer.ToError(false).code() == Code::kNotFound) co_return jobs;
     co_return Fail(answer.ToError(false));
   }
-  CAPSTAN_CO_TRY(auto found, json::Decode<wire::JobsAnswer>(answer.body));
+  CAPSTAN_CO_TRY(auto found, DecodeAnswer<wire::JobsAnswer>(answer.body, options_));
   if (found.jobs.empty())
     co_return Fail(Code::kUnavailable, "slurmrestd's answer about job " + std::to_string(id) + " names no job");
   for (wire::JobRecord& job : found.jobs) jobs.push_back(std::move(job).ToJob());
@@ -371,7 +412,7 @@ async::Task<Result<wire::ConfAnswer>> RestClient::ReadConf(async::Deadline deadl
       if (error.code() == Code::kNotFound) has_conf_ = false;
       co_return Fail(error);
     }
-    co_return DecodeAnswer<wire::ConfAnswer>(answer.body);
+    co_return DecodeAnswer<wire::ConfAnswer>(answer.body, options_);
   }
 }
 
@@ -379,7 +420,7 @@ async::Task<Result<wire::ConfAnswer>> RestClient::ReadConf(async::Deadline deadl
 // reset them; taking those for a restart only means more patience.
 async::Task<Result<RestClient::Life>> RestClient::LifeFromDiag(async::Deadline deadline) {
   CAPSTAN_CO_TRY(const Answer answer, co_await Get("diag/", deadline));
-  CAPSTAN_CO_TRY(const auto diag, DecodeAnswer<wire::DiagAnswer>(answer.body));
+  CAPSTAN_CO_TRY(const auto diag, DecodeAnswer<wire::DiagAnswer>(answer.body, options_));
   const int64_t since = diag.statistics.req_time_start.number, now = diag.statistics.req_time.number;
   Life life{.id = "statistics since " + std::to_string(since), .uptime = Duration(0), .slurmd_timeout = std::nullopt};
   // 0 is a first start without saved state; then nothing is known about how long it has been up.
@@ -389,7 +430,7 @@ async::Task<Result<RestClient::Life>> RestClient::LifeFromDiag(async::Deadline d
 
 async::Task<Result<std::vector<ControllerPing>>> RestClient::Ping(async::Deadline deadline) {
   CAPSTAN_CO_TRY(const Answer answer, co_await Get("ping/", deadline));
-  CAPSTAN_CO_TRY(const auto pings, DecodeAnswer<wire::PingAnswer>(answer.body));
+  CAPSTAN_CO_TRY(const auto pings, DecodeAnswer<wire::PingAnswer>(answer.body, options_));
   std::vector<ControllerPing> controllers;
   for (const wire::Ping& ping : pings.pings) controllers.push_back({ping.hostname, ping.responding, ping.primary});
   // slurmrestd says the same of a slurmctld that refuses the token, as after its key was replaced.
@@ -399,7 +440,7 @@ async::Task<Result<std::vector<ControllerPing>>> RestClient::Ping(async::Deadlin
 
 async::Task<Result<AccountingQueue>> RestClient::ReadAccountingQueue(async::Deadline deadline) {
   CAPSTAN_CO_TRY(const Answer answer, co_await Get("diag/", deadline));
-  CAPSTAN_CO_TRY(const auto diag, DecodeAnswer<wire::DiagAnswer>(answer.body));
+  CAPSTAN_CO_TRY(const auto diag, DecodeAnswer<wire::DiagAnswer>(answer.body, options_));
   AccountingQueue queue{.waiting = diag.statistics.dbd_agent_queue_size, .capacity = kLeastDbdMessages};
   if (!has_conf_) co_return queue;
   const auto conf = co_await ReadConf(deadline);

@@ -3,8 +3,8 @@
 //
 // Errors of all calls, besides those named: kUnavailable (no answer, slurmctld away, a server error),
 // kUnauthenticated (401, 511 or error 1007, after one more try with a new token), kForbidden, kInvalid (what
-// was asked, or the answer, makes no sense), kDeadline. An HTTP 200 whose body lists errors is an error.
-// Writes may also end as kUnknownOutcome. Messages carry Slurm's own words, never a token.
+// was asked, or the answer, makes no sense or is larger than Options allow), kDeadline. An HTTP 200 whose body
+// lists errors is an error. Writes may also end as kUnknownOutcome. Messages carry Slurm's own words, never a token.
 #pragma once
 
 #include <functional>
@@ -35,13 +35,16 @@ class RestClient {
   struct Options {
     std::vector<int> versions = {44, 45, 43, 42};  // of the data parser (v0.0.44), the preferred one first
     Duration token_lifetime = 15min;
-    size_t max_answer_bytes = 4 << 20;  // of everything but lists, whose elements are cut out one by one
+    // Of everything but lists, whose elements are cut out one by one: bytes, and elements of what it holds.
+    size_t max_answer_bytes = 4 << 20;
+    size_t max_answer_elements = 20'000;
     // Of a list: more is no cluster, but something that would take all of our memory.
     size_t max_nodes = 100'000;
     size_t max_jobs = 500'000;
     size_t max_partitions = 10'000;
     size_t max_reservations = 10'000;
-    size_t max_list_bytes = size_t{1} << 30;
+    size_t max_list_bytes = size_t{1} << 30;    // as it is sent
+    size_t max_held_bytes = size_t{256} << 20;  // of its records, as they are kept
   };
 
   // REQUIRES: loop and transport outlive it; calls end before it does.

@@ -23,9 +23,13 @@ class Hostile final : public net::Transport {
   std::string piece;
   int asked = 0;
   size_t streamed = 0;
+  size_t allowed = 0;            // bytes of an answer, by the last request
+  std::optional<Error> refusal;  // by the transport
 
   async::Task<Result<net::Response>> Send(net::Request request, async::Deadline) override {
     ++asked;
+    allowed = request.max_answer_bytes;
+    if (refusal) co_return Fail(*refusal);
     if (request.target.ends_with("/ping/")) co_return net::Response{200, headers, "{}"};
     co_return net::Response{status, headers, body};
   }
@@ -104,6 +108,67 @@ TEST_F(RestClientTest, AListHasNoMoreRecordsThanAnyClusterAndNoMoreBytes) {
   EXPECT_EQ(NodesError(), "slurmrestd's list is too large: more than 10000000 bytes");
   server.piece = std::string(1000, 'x');
   EXPECT_THAT(NodesError(), HasSubstr("one element of the answer's list is too large"));
+}
+
+TEST_F(RestClientTest, AllRecordsOfAListTogetherTakeNoMoreThanAnyClusters) {
+  RestClient::Options options{.versions = {44}};
+  options.max_held_bytes = 1'000'000;
+  RestClient bounded(loop, server, [](Duration) { return Secret("token"); }, options);
+  // Ten bytes of JSON are a text of 32 and more, of which a thousand are well below every other limit.
+  std::string features;
+  for (int i = 0; i < 1000; ++i) features += R"("",)";
+  server.body = R"({"nodes":[{"name":"a"})";
+  server.piece = R"(,{"name":"b","features":[)" + features + R"("x"]})";
+  server.repeats = 100;
+  const auto nodes = Await(bounded.Nodes(0, loop.After(1min)));
+  ASSERT_FALSE(nodes);
+  EXPECT_EQ(nodes.error().code(), Code::kInvalid);
+  EXPECT_THAT(nodes.error().message(), HasSubstr("its records take more than 1000000 bytes"));
+  EXPECT_LT(server.streamed, 200'000u) << "not read to its end";
+  server.body = R"({"reservations":[{"name":"a"})";
+  server.piece = R"(,{"name":"b","node_list":"n[1-99999]"})";
+  server.repeats = 9000;
+  EXPECT_THAT(Await(bounded.Reservations(loop.After(1min))).error().message(), HasSubstr("its records take more"));
+}
+
+// Of a list of nodes 100,000 names were made, for each of 10,000 reservations.
+TEST_F(RestClientTest, ReservationsKeepTheirNodesAsTheyAreWritten) {
+  server.body = R"({"reservations":[{"name":"a","node_list":"n[1-99999],m[1-)";
+  server.piece = R"(9]"}],"last_update":{"set":true,"number":1}})";
+  server.repeats = 1;
+  const auto all = Await(client.Reservations(loop.After(1min)));
+  ASSERT_TRUE(all) << all.error().message();
+  EXPECT_EQ(all->records[0].nodes, "n[1-99999],m[1-9]");
+}
+
+TEST_F(RestClientTest, AnAnswerHoldsNoMoreBytesAndNoMoreElementsThanAreAskedFor) {
+  PingError();
+  EXPECT_EQ(server.allowed, RestClient::Options().max_answer_bytes) << "the transport is told before it reads";
+  std::string nodes, errors;
+  for (int i = 0; i < 30'000; ++i) {
+    nodes += i == 0 ? "{}" : ",{}";
+    errors += i == 0 ? "{}" : ",{}";
+  }
+  server.body = R"({"nodes":[)" + nodes + "]}";
+  const auto node = Await(client.NodeNamed("a", loop.After(1min)));
+  ASSERT_FALSE(node);
+  EXPECT_THAT(node.error().message(), HasSubstr("nodes[20000] is one element more than the 20000 that are read"));
+  server.body = R"({"errors":[)" + errors + "]}";
+  EXPECT_THAT(PingError(), HasSubstr("errors[20000] is one element more"));
+}
+
+// Nobody knows what the write did.
+TEST_F(RestClientTest, AnAnswerThatIsTooLargeLeavesAWriteUnknownAndAReadInvalid) {
+  ASSERT_TRUE(Await(client.Ping(loop.After(1min)))) << "the version is known";
+  server.refusal = Error(Code::kInvalid, "the body is larger than is allowed here: 5 bytes at most");
+  NodeUpdate update;
+  update.names = {"w-0"};
+  update.action = NodeAction::kResume;
+  const auto written = Await(client.Update(update, loop.After(1min)));
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code(), Code::kUnknownOutcome);
+  EXPECT_EQ(written.error().message(), "slurmrestd's answer: the body is larger than is allowed here: 5 bytes at most");
+  EXPECT_EQ(Await(client.NodeNamed("w-0", loop.After(1min))).error().code(), Code::kInvalid);
 }
 
 // Its words stand in conditions and log lines.

@@ -433,15 +433,16 @@ async::Task<Result<std::vector<std::string>>> RestSource::ReadNodesOfSuspendedJo
       jobs.insert(jobs.end(), found.begin(), found.end());
     }
   }
-  std::vector<std::string> nodes;
+  HostIndex held;
+  bool all = true;
   for (const Job& job : jobs) {
     if (!job.state.HoldsNodes() || job.nodes.empty()) continue;
-    CAPSTAN_CO_TRY(const auto held, ExpandHostlist(job.nodes));
-    nodes.insert(nodes.end(), held.begin(), held.end());
+    CAPSTAN_CO_TRY(const Hostlist list, Hostlist::Parse(job.nodes));
+    all = held.Add(list) && all;
   }
-  std::ranges::sort(nodes);
-  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-  co_return nodes;
+  auto nodes = all ? held.Names() : std::nullopt;
+  if (!nodes) co_return Fail(Code::kInvalid, "the nodes of the jobs that are suspended are too many to be told apart");
+  co_return *std::move(nodes);
 }
 
 async::Task<Result<void>> RestSource::UpdateNode(NodeUpdate update, async::Deadline deadline) {

@@ -163,16 +163,14 @@ Partition PartitionRecord::ToPartition() && {
   return {.name = std::move(name), .open = !is("DRAIN") && !is("INACTIVE")};
 }
 
-// A list of nodes that cannot be read is that of no node: the reservation is there all the same.
 Reservation ReservationRecord::ToReservation() && {
   Reservation reservation{.name = std::move(name),
-                          .nodes = ExpandHostlist(node_list).value_or(std::vector<std::string>()),
+                          .nodes = std::move(node_list),
                           .flags = std::move(flags),
                           .users = {},
                           .start = start_time.ToTime().value_or(Time()),
                           .end = end_time.ToTime().value_or(Time())};
   for (const std::string_view user : Split(users, ',')) reservation.users.emplace_back(user);
-  std::ranges::sort(reservation.nodes);
   std::ranges::sort(reservation.flags);
   return reservation;
 }

@@ -107,7 +107,7 @@ struct PartitionUse {
 // Nodes that are kept for somebody, for a time.
 struct Reservation {
   std::string name;
-  std::vector<std::string> nodes;  // sorted
+  std::string nodes;               // hostlist, as Slurm writes it
   std::vector<std::string> flags;  // in capitals, sorted; with those that Slurm adds (SPEC_NODES)
   std::vector<std::string> users;
   Time start{}, end{};  // of one that comes again: of the next time, or of this one

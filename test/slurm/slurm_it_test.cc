@@ -144,14 +144,14 @@ TEST_F(RealReservation, IsMadeReadChangedAndRemoved) {
   EXPECT_THAT(Read(), IsEmpty());
   ASSERT_TRUE(Write(Maintenance(now + 1h, {"DAILY", "IGNORE_JOBS", "MAINT"})));
   Reservation made{.name = name,
-                   .nodes = {"w-0", "w-1"},
+                   .nodes = "w-[0-1]",
                    .flags = {"DAILY", "IGNORE_JOBS", "MAINT", "SPEC_NODES"},
                    .users = {"slurm"},
                    .start = now + 1h,
                    .end = now + 90min};
   EXPECT_THAT(Read(), ElementsAre(made));
   ASSERT_TRUE(OnlyNodes({"nobody", "w-1"})) << "a node that is not there is left out without a word";
-  made.nodes = {"w-1"};
+  made.nodes = "w-1";
   EXPECT_THAT(Read(), ElementsAre(made));
   ASSERT_TRUE(Write(Maintenance(now + 2h)));
   EXPECT_THAT(Read().front().flags, Contains("DAILY")) << "an update takes no flag back: it is made anew for that";

@@ -9,6 +9,7 @@
 #include "plan/objects/effects.h"
 #include "plan/objects/lists.h"
 #include "plan/services.h"
+#include "slurm/hostlist.h"
 
 namespace capstan::op::nodeset {
 namespace {
@@ -77,6 +78,14 @@ bool IsTimeOf(const slurm::Reservation& present, Time start, const Recurrence* r
   return present.start >= start && (present.start - start) % recurrence->period == Duration::zero();
 }
 
+// `nodes`: sorted. Slurm's list may be anything, and is read no further than they are many.
+bool IsOf(const slurm::Reservation& present, const std::vector<std::string>& nodes) {
+  auto names = slurm::ExpandHostlist(present.nodes, nodes.size());
+  if (!names) return false;
+  std::ranges::sort(*names);
+  return *names == nodes;
+}
+
 }  // namespace
 
 async::Task<Result<std::optional<plan::Question::Fetched>>> ReservationInSlurm::Fetch(plan::Services& services,
@@ -85,7 +94,7 @@ async::Task<Result<std::optional<plan::Question::Fetched>>> ReservationInSlurm::
   CAPSTAN_CO_TRY(auto all, co_await source->ReadReservations(deadline));
   const auto found = std::ranges::find(all, name, &slurm::Reservation::name);
   if (found == all.end()) co_return std::optional<Fetched>();
-  uint64_t digest = Fnv64(Join(found->nodes, ","), uint64_t(UnixSeconds(found->start)));
+  uint64_t digest = Fnv64(found->nodes, uint64_t(UnixSeconds(found->start)));
   digest = Fnv64(Join(found->flags, ","), digest + uint64_t(UnixSeconds(found->end)));
   digest = Fnv64(Join(found->users, ","), digest);
   co_return Fetched{std::make_shared<const Value>(std::move(*found)), digest};
@@ -118,7 +127,7 @@ ReservationStep NextReservation(const api::NodeSetSpec& spec, const std::string&
                     IsTimeOf(*present, start, recurrence);
   ReservationStep step;
   if (active || same) {
-    if (present->nodes == nodes || present->end <= now) return step;
+    if (IsOf(*present, nodes) || present->end <= now) return step;
     step.why = "other workers than before";
     step.write = {.name = name, .nodes = nodes, .flags = {}, .users = {}, .start = {}, .duration = {}};
     return step;

@@ -1,6 +1,7 @@
 #include "operator/nodeset/reservation.h"
 
 #include "operator/nodeset/decide_test.h"
+#include "slurm/hostlist.h"
 
 namespace capstan::op::nodeset {
 namespace {
@@ -26,7 +27,7 @@ api::NodeSetSpec Spec(Time start, std::vector<std::string> flags = {}, std::stri
 
 slurm::Reservation Present(Time start, std::vector<std::string> more = {}, Duration length = 30min) {
   slurm::Reservation present{.name = std::string(kName),
-                             .nodes = kTwo,
+                             .nodes = slurm::CompressHostlist(kTwo),
                              .flags = {"IGNORE_JOBS", "MAINT", "SPEC_NODES"},
                              .users = {"slurm"},
                              .start = start,

@@ -20,6 +20,8 @@ namespace {
 // Slurm keeps no finer times.
 Time WholeSeconds(Time time) { return std::chrono::floor<std::chrono::seconds>(time); }
 
+std::vector<std::string> NodesOf(const Reservation& reservation) { return ExpandHostlist(reservation.nodes).value(); }
+
 // After which a reservation comes again; 0: it does not.
 Duration PeriodOf(const Reservation& reservation) {
   const auto has = [&](std::string_view flag) {
@@ -433,7 +435,11 @@ Outcome FakeSlurm::DeleteNode(const std::string& name) {
   if (!found->second.jobs.empty() || !found->second.completing.empty() || ActiveOn(name) != nullptr)
     return Refusal::kBusy;
   KillJobsOn(name);  // suspended ones do not hinder it, and never end in good order
-  for (auto& [_, reservation] : reservations_) std::erase(reservation.nodes, name);
+  for (auto& [_, reservation] : reservations_) {
+    std::vector<std::string> nodes = NodesOf(reservation);
+    std::erase(nodes, name);
+    reservation.nodes = CompressHostlist(nodes);
+  }
   records_.erase(found);
   NodesChanged();
   return std::nullopt;
@@ -444,8 +450,7 @@ Outcome FakeSlurm::DeleteNode(const std::string& name) {
 const Reservation* FakeSlurm::ActiveOn(const std::string& node) const {
   const Time now = loop_.WallNow();
   for (const auto& [name, reservation] : reservations_) {
-    if (reservation.start <= now && now < reservation.end &&
-        std::ranges::find(reservation.nodes, node) != reservation.nodes.end())
+    if (reservation.start <= now && now < reservation.end && HostSet(NodesOf(reservation)).Contains(node))
       return &reservation;
   }
   return nullptr;
@@ -462,14 +467,13 @@ Outcome FakeSlurm::WriteReservation(const ReservationUpdate& update) {
   std::vector<std::string> known = update.nodes;
   std::erase_if(known, [&](const std::string& node) { return !records_.contains(node); });
   if (known.empty()) return Refusal::kReservation;
-  std::ranges::sort(known);
   const auto found = reservations_.find(update.name);
   Reservation made = found == reservations_.end() ? Reservation{.name = update.name} : found->second;
   if (found == reservations_.end() && (!update.start || !update.duration || update.users.empty()))
     return Refusal::kReservation;
   if (found != reservations_.end() && made.start <= now && update.start) return Refusal::kStarted;
   if (update.start && *update.start < now) return Refusal::kTime;
-  made.nodes = std::move(known);
+  made.nodes = CompressHostlist(known);
   for (const std::string& flag : update.flags) {
     if (std::ranges::find(made.flags, flag) == made.flags.end()) made.flags.push_back(flag);
   }

@@ -59,8 +59,7 @@ std::string NodeJson(const Node& node) {
 }
 
 std::string ReservationJson(const Reservation& reservation) {
-  return "{\"name\":" + JsonQuoted(reservation.name) +
-         ",\"node_list\":" + JsonQuoted(CompressHostlist(reservation.nodes)) +
+  return "{\"name\":" + JsonQuoted(reservation.name) + ",\"node_list\":" + JsonQuoted(reservation.nodes) +
          ",\"flags\":" + Strings(reservation.flags) + ",\"users\":" + JsonQuoted(Join(reservation.users, ",")) +
          ",\"start_time\":" + Number(reservation.start) + ",\"end_time\":" + Number(reservation.end) + "}";
 }
