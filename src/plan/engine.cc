@@ -62,7 +62,7 @@ struct Engine::State {
   std::string cluster;                       // that its last Plan was about; "": none
   std::string jobs_of;                       // the cluster whose jobs its last Plan wanted; "": none
   std::string expects_of;                    // the cluster of which its last Plan expected changes; "": none
-  bool threw = false;                        // the last Decide ended by an exception
+  bool failed = false;                       // the last Decide ended by an exception, or took too long
 };
 
 Engine::Engine(async::Loop& loop, kube::Client& client, Options options)
@@ -207,6 +207,7 @@ void Engine::ActionEnded(const Key& key, const Action& action, const Result<void
 Task<void> Engine::DecideLoop() {
   while (true) {
     const Tick began = loop_.Now();
+    spent_before_ = Spent();
     bool more = true;
     for (int i = 0; more && i < kKeysATurn && loop_.Now() - began < kTurn; ++i) more = DecideNext();
     if (more)
@@ -230,7 +231,7 @@ bool Engine::DecideNext() {
   const bool over = DecideOne(state);
   const Tick now = loop_.Now();
   queue_.Done(*number, now, std::max(Duration(20ms), 10 * Duration(now - began)));
-  const bool failing = state.threw || !executor_.ledger(state.key).Failures().empty();
+  const bool failing = state.failed || !executor_.ledger(state.key).Failures().empty();
   metrics_.Decided(state.key.kind, waited, now - began, failing);
   if (over && !queue_.Wanted(*number)) Forget(state);
   return true;
@@ -260,10 +261,16 @@ World::Parts Engine::PartsFor(const State& state) const {
 bool Engine::DecideOne(State& state) {
   ++decides_;
   const World world(PartsFor(state));
+  const Tick began = loop_.Now();
   std::string what;
   try {
-    state.threw = false;
-    return Carry(state, world, ReconcilerOf(state.key).decide(world, {state.key.ns, state.key.name}));
+    state.failed = false;
+    Plan plan = ReconcilerOf(state.key).decide(world, {state.key.ns, state.key.name});
+    const Duration took = loop_.Now() - began;
+    if (took <= options_.decide_limit || Spent() - spent_before_ <= options_.decide_limit)
+      return Carry(state, world, std::move(plan));
+    TookTooLong(state, world, took);
+    return false;
   } catch (const std::exception& error) {
     what = error.what();
   } catch (...) {
@@ -276,7 +283,7 @@ bool Engine::DecideOne(State& state) {
 // A bug that concerns this key and no other. Nothing is begun for it until it is decided again: when something that it
 // read has changed, and after a while.
 void Engine::Threw(State& state, const World& world, const std::string& what) {
-  state.threw = true;
+  state.failed = true;
   log::Error("a Decide ended by an exception, which is a bug", {{"key", ToString(state.key)}, {"error", what}});
   metrics_.Threw(state.key.kind);
   NoteObject(state, ObjectOf(state.key));
@@ -288,6 +295,23 @@ void Engine::Threw(State& state, const World& world, const std::string& what) {
                            "a bug: " +
                            what});
   queue_.WakeAt(state.number, loop_.Now() + random_.Jittered(kAfterException, 0.1));
+}
+
+// Every other key waits for it, and would again. Its questions stay asked: an answer is something that it read.
+void Engine::TookTooLong(State& state, const World& world, Duration took) {
+  state.failed = true;
+  log::Error("a Decide took too long", {{"key", ToString(state.key)}, {"took", FormatDuration(took)}});
+  metrics_.TookTooLong(state.key.kind);
+  NoteObject(state, ObjectOf(state.key));
+  index_.Set(state.number, world.reads());
+  asker_.Ask(state.number, world.asked());
+  Tell(state.key,
+       {.warning = true,
+        .reason = "DecideTooLong",
+        .action = "Decide",
+        .note = "nothing is done for this object until it, or something that it depends on, changes: deciding "
+                "what to do took " +
+                FormatDuration(took) + ", and all objects wait for each other; make its texts smaller"});
 }
 
 void Engine::NoteObject(State& state, const json::ObjectMeta* object) {

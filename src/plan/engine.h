@@ -15,7 +15,9 @@
 // have to prune, counts as read. Between two looks it rests ten times the time that the last one took, at least 20 ms.
 // Clusters are served in turn: those of one with a thousand keys do not hold up another's single one.
 //
-// An exception that leaves a Decide is logged, counted and an Event of its key, and touches no other key.
+// An exception that leaves a Decide is logged, counted and an Event of its key, and touches no other key. So it is with a
+// Decide that takes longer than Options::decide_limit, which holds up everybody: its Plan is not carried out, and its key is
+// decided again only when something that it read has changed.
 //
 // An action that does not end in time although it has a deadline is a bug somewhere; a watchdog names it in the log every
 // minute. So it does with what has not been listed, while nothing is decided for that.
@@ -61,6 +63,10 @@ class Engine final : private kube::StoreListener {
         tell;
     net::Metrics* metrics = nullptr;  // engine_metrics.h
     Duration look_every = 5min;
+    Duration decide_limit = 1s;  // the longest legitimate Decide takes some milliseconds (docs/performance.md)
+    // What this thread has had of the processor so far, by which decide_limit is measured: a process that was frozen, or
+    // has to share, is no reason to leave a key alone. Absent: the loop's time.
+    std::function<Duration()> spent = {};
     // For who judges its writes: between the two calls the action's guards are proven and its writes sent.
     std::function<void(const Key& key, const Action& action)> started = {}, ended = {};
   };
@@ -126,6 +132,8 @@ class Engine final : private kube::StoreListener {
   bool DecideOne(State& state);
   bool Carry(State& state, const World& world, Plan plan);
   void Threw(State& state, const World& world, const std::string& what);
+  void TookTooLong(State& state, const World& world, Duration took);
+  Duration Spent() const { return options_.spent ? options_.spent() : loop_.Now().time_since_epoch(); }
   void NoteObject(State& state, const json::ObjectMeta* object);
   World::Parts PartsFor(const State& state) const;
   std::vector<Action> Resolve(const Reconciler& reconciler, const json::ObjectMeta* object, Plan& plan) const;
@@ -160,6 +168,7 @@ class Engine final : private kube::StoreListener {
   async::TaskGroup group_;
   EngineMetrics metrics_;
   uint64_t decides_ = 0;
+  Duration spent_before_{0};  // when this turn of Decides began
   Duration unsynced_for_{0};
   bool stopping_ = false;
 };

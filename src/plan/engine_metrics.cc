@@ -37,6 +37,8 @@ void EngineMetrics::AddReconciler(const std::string& kind) {
       .errors = &m.AddCounter("controller_runtime_reconcile_errors_total", "Actions that did not work out", controller),
       .panics =
           &m.AddCounter("controller_runtime_reconcile_panics_total", "Decides that ended by an exception", controller),
+      .timeouts =
+          &m.AddCounter("controller_runtime_reconcile_timeouts_total", "Decides that took too long", controller),
       .decide_seconds = &m.AddHistogram("controller_runtime_reconcile_time_seconds", "How long a Decide took",
                                         DecideBounds(), controller),
       .active = &m.AddGauge("controller_runtime_active_workers", "Actions under way", controller),
@@ -61,6 +63,11 @@ void EngineMetrics::Decided(const std::string& kind, Duration waited, Duration t
 void EngineMetrics::Threw(const std::string& kind) {
   const auto found = instruments_.find(kind);
   if (found != instruments_.end()) found->second.panics->Add();
+}
+
+void EngineMetrics::TookTooLong(const std::string& kind) {
+  const auto found = instruments_.find(kind);
+  if (found != instruments_.end()) found->second.timeouts->Add();
 }
 
 void EngineMetrics::Ended(const std::string& kind, Duration took, bool failed) {

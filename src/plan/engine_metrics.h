@@ -8,6 +8,7 @@
 //                                                             actions
 //   controller_runtime_reconcile_{total,time_seconds}         Decides; result is error while an action has failed
 //   controller_runtime_reconcile_panics_total                 Decides that ended by an exception
+//   controller_runtime_reconcile_timeouts_total               Decides that took too long
 //   controller_runtime_reconcile_errors_total                 actions that failed
 //   controller_runtime_{active_workers,max_concurrent_reconciles}   actions under way, and how many may be
 //
@@ -34,6 +35,8 @@ class EngineMetrics {
   void Decided(const std::string& kind, Duration waited, Duration took, bool any_failed);
   // A Decide that ended by an exception.
   void Threw(const std::string& kind);
+  // A Decide that took longer than one may.
+  void TookTooLong(const std::string& kind);
   void Ended(const std::string& kind, Duration took, bool failed);
 
   // The state of the moment, by reconciler: keys ready to be decided, and what the Executor runs.
@@ -52,6 +55,7 @@ class EngineMetrics {
     net::Counter* decided_failing;
     net::Counter* errors;
     net::Counter* panics;
+    net::Counter* timeouts;
     net::Histogram* decide_seconds;
     net::Gauge* active;
   };

@@ -477,6 +477,65 @@ TEST_F(ShelfTest, AnExceptionOfADecideStopsThatKeyAloneUntilItsObjectIsMended) {
   EXPECT_EQ(Title("main-b"), "") << "decided at once when what it read has changed";
 }
 
+// Of the shelf "main" for as long as it wants the book "war": two seconds. It asks for the sign.
+Plan PonderOverWar(const World& world, const kube::Key& key) {
+  const auto& [loop, looks] = *world.Settings<std::pair<async::VirtualLoop*, int*>>();
+  Plan plan = WantBooksAndSign(world, key);
+  const Shelf* shelf = world.Find<Shelf>(key);
+  if (shelf == nullptr || std::ranges::find(shelf->spec.books, "war") == shelf->spec.books.end()) return plan;
+  ++*looks;
+  loop->Advance(2s);
+  return plan;
+}
+
+// Eight lines of extraConf, of which each was decided anew after each restart, took everybody's time for good.
+TEST_F(ShelfTest, ADecideThatTakesTooLongStopsThatKeyAloneUntilSomethingThatItReadChanges) {
+  capstan::testing::CapturedLog log;
+  net::Metrics metrics;
+  std::vector<Notice> notices;
+  int looks = 0;
+  const std::pair<async::VirtualLoop*, int*> settings{&loop, &looks};
+  options.settings = &settings;
+  options.metrics = &metrics;
+  options.tell = [&](const kube::Resource&, const kube::Key& key, const std::string&, Notice notice) {
+    if (key == kMain) notices.push_back(std::move(notice));
+  };
+  PutShelf(R"(["a","b"])");
+  const auto life = Start(server, &PonderOverWar);
+  PutShelf(R"(["a","war"])");
+  loop.Advance(5s);
+  PutShelf(R"(["c"])", "other");
+  loop.Advance(5s);
+  EXPECT_EQ(Title("other-c"), "c");
+  EXPECT_EQ(Title("main-b"), "b") << "its Plan is not carried out";
+  EXPECT_EQ(Title("main-war"), "");
+  ASSERT_THAT(notices, ::testing::SizeIs(1));
+  EXPECT_EQ(notices[0].reason, "DecideTooLong");
+  EXPECT_THAT(notices[0].note, HasSubstr("took 2s"));
+  EXPECT_THAT(metrics.Exposition(), HasSubstr(R"(controller_runtime_reconcile_timeouts_total{controller="shelf"} 1)"));
+  EXPECT_THAT(log.Text(), HasSubstr("a Decide took too long"));
+  loop.Advance(1h);
+  EXPECT_EQ(looks, 1) << "neither by time nor by answers that say the same";
+  server.Put(kube::kSecrets, R"({"metadata":{"namespace":"ns","name":"sign"}})");
+  loop.Advance(2min);
+  EXPECT_EQ(looks, 2) << "an answer is something that it read";
+  PutShelf(R"(["a"])");
+  loop.Advance(1min);
+  EXPECT_EQ(looks, 2);
+  EXPECT_EQ(Title("main-b"), "");
+}
+
+// A process that was frozen in the midst of a Decide left the key alone.
+TEST_F(ShelfTest, ADecideThatHadToWaitForTheProcessorDidNotTakeLong) {
+  int looks = 0;
+  const std::pair<async::VirtualLoop*, int*> settings{&loop, &looks};
+  options.settings = &settings;
+  options.spent = [] { return Duration(5ms); };
+  PutShelf(R"(["a","war"])");
+  const auto life = Start(server, &PonderOverWar, 1min);
+  EXPECT_EQ(Title("main-war"), "war");
+}
+
 // A child of 33 levels ended the process: boost::json::parse throws there.
 TEST_F(ShelfTest, AChildOfAnyDepthIsAppliedOrAFailure) {
   static int depth;

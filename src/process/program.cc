@@ -58,6 +58,13 @@ struct HttpSlurm {
   slurm::RestSource rest;
 };
 
+// What this thread has had of the processor.
+Duration SpentByThread() {
+  timespec spent{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
+}
+
 // As zap's flag takes it: a number is a degree of debug, of which there is one here, and panic is not told from error.
 Result<log::Level> LevelOf(const std::string& asked) {
   const std::string name = ToLower(asked);
@@ -157,7 +164,8 @@ class Program {
             .namespaces = options.namespaces,
             .tell = [this](const kube::Resource& resource, const kube::Key& key, const std::string& uid,
                            plan::Notice notice) { Tell(resource, key, uid, std::move(notice)); },
-            .metrics = &metrics_};
+            .metrics = &metrics_,
+            .spent = &SpentByThread};
   }
 
   // On the thread of the server.
