@@ -10,6 +10,7 @@ Groups: image, install, rest       the operator on the local cluster (cluster.py
         workers, many              how soon workers go, are renewed and told of; a thousand of them (workers.py)
         start, watch, writes       the runtime beside controller-runtime (against_go.py)
         scale                      a large scale-out beside a modelled API server (scale_out.py)
+        texts                      the worst texts that a Controller may have (scale_out.py)
         build                      what compiling takes; an hour, so only when it is named (builds.py)
 
 build/bench.json holds for each key: value, unit, asked, runs (every single measurement), command, and what the Go
@@ -27,7 +28,7 @@ GROUPS = {"image": "cluster", "install": "cluster", "rest": "cluster", "people":
           "changes": "configuration", "large": "configuration", "clusters": "configuration",
           "takeover": "takeover", "workers": "workers", "many": "workers",
           "start": "against_go", "watch": "against_go", "writes": "against_go",
-          "scale": "scale_out", "build": "builds"}
+          "scale": "scale_out", "texts": "scale_out", "build": "builds"}
 
 
 def main():

@@ -1,5 +1,6 @@
 """What a scale-out costs the operator's own code, beside a modelled API server (bench/operator/scale_out.cc), and what one look
-at a large NodeSet does (bench/operator/decide.cc)."""
+at a large NodeSet does (bench/operator/decide.cc), and one at the worst texts that a Controller may have
+(bench/operator/worst_text.cc)."""
 import os
 import pathlib
 import subprocess
@@ -20,6 +21,18 @@ def decides(workers):
     return {name: float(took) for name, took in (line.split() for line in text.splitlines())}
 
 
+def worst_texts():
+    """By text, what one Decide takes: milliseconds, and MiB."""
+    text = subprocess.run([BIN / "bench_worst_text", "9"], check=True, capture_output=True, text=True).stdout
+    return {name: (float(took), float(kib) / 1024) for name, took, kib in (line.split() for line in text.splitlines())}
+
+
+def measure_texts(figures):
+    looks = [worst_texts().values() for _ in range(ROUNDS)]
+    figures.add("decide_worst_text_ms", [max(took for took, _ in look) for look in looks], "ms", "<= 50", "texts")
+    figures.add("decide_worst_text_rss_mib", [max(mib for _, mib in look) for look in looks], "MiB", "<= 32", "texts")
+
+
 def measure_scale(figures):
     few, many = [], []
     for _ in range(ROUNDS):
@@ -33,7 +46,7 @@ def measure_scale(figures):
 
 
 def prepare():
-    subprocess.run(["dev/build", "release", "bench_scale_out", "bench_decide"], cwd=ROOT, check=True)
+    subprocess.run(["dev/build", "release", "bench_scale_out", "bench_decide", "bench_worst_text"], cwd=ROOT, check=True)
 
 
-GROUPS = {"scale": measure_scale}
+GROUPS = {"scale": measure_scale, "texts": measure_texts}

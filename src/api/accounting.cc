@@ -22,22 +22,23 @@ const json::Schema& StorageConfig::Schema() {
 const json::Schema& AccountingSpec::Schema() {
   using S = AccountingSpec;
   static const json::Schema schema =
-      json::Object<S>(
-          {
-              Field<&S::external>("external")
-                  .Default("false")
-                  .Doc("slurmdbd runs outside of Kubernetes; none is made here."),
-              Field<&S::external_config>("externalConfig").Doc("Where the external slurmdbd is."),
-              Field<&S::extra_conf>("extraConf").Doc("Text put at the end of slurmdbd.conf; what it sets wins."),
-              Field<&S::jwks_key_ref>("jwksKeyRef").Doc(kJwksDoc),
-              Field<&S::jwt_hs256_key_ref>("jwtHs256KeyRef").Doc(kJwtOldKeyDoc),
-              Field<&S::jwt_key_ref>("jwtKeyRef").Doc(kJwtKeyDoc),
-              Field<&S::service>("service").Doc("The Service <name>-accounting."),
-              Field<&S::slurm_key_ref>("slurmKeyRef").Doc(kSlurmKeyDoc),
-              Field<&S::slurmdbd>("slurmdbd").Doc(ContainerDoc("slurmdbd")),
-              Field<&S::storage_config>("storageConfig").Doc("The database behind slurmdbd."),
-              Field<&S::pod_template>("template").Doc("What is to be different in slurmdbd's pod."),
-          })
+      json::Object<S>({
+                          Field<&S::external>("external")
+                              .Default("false")
+                              .Doc("slurmdbd runs outside of Kubernetes; none is made here."),
+                          Field<&S::external_config>("externalConfig").Doc("Where the external slurmdbd is."),
+                          Field<&S::extra_conf>("extraConf")
+                              .MaxLength(kLongestConf)
+                              .Doc("Text put at the end of slurmdbd.conf; what it sets wins."),
+                          Field<&S::jwks_key_ref>("jwksKeyRef").Doc(kJwksDoc),
+                          Field<&S::jwt_hs256_key_ref>("jwtHs256KeyRef").Doc(kJwtOldKeyDoc),
+                          Field<&S::jwt_key_ref>("jwtKeyRef").Doc(kJwtKeyDoc),
+                          Field<&S::service>("service").Doc("The Service <name>-accounting."),
+                          Field<&S::slurm_key_ref>("slurmKeyRef").Doc(kSlurmKeyDoc),
+                          Field<&S::slurmdbd>("slurmdbd").Doc(ContainerDoc("slurmdbd")),
+                          Field<&S::storage_config>("storageConfig").Doc("The database behind slurmdbd."),
+                          Field<&S::pod_template>("template").Doc("What is to be different in slurmdbd's pod."),
+                      })
           .Rule("self.external || has(self.slurmKeyRef)", "slurmKeyRef must be set, unless external is true")
           .Rule("self.external || has(self.jwtKeyRef) || has(self.jwtHs256KeyRef)",
                 "jwtKeyRef must be set, unless external is true")

@@ -22,6 +22,10 @@ inline constexpr std::string_view kGroup = "slinky.slurm.net";
 inline constexpr std::string_view kVersion = "v1beta1";
 inline constexpr std::string_view kApiVersion = "slinky.slurm.net/v1beta1";
 
+// Of a text that becomes a file, or a part of one. An object of Kubernetes has 1 MiB, and what is made of the text is
+// published in another one.
+inline constexpr int64_t kLongestConf = 512 << 10;
+
 // The spec as it is after every default of its table: what is absent and has a default holds it, also inside
 // of absent objects whose absence means no more than an empty one. Members whose tables name a default may be
 // dereferenced.

@@ -176,7 +176,9 @@ const json::Schema& ControllerSpec::Schema() {
                   .Doc("slurmctld runs outside of Kubernetes; only the parts that workers and logins need "
                        "are made here."),
               Field<&S::external_config>("externalConfig").Doc("Where the external slurmctld is."),
-              Field<&S::extra_conf>("extraConf").Doc("Text put at the end of slurm.conf; what it sets wins."),
+              Field<&S::extra_conf>("extraConf")
+                  .MaxLength(kLongestConf)
+                  .Doc("Text put at the end of slurm.conf; what it sets wins."),
               Field<&S::ha>("ha").AbsentIsEmpty().Doc("High availability: further slurmctld that take over."),
               Field<&S::inplace_reconfigure>("inplaceReconfigure")
                   .Default("false")

@@ -28,7 +28,9 @@ const json::Schema& LoginSetSpec::Schema() {
       json::Object<S>(
           {
               ControllerRefField(Field<&S::controller_ref>("controllerRef")),
-              Field<&S::extra_sshd_config>("extraSshdConfig").Doc("Text put at the end of sshd_config."),
+              Field<&S::extra_sshd_config>("extraSshdConfig")
+                  .MaxLength(kLongestConf)
+                  .Doc("Text put at the end of sshd_config."),
               Field<&S::initconf>("initconf").Doc(ContainerDoc("initconf")),
               Field<&S::login>("login").Doc(ContainerDoc("login")),
               Field<&S::replicas>("replicas")
@@ -36,7 +38,9 @@ const json::Schema& LoginSetSpec::Schema() {
                   .Minimum(0)
                   .Maximum(kMostReplicas)
                   .Doc("Replicas of the Deployment <name>."),
-              Field<&S::root_ssh_authorized_keys>("rootSshAuthorizedKeys").Doc("authorized_keys of root."),
+              Field<&S::root_ssh_authorized_keys>("rootSshAuthorizedKeys")
+                  .MaxLength(kLongestConf)
+                  .Doc("authorized_keys of root."),
               Field<&S::service>("service").Doc("The Service <name>, by which users reach SSH."),
               Field<&S::sssd_conf_ref>("sssdConfRef")
                   .Required()

@@ -32,7 +32,9 @@ const json::Schema& NodeSetSsh::Schema() {
           {
               Field<&NodeSetSsh::enabled>("enabled").Required().Default("false").Doc(
                   "Run sshd and SSSD in the workers; pam_slurm_adopt lets in only users with a job there."),
-              Field<&NodeSetSsh::extra_sshd_config>("extraSshdConfig").Doc("Text put at the end of sshd_config."),
+              Field<&NodeSetSsh::extra_sshd_config>("extraSshdConfig")
+                  .MaxLength(kLongestConf)
+                  .Doc("Text put at the end of sshd_config."),
               Field<&NodeSetSsh::sssd_conf_ref>("sssdConfRef").Required().Doc("Secret key with sssd.conf."),
           })
           .Rule("!self.enabled || self.sssdConfRef.name != ''",
@@ -57,6 +59,7 @@ const json::Schema& WorkerTemplate::Schema() {
 const json::Schema& NodeSetPartition::Schema() {
   static const json::Schema schema = json::Object<NodeSetPartition>({
       Field<&NodeSetPartition::config>("config")
+          .MaxLength(kLongestLine)
           .Pattern("^[^\n]+$")
           .Doc("Options of the partition's line in slurm.conf, such as MaxTime=UNLIMITED State=UP."),
       Field<&NodeSetPartition::enabled>("enabled").Required().Default("false").Doc(
@@ -135,7 +138,7 @@ const json::Schema& NodeSetSpec::Schema() {
           {
               ControllerRefField(Field<&S::controller_ref>("controllerRef")),
               Field<&S::extra_conf>("extraConf")
-                  .MaxLength(65536)
+                  .MaxLength(kLongestLine)
                   .Rule("self.matches('^\\\\s*([^\\\\s=]+=\\\\S*(\\\\s+|$))*$')",
                         "extraConf must be Key=Value words with blanks between, such as Weight=10 Gres=gpu:4")
                   .Doc("Key=Value words for slurmd --conf: what the node says of itself when it registers."),

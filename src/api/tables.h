@@ -10,6 +10,7 @@ namespace capstan::api {
 
 inline constexpr int64_t kMostReplicas = 1000;  // of a Deployment of ours
 inline constexpr int64_t kLongestName = 253;    // of any Kubernetes object
+inline constexpr int64_t kLongestLine = 65536;  // of options of a node or partition
 
 inline constexpr std::string_view kPodSpecDoc =
     "Part of a core/v1 PodSpec, laid over what Capstan builds: lists with keys (containers, volumes, ...) "

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/common.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "json/codec.h"
@@ -62,10 +63,17 @@ Fetched DigestOf(const Data& secret, const SecretDigest&) {
   return {std::move(value), digest};
 }
 
+constexpr size_t kMostTold = 10;  // texts that are no scripts; a ConfigMap may have 100,000
+
 // What keeps Slurm from reading a file of this name; one sentence a file.
 void Refusals(const std::string& name, const std::string& text, std::vector<std::string>& refused) {
   const auto file = slurm::ConfFileNamed(name);
   if (!file) return;
+  if (text.size() > size_t(api::kLongestConf)) {
+    refused.push_back(name + ", which has " + std::to_string(text.size()) + " bytes, more than the " +
+                      std::to_string(api::kLongestConf) + " that a file may have; shorten it");
+    return;
+  }
   for (const slurm::ConfFinding& finding : slurm::CheckConf(*file, text)) {
     if (!finding.refused) continue;
     const std::string line = finding.line == 0 ? "" : "line " + std::to_string(finding.line) + ": ";
@@ -109,7 +117,8 @@ Fetched DigestOf(const Data& config_map, const ConfigMapDigest&) {
       if (part == &config_map.data) {
         Refusals(key, text, value->refused);
         AddNamed(key, text, value->named);
-        if (std::string wrong = WrongWithScript(text); !wrong.empty()) value->no_scripts.emplace(key, std::move(wrong));
+        std::string wrong = WrongWithScript(text);
+        if (!wrong.empty() && value->no_scripts.size() < kMostTold) value->no_scripts.emplace(key, std::move(wrong));
       }
       const std::string bytes = part == &config_map.binary_data ? FromBase64(text).value_or(text) : text;
       value->files.emplace(key, Sha256Hex(bytes));

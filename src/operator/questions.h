@@ -36,7 +36,7 @@ struct ConfigMapDigest final : plan::Question {
     std::vector<std::string> refused = {};          // of files that Slurm reads: what it does not start with
     std::map<std::string, std::string> files = {};  // by key: the SHA-256 (hex) of each
     std::set<std::string> named = {};  // what may be names of files, in the texts of its `*.conf` and `*.yaml`
-    // By key, of each text that no kernel starts as a script: why, as the end of a sentence about it.
+    // By key, of texts that no kernel starts as a script, the first ten: why, as the end of a sentence about it.
     std::map<std::string, std::string> no_scripts = {};
   };
   explicit ConfigMapDigest(kube::Key key) : key(std::move(key)) {}

@@ -117,6 +117,19 @@ TEST_F(QuestionsTest, FilesThatSlurmDoesNotStartWithAreNamed) {
   EXPECT_THAT(Ask(question)->refused, ElementsAre("cgroup.conf, line 2: ConstrainCores=perhaps must be YES or NO"));
 }
 
+TEST_F(QuestionsTest, AFileThatIsTooLargeIsNamed) {
+  const auto put = [this](size_t bytes) {
+    server.Put(kube::kConfigMaps, R"({"metadata":{"namespace":"slurm","name":"files"},"data":{"gres.conf":")" +
+                                      std::string(bytes, '#') + R"(","other.conf":")" + std::string(bytes, '#') +
+                                      "\"}}");
+  };
+  put(524'288);
+  EXPECT_THAT(Ask(ConfigMapDigest({"slurm", "files"}))->refused, IsEmpty());
+  put(524'289);
+  EXPECT_THAT(Ask(ConfigMapDigest({"slurm", "files"}))->refused,
+              ElementsAre("gres.conf, which has 524289 bytes, more than the 524288 that a file may have; shorten it"));
+}
+
 TEST_F(QuestionsTest, FilesThatOthersNameAreKnown) {
   server.Put(kube::kConfigMaps,
              R"({"metadata":{"namespace":"slurm","name":"files"},"data":{)"

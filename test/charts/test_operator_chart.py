@@ -166,6 +166,11 @@ def test_scheduling_values_reach_the_pod(field, value):
     assert field not in pod()
 
 
+def test_memory_is_limited_unless_somebody_says_otherwise():
+    assert container()["resources"] == {"limits": {"memory": "1Gi"}}
+    assert "resources" not in container(resources=None)
+
+
 def test_resources_reach_the_container():
     assert container(resources={"limits": {"memory": "64Mi"}})["resources"] == {"limits": {"memory": "64Mi"}}
 
