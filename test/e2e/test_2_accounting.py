@@ -42,7 +42,9 @@ def set_password(lab, text):
     before = secret["data"]["password"]
     secret["data"]["password"] = text
     secret["metadata"] = {key: value for key, value in secret["metadata"].items() if key in ("name", "labels", "ownerReferences")}
-    lab.kubectl("replace", "--force", "-f", "-", text_in=json.dumps(secret))
+    # A new one of the operator's may come between the deletion and the creation.
+    lab.wait_for("the Secret is replaced", lambda: lab.kubectl("replace", "--force", "-f", "-", text_in=json.dumps(secret),
+                                                               check=False).returncode == 0, within=60)
     return before
 
 
