@@ -408,8 +408,12 @@ class Lab:
         return self.in_worker_result("sh", "-c", loop, timeout=60 + count / 5).stdout.split()
 
     def submit_open(self, *nodes):
-        """A job on these nodes that runs until let_end() on the first."""
+        """A job on these nodes that runs until let_end() where its script runs."""
         return self.submit("-w", ",".join(nodes), "--wrap", "until [ -e /tmp/end-$SLURM_JOB_ID ]; do sleep 0.2; done")
+
+    def script_worker(self, job):
+        """Where its script runs: on the first of its nodes in Slurm's order, which is that of their registration."""
+        return f"{NODESET}-{self.job_fields(job)['BatchHost'][-1]}"
 
     def let_end(self, job, worker):
         self.in_worker("touch", f"/tmp/end-{job}", worker=worker)

@@ -34,7 +34,7 @@ def finish(lab, job):
     lab.wait_for("the idle ones are gone, or all drain that must go", lambda: len(lab.worker_pods()) == 1 or sum(
         state.startswith("drain") for state in lab.node_states().values()) == 2, within=90)
     lab.still_runs(job)
-    lab.let_end(job, f"{labs.NODESET}-0")
+    lab.let_end(job, lab.script_worker(job))
     lab.wait_for_job(job, "COMPLETED", within=90)
     lab.wait_for("one worker is left", lambda: len(lab.worker_pods()) == 1, within=120)
     lab.wait_for_idle(1, within=60)

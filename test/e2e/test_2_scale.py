@@ -60,7 +60,7 @@ def test_scaling_back_lifts_the_drain_and_the_job_lives(lab):
     lab.wait_for("no drain is left",
                   lambda: not any(state.startswith("drain") for state in lab.node_states().values()), within=60)
     lab.still_runs(job)
-    lab.let_end(job, "slurm-worker-slinky-0")
+    lab.let_end(job, lab.script_worker(job))
     lab.wait_for_job(job, "COMPLETED", within=60)
     assert [lab.uid_of(ordinal) for ordinal in range(3)] == uids
     lab.wait_for_idle(4, within=60)
