@@ -246,10 +246,17 @@ void Machines::Boot(const std::string& machine) {
         BecomeReady(key, uid);
       });
     else
-      api.Remove(kube::kPods, key, {.grace_seconds = 0});
+      EndTerminating(key);
   }
   EndOrphansOn(machine);
   PlaceWaiting();
+}
+
+// Its kubelet learns only now that the pod is to end, or finds it failed.
+void Machines::EndTerminating(const kube::Key& key) {
+  const Value& pod = *api.Find(kube::kPods, key);
+  if (Site* site = SiteOf(pod)) site->EndSlurmd(HostOf(pod), std::string(UidOf(pod)));
+  api.Remove(kube::kPods, key, {.grace_seconds = 0});
 }
 
 // What its kubelet finds running, and the API server does not know.

@@ -132,6 +132,7 @@ class Machines {
   void NoteSilence(const std::string& machine);
   void CollectPodsOf(const std::string& machine);
   void EndOrphansOn(const std::string& machine);
+  void EndTerminating(const kube::Key& pod);
 
   std::vector<Site*> sites_;
   std::vector<std::pair<kube::Key, std::string>> unplaced_;  // and their uids

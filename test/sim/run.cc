@@ -353,7 +353,8 @@ class Run {
   void LoseMachine() {
     const std::string machine = AnyMachine();
     if (!machines_->IsThere(machine)) return;
-    const bool by_plan = random_.Percent(60), cut_off = !by_plan && random_.Percent(40);
+    // Of a slurmd of another name nobody could tell whose jobs it goes on with.
+    const bool by_plan = random_.Percent(60), cut_off = !by_plan && set_->Misnamed().empty() && random_.Percent(40);
     if (cut_off) {
       for (const std::string& worker : set_->Hosts()) set_->site.Submit(Between(2min, 6min), worker);
       Pass(Between(1s, 4s));

@@ -16,6 +16,7 @@ namespace capstan::op::nodeset {
 namespace {
 
 constexpr Duration kOldRecordTimeout = 1min;           // until a worker is made in spite of its predecessor's record
+constexpr Duration kFirstAnswerTimeout = 30s;          // until workers are made though Slurm has not been heard
 constexpr size_t kMostCreatedBytes = size_t{8} << 20;  // of the workers in one Plan
 
 class Creating {
@@ -30,6 +31,10 @@ class Creating {
     const int64_t coming =
         std::ranges::count_if(look_.workers, [&](const Worker& worker) { return IsToRegister(worker); });
     const int64_t room = kMostComing - coming;
+    if (MayBeHeard()) {
+      creation_.waiting.push_back("Slurm, which has not answered yet");
+      return std::move(creation_);
+    }
     if (look_.slurm.heard() && room <= 0) {
       creation_.wants.RequeueAfter(kRegistrationTimeout);
       creation_.waiting.push_back("Slurm, which has yet to hear from " + std::to_string(coming) + " workers");
@@ -41,6 +46,16 @@ class Creating {
   }
 
  private:
+  // This process has just begun, perhaps as its machine was lost, and a worker's too: what Slurm says may keep one from being made
+  // (MayRunOn). Not for a NodeSet that nobody has looked after before: its cluster is about to begin.
+  bool MayBeHeard() {
+    const plan::SlurmLook::State state = look_.slurm.state();
+    if (look_.set.status.observed_generation == 0 || state == plan::SlurmLook::State::kHeard ||
+        state == plan::SlurmLook::State::kUnreachable)
+      return false;
+    return !look_.Lasts(creation_.wants, "Slurm has not answered yet", kFirstAnswerTimeout);
+  }
+
   // Soon: one that has had its time, or of which the kubelet says what is wrong, holds up nobody.
   bool IsToRegister(const Worker& worker) const {
     if (worker.stage != Stage::kUnregistered) return false;
@@ -81,9 +96,10 @@ class Creating {
   }
 
   // The slurmd before it may be alive on a machine that Kubernetes has given up: cut off from it, and its pod deleted. To
-  // slurmctld, which requeues the jobs there when the next one registers, all of that is known later.
+  // slurmctld, which requeues the jobs there when the next one registers, all of that is known later. While Slurm is not heard,
+  // what it said last counts.
   bool MayRunOn(const NewWorker& worker, const Place& place) {
-    const slurm::Node* record = look_.slurm.heard() ? look_.slurm.Find(worker.host) : nullptr;
+    const slurm::Node* record = look_.slurm.Find(worker.host);
     if (record == nullptr || record->state.IsDown() || record->state.IsDrained() || !IsRecordOf(*record, look_.set))
       return false;
     const std::string machine = MachineOfRecord(*record);

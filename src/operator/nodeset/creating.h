@@ -2,7 +2,8 @@
 //
 // Creation is paced. One Plan makes a bounded number; and while Slurm is heard, only so many are on a machine that it does not
 // know yet, since slurmctld takes registrations one by one, each of which makes it rebuild what it knows of all nodes. One that
-// has failed, or that does not register for two minutes, holds up no other; and while Slurm is not heard none is waited for.
+// has failed, or that does not register for two minutes, holds up no other; and while Slurm is not heard none is waited for. Slurm
+// itself is waited for, for half a minute, until a new process has heard it.
 #pragma once
 
 #include <optional>

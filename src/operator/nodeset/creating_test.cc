@@ -49,6 +49,19 @@ TEST_F(PacedCreation, WaitsForNoWorkerThatHasHadItsTime) {
   EXPECT_EQ(Created(Look(1000)), kMostNewWorkers);
 }
 
+// Found by the simulator: the operator had been on the machine that was lost, and knew nothing of the job on another one.
+TEST_F(PacedCreation, ANewProcessWaitsAMomentForWhatSlurmSays) {
+  slurm.state = plan::SlurmLook::State::kUnheard;
+  EXPECT_EQ(Created(Look(3)), 3) << "a cluster that is about to begin";
+  set.status.observed_generation = 1;
+  const plan::Plan plan = Look(3);
+  EXPECT_EQ(Created(plan), 0);
+  EXPECT_LE(plan.requeue_after, 30s);
+  EXPECT_THAT(ConditionOf(plan, "Progressing").message, HasSubstr("after Slurm, which has not answered yet"));
+  held["Slurm has not answered yet"] = Tick() - 30s;
+  EXPECT_EQ(Created(Look(3)), 3);
+}
+
 TEST_F(PacedCreation, DoesNotWaitForASlurmThatIsNotHeard) {
   PutComing(0, kMostComing);
   slurm.state = plan::SlurmLook::State::kUnreachable;

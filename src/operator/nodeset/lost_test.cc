@@ -73,6 +73,9 @@ TEST_F(LostTest, TheNextWorkerWaitsForTheNameThatMayBeInUse) {
   EXPECT_THAT(made(), Not(Contains(kCreate))) << "Slurm hears it, and may begin a job there";
   EXPECT_THAT(ConditionOf(Look(1), "Progressing").message,
               ::testing::HasSubstr("which still hears it from Kubernetes node k0"));
+  slurm.state = plan::SlurmLook::State::kUnreachable;
+  EXPECT_THAT(made(), Not(Contains(kCreate))) << "so it was when Slurm was heard last";
+  slurm.state = plan::SlurmLook::State::kHeard;
   nodes[0] = MakeNode(0, {NodeFlag::kIdle, NodeFlag::kNotResponding});
   EXPECT_THAT(made(), Contains(kCreate));
   nodes[0] = MakeNode(0, {NodeFlag::kDown, NodeFlag::kNotResponding}, "Not responding");
