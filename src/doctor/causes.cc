@@ -412,6 +412,17 @@ Findings DatabaseAway(const Cluster& cluster) {
                   });
 }
 
+Findings NodesUnread(const Cluster& cluster) {
+  return OfReason(cluster, {"NodesUnread"},
+                  [](const CustomResource& resource, const json::Condition& condition) -> std::optional<Finding> {
+                    return Finding{.object = resource.ToString(),
+                                   .what = condition.message,
+                                   .todo =
+                                       "mend the file that slurmctld's log names, then run `scontrol reconfigure` in "
+                                       "its pod"};
+                  });
+}
+
 Findings FieldUnheeded(const Cluster& cluster) {
   return OfReason(cluster, {"NotSupported", "UnknownFields"},
                   [](const CustomResource& resource, const json::Condition& condition) -> std::optional<Finding> {
@@ -672,6 +683,7 @@ constexpr auto kCauses = std::to_array<Cause>({
     {"DaemonFails", "slurmctld, slurmdbd, slurmrestd, a database or a login does not run.", &DaemonFails},
     {"DatabaseAway", "slurmdbd or its database is away.", &DatabaseAway},
     {"RestApiSilent", "slurmrestd does not answer.", &RestApiSilent},
+    {"NodesUnread", "slurmctld has left nodes out of what its files say.", &NodesUnread},
     {"WorkersPending", "Workers find no Kubernetes node.", &WorkersPending},
     {"WorkersFail", "Workers' pods do not run.", &WorkersFail},
     {"CgroupV1", "Machines have cgroup v1 where Slurm needs v2.", &CgroupV1},

@@ -285,6 +285,11 @@ TEST_F(DoctorTest, ADatabaseThatIsAwayIsTold) {
   EXPECT_THAT(Only("DatabaseAway", "Accounting slurm/db").what, HasSubstr("db:3306"));
 }
 
+TEST_F(DoctorTest, NodesThatSlurmctldHasLeftOutAreTold) {
+  Say(Add("Controller"), "Degraded", "True", "NodesUnread", "slurmctld goes on without w-0");
+  EXPECT_THAT(Only("NodesUnread", "Controller slurm/main").what, HasSubstr("without w-0"));
+}
+
 TEST_F(DoctorTest, ASilentRestApiIsTold) {
   CustomResource& rest_api = Add("RestApi");
   cluster.rest_apis = {{.rest_api = {"slurm", "main"}, .answers = false, .error = "no endpoints available"}};

@@ -86,6 +86,9 @@ inline constexpr std::string_view kAnnotationRestartOptions = "capstan.dev/resta
 inline constexpr std::string_view kAnnotationConfiguration = "capstan.dev/configuration";
 // Ours, on slurmctld's pod: for which of these slurmrestd was asked.
 inline constexpr std::string_view kAnnotationReconfigured = "capstan.dev/reconfigured";
+// Ours, on slurmctld's pod: in which of its lives slurmrestd was asked to have it read its files with nodes that came later, and
+// when.
+inline constexpr std::string_view kAnnotationNodesRead = "capstan.dev/nodes-read";
 inline constexpr std::string_view kAnnotationDefaultContainer = "kubectl.kubernetes.io/default-container";
 inline constexpr std::string_view kHashSlurmKey = "slinky.slurm.net/slurm-key-hash";
 inline constexpr std::string_view kHashJwtKey = "slinky.slurm.net/jwt-key-hash";

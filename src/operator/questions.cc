@@ -1,6 +1,7 @@
 #include "operator/questions.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "api/common.h"
 #include "base/hash.h"
@@ -11,6 +12,7 @@
 #include "kube/client.h"
 #include "plan/services.h"
 #include "slurm/conf_check.h"
+#include "slurm/named_nodes.h"
 
 namespace capstan::op {
 namespace {
@@ -119,6 +121,7 @@ Fetched DigestOf(const Data& config_map, const ConfigMapDigest&) {
         AddNamed(key, text, value->named);
         std::string wrong = WrongWithScript(text);
         if (!wrong.empty() && value->no_scripts.size() < kMostTold) value->no_scripts.emplace(key, std::move(wrong));
+        std::ranges::move(slurm::NamedNodes(key, text), std::back_inserter(value->nodes));
       }
       const std::string bytes = part == &config_map.binary_data ? FromBase64(text).value_or(text) : text;
       value->files.emplace(key, Sha256Hex(bytes));

@@ -35,6 +35,7 @@ struct ConfigMapDigest final : plan::Question {
     std::vector<std::string> keys;                  // sorted
     std::vector<std::string> refused = {};          // of files that Slurm reads: what it does not start with
     std::map<std::string, std::string> files = {};  // by key: the SHA-256 (hex) of each
+    std::vector<std::string> nodes = {};            // hostlists of nodes that its files name (slurm/named_nodes.h)
     std::set<std::string> named = {};  // what may be names of files, in the texts of its `*.conf` and `*.yaml`
     // By key, of texts that no kernel starts as a script, the first ten: why, as the end of a sentence about it.
     std::map<std::string, std::string> no_scripts = {};

@@ -62,6 +62,10 @@ class SlurmView {
   // enough for its nodes to come back (SlurmdTimeout and a minute).
   bool absence_counts() const { return look_.absence_counts; }
 
+  // The life of slurmctld (slurm::Incarnation) in which the snapshot's nodes were read, or the next one; "": no snapshot. A change
+  // of it wakes whoever has looked at the cluster.
+  std::string life() const { return look_.snapshot ? look_.snapshot->incarnation.id : std::string(); }
+
   // How old the snapshot is: what it says was true at some moment since then.
   Duration age() const { return look_.age; }
 

@@ -12,6 +12,7 @@
 #include "operator/controller/questions.h"
 #include "operator/controller/service_monitor.h"
 #include "operator/controller/unheeded.h"
+#include "operator/controller/unread.h"
 #include "operator/keys.h"
 #include "operator/names.h"
 #include "operator/objects.h"
@@ -27,6 +28,7 @@
 #include "operator/upgrades.h"
 #include "plan/objects/effects.h"
 #include "plan/objects/secrets.h"
+#include "slurm/named_nodes.h"
 
 namespace capstan::op::controller {
 namespace {
@@ -287,6 +289,13 @@ class Deciding : Reconcile<api::Controller> {
     if (pods.empty()) pods.push_back({ns_, PodOf(0)});
     Follow(*this, {.pods = std::move(pods), .files = std::move(files), .hash = ConfigHash(*config, inputs.digests)},
            object.status.conditions);
+    const auto on_its_way = [](const OwnCondition& one) {
+      return one.type == api::kConfigLive && one.status == "False";
+    };
+    if (std::ranges::any_of(findings.own, on_its_way)) return;
+    std::vector<std::string> named = inputs.nodes;
+    std::ranges::move(slurm::NamedNodes("slurm.conf", config->slurm_conf), std::back_inserter(named));
+    ReadWithNewNodes(*this, std::move(named), {ns_, PodOf(0)});
   }
 
   bool NoneEverRan(const StatefulSet& set) const {

@@ -303,6 +303,7 @@ class Collecting {
       keys_[name] = answer.value->keys;
       named_.insert(answer.value->named.begin(), answer.value->named.end());
       no_scripts_[name] = answer.value->no_scripts;
+      inputs_.nodes.insert(inputs_.nodes.end(), answer.value->nodes.begin(), answer.value->nodes.end());
       inputs_.digests.push_back(answer.value->sha256);
       inputs_.files.insert(answer.value->files.begin(), answer.value->files.end());
     }

@@ -18,6 +18,7 @@ struct ConfigInputs {
   bool own_cgroup_conf = false;              // the user brings a cgroup.conf
   std::vector<std::string> digests;          // of the user's ConfigMaps, in the order of FileConfigMaps
   std::map<std::string, std::string> files;  // of the user's: the SHA-256 (hex) of each
+  std::vector<std::string> nodes;            // hostlists of nodes that the user's files name (slurm/named_nodes.h)
   bool complete = true;  // false: something is not known, or not as it must be; `findings` says what
 };
 

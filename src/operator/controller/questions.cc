@@ -10,7 +10,9 @@
 #include "kube/client.h"
 #include "operator/ask_pod.h"
 #include "operator/names.h"
+#include "operator/worker_comment.h"
 #include "plan/services.h"
+#include "slurm/hostlist.h"
 
 namespace capstan::op::controller {
 namespace {
@@ -132,6 +134,47 @@ async::Task<Result<std::optional<Fetched>>> AccountingQueueFill::Fetch(plan::Ser
   const int tenths = int(std::clamp<int64_t>(queue.waiting, 0, capacity) * 10 / capacity);
   const uint64_t digest = Fnv64(std::to_string(capacity), uint64_t(tenths));
   co_return Fetched{std::make_shared<const Value>(tenths, capacity), digest};
+}
+
+std::string UnreadNodes::id() const {
+  uint64_t digest = 0;
+  for (const std::string& hosts : named) digest = Fnv64(hosts, digest + 1);
+  return "unread nodes of " + cluster + " " + std::to_string(digest);
+}
+
+namespace {
+
+bool Names(slurm::HostIndex& index, const std::string& node) {
+  const auto one = slurm::Hostlist::Parse(node);
+  bool named = true;
+  return one && index.ForEachMissing(*one, [&](const std::string&) { return named = false; }) && named;
+}
+
+}  // namespace
+
+Result<UnreadNodes::Value> UnreadNodes::In(const slurm::Snapshot& snapshot, const std::vector<std::string>& named) {
+  Value value{.nodes = {}, .life = snapshot.incarnation.id};
+  slurm::HostIndex index;
+  for (const std::string& hosts : named) {
+    const auto list = slurm::Hostlist::Parse(hosts);  // of one that is none, slurmctld complains itself
+    if (list && !index.Add(*list)) return Fail(Code::kInvalid, "the files name more nodes than can be compared");
+  }
+  for (const slurm::Node& node : *snapshot.nodes) {
+    const auto comment = WorkerComment::Of(node);
+    if (!comment || comment->life.empty() || comment->life != value.life) continue;
+    if (Names(index, node.name)) value.nodes.push_back(node.name);
+  }
+  return value;
+}
+
+async::Task<Result<std::optional<Fetched>>> UnreadNodes::Fetch(plan::Services& services, async::Deadline) const {
+  CAPSTAN_CO_TRY(const std::shared_ptr<slurm::Source> source, services.slurm.Reach(cluster));
+  const slurm::Source::View view = source->Latest();
+  if (view.error) co_return Fail(*view.error);
+  if (view.snapshot == nullptr) co_return Fail(Code::kUnavailable, "Slurm's nodes have not been read yet");
+  CAPSTAN_CO_TRY(Value value, In(*view.snapshot, named));
+  const uint64_t digest = Fnv64(value.life, Fnv64(Join(value.nodes, ",")));
+  co_return Fetched{std::make_shared<const Value>(std::move(value)), digest};
 }
 
 // How many jobs the cluster has changes all the time, and wakes nobody.

@@ -76,6 +76,24 @@ struct PartitionsInUse final : plan::Question {
   std::vector<std::string> names;  // sorted
 };
 
+// Which nodes slurmctld has left out of what its files say: those that they name, and that registered after it had read them.
+struct UnreadNodes final : plan::Question {
+  struct Value {
+    std::vector<std::string> nodes;  // sorted
+    std::string life;                // of slurmctld (slurm::Incarnation)
+  };
+  UnreadNodes(std::string cluster, std::vector<std::string> named)
+      : cluster(std::move(cluster)), named(std::move(named)) {}
+  std::string id() const override;
+  async::Task<Result<std::optional<Fetched>>> Fetch(plan::Services& services, async::Deadline deadline) const override;
+
+  // Pure: of what Slurm's nodes say. kInvalid: the hostlists are more than can be compared.
+  static Result<Value> In(const slurm::Snapshot& snapshot, const std::vector<std::string>& named);
+
+  std::string cluster;             // "ns/controller"
+  std::vector<std::string> named;  // hostlists (slurm/named_nodes.h)
+};
+
 // Which configuration is live, as the container of slurmctld says (entry/reconfigurer.h). Absent: nobody listens there, as
 // in a pod whose image has no capstan-entry.
 struct LiveConfiguration final : plan::Question {

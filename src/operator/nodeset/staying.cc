@@ -125,7 +125,7 @@ plan::Plan Note(const Look& look, const Worker& worker) {
   }
   FollowNodeAnnotations(worker, look.set, look.controller, wants);
   if (worker.stage == Stage::kUnbound || worker.node == nullptr) return wants;
-  std::string comment = RecordComment(worker, look.set);
+  std::string comment = RecordComment(worker, look.set, look.slurm.life());
   if (worker.node->comment == comment) return wants;
   look.Update(wants, "note", worker, {.comment = std::move(comment)}, "who stands behind the Slurm node");
   return wants;

@@ -6,12 +6,12 @@
 #include <unordered_set>
 
 #include "base/text.h"
-#include "json/codec.h"
 #include "operator/names.h"
 #include "operator/nodeset/drains.h"
 #include "operator/nodeset/takeover.h"
 #include "operator/render/cluster.h"
 #include "operator/settings.h"
+#include "operator/worker_comment.h"
 #include "slurm/hostlist.h"
 
 namespace capstan::op::nodeset {
@@ -19,21 +19,6 @@ namespace {
 
 constexpr size_t kLongestBegin = 52;         // of a derived name, before its last dash
 constexpr size_t kMostJobHosts = 2'000'000;  // names of nodes, of all jobs together, that are looked at
-
-// The comment on a node's record.
-struct Record {
-  std::string ns, pod, node, set, set_uid;
-  static const json::Schema& Schema() {
-    static const json::Schema schema = json::Object<Record>({
-        json::Field<&Record::ns>("namespace").Always(),
-        json::Field<&Record::pod>("podName").Always(),
-        json::Field<&Record::node>("node").Always(),
-        json::Field<&Record::set>("nodeSetName"),
-        json::Field<&Record::set_uid>("nodeSetUID"),
-    });
-    return schema;
-  }
-};
 
 bool Ended(const Pod& pod) { return pod.status.phase == "Failed" || pod.status.phase == "Succeeded"; }
 
@@ -121,10 +106,9 @@ bool IsDaemon(const Pod& pod, const api::NodeSet& set) {
 }
 
 // What the record's comment says; "": nothing.
-std::string SaidOf(const slurm::Node& node, std::string Record::* member) {
-  if (!node.comment.starts_with('{')) return "";
-  const auto record = json::Decode<Record>(node.comment);
-  return record ? (*record).*member : "";
+std::string SaidOf(const slurm::Node& node, std::string WorkerComment::* member) {
+  const auto comment = WorkerComment::Of(node);
+  return comment ? (*comment).*member : "";
 }
 
 // Whose a Slurm record is that has a worker's name.
@@ -228,23 +212,25 @@ PodsByHost HostsWithPod(const plan::World& world, const api::NodeSet& set, const
   return hosts;
 }
 
-std::string RecordComment(const Worker& worker, const api::NodeSet& set) {
-  return json::Encode(Record{.ns = worker.pod->metadata.namespace_,
-                             .pod = worker.pod->metadata.name,
-                             .node = worker.pod->spec.node_name,
-                             .set = set.metadata.name,
-                             .set_uid = set.metadata.uid});
+std::string RecordComment(const Worker& worker, const api::NodeSet& set, std::string life) {
+  const auto before = worker.node != nullptr ? WorkerComment::Of(*worker.node) : std::nullopt;
+  return WorkerComment{.ns = worker.pod->metadata.namespace_,
+                       .pod = worker.pod->metadata.name,
+                       .node = worker.pod->spec.node_name,
+                       .set = set.metadata.name,
+                       .set_uid = set.metadata.uid,
+                       .life = before ? before->life : std::move(life)}
+      .ToString();
 }
 
-std::string MachineOfRecord(const slurm::Node& node) { return SaidOf(node, &Record::node); }
-std::string PodOfRecord(const slurm::Node& node) { return SaidOf(node, &Record::pod); }
-std::string SetOfRecord(const slurm::Node& node) { return SaidOf(node, &Record::set); }
+std::string MachineOfRecord(const slurm::Node& node) { return SaidOf(node, &WorkerComment::node); }
+std::string PodOfRecord(const slurm::Node& node) { return SaidOf(node, &WorkerComment::pod); }
+std::string SetOfRecord(const slurm::Node& node) { return SaidOf(node, &WorkerComment::set); }
 
 bool IsRecordOf(const slurm::Node& node, const api::NodeSet& set) {
   if (!node.comment.empty()) {
-    if (!node.comment.starts_with('{')) return false;
-    const auto record = json::Decode<Record>(node.comment);
-    return record && record->ns == set.metadata.namespace_ && record->set == set.metadata.name;
+    const auto comment = WorkerComment::Of(node);
+    return comment && comment->ns == set.metadata.namespace_ && comment->set == set.metadata.name;
   }
   const auto name = render::SlurmNameOf(set);
   if (!name || !node.state.IsDynamic()) return false;

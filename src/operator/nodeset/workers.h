@@ -69,8 +69,9 @@ std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, c
 using PodsByHost = std::map<std::string, const Pod*, std::less<>>;
 PodsByHost HostsWithPod(const plan::World& world, const api::NodeSet& set, const std::vector<Worker>& workers);
 
-// What the record's comment says about who stands behind a Slurm node, as JSON text in the Slinky projects' key order.
-std::string RecordComment(const Worker& worker, const api::NodeSet& set);
+// What the record's comment is to say about who stands behind a Slurm node (worker_comment.h). `life`: of slurmctld, for a record
+// without a comment.
+std::string RecordComment(const Worker& worker, const api::NodeSet& set, std::string life = "");
 
 // The Kubernetes node, the pod and the NodeSet that the record's comment names; "": it names none.
 std::string MachineOfRecord(const slurm::Node& node);
