@@ -42,26 +42,32 @@ int Bind(uint16_t port) {
   return -1;
 }
 
-std::string Response(std::string_view status, const std::string& body) {
-  return "HTTP/1.1 " + std::string(status) +
-         "\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) +
-         "\r\n\r\n" + body;
+constexpr std::string_view kGet = "GET ";
+
+std::string Response(const Answerer::Answer& answer) {
+  return "HTTP/1.1 " + answer.status + "\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: " +
+         std::to_string(answer.text.size()) + "\r\n\r\n" + answer.text;
+}
+
+std::string_view PathOf(std::string_view request) {
+  request.remove_prefix(kGet.size());
+  return request.substr(0, request.find(' '));
 }
 
 }  // namespace
 
-Result<Answerer> Answerer::Listen(uint16_t port, std::string path) {
+Result<Answerer> Answerer::Listen(uint16_t port) {
   const int fd = Bind(port);
   if (fd < 0 || listen(fd, kBacklog) != 0) {
     const int error = errno;
     if (fd >= 0) close(fd);
     return Fail(Code::kUnavailable, "cannot listen on port " + std::to_string(port) + ": " + strerror(error));
   }
-  return Answerer(fd, std::move(path));
+  return Answerer(fd);
 }
 
 Answerer::Answerer(Answerer&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)), callers_(std::exchange(other.callers_, {})) {}
+    : fd_(std::exchange(other.fd_, -1)), callers_(std::exchange(other.callers_, {})) {}
 
 Answerer::~Answerer() {
   for (const Caller& caller : callers_) close(caller.fd);
@@ -81,7 +87,7 @@ std::optional<Answerer::Clock::time_point> Answerer::next() const {
   return std::ranges::min(callers_, {}, &Caller::deadline).deadline;
 }
 
-void Answerer::Serve(Clock::time_point now, const std::function<std::string()>& text) {
+void Answerer::Serve(Clock::time_point now, const Answering& answering) {
   for (int fd = 0; (fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;) {
     if (callers_.size() < kMaxCallers)
       callers_.push_back({.fd = fd, .deadline = now + kCallLimit});
@@ -89,21 +95,22 @@ void Answerer::Serve(Clock::time_point now, const std::function<std::string()>& 
       close(fd);
   }
   std::erase_if(callers_, [&](Caller& caller) {
-    if (now < caller.deadline && Goes(caller, text)) return false;
+    if (now < caller.deadline && Goes(caller, answering)) return false;
     close(caller.fd);
     return true;
   });
 }
 
-bool Answerer::Goes(Caller& caller, const std::function<std::string()>& text) const {
+bool Answerer::Goes(Caller& caller, const Answering& answering) {
   while (caller.answer.empty()) {
     char buffer[1024];
     const ssize_t count = recv(caller.fd, buffer, sizeof buffer, 0);
     if (count < 0) return errno == EAGAIN || errno == EINTR;
     caller.heard.append(buffer, static_cast<size_t>(count));
+    const std::string_view begun = std::string_view(caller.heard).substr(0, kGet.size());
+    if (begun != kGet.substr(0, begun.size())) return false;
     if (caller.heard.contains("\r\n\r\n")) {
-      const bool known = caller.heard.starts_with("GET " + path_ + " ");
-      caller.answer = known ? Response("200 OK", text()) : Response("404 Not Found", "");
+      caller.answer = Response(answering(PathOf(caller.heard)));
     } else if (count == 0 || caller.heard.size() > kMaxRequest) {
       return false;
     }

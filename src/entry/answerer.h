@@ -1,6 +1,7 @@
-// Answers HTTP: one text for GET of one path, to whoever asks. For one thread, which polls.
+// Answers HTTP GET, to whoever asks. For one thread, which polls.
 //
-// At most eight ask at once, with 2 KiB and within two seconds each; who is more, or slower, is cut off.
+// At most eight ask at once, with 2 KiB and within two seconds each; who is more, or slower, is cut off, and so is, at once, who
+// says anything else.
 #pragma once
 
 #include <poll.h>
@@ -11,6 +12,7 @@
 #include <list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -20,9 +22,14 @@ namespace capstan::entry {
 class Answerer {
  public:
   using Clock = std::chrono::steady_clock;
+  struct Answer {
+    std::string status = "404 Not Found";
+    std::string text = {};  // JSON, or nothing
+  };
+  using Answering = std::function<Answer(std::string_view path)>;
 
   // Listens on all addresses. kUnavailable: it cannot.
-  static Result<Answerer> Listen(uint16_t port, std::string path);
+  static Result<Answerer> Listen(uint16_t port);
 
   Answerer(Answerer&& other) noexcept;
   Answerer& operator=(Answerer&&) = delete;
@@ -30,8 +37,8 @@ class Answerer {
 
   void AddTo(std::vector<pollfd>* waiting) const;  // what to poll for
   std::optional<Clock::time_point> next() const;   // when to call Serve at the latest
-  // Never waits. `text`: the answer, now.
-  void Serve(Clock::time_point now, const std::function<std::string()>& text);
+  // Never waits. `answering`: what is to be answered now.
+  void Serve(Clock::time_point now, const Answering& answering);
 
  private:
   struct Caller {
@@ -41,11 +48,10 @@ class Answerer {
     std::string answer = {};  // what is left of it, once it has asked
   };
 
-  Answerer(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
-  bool Goes(Caller& caller, const std::function<std::string()>& text) const;  // on with it: false once it is done with
+  explicit Answerer(int fd) : fd_(fd) {}
+  static bool Goes(Caller& caller, const Answering& answering);  // on with it: false once it is done with
 
   int fd_;
-  std::string path_;
   std::list<Caller> callers_;
 };
 

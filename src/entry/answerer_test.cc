@@ -12,7 +12,7 @@ using namespace std::chrono_literals;  // NOLINT
 
 class AnswererTest : public ::testing::Test {
  protected:
-  AnswererTest() : answerer_(*Answerer::Listen(Port(), "/it")) {}
+  AnswererTest() : answerer_(*Answerer::Listen(Port())) {}
 
   int Call(const std::string& text) const {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -23,7 +23,9 @@ class AnswererTest : public ::testing::Test {
     return fd;
   }
   void Serve(Answerer::Clock::time_point now = Answerer::Clock::now()) {
-    answerer_.Serve(now, [] { return std::string("the text"); });
+    answerer_.Serve(now, [](std::string_view path) -> Answerer::Answer {
+      return path == "/it" ? Answerer::Answer{"200 OK", "the text"} : Answerer::Answer();
+    });
   }
   static std::string ReadAll(int fd) {
     std::string all;
@@ -52,6 +54,16 @@ TEST_F(AnswererTest, CutsOffWhoIsSlowOrSaysTooMuch) {
   ASSERT_TRUE(answerer_.next());
   Serve(*answerer_.next());
   EXPECT_EQ(ReadAll(slow), "");
+  EXPECT_FALSE(answerer_.next());
+}
+
+// Slurm's own daemons call at the port of a slurmctld that does not run: thousands of them left none for a kubelet.
+TEST_F(AnswererTest, WhoSpeaksNoHttpIsCutOffAtOnce) {
+  for (const char* words : {"POST /it HTTP/1.1\r\n", "\x16\x03\x01", "G\xff"}) {
+    const int other = Call(words);
+    Serve();
+    EXPECT_EQ(ReadAll(other), "");
+  }
   EXPECT_FALSE(answerer_.next());
 }
 

@@ -1,9 +1,11 @@
 #include "entry/configuration.h"
 
 #include <dirent.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/hash.h"
@@ -25,6 +27,19 @@ bool IsFile(const std::string& path) {
   return stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode);
 }
 
+// What is in a folder, without what begins with a dot; nullopt when it cannot be read.
+std::optional<std::vector<std::string>> NamesIn(const std::string& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), &closedir);
+  if (entries == nullptr) return std::nullopt;
+  std::vector<std::string> names;
+  while (const dirent* entry = readdir(entries.get())) {  // NOLINT(concurrency-mt-unsafe): one thread
+    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  }
+  return names;
+}
+
+bool IsSecretFile(std::string_view name) { return name.ends_with(".key") || name.ends_with(".jwks"); }
+
 }  // namespace
 
 std::map<std::string, std::string> Configuration::digests() const {
@@ -35,19 +50,52 @@ std::map<std::string, std::string> Configuration::digests() const {
 
 std::optional<Configuration> ReadConfiguration(const std::string& folder) {
   const std::string before = Target(folder + "/..data");
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), &closedir);
-  if (entries == nullptr) return std::nullopt;
+  const std::optional<std::vector<std::string>> names = NamesIn(folder);
+  if (!names) return std::nullopt;
   Configuration found;
-  while (const dirent* entry = readdir(entries.get())) {  // NOLINT(concurrency-mt-unsafe): one thread
-    const std::string name = entry->d_name;
+  for (const std::string& name : *names) {
     const std::string path = folder + "/" + name;
-    if (name.starts_with('.') || name.ends_with(".key") || name.ends_with(".jwks") || !IsFile(path)) continue;
+    if (IsSecretFile(name) || !IsFile(path)) continue;
     std::optional<std::string> text = ReadFile(path);
     if (!text) return std::nullopt;
     found.files.emplace(name, *std::move(text));
   }
   if (!found.files.contains("slurm.conf") || Target(folder + "/..data") != before) return std::nullopt;
   return found;
+}
+
+bool IsKeyFile(std::string_view name) { return IsSecretFile(name) || name == "jwks.json"; }
+
+Configuration WithoutKeys(Configuration configuration) {
+  std::erase_if(configuration.files, [](const auto& file) { return IsKeyFile(file.first); });
+  return configuration;
+}
+
+Result<void> WriteConfiguration(const Configuration& configuration, const std::string& keys,
+                                const std::string& folder) {
+  const std::string state = OptionOf(configuration, "StateSaveLocation");
+  // Slurm's user reads them, also where root started slurmctld.
+  const auto give = [&state](const std::string& path) {
+    if (!state.empty()) static_cast<void>(OwnLike(path, state));
+  };
+  mkdir(folder.c_str(), 0700);
+  give(folder);
+  for (const auto& [name, text] : configuration.files) {
+    CAPSTAN_CHECK_OK(ReplaceFile(folder + "/" + name, text, 0700));  // scripts are among them
+    give(folder + "/" + name);
+  }
+  std::vector<std::string> there = NamesIn(keys).value_or(std::vector<std::string>());
+  std::erase_if(there, [](const std::string& name) { return !IsSecretFile(name); });
+  for (const std::string& name : NamesIn(folder).value_or(std::vector<std::string>())) {
+    if (!configuration.files.contains(name) && std::ranges::find(there, name) == there.end())
+      unlink((folder + "/" + name).c_str());
+  }
+  for (const std::string& name : there) {
+    const std::string link = folder + "/" + name;
+    if (symlink((keys + "/" + name).c_str(), link.c_str()) != 0 && errno != EEXIST)
+      return Fail(Code::kUnavailable, "cannot make " + link + ": " + strerror(errno));
+  }
+  return {};
 }
 
 std::string OptionOf(const Configuration& configuration, std::string_view key) {

@@ -38,12 +38,31 @@ Handover::Handover(const Configuration& configuration, const std::string& host)
       own_(PlaceOf(configuration, host)),
       path_(OptionOf(configuration, "StateSaveLocation") + "/capstan-handover") {}
 
+std::optional<uint64_t> Handover::Writer() const {
+  if (own_ < 0) return std::nullopt;
+  const std::optional<Heartbeat> heartbeat = ReadHeartbeat(configuration_);
+  const bool writes = heartbeat && heartbeat != last_ && Beats(configuration_, *heartbeat);
+  return writes ? std::optional(heartbeat->server) : std::nullopt;
+}
+
+bool Handover::WouldWait() const {
+  const std::optional<uint64_t> writer = Writer();
+  return writer && *writer > static_cast<uint64_t>(own_);
+}
+
+bool Handover::AnotherWrites() const {
+  const std::optional<uint64_t> writer = Writer();
+  return writer && (own_ > 0 || *writer != 0);
+}
+
 bool Handover::MustWait() {
   if (own_ < 0) return false;
-  const std::optional<Heartbeat> heartbeat = ReadHeartbeat(configuration_);
-  const bool others = heartbeat && heartbeat->server > static_cast<uint64_t>(own_) && Beats(configuration_, *heartbeat);
-  if (!others || (asked_ && access(path_.c_str(), F_OK) != 0)) {
+  const bool answered = asked_ && access(path_.c_str(), F_OK) != 0;
+  if (answered) last_ = ReadHeartbeat(configuration_);
+  if (answered || !WouldWait()) {
     if (count_ > 0) unlink(path_.c_str());
+    asked_ = false;
+    count_ = 0;
     return false;
   }
   if (count_++ == 0) Say("another slurmctld is in charge; it is asked to give control back");

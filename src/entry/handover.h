@@ -11,9 +11,12 @@
 // Nobody starts while another shows in the heartbeat that it writes. For one thread; never waits.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "entry/configuration.h"
+#include "entry/heartbeat.h"
 
 namespace capstan::entry {
 
@@ -25,6 +28,12 @@ class Handover {
   // Before slurmctld starts, again and again, half a second apart: whether it must wait. Asks the one in charge meanwhile.
   bool MustWait();
 
+  // The same, without asking.
+  bool WouldWait() const;
+  // Whether another one writes the state, wherever it stands among them. What is not the first's may be its own of a moment ago, when
+  // one that comes before it has asked for control and not written yet: it counts as another's until it is late.
+  bool AnotherWrites() const;
+
   // While slurmctld runs, a second apart at least: whether one that comes before it waits.
   bool IsAsked();
   // slurmctld, which was stopped for that, has ended.
@@ -33,12 +42,16 @@ class Handover {
   bool concerns_us() const { return own_ >= 0; }
 
  private:
+  // Who of them writes the state, as far as can be seen.
+  std::optional<uint64_t> Writer() const;
+
   const Configuration configuration_;
   int own_ = -1;  // the place among SlurmctldHost; -1: not among several
   std::string path_;
-  int count_ = 0;       // how often it has asked, or tried to
-  bool asked_ = false;  // the file was there when it was last written: gone now, it was answered
-  std::string seen_;    // the file when it was looked at last
+  int count_ = 0;                  // how often it has asked, or tried to
+  bool asked_ = false;             // the file was there when it was last written: gone now, it was answered
+  std::string seen_;               // the file when it was looked at last
+  std::optional<Heartbeat> last_;  // of who has given control back, and has ended
 };
 
 }  // namespace capstan::entry

@@ -98,6 +98,30 @@ TEST_F(HandoverTest, OnlyWhoIsInChargeGivesUp) {
   EXPECT_FALSE(Of("c-0").IsAsked());
 }
 
+// A kept configuration may be used then, and not before.
+TEST_F(HandoverTest, WhoHasGivenControlBackDoesNotWrite) {
+  EXPECT_FALSE(Of("c-1").AnotherWrites());
+  Beat(0);
+  EXPECT_TRUE(Of("c-1").AnotherWrites());
+  EXPECT_FALSE(Of("c-1").WouldWait()) << "it stands by";
+  EXPECT_FALSE(Of("c-0").AnotherWrites());
+  Beat(1, 21);
+  EXPECT_FALSE(Of("c-1").AnotherWrites());
+  Beat(1);
+  EXPECT_TRUE(Of("c-1").AnotherWrites()) << "it may have given control back a moment ago";
+  Handover first = Of("c-0"), second = Of("c-1");
+  EXPECT_TRUE(first.WouldWait());
+  EXPECT_TRUE(first.AnotherWrites());
+  EXPECT_TRUE(first.MustWait());
+  second.GiveUp();
+  EXPECT_FALSE(first.MustWait());
+  EXPECT_FALSE(first.AnotherWrites()) << "its last heartbeat is younger than that";
+  EXPECT_FALSE(first.MustWait());
+  Beat(1, -1);
+  EXPECT_TRUE(first.AnotherWrites()) << "it has taken over again";
+  EXPECT_TRUE(first.MustWait());
+}
+
 TEST_F(HandoverTest, OneAloneIsNotConcerned) {
   Beat(1);
   Handover alone = Of("c-0", "");

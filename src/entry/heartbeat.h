@@ -14,6 +14,8 @@ namespace capstan::entry {
 struct Heartbeat {
   uint64_t server = 0;  // its place among the lines SlurmctldHost, from 0
   Time at{};            // by that one's clock, in seconds
+
+  friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
 };
 
 // Beside the state of this configuration. nullopt: there is none, or it cannot be read now.

@@ -33,12 +33,15 @@ std::string IdentityText(std::string_view node, bool steps) {
 }
 
 Result<Identity> Identity::Listen(uint16_t port, std::string node) {
-  CAPSTAN_TRY(Answerer answerer, Answerer::Listen(port, "/slurmd"));
+  CAPSTAN_TRY(Answerer answerer, Answerer::Listen(port));
   return Identity(std::move(answerer), std::move(node));
 }
 
 void Identity::Serve(Answerer::Clock::time_point now) {
-  answerer_.Serve(now, [this] { return IdentityText(node_, HasChild("slurmstepd")); });
+  answerer_.Serve(now, [this](std::string_view path) -> Answerer::Answer {
+    if (path != "/slurmd") return {};
+    return {"200 OK", IdentityText(node_, HasChild("slurmstepd"))};
+  });
 }
 
 }  // namespace capstan::entry

@@ -30,7 +30,7 @@ constexpr std::chrono::milliseconds kStopCheck{50};
 
 std::string Reason(int error) { return strerror(error); }  // NOLINT(concurrency-mt-unsafe): one thread
 
-// `output` >= 0 becomes the child's standard output, and `errors` >= 0 its standard error, with /dev/null as its input.
+// `output` >= 0 becomes the child's standard output, with /dev/null as its input, and `errors` >= 0 its standard error.
 Result<pid_t> SpawnWith(const std::vector<std::string>& argv, int output, int errors = -1) {
   std::vector<char*> pointers;
   for (const std::string& argument : argv) pointers.push_back(const_cast<char*>(argument.c_str()));
@@ -42,8 +42,8 @@ Result<pid_t> SpawnWith(const std::vector<std::string>& argv, int output, int er
   if (output >= 0) {
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, output, 1);
-    if (errors >= 0) posix_spawn_file_actions_adddup2(&actions, errors, 2);
   }
+  if (errors >= 0) posix_spawn_file_actions_adddup2(&actions, errors, 2);
   pid_t pid = 0;
   const int error = posix_spawn(&pid, argv[0].c_str(), &actions, attributes.get(), pointers.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -110,6 +110,20 @@ std::optional<int> PendingStopSignal() {
 Result<pid_t> Spawn(const std::vector<std::string>& argv) { return SpawnWith(argv, -1); }
 
 Result<pid_t> SpawnInto(const std::vector<std::string>& argv, int output) { return SpawnWith(argv, output, output); }
+
+Result<pid_t> SpawnHeard(const std::vector<std::string>& argv, int errors) { return SpawnWith(argv, -1, errors); }
+
+ScopedVariable::ScopedVariable(const char* name, const std::string& value) : name_(name) {
+  if (const char* found = getenv(name); found != nullptr) before_ = found;  // NOLINT(concurrency-mt-unsafe): one thread
+  setenv(name, value.c_str(), 1);                                           // NOLINT(concurrency-mt-unsafe)
+}
+
+ScopedVariable::~ScopedVariable() {
+  if (before_)
+    setenv(name_, before_->c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  else
+    unsetenv(name_);  // NOLINT(concurrency-mt-unsafe)
+}
 
 Result<std::string> RunAndRead(const std::vector<std::string>& argv, std::chrono::milliseconds limit) {
   int ends[2];

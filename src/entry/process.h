@@ -27,6 +27,22 @@ Result<pid_t> Spawn(const std::vector<std::string>& argv);
 // The same; what it prints goes to `output`, and it reads nothing.
 Result<pid_t> SpawnInto(const std::vector<std::string>& argv, int output);
 
+// The same as Spawn; what it writes to standard error goes to `errors`.
+Result<pid_t> SpawnHeard(const std::vector<std::string>& argv, int errors);
+
+// A variable of the environment that is another while this lives, for who is spawned meanwhile.
+class ScopedVariable {
+ public:
+  ScopedVariable(const char* name, const std::string& value);
+  ScopedVariable(const ScopedVariable&) = delete;
+  ScopedVariable& operator=(const ScopedVariable&) = delete;
+  ~ScopedVariable();
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
 // Blocks SIGTERM and SIGINT, so that they are pending from then on. As PID 1 a process would lose them, any other
 // would end without a word to its children.
 void HoldStopSignals();

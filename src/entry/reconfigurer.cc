@@ -2,10 +2,8 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include "base/text.h"
 #include "entry/files.h"
 #include "entry/heartbeat.h"
+#include "entry/last_words.h"
 #include "entry/process.h"
 
 namespace capstan::entry {
@@ -22,6 +21,7 @@ namespace {
 constexpr auto kCheckLimit = std::chrono::seconds(5);
 constexpr auto kAskLimit = std::chrono::seconds(30);  // scontrol itself gives up after MessageTimeout
 constexpr auto kMaxRetry = std::chrono::seconds(30);
+constexpr auto kMaxAgain = std::chrono::minutes(10);
 constexpr auto kLookAnyway = std::chrono::seconds(30);  // should the kernel not tell
 constexpr size_t kMaxMessage = 400;
 constexpr const char* kVariable = "SLURM_CONF";
@@ -42,7 +42,7 @@ std::string JsonOf(const Configuration& configuration) {
 Result<Reconfigurer> Reconfigurer::Begin(Options options) {
   std::optional<Configuration> live = ReadConfiguration(options.mounted);
   if (!live) return Fail(Code::kNotFound, "there is no configuration in " + options.mounted);
-  CAPSTAN_TRY(Answerer answerer, Answerer::Listen(options.port, "/configuration"));
+  CAPSTAN_TRY(Answerer answerer, Answerer::Listen(options.port));
   const int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   if (watch >= 0)
     inotify_add_watch(watch, options.mounted.c_str(), IN_MOVED_TO | IN_CREATE | IN_CLOSE_WRITE | IN_DELETE);
@@ -83,6 +83,7 @@ std::optional<Reconfigurer::Clock::time_point> Reconfigurer::next() const {
 void Reconfigurer::Serve(pid_t daemon, bool able, Clock::time_point now) {
   NoteChanges(now);
   NoteDaemon(daemon, now);
+  if (able && !runs_) BeginsToRun(now);
   if (limit_ && now >= *limit_) {
     if (step_ == Step::kAwaiting)
       Refuse("slurmctld has not taken it within " + FormatDuration(options_.answer_limit), now);
@@ -96,7 +97,10 @@ void Reconfigurer::Serve(pid_t daemon, bool able, Clock::time_point now) {
     else
       look_at_ = now + options_.settle;
   }
-  answerer_.Serve(now, [this] { return Answer(); });
+  answerer_.Serve(now, [this](std::string_view path) -> Answerer::Answer {
+    if (path != "/configuration") return {};
+    return {"200 OK", Answer()};
+  });
 }
 
 void Reconfigurer::NoteChanges(Clock::time_point now) {
@@ -113,9 +117,36 @@ void Reconfigurer::NoteChanges(Clock::time_point now) {
 
 void Reconfigurer::NoteDaemon(pid_t daemon, Clock::time_point now) {
   const pid_t before = std::exchange(daemon_, daemon);
-  if (before == daemon || before == 0) return;
+  if (before == daemon || before == 0 || daemon == 0) return;
   if (step_ == Step::kAwaiting) return IsLive(now);
   if (step_ != Step::kAsking) refused_.reset();
+}
+
+void Reconfigurer::Starts(Start start) {
+  if (child_ > 0) kill(std::exchange(child_, 0), SIGKILL);
+  step_ = Step::kIdle;
+  limit_.reset();
+  daemon_ = 0;  // its new process is no reconfigure
+  runs_ = false;
+  live_ = std::move(start.configuration);
+  reads_ = std::move(start.folder);
+  started_since_ = start.since;
+  if (const Result<void> copied = WriteCopy(); !copied) Say(copied.error().message());
+}
+
+void Reconfigurer::DoesNotStart(Configuration mounted, std::string message) {
+  runs_ = false;
+  refused_ = {std::move(mounted), std::move(message)};
+}
+
+void Reconfigurer::BeginsToRun(Clock::time_point now) {
+  runs_ = true;
+  since_ = started_since_.value_or(Time::clock::now());
+  ++times_live_;
+  if (reads_.empty()) return refused_.reset();
+  again_after_ = options_.start_again;
+  again_at_ = now + again_after_;
+  look_at_ = again_at_;
 }
 
 void Reconfigurer::Look(Clock::time_point now) {
@@ -126,8 +157,12 @@ void Reconfigurer::Look(Clock::time_point now) {
     return;
   }
   if (*mounted == live_) return refused_.reset();
-  if (refused_ && *mounted == refused_->configuration) return;
-  refused_.reset();
+  const bool again = refused_ && *mounted == refused_->configuration;
+  if (again && (!again_at_ || now < *again_at_)) {
+    if (again_at_) look_at_ = std::min<Clock::time_point>(*again_at_, now + kLookAnyway);
+    return;
+  }
+  if (!again) refused_.reset();
   candidate_ = std::move(mounted);
   // It parses the files as every command of Slurm does, and asks nobody.
   Run(Step::kChecking, {"show", "hostnames", "a"}, options_.mounted, now);
@@ -138,14 +173,8 @@ void Reconfigurer::Run(Step step, const std::vector<std::string>& arguments, con
   std::vector<std::string> argv{options_.scontrol};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   [[maybe_unused]] const int truncated = ftruncate(output_, 0);
-  const char* found = getenv(kVariable);  // NOLINT(concurrency-mt-unsafe): one thread
-  const std::optional<std::string> before = found == nullptr ? std::nullopt : std::optional<std::string>(found);
-  setenv(kVariable, (folder + "/slurm.conf").c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  const ScopedVariable conf(kVariable, folder + "/slurm.conf");
   const Result<pid_t> child = SpawnInto(argv, output_);
-  if (before)
-    setenv(kVariable, before->c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
-  else
-    unsetenv(kVariable);  // NOLINT(concurrency-mt-unsafe)
   if (!child) {
     Say(child.error().message());
     return Rest(now);
@@ -167,6 +196,12 @@ void Reconfigurer::OnReaped(pid_t pid, int exit_status, Clock::time_point now) {
 
 void Reconfigurer::Checked(int exit_status, Clock::time_point now) {
   if (exit_status != 0) return Refuse("Slurm cannot read it: " + Output(), now);
+  if (!reads_.empty()) {
+    if (const auto put = WriteConfiguration(*candidate_, options_.mounted, reads_); !put) {
+      Say(put.error().message());
+      return Rest(now);
+    }
+  }
   if (StandsBy(*candidate_, options_.host)) return IsLive(now);
   asked_ = daemon_;
   Run(Step::kAsking, {"reconfigure"}, options_.folder + "/live", now);
@@ -191,6 +226,8 @@ void Reconfigurer::IsLive(Clock::time_point now) {
   live_ = *std::move(candidate_);
   since_ = Time::clock::now();
   ++reconfigures_;
+  ++times_live_;
+  refused_.reset();
   Say("slurmctld has the configuration that was mounted");
   if (const Result<void> copied = WriteCopy(); !copied) Say(copied.error().message());
   retry_ = {};
@@ -201,8 +238,18 @@ void Reconfigurer::IsLive(Clock::time_point now) {
 }
 
 void Reconfigurer::Refuse(std::string message, Clock::time_point now) {
-  Say("the configuration that is mounted is not used: " + message);
-  refused_ = {*std::move(candidate_), std::move(message)};
+  if (!reads_.empty()) {
+    if (const auto put = WriteConfiguration(live_, options_.mounted, reads_); !put) Say(put.error().message());
+  }
+  if (refused_ && refused_->configuration == *candidate_) {  // what slurmctld said at its start says more
+    again_after_ = std::min<std::chrono::milliseconds>(again_after_ * 2, kMaxAgain);
+    again_at_ = now + again_after_;
+  } else {
+    message = WithoutPasswords(std::move(message), *candidate_);
+    Say("the configuration that is mounted is not used: " + message);
+    refused_ = {*std::move(candidate_), std::move(message)};
+    again_at_.reset();
+  }
   retry_ = {};
   step_ = Step::kIdle;
   limit_.reset();
@@ -217,17 +264,7 @@ void Reconfigurer::Rest(Clock::time_point now) {
 }
 
 Result<void> Reconfigurer::WriteCopy() const {
-  const std::string folder = options_.folder + "/live";
-  mkdir(folder.c_str(), 0700);
-  for (const auto& [name, text] : live_.files) CAPSTAN_CHECK_OK(ReplaceFile(folder + "/" + name, text, 0600));
-  for (const char* name : {"/slurm.key", "/slurm.jwks"}) {
-    const std::string key = folder + name;
-    unlink(key.c_str());  // Slurm takes the one that is there
-    if (access((options_.mounted + name).c_str(), F_OK) != 0) continue;
-    if (symlink((options_.mounted + name).c_str(), key.c_str()) != 0)
-      return Fail(Code::kUnavailable, "cannot make " + key + ": " + strerror(errno));
-  }
-  return {};
+  return WriteConfiguration(live_, options_.mounted, options_.folder + "/live");
 }
 
 std::string Reconfigurer::Output() const {
@@ -238,8 +275,10 @@ std::string Reconfigurer::Output() const {
 }
 
 std::string Reconfigurer::Answer() const {
-  std::string json = "{\"files\": " + JsonOf(live_) + ", \"since\": " + JsonQuoted(FormatRfc3339(since_)) +
+  std::string json = "{\"files\": " + (runs_ ? JsonOf(live_) : R"({"slurm.conf": ""})") +
+                     ", \"since\": " + JsonQuoted(FormatRfc3339(since_)) +
                      ", \"reconfigures\": " + std::to_string(reconfigures_);
+  if (!runs_) json += ", \"runs\": false";
   if (refused_) {
     json += ", \"refused\": {\"files\": " + JsonOf(refused_->configuration) +
             ", \"message\": " + JsonQuoted(refused_->message) + "}";

@@ -19,6 +19,10 @@
 // | slurmctld is not ready, or told to stop  | nothing: a new process reads them anyway                                  |
 // | it stands by for another slurmctld       | they count as live once they can be parsed: it reads them when it takes   |
 // |                                          | over                                                                      |
+// | slurmctld was started with what it ran   | it reads that in a folder of ours. A changed text is put there before     |
+// | with before (start.h)                    | slurmctld is asked, and taken back when it is refused                     |
+// | the files are those that it did not      | tried again after half a minute, and ever later, up to ten minutes: it    |
+// | start with                               | also ends for what is no fault of theirs                                  |
 //
 // scontrol asks with a copy of what is live: with the new text it would already call at a changed port, or would not run
 // at all. GET /configuration of kConfigurationPort (CAPSTAN_CONFIGURATION_PORT) answers
@@ -26,7 +30,8 @@
 //   {"files": {"slurm.conf": "<sha256>"}, "since": "2026-11-23T05:00:00Z", "reconfigures": 2,
 //    "refused": {"files": {...}, "message": "..."}}
 //
-// where "refused" is what is mounted and not live, if it is. Of several slurmctld it also says who wrote the state last
+// where "refused" is what is mounted and not live, if it is. While slurmctld does not run, because it is starting or does not
+// start, the digest of slurm.conf is "" and "runs" is false. Of several slurmctld it also says who wrote the state last
 // (heartbeat.h): "heartbeat": {"server": 0, "age_s": 3}. For one thread, the supervisor's; never waits.
 #pragma once
 
@@ -58,7 +63,14 @@ class Reconfigurer {
     std::string scontrol;  // the program's path
     std::string host;      // this one's name in SlurmctldHost
     uint16_t port = kConfigurationPort;
-    std::chrono::milliseconds settle{500}, between{2000}, first_retry{1000}, answer_limit{90'000};
+    std::chrono::milliseconds settle{500}, between{2000}, first_retry{1000}, answer_limit{90'000}, start_again{30'000};
+  };
+
+  // What slurmctld is started with.
+  struct Start {
+    Configuration configuration;
+    std::string folder = {};         // where it reads that, ours alone; "": where it is mounted
+    std::optional<Time> since = {};  // it is live since then; nullopt: since slurmctld is ready
   };
 
   // What is mounted now is taken for what the daemon reads, which has not been started yet. kUnavailable, kNotFound: it
@@ -72,9 +84,19 @@ class Reconfigurer {
   void AddTo(std::vector<pollfd>* waiting) const;
   std::optional<Clock::time_point> next() const;
 
-  // After each poll. `daemon`: its main process; `able`: it is ready, and was not told to stop.
+  // After each poll. `daemon`: its main process; `able`: it is in charge or stands by, and was not told to stop.
   void Serve(pid_t daemon, bool able, Clock::time_point now);
   void OnReaped(pid_t pid, int exit_status, Clock::time_point now);
+
+  // slurmctld, which does not run, is about to be started. What did not start is told until what is mounted runs.
+  void Starts(Start start);
+  // It has ended with what is mounted, and does not run.
+  void DoesNotStart(Configuration mounted, std::string message);
+
+  // What slurmctld runs with; nullptr: it does not run.
+  const Configuration* live() const { return runs_ ? &live_ : nullptr; }
+  Time since() const { return since_; }
+  int64_t times_live() const { return times_live_; }  // how often another configuration became live
 
   std::string Answer() const;  // the JSON above
 
@@ -94,6 +116,7 @@ class Reconfigurer {
 
   void NoteChanges(Clock::time_point now);
   void NoteDaemon(pid_t daemon, Clock::time_point now);
+  void BeginsToRun(Clock::time_point now);
   void Look(Clock::time_point now);
   void Run(Step step, const std::vector<std::string>& arguments, const std::string& folder, Clock::time_point now);
   void Checked(int exit_status, Clock::time_point now);
@@ -109,10 +132,15 @@ class Reconfigurer {
   int output_;  // a file: what scontrol said
   Answerer answerer_;
 
-  Configuration live_;
+  Configuration live_;  // or what it is being started with
+  std::string reads_;   // the folder of ours where slurmctld reads it; "": where it is mounted
+  std::optional<Time> started_since_;
+  bool runs_ = false;
   Time since_ = Time::clock::now();
-  int64_t reconfigures_ = 0;
+  int64_t reconfigures_ = 0, times_live_ = 0;
   std::optional<Refusal> refused_;
+  std::optional<Clock::time_point> again_at_;  // when what was refused is tried again
+  std::chrono::milliseconds again_after_{0};
 
   Step step_ = Step::kIdle;
   std::optional<Configuration> candidate_;

@@ -61,9 +61,11 @@ class ReconfigurerTest : public ::testing::Test {
                                       .settle = 20ms,
                                       .between = 20ms,
                                       .first_retry = 20ms,
-                                      .answer_limit = 10s});
+                                      .answer_limit = 10s,
+                                      .start_again = start_again_});
     ASSERT_TRUE(begun) << begun.error().message();
     reconfigurer_ = std::make_unique<Reconfigurer>(*std::move(begun));
+    Turn();
   }
 
   // As the supervisor does it, until `done`.
@@ -91,7 +93,8 @@ class ReconfigurerTest : public ::testing::Test {
   Clock::time_point Now() const { return Clock::now() + later_; }
 
   bool IsLive(const std::string& text) const {
-    return reconfigurer_->Answer().contains("{\"files\": {\"slurm.conf\": \"" + Sha256Hex(text) + "\"}, \"since\"");
+    return reconfigurer_->Answer().contains("{\"files\": {\"slurm.conf\": \"" + Sha256Hex(text) + "\"}, \"since\"") &&
+           !reconfigurer_->Answer().contains("\"runs\": false");
   }
   bool IsRefused(const std::string& text) const {
     return reconfigurer_->Answer().contains("\"refused\": {\"files\": {\"slurm.conf\": \"" + Sha256Hex(text) + "\"}");
@@ -111,6 +114,7 @@ class ReconfigurerTest : public ::testing::Test {
   std::unique_ptr<Reconfigurer> reconfigurer_;
   pid_t daemon_ = 4242;
   Clock::duration later_{0};  // than the real clock
+  std::chrono::milliseconds start_again_{30'000};
   bool able_ = true;
 };
 
@@ -230,6 +234,79 @@ TEST_F(ReconfigurerTest, TellsWhoOfSeveralWroteTheStateLast) {
       << reconfigurer_->Answer();
   Put("state/heartbeat", "short");
   EXPECT_FALSE(reconfigurer_->Answer().contains("heartbeat"));
+}
+
+// It said that a text was live which slurmctld ended with.
+TEST_F(ReconfigurerTest, NothingIsLiveBeforeSlurmctldIsReady) {
+  able_ = false;
+  Begin();
+  EXPECT_FALSE(IsLive("one\n"));
+  EXPECT_TRUE(reconfigurer_->Answer().contains("{\"files\": {\"slurm.conf\": \"\"}, \"since\": \""));
+  EXPECT_TRUE(reconfigurer_->Answer().contains("\"runs\": false"));
+  reconfigurer_->DoesNotStart({.files = {{"slurm.conf", "one\n"}}}, "fatal: no");
+  EXPECT_TRUE(IsRefused("one\n"));
+  EXPECT_TRUE(reconfigurer_->Answer().contains("\"message\": \"fatal: no\"}"));
+  reconfigurer_->Starts({.configuration = {.files = {{"slurm.conf", "one\n"}}}});
+  Turn();
+  EXPECT_TRUE(IsRefused("one\n")) << "until it runs";
+  able_ = true;
+  Turn();
+  EXPECT_TRUE(IsLive("one\n"));
+  EXPECT_FALSE(IsRefused("one\n"));
+}
+
+// slurmctld reads in the same place again what it is started anew with.
+TEST_F(ReconfigurerTest, AChangedTextIsPutWhereSlurmctldReadsIt) {
+  able_ = false;
+  Begin();
+  reconfigurer_->DoesNotStart({.files = {{"slurm.conf", "one\n"}}}, "fatal: no");
+  reconfigurer_->Starts({.configuration = {.files = {{"slurm.conf", "kept\n"}}},
+                         .folder = root_ + "/own/kept",
+                         .since = *ParseRfc3339("2026-11-23T05:00:00Z")});
+  Put("own/kept/slurm.conf", "kept\n");
+  daemon_ = 4343;
+  able_ = true;
+  For(100ms);
+  EXPECT_TRUE(IsLive("kept\n"));
+  EXPECT_TRUE(reconfigurer_->Answer().contains("\"since\": \"2026-11-23T05:00:00Z\""));
+  EXPECT_TRUE(IsRefused("one\n"));
+  EXPECT_EQ(Get("calls"), "") << "what did not start is not tried again";
+  Obey("[ $1 = show ] || { cp own/kept/slurm.conf own/seen; echo 'error:Unspecified error'; exit 1; }");
+  Put("mounted/slurm.conf", "bad\n");
+  Until([&] { return IsRefused("bad\n"); });
+  EXPECT_EQ(Get("own/seen"), "bad\n");
+  EXPECT_EQ(Get("own/kept/slurm.conf"), "kept\n");
+  Obey("exit 0");
+  Put("mounted/slurm.conf", "good\n");
+  Until([&] { return IsLive("good\n"); });
+  EXPECT_EQ(Get("own/kept/slurm.conf"), "good\n");
+  EXPECT_EQ(Get("own/kept/slurm.key"), "secret");
+  EXPECT_FALSE(reconfigurer_->Answer().contains("refused"));
+}
+
+// A slurmctld whose slurmdbd was away for a moment ran for ever with what it had before.
+TEST_F(ReconfigurerTest, WhatDidNotStartIsTriedAgain) {
+  able_ = false;
+  start_again_ = 20ms;
+  Begin();
+  reconfigurer_->DoesNotStart({.files = {{"slurm.conf", "one\n"}}}, "fatal: no slurmdbd");
+  reconfigurer_->Starts({.configuration = {.files = {{"slurm.conf", "kept\n"}}}, .folder = root_ + "/own/kept"});
+  Obey("[ $1 = show ] || { echo 'error:Unspecified error'; exit 1; }");
+  able_ = true;
+  Until([&] { return Get("calls").contains("reconfigure live\nshow mounted\nreconfigure live\n"); });
+  EXPECT_TRUE(IsLive("kept\n"));
+  EXPECT_TRUE(reconfigurer_->Answer().contains("\"message\": \"fatal: no slurmdbd\""));
+  Obey("exit 0");
+  Until([&] { return IsLive("one\n"); });
+  EXPECT_FALSE(reconfigurer_->Answer().contains("refused"));
+}
+
+TEST_F(ReconfigurerTest, RepeatsNoPassword) {
+  Begin();
+  Obey("echo 'error: Parse error: \" hunter2\"' >&2; exit 1");
+  Put("mounted/slurm.conf", "JobCompPass=a hunter2\n");
+  Until([&] { return reconfigurer_->Answer().contains("refused"); });
+  EXPECT_TRUE(reconfigurer_->Answer().contains("Parse error: \\\" ***\\\""));
 }
 
 TEST_F(ReconfigurerTest, DoesNotReadAFolderThatChangesMeanwhile) {

@@ -11,7 +11,9 @@
 //   time, so it is long; a pod's own grace period ends sooner.
 // - What a daemon reads and what is mounted is compared every two seconds (Service::refresh).
 // - What a slurmd is called in Slurm is answered to whoever asks (identity.h).
-// - A configuration that changes reaches the first daemon without a restart (reconfigurer.h).
+// - A configuration that changes reaches the first daemon without a restart (reconfigurer.h). Where that is so, it is started
+//   with what it ran with last when it does not start with what is mounted, and where neither starts the container waits
+//   (starter.h): the end of a daemon that never ran is not the container's.
 // - `folder`/ready exists while all daemons have said that they are ready; one that does not notify counts as
 //   ready while it runs, and one that may fail, also after it has ended by itself.
 //
@@ -27,30 +29,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "entry/daemon.h"
 #include "entry/reconfigurer.h"
 
 namespace capstan::entry {
-
-enum class OnEnd {
-  kEnd,  // of the daemon is the end of the container
-  // The same, but jobs outlive slurmd and not the container: a daemon that was not asked to end and leaves job steps
-  // running is started again, five times at most, after 1, 2, 4, 8 and 16 s.
-  kEndUnlessJobs,
-  kStartAgain,  // for ever, after 1 s and up to a minute; the sessions of people go on meanwhile
-};
-// The delays and their count begin anew once a daemon has run for five minutes.
-
-struct Service {
-  std::string name;
-  std::vector<std::string> argv;  // argv[0] is the program's path
-  bool notifies = false;
-  OnEnd on_end = OnEnd::kEnd;
-  bool may_fail = false;  // once it has ended by itself, all counts as ready without it
-  std::string node = {};  // of a slurmd: its name in Slurm
-  std::chrono::milliseconds first_restart_delay{1000};
-  std::function<bool()> refresh = {};  // true: the daemon must be told, by `reload_signal`
-  int reload_signal = 0;               // after SIGTERM it is started again at once
-};
 
 struct Container {
   std::vector<Service> services;  // not empty
@@ -58,17 +40,6 @@ struct Container {
   std::chrono::milliseconds stop_limit{};
   std::optional<Reconfigurer::Options> reconfigure = {};  // the first daemon; its folder is ours
   uint16_t identity_port = 0;                             // where the name of the first one's node is told (identity.h)
-};
-
-// What may happen at any rate is told once a minute.
-class OncePerMinute {
- public:
-  // How many times it was not told since it was last told; nullopt: not now.
-  std::optional<int64_t> Tell(std::chrono::steady_clock::time_point now);
-
- private:
-  std::optional<std::chrono::steady_clock::time_point> told_;
-  int64_t untold_ = 0;
 };
 
 // The exit status for this process. An Error only if a daemon could not be started at all.

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 
 import pytest
@@ -280,6 +281,30 @@ def test_says_what_is_wrong_with_its_input(container, arguments, environment, co
     assert container.run(*arguments, **environment).end() == 64
     assert complaint in container.said()
     assert container.said().count("\n") == 1
+
+
+def test_waits_with_a_slurmctld_that_does_not_start(container):
+    port = free_port()
+    conf = container.folder + "/etc/slurm.conf"
+    os.makedirs(os.path.dirname(conf))
+    with open(conf, "w") as file:
+        file.write(f"ClusterName=a\nSlurmctldPort={port}\nStateSaveLocation={container.folder}\n")
+    os.symlink("/bin/false", container.folder + "/sbin/scontrol")
+    asked = free_port()
+    container.run("slurmctld", fake="exit=3", SLURM_CONF=conf, CAPSTAN_CONFIGURATION_PORT=str(asked))
+    container.await_that(lambda: "it ended with status 3 and said nothing" in container.said(), "complaint")
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/livez", timeout=5) as answer:
+        assert answer.status == 200
+    with pytest.raises(urllib.error.HTTPError, match="503"):
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5)
+    with urllib.request.urlopen(f"http://127.0.0.1:{asked}/configuration", timeout=5) as answer:
+        told = json.load(answer)
+    assert not told["runs"] and "it ended with status 3" in told["refused"]["message"]
+    assert len(container.events("start")) == 1 and not os.path.exists(container.state + "/ready")
+    with open(conf, "a") as file:
+        file.write("MaxNodeCount=1\n")
+    container.await_events("start", 2)
+    assert container.stop() == 3
 
 
 def test_says_when_there_is_no_daemon(container):

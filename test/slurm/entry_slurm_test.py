@@ -1,6 +1,7 @@
 """capstan-entry with the real daemons: what must survive a reconfigure, a bad configuration, a crash."""
 import json
 import os
+import re
 import shlex
 import subprocess
 
@@ -167,6 +168,104 @@ def test_a_text_that_slurm_refuses_changes_nothing():
     assert any(line.startswith("PartitionName=p Nodes=nonesuch: slurmctld refuses it") for line in lines), output
     assert lines.count("same process") == 3, output
     assert lines[-1] == "1", output
+
+
+STARTS = CHANGES + r"""
+state=$SLURM_ROOT/var/spool/slurmctld
+kept() { $SLURM_EXEC env SLURM_CONF=/tmp/capstan-401/kept/slurm.conf "$@"; }  # what is mounted no command can read
+runs() { is "told \"a.get('runs', True)\"" True; }
+has_kept() { grep -q "$1" $state/capstan-kept; }
+probe() { python3 -c 'import http.client, sys; c = http.client.HTTPConnection("192.0.2.1", 6817, timeout=5); c.request("GET", sys.argv[1]); print(c.getresponse().status)' $1; }
+"""
+
+
+# The container ended with slurmctld, again and again, and slurmctld was away until somebody mended the text.
+def test_slurmctld_starts_with_what_ran_when_what_is_mounted_is_bad():
+    output = inside(STARTS + r"""
+        until_ has_kept ClusterName
+        stat -c 'kept for %u alone: %a' $state/capstan-kept
+        for bad in 'Nonsense=1' 'PartitionName=p Nodes=nonesuch' 'Include nonesuch.conf'; do
+          printf '%s\n%s\n' "$good" "$bad" | put
+          $SLURM_CONTROL restart slurmctld
+          until_ told "a['refused']['message']"
+          until_ runs
+          kept sinfo -h -o %P
+          echo "$bad: $(told "a['refused']['message']")"
+          before=$(child slurmctld)
+          echo "$good" | put
+          until_ is "told \"'refused' in a\"" False
+          until_ is_live
+          [ $(child slurmctld) = $before ] && echo same process
+          until_ eval '! has_kept PartitionName=p'
+        done
+        printf '%s\nNonsense=1\n' "$good" | put
+        $SLURM_CONTROL restart slurmctld
+        until_ told "a['refused']['message']"
+        until_ runs
+        printf '%s\nPartitionName=mended Nodes=ALL\n' "$good" | put
+        until_ is_live
+        until_ has_kept mended
+        $SLURM_EXEC sinfo -h -o %P """, "--nodes", "1")
+    lines = output.splitlines()
+    since = r"; it was started with the one that is live since 20\d\d-\S+Z$"
+    for quote in (r"Nonsense=1: slurmctld does not start with it: error: .*unrecognized key: Nonsense; fatal: Unable to process "
+                  r"configuration file" + since,
+                  r"PartitionName=p Nodes=nonesuch: slurmctld does not start with it: error: .*nonesuch.*; fatal: Invalid node names "
+                  r"in partition p" + since,
+                  r"Include nonesuch.conf: slurmctld does not start with it: it includes nonesuch.conf, which is not there" + since):
+        assert any(re.search(quote, line) for line in lines), output
+    assert "kept for 401 alone: 600" in lines and lines.count("all*") == 4 and lines.count("same process") == 2, output
+    assert lines[-1] == "mended", output
+
+
+def test_a_job_in_a_new_partition_outlives_a_bad_text_and_a_restart():
+    output = inside(STARTS + r"""
+        until_ has_kept ClusterName
+        cp -p $state/capstan-kept $state/older
+        printf '%s\nPartitionName=new Nodes=ALL\n' "$good" | put
+        until_ is_live
+        until_ has_kept new
+        $SLURM_EXEC sbatch -p new -o /shared/out --wrap 'until [ -e /shared/go ]; do sleep 0.1; done; echo done'
+        until_ is state RUNNING
+        printf '%s\nPartitionName=new Nodes=ALL\nNonsense=1\n' "$good" | put
+        $SLURM_CONTROL restart slurmctld
+        until_ runs
+        kept squeue -h -o '%T in %P'
+        $SLURM_CONTROL stop slurmctld
+        mv $state/older $state/capstan-kept  # as if the newer one could not be written
+        $SLURM_CONTROL start slurmctld
+        until_ runs
+        kept squeue -h -o '%T still in %P'
+        kept scontrol show partition new | grep -o State=DRAIN
+        touch $SLURM_SHARED/go
+        until_ is "kept squeue -h -t all -o %T" COMPLETED
+        cat $SLURM_SHARED/out""", "--nodes", "1")
+    assert output.splitlines()[-4:] == ["RUNNING in new", "RUNNING still in new", "State=DRAIN", "done"], output
+
+
+# A new cluster with a bad text was killed by its startup probe each minute, and restarted ever later.
+def test_a_new_cluster_waits_for_its_text_to_be_mended():
+    output = inside(STARTS + r"""
+        $SLURM_CONTROL stop slurmctld
+        rm -rf $state/*
+        printf '%s\nNonsense=1\n' "$good" | put
+        $SLURM_CONTROL start slurmctld
+        until_ told "a['refused']['message']"
+        told "a['refused']['message']"
+        told "a['runs']"
+        until_ probe /livez
+        echo "alive: $(probe /livez), ready: $(probe /readyz)"
+        entry=$($SLURM_CONTROL pid slurmctld)
+        printf '%s\nPartitionName=mended Nodes=ALL\n' "$good" | put
+        until_ is_live
+        [ $($SLURM_CONTROL pid slurmctld) = $entry ] && echo same entry
+        $SLURM_EXEC sinfo -h -o %P | tail -1
+        until_ has_kept mended
+        $SLURM_CONTROL stop slurmctld""", "--nodes", "1")
+    lines = output.splitlines()
+    assert re.search(r"^slurmctld does not start with it: error: .*Nonsense; fatal: .* \(there is none that ran before\)$", output,
+                     re.M), output
+    assert lines[-4:] == ["False", "alive: 200, ready: 503", "same entry", "mended"], output
 
 
 def test_slurmrestd_is_ready_while_slurmctld_is():

@@ -99,3 +99,27 @@ def test_control_goes_over_and_back_while_a_job_runs(pair):
     assert "not completely done" not in pair.ctl1.said()
     pair.w0.write("/tmp/end", "")
     await_that(lambda: "COMPLETED" in pair.ask("scontrol", "show", "job", pair.job), "end of the job", 30, pair.said)
+
+
+# Neither would have been there until somebody mended the text.
+def test_one_that_comes_back_to_a_bad_text_starts_with_what_ran_and_one_that_stands_by_does_not(pair):
+    pair.start()
+    await_that(lambda: os.path.exists(pair.ctl0.root + "/var/spool/slurmctld/capstan-kept"), "kept configuration", 30, pair.said)
+    pair.ctl0.kill()
+    pair.answers(40)
+    for pod in pair.both:
+        pod.write("/etc/slurm/slurm.conf", SLURM_CONF + "Nonsense=1\n")
+    pair.ctl0.start()
+    assert pair.ctl1.process.wait(patient(20)) == 0, pair.said()
+    pair.ctl0.await_said("it was started with the one that is live since")
+    pair.answers(20)
+    assert pair.state() == "RUNNING", pair.said()
+    pair.ctl1.start()
+    pair.ctl1.await_said("Nonsense; fatal: Unable to process configuration file "
+                         "(the one that ran before is not used: another slurmctld is in charge)")
+    assert pair.ctl1.running() and pair.ctl0.running()
+    for pod in pair.both:
+        pod.write("/etc/slurm/slurm.conf", SLURM_CONF + "KillWait=18\n")
+    await_that(lambda: "= 18 sec" in pair.ask("scontrol", "show", "config"), "mended configuration", 30, pair.said)
+    await_that(lambda: pair.ctl1.said().count("slurmctld running in background mode") == 2, "one that stands by", 30, pair.said)
+    assert pair.state() == "RUNNING", pair.said()

@@ -54,13 +54,17 @@ class Following {
       return Say("Unknown", "SlurmctldAway", "slurmctld does not run; it reads the configuration when it starts");
     const LiveConfiguration question(pod_, pod->status.pod_ip);
     auto answer = world_.Ask(question, kAtRest);
+    const bool at_rest = pod->Ready() || published_.pods.size() > 1;  // one that stands by is never ready
+    if (!at_rest && !answer.absent()) answer = world_.Ask(question, kWaiting);
     if (answer.state == plan::AnswerState::kPending && answer.value == nullptr) return AsBefore();
     if (answer.absent()) return WithoutReconfigurer(*pod);
-    if (answer.value != nullptr && Has(answer.value->live, published_.files))
+    if (answer.value != nullptr && answer.value->runs && Has(answer.value->live, published_.files))
       return Say("True", "Live", "slurmctld runs with the published configuration since " + answer.value->since);
     answer = world_.Ask(question, kWaiting);
     if (answer.value != nullptr && !answer.value->refused.empty() && Has(answer.value->refused, published_.files))
-      return Refused(answer.value->message);
+      return Refused(*answer.value);
+    if (answer.value != nullptr && !answer.value->runs && answer.value->refused.empty())
+      return Say("Unknown", "SlurmctldAway", "slurmctld is starting; it reads the configuration meanwhile");
     Announce(*pod);
     if (answer.state == plan::AnswerState::kFailed)
       return Say("Unknown", "NotAnswering", "the pod of slurmctld does not say what is live: " + answer.error);
@@ -81,8 +85,10 @@ class Following {
     Say("False", "Reconfiguring", message);
   }
 
-  void Refused(const std::string& why) {
-    const std::string message = "the configuration is not live, slurmctld goes on with the one before: " + why;
+  void Refused(const LiveConfiguration::Value& told) {
+    const std::string message = (told.runs ? "the configuration is not live, slurmctld goes on with the one before: "
+                                           : "the configuration is not live, and slurmctld does not run: ") +
+                                told.message;
     reconcile_.findings.Problem("ConfigRefused", message);
     Say("False", "ConfigRefused", message);
   }

@@ -7,7 +7,9 @@
 // | has another one                          | once it has stood still for a second, the pod  | False Reconfiguring        |
 // |                                          | is annotated, so that its kubelet mounts it at |                            |
 // |                                          | once; again every 15 s until it is there       |                            |
-// | refuses it                               | nothing, until it changes; Degraded says why   | False ConfigRefused        |
+// | is starting with it                      | nothing: it reads the files at its start       | Unknown SlurmctldAway      |
+// | refuses it; or does not start with it,   | nothing, until it changes; Degraded says why,  | False ConfigRefused        |
+// | and waits or runs with an earlier one    | and what runs instead since when               |                            |
 // | cannot be asked                          | as if it had another one                       | Unknown NotAnswering       |
 // | has nobody who could be asked: its image | it was started with it: nothing; else it is    | Unknown NoReconfigurer     |
 // | has no capstan-entry                     | annotated, and 90 s later, when every kubelet  |                            |
@@ -18,7 +20,7 @@
 // of the first pod that does not have it.
 //
 // The pod is never replaced for any of this. The files, and what is live, are compared by their digests; the question is
-// asked every second while they differ, and once a minute else.
+// asked every second while they differ, or one slurmctld is not ready, and once a minute else.
 #pragma once
 
 #include <string>

@@ -95,6 +95,40 @@ TEST_F(LiveTest, RefusedIsSaidAndLeftAlone) {
   EXPECT_THAT(test::ConditionOf(plan, "Degraded"), HasSubstr("unrecognized key: Nonsense"));
 }
 
+// Nobody said why a new cluster did not come up; an older operator reads the same answer, without "runs".
+TEST_F(LiveTest, OneThatDoesNotStartIsSaidAndAskedEachSecond) {
+  Says({.live = {{"slurm.conf", ""}},
+        .since = "2026-11-21T07:00:00Z",
+        .refused = {{"slurm.conf", "new"}},
+        .message = "slurmctld does not start with it: fatal: no",
+        .runs = false});
+  const plan::Plan plan = Look();
+  EXPECT_THAT(plan.actions, IsEmpty());
+  EXPECT_EQ(Live(plan),
+            "False ConfigRefused: the configuration is not live, and slurmctld does not run: slurmctld does not "
+            "start with it: fatal: no");
+  EXPECT_THAT(test::ConditionOf(plan, "Degraded"), HasSubstr("fatal: no"));
+}
+
+TEST_F(LiveTest, OneThatDidNotStartIsToldOfItsMendedText) {
+  Says({.live = {{"slurm.conf", ""}},
+        .since = "2026-11-21T07:00:00Z",
+        .refused = {{"slurm.conf", "bad"}},
+        .message = "fatal: no",
+        .runs = false});
+  EXPECT_THAT(test::ActionNames(Look()), ElementsAre("announce Pod slurm/main-controller-0"));
+}
+
+// It passed for live until a minute later, while slurmctld ended with it.
+TEST_F(LiveTest, WhatIsBeingStartedIsNotLiveYet) {
+  for (const char* digest : {"", "new"}) {
+    Says({.live = {{"slurm.conf", digest}}, .since = "2026-11-21T07:00:00Z", .runs = false});
+    const plan::Plan plan = Look();
+    EXPECT_THAT(plan.actions, IsEmpty()) << digest;
+    EXPECT_THAT(Live(plan), StartsWith("Unknown SlurmctldAway: slurmctld is starting")) << digest;
+  }
+}
+
 // What was refused before is not what is wanted now.
 TEST_F(LiveTest, AnotherTextThanThatRefusedIsTried) {
   Says({.live = {{"slurm.conf", "old"}}, .since = "2026-11-21T07:00:00Z", .refused = {{"slurm.conf", "bad"}}});
@@ -176,6 +210,11 @@ TEST_F(LiveTest, AnswersAreRead) {
   EXPECT_EQ(value->live.at("slurm.conf"), "a");
   EXPECT_EQ(value->refused.at("slurm.conf"), "b");
   EXPECT_EQ(value->message, "no no");
+  EXPECT_TRUE(value->runs);
+  EXPECT_FALSE(
+      LiveConfiguration::Parse(
+          R"({"files": {"slurm.conf": ""}, "since": "2026-11-23T05:00:00Z", "reconfigures": 0, "runs": false})")
+          ->runs);
   EXPECT_TRUE(LiveConfiguration::Parse(R"({"files": {"slurm.conf": "a"}, "since": "2026-11-23T05:00:00Z"})"));
   for (const char* other : {"", "[]", "{}", R"({"files":{"slurm.conf":"a"},"since":"now"})", R"({"files":{}})"})
     EXPECT_FALSE(LiveConfiguration::Parse(other)) << other;

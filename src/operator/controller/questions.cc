@@ -51,10 +51,12 @@ struct LiveAnswer {
   LiveConfiguration::Files files;
   std::string since;
   RefusedConfiguration refused;
+  std::optional<bool> runs;
   static const json::Schema& Schema() {
     using A = LiveAnswer;
-    static const json::Schema schema = json::Object<A>(
-        {json::Field<&A::files>("files"), json::Field<&A::since>("since"), json::Field<&A::refused>("refused")});
+    static const json::Schema schema =
+        json::Object<A>({json::Field<&A::files>("files"), json::Field<&A::since>("since"),
+                         json::Field<&A::refused>("refused"), json::Field<&A::runs>("runs")});
     return schema;
   }
 };
@@ -206,7 +208,8 @@ Result<LiveConfiguration::Value> LiveConfiguration::Parse(std::string_view json)
   return Value{.live = std::move(answer.files),
                .since = std::move(answer.since),
                .refused = std::move(answer.refused.files),
-               .message = OneLine(answer.refused.message, kMaxMessage)};
+               .message = OneLine(answer.refused.message, kMaxMessage),
+               .runs = answer.runs.value_or(true)};
 }
 
 async::Task<Result<std::optional<Fetched>>> LiveConfiguration::Fetch(plan::Services& services,

@@ -103,6 +103,7 @@ struct LiveConfiguration final : plan::Question {
     std::string since;   // RFC 3339
     Files refused = {};  // what is mounted instead, if it was refused
     std::string message = {};
+    bool runs = true;  // slurmctld; nothing is live while it does not. Images before this release do not say so
   };
   LiveConfiguration(kube::Key pod, std::string address) : pod(std::move(pod)), address(std::move(address)) {}
   std::string id() const override { return "live configuration of " + pod.ToString() + " at " + address; }
