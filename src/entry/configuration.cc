@@ -48,7 +48,7 @@ std::map<std::string, std::string> Configuration::digests() const {
   return digests;
 }
 
-std::optional<Configuration> ReadConfiguration(const std::string& folder) {
+std::optional<Configuration> ReadFiles(const std::string& folder) {
   const std::string before = Target(folder + "/..data");
   const std::optional<std::vector<std::string>> names = NamesIn(folder);
   if (!names) return std::nullopt;
@@ -60,7 +60,13 @@ std::optional<Configuration> ReadConfiguration(const std::string& folder) {
     if (!text) return std::nullopt;
     found.files.emplace(name, *std::move(text));
   }
-  if (!found.files.contains("slurm.conf") || Target(folder + "/..data") != before) return std::nullopt;
+  if (Target(folder + "/..data") != before) return std::nullopt;
+  return found;
+}
+
+std::optional<Configuration> ReadConfiguration(const std::string& folder) {
+  std::optional<Configuration> found = ReadFiles(folder);
+  if (found && !found->files.contains("slurm.conf")) return std::nullopt;
   return found;
 }
 

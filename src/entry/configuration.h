@@ -21,8 +21,10 @@ struct Configuration {
   friend bool operator==(const Configuration&, const Configuration&) = default;
 };
 
-// What is in `folder` now. A volume changes all at once, by its link ..data: nullopt when that happened meanwhile, when
-// something cannot be read, or without a slurm.conf.
+// What is in `folder` now. A volume changes all at once, by its link ..data: nullopt when that happened meanwhile, or when
+// something cannot be read.
+std::optional<Configuration> ReadFiles(const std::string& folder);
+// The same; nullopt without a slurm.conf, too.
 std::optional<Configuration> ReadConfiguration(const std::string& folder);
 
 // Whether a file of this name holds keys: it always comes from the mount, so that one that was taken back stays so.

@@ -23,7 +23,7 @@ std::string Ending(int exit_status) {
 
 }  // namespace
 
-std::optional<int64_t> OncePerMinute::Tell(Clock::time_point now) {
+std::optional<int64_t> OncePerMinute::Tell(std::chrono::steady_clock::time_point now) {
   if (told_ && now - *told_ < std::chrono::minutes(1)) {
     ++untold_;
     return std::nullopt;

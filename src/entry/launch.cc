@@ -219,6 +219,10 @@ Result<Container> PrepareContainer(const Role& role, const std::vector<std::stri
   if (!folder && std::ranges::any_of(container.services, &Service::notifies)) return Fail(std::move(folder).error());
   container.folder = std::move(folder).value_or("");
   CAPSTAN_TRY(container.identity_port, Port("CAPSTAN_IDENTITY_PORT", kIdentityPort));
+  if (role.waits) {
+    CAPSTAN_TRY(const uint16_t port, Port("CAPSTAN_CONFIGURATION_PORT", kConfigurationPort));
+    container.wait = Waiting::Options{std::string(role.program), ConfigurationFolder(), port};
+  }
   if (role.reconfigures) {
     Result<Reconfigurer::Options> options = ReconfigurerOptions(container.folder);
     if (!options && options.error().code() == Code::kInvalid) return Fail(std::move(options).error());

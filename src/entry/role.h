@@ -38,6 +38,7 @@ struct Role {
   bool may_have_people = false;                   // further ones are named by CAPSTAN_BESIDE: sssd, sshd
   std::span<const MountedFile> files = {};        // what it reads and what may be mounted (see mounted.h)
   bool reconfigures = false;                      // a changed configuration reaches it (see reconfigurer.h)
+  bool waits = false;                             // where it does not start (see waiting.h)
   int reload_signal = 0;                          // what it gets when they change; after SIGTERM it is started again
 };
 

@@ -43,7 +43,8 @@ void Earlier(Moment* moment, const Moment& other) {
 class Supervisor {
  public:
   Supervisor(const Container& container, int signals, std::vector<Daemon> daemons, std::optional<Identity> identity,
-             std::optional<Reconfigurer> reconfigurer, std::optional<Handover> handover, std::optional<Starter> starter)
+             std::optional<Reconfigurer> reconfigurer, std::optional<Handover> handover, std::optional<Starter> starter,
+             std::optional<Waiting> waiting)
       : stop_limit_(container.stop_limit),
         signals_(signals),
         daemons_(std::move(daemons)),
@@ -51,6 +52,7 @@ class Supervisor {
         reconfigurer_(std::move(reconfigurer)),
         handover_(std::move(handover)),
         starter_(std::move(starter)),
+        waiting_(std::move(waiting)),
         host_(container.reconfigure ? container.reconfigure->host : ""),
         ready_path_(container.folder.empty() ? "" : container.folder + "/ready") {}
   ~Supervisor() { SetReady(false); }
@@ -62,6 +64,7 @@ class Supervisor {
   int PollTimeout() const;
   void Stop(int signal);
   void LookForHandover(Clock::time_point now);
+  void LookAtWaiting(Clock::time_point now);
   bool LookAtStart(Clock::time_point now);
   void KeepLive(bool in_charge, Clock::time_point now);
   void StartFirst(Clock::time_point now);
@@ -78,6 +81,7 @@ class Supervisor {
   std::optional<Reconfigurer> reconfigurer_;
   std::optional<Handover> handover_;
   std::optional<Starter> starter_;
+  std::optional<Waiting> waiting_;
   const std::string host_;
   const std::string ready_path_;
   bool stopping_ = false, gives_up_ = false;
@@ -90,6 +94,8 @@ Result<void> Supervisor::Start() {
   for (Daemon& daemon : daemons_) {
     if (starter_ && &daemon == &daemons_.front())
       StartFirst(Clock::now());
+    else if (waiting_ && &daemon == &daemons_.front())
+      CAPSTAN_CHECK_OK(daemon.TryWith(""));
     else
       CAPSTAN_CHECK_OK(daemon.Start());
     if (daemon.refreshes()) refresh_at_ = Clock::now() + kRefreshEvery;
@@ -103,6 +109,7 @@ int Supervisor::Run() {
     std::vector<pollfd> waiting{{.fd = signals_, .events = POLLIN, .revents = 0}};
     for (const Daemon& daemon : daemons_) daemon.AddTo(&waiting);
     if (starter_) starter_->AddTo(&waiting);
+    if (waiting_) waiting_->AddTo(&waiting);
     readiness_.AddTo(&waiting);
     if (identity_) identity_->AddTo(&waiting);
     if (reconfigurer_) reconfigurer_->AddTo(&waiting);
@@ -131,6 +138,9 @@ int Supervisor::PollTimeout() const {
   if (identity_) Earlier(&next, identity_->next());
   if (reconfigurer_) Earlier(&next, reconfigurer_->next());
   if (starter_) Earlier(&next, starter_->next());
+  if (waiting_) Earlier(&next, waiting_->next());
+  if (waiting_ && daemons_.front().trying() && daemons_.front().main() > 0)
+    Earlier(&next, daemons_.front().started() + Waiting::kSoon);
   Earlier(&next, ask_at_);
   Earlier(&next, readiness_.next());
   for (const Daemon& daemon : daemons_) Earlier(&next, daemon.restart_at());
@@ -167,6 +177,20 @@ void Supervisor::LookForHandover(Clock::time_point now) {
   Say("slurmctld gives control back to one that comes before it");
   gives_up_ = true;
   Stop(SIGTERM);
+}
+
+void Supervisor::LookAtWaiting(Clock::time_point now) {
+  if (!waiting_ || stopping_) return;
+  Daemon& first = daemons_.front();
+  if (const std::optional<std::string> failed = first.TakeFailed())
+    waiting_->Ended(first.words(), "it ended with " + *failed + " and said nothing", now);
+  if (waiting_->Serve(now)) {
+    if (const Result<void> started = first.TryWith(""); !started)
+      waiting_->Ended(first.words(), started.error().message(), now);
+  } else if (first.trying() && first.main() > 0 && now >= first.started() + Waiting::kSoon) {
+    first.Runs();
+    waiting_->Runs();
+  }
 }
 
 // The next try of the first daemon while it does not run. Whether it says now that it is in charge.
@@ -226,6 +250,7 @@ void Supervisor::OnTime() {
   const auto now = Clock::now();
   for (Daemon& daemon : daemons_) daemon.OnTime(now);
   if (identity_) identity_->Serve(now);
+  LookAtWaiting(now);
   const bool in_charge = LookAtStart(now);
   if (reconfigurer_) {
     const Daemon& first = daemons_.front();
@@ -300,19 +325,26 @@ Result<int> Supervise(const Container& container) {
     const auto configuration = ReadConfiguration(container.reconfigure->mounted);
     if (configuration) handover.emplace(*configuration, container.reconfigure->host);
   }
+  const uint64_t seed = static_cast<uint64_t>(UnixSeconds(Time::clock::now())) + static_cast<uint64_t>(getpid());
   std::optional<Starter> starter;
   if (reconfigurer) {
     const Reconfigurer::Options& options = *container.reconfigure;
     CAPSTAN_TRY(Overheard overheard, Overheard::Begin());
     daemons.front().Overhear(std::move(overheard));
-    starter.emplace(options.mounted, options.folder, static_cast<uint64_t>(UnixSeconds(Time::clock::now())) + getpid());
+    starter.emplace(options.mounted, options.folder, seed);
+  }
+  std::optional<Waiting> waiting;
+  if (container.wait) {
+    CAPSTAN_TRY(Overheard overheard, Overheard::Begin());
+    daemons.front().Overhear(std::move(overheard));
+    waiting.emplace(*container.wait, seed);
   }
   while (handover && handover->MustWait()) {
     if (const auto stopped = PendingStopSignal()) return 128 + *stopped;
     std::this_thread::sleep_for(kHandoverEvery / 2);
   }
   Supervisor supervisor(container, signals, std::move(daemons), std::move(identity), std::move(reconfigurer),
-                        std::move(handover), std::move(starter));
+                        std::move(handover), std::move(starter), std::move(waiting));
   CAPSTAN_CHECK_OK(supervisor.Start());
   return supervisor.Run();
 }

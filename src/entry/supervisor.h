@@ -13,7 +13,7 @@
 // - What a slurmd is called in Slurm is answered to whoever asks (identity.h).
 // - A configuration that changes reaches the first daemon without a restart (reconfigurer.h). Where that is so, it is started
 //   with what it ran with last when it does not start with what is mounted, and where neither starts the container waits
-//   (starter.h): the end of a daemon that never ran is not the container's.
+//   (starter.h): the end of a daemon that never ran is not the container's. Nor is that of one that keeps nothing (waiting.h).
 // - `folder`/ready exists while all daemons have said that they are ready; one that does not notify counts as
 //   ready while it runs, and one that may fail, also after it has ended by itself.
 //
@@ -31,6 +31,7 @@
 #include "base/result.h"
 #include "entry/daemon.h"
 #include "entry/reconfigurer.h"
+#include "entry/waiting.h"
 
 namespace capstan::entry {
 
@@ -39,6 +40,7 @@ struct Container {
   std::string folder;             // writable, for sockets and the ready file; needed only if one notifies
   std::chrono::milliseconds stop_limit{};
   std::optional<Reconfigurer::Options> reconfigure = {};  // the first daemon; its folder is ours
+  std::optional<Waiting::Options> wait = {};              // the first daemon, where it does not start
   uint16_t identity_port = 0;                             // where the name of the first one's node is told (identity.h)
 };
 

@@ -10,6 +10,8 @@
 #include "json/schema.h"
 #include "json/value.h"
 #include "kube/client.h"
+#include "operator/ask_pod.h"
+#include "operator/names.h"
 #include "plan/services.h"
 #include "slurm/conf_check.h"
 #include "slurm/named_nodes.h"
@@ -178,6 +180,40 @@ async::Task<Result<std::optional<Fetched>>> JwksFile::Fetch(plan::Services& serv
   std::string wrong = WrongWithJwks(*files, file);
   const uint64_t digest = Fnv64(wrong);
   co_return Fetched{std::make_shared<const Value>(std::move(wrong)), digest};
+}
+
+// --- StartTrouble ----------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr Duration kStartLimit = 3s;
+constexpr size_t kLongestTrouble = 500;
+
+struct StartAnswer {
+  std::optional<std::string> message;
+  static const json::Schema& Schema() {
+    static const json::Schema schema = json::Object<StartAnswer>({json::Field<&StartAnswer::message>("message")});
+    return schema;
+  }
+};
+
+}  // namespace
+
+Result<StartTrouble::Value> StartTrouble::Parse(std::string_view json) {
+  CAPSTAN_TRY(StartAnswer answer, json::Decode<StartAnswer>(json));
+  if (!answer.message) return Fail(Code::kInvalid, "what it answers does not say how its daemon started");
+  return OneLine(*answer.message, kLongestTrouble);
+}
+
+async::Task<Result<std::optional<Fetched>>> StartTrouble::Fetch(plan::Services& services,
+                                                                async::Deadline deadline) const {
+  const auto answer = co_await AskPod(services, address, kConfigurationPort, "/start", kStartLimit, deadline);
+  if (!answer && IsNobodyThere(answer.error())) co_return std::optional<Fetched>();
+  if (!answer) co_return Fail(answer.error());
+  if (answer->status != 200) co_return std::optional<Fetched>();  // somebody else's port
+  CAPSTAN_CO_TRY(Value value, Parse(answer->body));
+  const uint64_t digest = Fnv64(value);
+  co_return Fetched{std::make_shared<const Value>(std::move(value)), digest};
 }
 
 // --- UnknownFields ---------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kube/resource.h"
@@ -56,6 +57,21 @@ struct JwksFile final : plan::Question {
 
   kube::Key key;
   std::string file;
+};
+
+// Why the daemon of a pod does not start, as its container says (entry/waiting.h); "": it does. Absent: nobody can be asked, as
+// where the image is older.
+struct StartTrouble final : plan::Question {
+  using Value = std::string;
+  StartTrouble(kube::Key pod, std::string address) : pod(std::move(pod)), address(std::move(address)) {}
+  std::string id() const override { return "start of " + pod.ToString() + " at " + address; }
+  async::Task<Result<std::optional<Fetched>>> Fetch(plan::Services& services, async::Deadline deadline) const override;
+
+  // kInvalid: it is not an answer.
+  static Result<Value> Parse(std::string_view json);
+
+  kube::Key pod;
+  std::string address;  // of the pod
 };
 
 // A part of a Pod or Service as a user wrote it in a custom resource.

@@ -2,6 +2,7 @@
 
 #include "operator/names.h"
 #include "operator/pods.h"
+#include "operator/questions.h"
 #include "operator/reasons.h"
 #include "plan/objects/effects.h"
 
@@ -9,6 +10,8 @@ namespace capstan::op {
 namespace {
 
 constexpr Duration kSettleTime = 1s;
+constexpr Duration kAskWhyNotEvery = 2s;
+
 }  // namespace
 
 bool ReconcileBase::Want(Result<plan::Child> child) {
@@ -61,6 +64,7 @@ void ReconcileBase::Runs(const json::ObjectMeta& metadata, const WorkloadStatus&
   findings.Wait("Starting", name + " is starting: " + counted + " ready");
   for (const Pod& pod : world.OwnedBy<Pod>(metadata.uid)) {
     if (std::string trouble = PodTrouble(pod); !trouble.empty()) findings.Problem("PodFailing", std::move(trouble));
+    if (daemon == kAccounting.app) AskWhyNot(pod);
     if (!pod.metadata.deleting()) continue;
     const Duration left = UntilLost(pod, world.now());
     if (left > Duration(0))
@@ -68,6 +72,15 @@ void ReconcileBase::Runs(const json::ObjectMeta& metadata, const WorkloadStatus&
     else
       findings.Problem("NodeLost", LostPod(pod));
   }
+}
+
+// One that waits where it does not start says why; a kubelet says so of one that ends.
+void ReconcileBase::AskWhyNot(const Pod& pod) {
+  if (pod.Ready() || pod.metadata.deleting() || pod.status.phase != "Running" || pod.status.pod_ip.empty()) return;
+  const kube::Key key{pod.metadata.namespace_, pod.metadata.name};
+  const auto trouble = world.Ask(StartTrouble(key, pod.status.pod_ip), kAskWhyNotEvery);
+  if (trouble.value != nullptr && !trouble.value->empty())
+    findings.Problem("PodFailing", "pod " + key.name + ": " + *trouble.value);
 }
 
 }  // namespace capstan::op

@@ -66,6 +66,7 @@ struct ReconcileBase {
 
  private:
   void IsToCome(std::string_view daemon);
+  void AskWhyNot(const Pod& pod);
   void Runs(const json::ObjectMeta& metadata, const WorkloadStatus& status, int32_t wanted, std::string_view daemon);
 };
 

@@ -67,7 +67,7 @@ def test_there_are_none_unless_asked_for():
 def test_who_is_of_the_cluster_reaches_what_it_needs():
     made_policies = policies()
     assert len(made_policies) == 3
-    for source, target in [(operator(), SLURMRESTD), (operator(), SLURMCTLD), (WORKER, SLURMCTLD), (LOGIN, SLURMCTLD), (SLURMRESTD, SLURMCTLD),
+    for source, target in [(operator(), SLURMRESTD), (operator(), SLURMCTLD), (operator(), SLURMDBD), (WORKER, SLURMCTLD), (LOGIN, SLURMCTLD), (SLURMRESTD, SLURMCTLD),
                            (SLURMDBD, SLURMCTLD), (SLURMCTLD, SLURMCTLD), (SLURMCTLD, SLURMDBD), (SLURMRESTD, SLURMDBD), (LOGIN, SLURMDBD),
                            (SLURMCTLD, WORKER), (WORKER, LOGIN), (STRANGER, LOGIN)]:
         assert admitted(made_policies, source, target), (source, target)

@@ -1,4 +1,5 @@
 """Accounting with a real MariaDB: our images of the database, slurmdbd and slurmctld, without Kubernetes."""
+import json
 import os
 import re
 
@@ -126,7 +127,7 @@ def test_a_user_is_read_as_it_is_meant(pods):
 
 
 def test_tables_of_a_newer_slurm_are_left_alone(pods):
-    """Its last words are what the operator passes on."""
+    """It waits, and its last words are what the operator passes on."""
     db, dbd, ctl = (pods.pods[name] for name in ("db", "dbd", "ctl"))
     for pod in (db, dbd, ctl):
         pod.start()
@@ -137,8 +138,12 @@ def test_tables_of_a_newer_slurm_are_left_alone(pods):
     db.write("/tmp/newer.sql", "UPDATE slurm_acct_db.convert_version_table SET version = 999;\n", 0o644)
     db.start("--init-file=/tmp/newer.sql")
     dbd.start()
-    assert dbd.process.wait(30) != 0
-    assert "fatal: " in dbd.said().splitlines()[-1], dbd.said()
+    dbd.await_said("slurmdbd does not start: ")
+    asked = pods.within("python3", "-c", "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())",
+                        f"http://{dbd.address}:6815/start")
+    told = json.loads(asked.stdout)
+    assert re.fullmatch("slurmdbd does not start: .*fatal: .*", told["message"]), told
+    assert dbd.running()
 
 
 @pytest.mark.parametrize("break_it, complaint", [

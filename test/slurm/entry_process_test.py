@@ -26,7 +26,7 @@ class Container:
         self.process = None
         os.makedirs(self.state, mode=0o755)
         os.makedirs(self.folder + "/sbin")
-        for name in ("slurmctld", "slurmd", "slurmrestd"):
+        for name in ("slurmctld", "slurmd", "slurmrestd", "slurmdbd"):
             fake = f"{self.folder}/sbin/{name}"
             with open(HERE + "/fake_daemon.py") as source, open(fake, "w") as target:
                 target.write(source.read().replace("/usr/bin/env python3", sys.executable, 1))
@@ -303,6 +303,20 @@ def test_waits_with_a_slurmctld_that_does_not_start(container):
     assert len(container.events("start")) == 1 and not os.path.exists(container.state + "/ready")
     with open(conf, "a") as file:
         file.write("MaxNodeCount=1\n")
+    container.await_events("start", 2)
+    assert container.stop() == 3
+
+
+def test_waits_with_a_slurmdbd_that_does_not_start(container):
+    port = free_port()
+    os.makedirs(container.folder + "/etc")
+    container.run("slurmdbd", fake="exit=3", SLURM_CONF=container.folder + "/etc/slurm.conf", CAPSTAN_CONFIGURATION_PORT=str(port))
+    container.await_that(lambda: "slurmdbd does not start: it ended with status 3" in container.said(), "complaint")
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/start", timeout=5) as answer:
+        assert json.load(answer) == {"message": "slurmdbd does not start: it ended with status 3 and said nothing"}
+    assert len(container.events("start")) == 1
+    with open(container.folder + "/etc/slurmdbd.conf", "w") as file:
+        file.write("DbdHost=mended\n")
     container.await_events("start", 2)
     assert container.stop() == 3
 

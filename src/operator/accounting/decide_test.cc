@@ -243,6 +243,30 @@ TEST_F(AccountingTest, WhatASlurmdbdSaidThatEndedIsTold) {
             "slurmdbd: fatal: the tables are newer");
 }
 
+// Its container waits instead of ending, so that a kubelet has nothing to say of it.
+TEST_F(AccountingTest, WhatASlurmdbdThatDoesNotStartSaysIsTold) {
+  Written(Look());
+  StatefulSet set;
+  set.metadata = {.name = "db-accounting", .namespace_ = "slurm", .uid = "uid-set"};
+  world.Put(set);
+  op::Pod pod;
+  pod.metadata = {
+      .name = "db-accounting-0", .namespace_ = "slurm", .owner_references = {{.uid = "uid-set", .controller = true}}};
+  pod.status.phase = "Running";
+  pod.status.pod_ip = "10.0.0.9";
+  world.Put(pod);
+  const char* question = "start of slurm/db-accounting-0 at 10.0.0.9";
+  const auto says = [&](const std::string& message) {
+    world.Answer(question, std::make_shared<const std::string>(message));
+    return ConditionOf(Look(), "Degraded");
+  };
+  EXPECT_EQ(says("slurmdbd does not start: fatal: no"),
+            "True PodFailing: pod db-accounting-0: slurmdbd does not start: fatal: no");
+  EXPECT_THAT(says(""), StartsWith("False "));
+  world.Absent(question);
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False ")) << "an older image";
+}
+
 // It said that slurmdbd waits for its database, when there was no slurmdbd for want of a key.
 TEST_F(AccountingTest, TheDatabaseIsNotBlamedWhileThereIsNoSlurmdbd) {
   world.Absent("secret slurm/main-auth-slurm");
