@@ -164,6 +164,12 @@ void Daemon::OnTime(Clock::time_point now) {
   }
 }
 
+void Daemon::StartAnew() {
+  if (main_ <= 0 || stop_signal_ != 0) return;
+  restarting_ = true;
+  kill(main_, SIGTERM);
+}
+
 void Daemon::Refresh() {
   if (!service_.refresh || stop_signal_ != 0 || !service_.refresh()) return;
   Say(service_.name + " is told that its files have changed");

@@ -37,11 +37,14 @@ Result<Identity> Identity::Listen(uint16_t port, std::string node) {
   return Identity(std::move(answerer), std::move(node));
 }
 
-void Identity::Serve(Answerer::Clock::time_point now) {
-  answerer_.Serve(now, [this](std::string_view path) -> Answerer::Answer {
+bool Identity::Serve(Answerer::Clock::time_point now) {
+  bool asked = false;
+  answerer_.Serve(now, [&](std::string_view path) -> Answerer::Answer {
     if (path != "/slurmd") return {};
+    asked = true;
     return {"200 OK", IdentityText(node_, HasChild("slurmstepd"))};
   });
+  return asked;
 }
 
 }  // namespace capstan::entry

@@ -39,8 +39,8 @@ class Identity {
 
   void AddTo(std::vector<pollfd>* waiting) const { answerer_.AddTo(waiting); }
   std::optional<Answerer::Clock::time_point> next() const { return answerer_.next(); }
-  // Never waits.
-  void Serve(Answerer::Clock::time_point now);
+  // Never waits. True: somebody has asked.
+  bool Serve(Answerer::Clock::time_point now);
 
  private:
   Identity(Answerer answerer, std::string node) : answerer_(std::move(answerer)), node_(std::move(node)) {}

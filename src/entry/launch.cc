@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "entry/directories.h"
 #include "entry/identity.h"
@@ -219,6 +220,13 @@ Result<Container> PrepareContainer(const Role& role, const std::vector<std::stri
   if (!folder && std::ranges::any_of(container.services, &Service::notifies)) return Fail(std::move(folder).error());
   container.folder = std::move(folder).value_or("");
   CAPSTAN_TRY(container.identity_port, Port("CAPSTAN_IDENTITY_PORT", kIdentityPort));
+  if (const std::string& node = container.services.front().node; !node.empty()) {
+    if (Result<std::string> scontrol = FindProgram("scontrol"); scontrol)
+      container.registration = Registration::Options{.scontrol = *std::move(scontrol),
+                                                     .node = node,
+                                                     .state_kept = Variable("CAPSTAN_STATE_KEPT") != "false",
+                                                     .seed = Fnv64(node, uint64_t(getpid()))};
+  }
   if (role.waits) {
     CAPSTAN_TRY(const uint16_t port, Port("CAPSTAN_CONFIGURATION_PORT", kConfigurationPort));
     container.wait = Waiting::Options{std::string(role.program), ConfigurationFolder(), port};

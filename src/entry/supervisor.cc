@@ -44,7 +44,7 @@ class Supervisor {
  public:
   Supervisor(const Container& container, int signals, std::vector<Daemon> daemons, std::optional<Identity> identity,
              std::optional<Reconfigurer> reconfigurer, std::optional<Handover> handover, std::optional<Starter> starter,
-             std::optional<Waiting> waiting)
+             std::optional<Waiting> waiting, std::optional<Registration> registration)
       : stop_limit_(container.stop_limit),
         signals_(signals),
         daemons_(std::move(daemons)),
@@ -53,6 +53,7 @@ class Supervisor {
         handover_(std::move(handover)),
         starter_(std::move(starter)),
         waiting_(std::move(waiting)),
+        registration_(std::move(registration)),
         host_(container.reconfigure ? container.reconfigure->host : ""),
         ready_path_(container.folder.empty() ? "" : container.folder + "/ready") {}
   ~Supervisor() { SetReady(false); }
@@ -65,6 +66,7 @@ class Supervisor {
   void Stop(int signal);
   void LookForHandover(Clock::time_point now);
   void LookAtWaiting(Clock::time_point now);
+  void LookAtRegistration(bool asked, Clock::time_point now);
   bool LookAtStart(Clock::time_point now);
   void KeepLive(bool in_charge, Clock::time_point now);
   void StartFirst(Clock::time_point now);
@@ -82,6 +84,7 @@ class Supervisor {
   std::optional<Handover> handover_;
   std::optional<Starter> starter_;
   std::optional<Waiting> waiting_;
+  std::optional<Registration> registration_;
   const std::string host_;
   const std::string ready_path_;
   bool stopping_ = false, gives_up_ = false;
@@ -139,6 +142,7 @@ int Supervisor::PollTimeout() const {
   if (reconfigurer_) Earlier(&next, reconfigurer_->next());
   if (starter_) Earlier(&next, starter_->next());
   if (waiting_) Earlier(&next, waiting_->next());
+  if (registration_) Earlier(&next, registration_->next());
   if (waiting_ && daemons_.front().trying() && daemons_.front().main() > 0)
     Earlier(&next, daemons_.front().started() + Waiting::kSoon);
   Earlier(&next, ask_at_);
@@ -193,6 +197,13 @@ void Supervisor::LookAtWaiting(Clock::time_point now) {
   }
 }
 
+void Supervisor::LookAtRegistration(bool asked, Clock::time_point now) {
+  Daemon& first = daemons_.front();
+  if (asked) registration_->Suspect(now);
+  const bool able = first.ready() && !first.trying() && !stopping_;
+  if (registration_->Serve(able, [] { return HasChild("slurmstepd"); }, now)) first.StartAnew();
+}
+
 // The next try of the first daemon while it does not run. Whether it says now that it is in charge.
 bool Supervisor::LookAtStart(Clock::time_point now) {
   if (!starter_ || stopping_) return false;
@@ -242,6 +253,7 @@ void Supervisor::Reap() {
   for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
     for (Daemon& daemon : daemons_) daemon.OnReaped(pid, entry::ExitStatus(status));
     if (reconfigurer_) reconfigurer_->OnReaped(pid, entry::ExitStatus(status), Clock::now());
+    if (registration_) registration_->OnReaped(pid, entry::ExitStatus(status), Clock::now());
   }
   for (Daemon& daemon : daemons_) daemon.LookForMain();
 }
@@ -249,7 +261,8 @@ void Supervisor::Reap() {
 void Supervisor::OnTime() {
   const auto now = Clock::now();
   for (Daemon& daemon : daemons_) daemon.OnTime(now);
-  if (identity_) identity_->Serve(now);
+  const bool asked = identity_ && identity_->Serve(now);
+  if (registration_) LookAtRegistration(asked, now);
   LookAtWaiting(now);
   const bool in_charge = LookAtStart(now);
   if (reconfigurer_) {
@@ -339,12 +352,17 @@ Result<int> Supervise(const Container& container) {
     daemons.front().Overhear(std::move(overheard));
     waiting.emplace(*container.wait, seed);
   }
+  std::optional<Registration> registration;
+  if (container.registration) {
+    CAPSTAN_TRY(Registration begun, Registration::Begin(*container.registration, Clock::now()));
+    registration.emplace(std::move(begun));
+  }
   while (handover && handover->MustWait()) {
     if (const auto stopped = PendingStopSignal()) return 128 + *stopped;
     std::this_thread::sleep_for(kHandoverEvery / 2);
   }
   Supervisor supervisor(container, signals, std::move(daemons), std::move(identity), std::move(reconfigurer),
-                        std::move(handover), std::move(starter), std::move(waiting));
+                        std::move(handover), std::move(starter), std::move(waiting), std::move(registration));
   CAPSTAN_CHECK_OK(supervisor.Start());
   return supervisor.Run();
 }

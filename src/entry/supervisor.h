@@ -10,7 +10,8 @@
 // - After SIGTERM or SIGINT the daemons have `stop_limit` before SIGKILL. slurmctld writes its state in that
 //   time, so it is long; a pod's own grace period ends sooner.
 // - What a daemon reads and what is mounted is compared every two seconds (Service::refresh).
-// - What a slurmd is called in Slurm is answered to whoever asks (identity.h).
+// - What a slurmd is called in Slurm is answered to whoever asks (identity.h); one of which slurmctld has lost the record is
+//   started anew (registration.h).
 // - A configuration that changes reaches the first daemon without a restart (reconfigurer.h). Where that is so, it is started
 //   with what it ran with last when it does not start with what is mounted, and where neither starts the container waits
 //   (starter.h): the end of a daemon that never ran is not the container's. Nor is that of one that keeps nothing (waiting.h).
@@ -31,6 +32,7 @@
 #include "base/result.h"
 #include "entry/daemon.h"
 #include "entry/reconfigurer.h"
+#include "entry/registration.h"
 #include "entry/waiting.h"
 
 namespace capstan::entry {
@@ -42,6 +44,7 @@ struct Container {
   std::optional<Reconfigurer::Options> reconfigure = {};  // the first daemon; its folder is ours
   std::optional<Waiting::Options> wait = {};              // the first daemon, where it does not start
   uint16_t identity_port = 0;                             // where the name of the first one's node is told (identity.h)
+  std::optional<Registration::Options> registration = {};  // the first daemon's, a slurmd
 };
 
 // The exit status for this process. An Error only if a daemon could not be started at all.

@@ -298,12 +298,16 @@ bool Machines::IsStarting(const kube::Key& pod) const {
   return site == nullptr || !site->Runs(HostOf(*object), std::string(UidOf(*object)));
 }
 
-async::Task<Result<net::Response>> Machines::AskPod(std::string url) const {
-  for (const auto& [key, pod] : const_cast<Machines*>(this)->api.objects().Table(kube::kPods).objects) {
+async::Task<Result<net::Response>> Machines::AskPod(std::string url) {
+  for (const auto& [key, pod] : api.objects().Table(kube::kPods).objects) {
     const std::string address(FindText(*pod, {"status", "podIP"}));
     if (address.empty() || !url.ends_with("//" + address + ":" + std::to_string(op::kIdentityPort))) continue;
     if (off_.contains(MachineOf(key)) || json::Find(*pod, {"metadata", "labels", kMute}) != nullptr) break;
-    const Site* site = SiteOf(*pod);
+    Site* site = SiteOf(*pod);
+    if (site != nullptr) {
+      After(Between(5s, 15s),
+            [site, host = HostOf(*pod), uid = std::string(UidOf(*pod))] { site->LookAtRegistration(host, uid); });
+    }
     const bool steps = site != nullptr && !site->JobsOn(HostOf(*pod)).empty();
     co_return net::Response{.status = 200,
                             .body = R"({"node":")" + HostOf(*pod) + R"(","steps":)" + (steps ? "true}" : "false}")};

@@ -90,8 +90,8 @@ class Machines {
   bool TakesNoWork(const std::string& machine) const;
   std::string MachineOf(const kube::Key& pod) const;  // "" when it has none
   bool IsStarting(const kube::Key& pod) const;        // it runs, and its slurmd has not begun
-  // What the pod at `url` answers about its slurmd: entry/identity.h.
-  async::Task<Result<net::Response>> AskPod(std::string url) const;
+  // What the pod at `url` answers about its slurmd (entry/identity.h), which has it looked at (entry/registration.h).
+  async::Task<Result<net::Response>> AskPod(std::string url);
   std::vector<const json::Value*> PodsIn(const std::string& ns) const;
   std::vector<const json::Value*> Nodes() const;
 

@@ -288,6 +288,13 @@ void Site::EndSlurmd(const std::string& host, const std::string& uid) {
   slurm.StopSlurmd(host);
 }
 
+void Site::LookAtRegistration(const std::string& host, const std::string& uid) {
+  if (!Runs(host, uid) || !slurm.controller_up() || slurm.NodeNamed(host) || !JobsOn(host).empty()) return;
+  machines.story.Add("capstan-entry: slurmd of " + host + " is started anew, to register");
+  slurm.RestartSlurmd(host);
+  Schedule();
+}
+
 void Site::WorkerDeleted(const std::string& host, const std::string& uid) {
   // Who gives a worker jobs in the moment in which it goes races with its deletion.
   const bool raced =

@@ -71,7 +71,8 @@ class Site {
                    const std::string& feature);
   void RunStopHook(const std::string& host, const std::string& uid);
   void EndSlurmd(const std::string& host, const std::string& uid);
-  bool Runs(const std::string& host, const std::string& uid) const;  // the slurmd of that pod
+  void LookAtRegistration(const std::string& host, const std::string& uid);  // as entry/registration.h
+  bool Runs(const std::string& host, const std::string& uid) const;          // the slurmd of that pod
   bool HasRegistered(const std::string& host) const { return slurm.HasRegistered(host); }
   void Forgive(const std::string& node);                                // its jobs may be lost
   void WorkerDeleted(const std::string& host, const std::string& uid);  // by the operator

@@ -73,7 +73,7 @@ class Site:
             pod.start()
         await_that(lambda: "trial|" in clusters(self.ctl), "registered cluster", 60, self.ctl.said)
         for words in ("account physics", "account chemistry", "user ada account=physics", "user bob account=chemistry",
-                      "qos urgent priority=1000 preempt=normal"):
+                      "qos urgent priority=1000 preempt=normal usagefactor=1000"):
             self.sacctmgr("add", *words.split())
         self.sacctmgr("modify", "user", "ada", "set", "qos+=urgent")
         self.start_workers()
@@ -167,7 +167,7 @@ def test_who_may_run_what_and_who_comes_first(site):
         site.await_state(job, "RUNNING")
     refused = site.submit("bob", "--qos=urgent", check=False)
     assert "Invalid qos specification" in refused, refused
-    urgent = site.submit("ada", "--qos=urgent", "--exclusive", "-w", "w0")
+    urgent = site.submit("ada", "--qos=urgent", "--exclusive", "-w", "w0", run="sleep 1")
     site.await_state(urgent, "COMPLETED")
     states = [row[0] for row in site.sacct("state", "-j", long[0], "-D")]
     assert states[0] == "PREEMPTED", states
@@ -187,13 +187,12 @@ def test_who_may_run_what_and_who_comes_first(site):
     shares = lambda: {user: (int(used), float(share)) for user, used, share in (line.split("|") for line in site.ctl.run(
         "sshare", "-anhPU", "-o", "user,rawusage,fairshare", check=False).stdout.splitlines() if line.count("|") == 2)}
 
-    def who_used_more_has_less():
+    def ada_used_more_and_has_less():  # her urgent second counts a thousand times
         now = shares()
-        return {"ada", "bob"} <= now.keys() and now["ada"][0] != now["bob"][0] and (
-            (now["ada"][0] < now["bob"][0]) == (now["ada"][1] > now["bob"][1]))
+        return {"ada", "bob"} <= now.keys() and now["ada"][0] > now["bob"][0] and now["ada"][1] < now["bob"][1]
 
-    await_that(who_used_more_has_less, "shares", 30, lambda: f": {shares()}")
-    more, less = sorted(("ada", "bob"), key=lambda user: -shares()[user][1])
+    await_that(ada_used_more_and_has_less, "shares", 30, lambda: f": {shares()}")
+    more, less = "bob", "ada"
     pending = {user: site.submit(user, "--hold") for user in (less, more)}
     site.ctl.run("scontrol", "update", "nodename=w0,w1", "state=drain", "reason=test")
     site.ctl.run("scontrol", "release", ",".join(pending.values()))

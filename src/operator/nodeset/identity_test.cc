@@ -116,7 +116,8 @@ class OtherName : public NodeSetTest {
     Pod pod = MakePod(0);
     pod.status.pod_ip = "10.0.0.7";
     Put(pod);
-    held["forgotten pod-0"] = Tick() - 1min;
+    held["unknown pod-0"] = Tick() - 1min;
+    nodes = {slurm::Node{.name = "other", .state = slurm::NodeState{slurm::NodeFlag::kIdle}}};
   }
   void Says(std::string node, bool steps) {
     answers.entries()[kQuestion] = {
@@ -128,10 +129,12 @@ class OtherName : public NodeSetTest {
 };
 
 TEST_F(OtherName, IsToldAfterAMinute) {
-  held["forgotten pod-0"] = Tick() - 59s;
+  held["unknown pod-0"] = Tick() - 59s;
   EXPECT_EQ(ConditionOf(Look(1), "Degraded").status, "False");
   EXPECT_LE(Look(1).requeue_after, 1s);
-  held["forgotten pod-0"] = Tick() - 1min;
+  held["unknown pod-0"] = Tick() - 14s;
+  EXPECT_LE(Look(1).requeue_after, 1s) << "then its pod is asked";
+  held["unknown pod-0"] = Tick() - 1min;
   EXPECT_EQ(ConditionOf(Look(1), "Degraded").status, "False") << "its pod has not been asked yet";
   Says("node1", true);
   EXPECT_THAT(Told(), HasSubstr("w-0 is ready, and Slurm has no record of w-0: its slurmd calls itself \"node1\""));
@@ -139,7 +142,10 @@ TEST_F(OtherName, IsToldAfterAMinute) {
   Says("w-0", true);
   EXPECT_THAT(Told(), HasSubstr("job steps are in its pod; it is left alone"));
   Says("w-0", false);
-  EXPECT_THAT(Told(), HasSubstr("it is replaced if that lasts"));
+  EXPECT_THAT(Told(), HasSubstr("its slurmd is started anew, and it is replaced if that does not help"));
+  slurm.absence_counts = false;
+  nodes.clear();
+  EXPECT_THAT(Told(), HasSubstr("no record of w-0, nor of any other node: slurmctld came up without its state"));
   answers.entries()[kQuestion] = {.state = plan::AnswerState::kAbsent};
   EXPECT_THAT(Told(), HasSubstr("its pod does not say what its slurmd is called; it is left alone"));
   answers.entries()[kQuestion] = {.state = plan::AnswerState::kFailed, .error = "timed out"};

@@ -54,9 +54,11 @@ struct Look {
 
 plan::ObjectRef PodRef(const Worker& worker);
 
-// Since when a worker that is ready has had no record, as World::HeldFor has it.
+// Since when a worker that is ready has had no record while absence counts, as World::HeldFor has it.
 std::string UnknownFact(const Worker& worker);
-inline constexpr Duration kUnknownTimeout = 1min;  // until that is told, and its pod is asked about its slurmd
+// Until a pod that is ready, and its worker without a record, is asked about its slurmd, which makes its capstan-entry ask slurmctld
+// (entry/registration.h); and until it is told.
+inline constexpr Duration kSuspectTimeout = 15s, kUnknownTimeout = 1min;
 
 // Everything of `part` is wanted, too.
 void AddPart(plan::Plan& plan, plan::Plan part);

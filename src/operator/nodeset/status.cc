@@ -125,23 +125,28 @@ std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stay
   }
 }
 
-// Until it is told that the worker is ready and Slurm has no record of it; nullopt: that is not so.
-std::optional<Duration> UntilUnknown(const Seen& seen, const Worker& worker) {
-  if (worker.stage != Stage::kUnregistered || !worker.pod->Ready() || !seen.slurm.absence_counts()) return std::nullopt;
-  return std::max<Duration>(Duration::zero(), kUnknownTimeout - seen.world.HeldFor(UnknownFact(worker)));
+// For how long the worker has been ready, and Slurm without a record of it; nullopt: that is not so. To tell it, or to ask its pod,
+// absence need not count.
+std::optional<Duration> UnknownFor(const Seen& seen, const Worker& worker) {
+  if (worker.stage != Stage::kUnregistered || !worker.pod->Ready()) return std::nullopt;
+  return seen.world.HeldFor("unknown " + worker.pod->metadata.uid);
 }
 
 std::string UnknownTrouble(const Seen& seen, const Worker& worker) {
-  if (UntilUnknown(seen, worker) != Duration::zero()) return "";
-  const std::string begin = "is ready, and Slurm has no record of " + worker.host;
+  const auto unknown = UnknownFor(seen, worker);
+  if (!unknown || *unknown < kSuspectTimeout) return "";
+  std::string begin = "is ready, and Slurm has no record of " + worker.host;
+  if (seen.slurm.All().empty()) begin += ", nor of any other node: slurmctld came up without its state";
   const auto answer = seen.world.Ask(IdentityOf(worker), kIdentityAge);
+  if (*unknown < kUnknownTimeout) return "";
   const std::string keep = "; it is left alone, since jobs may run there: once none does, delete the pod";
   if (answer.value != nullptr && answer.value->node != worker.host) {
     return begin + ": its slurmd calls itself " + JsonQuoted(OneLine(answer.value->node, kLongestShown)) +
            ", by an option or a command of spec.slurmd or of its image" + keep;
   }
   if (answer.value != nullptr)
-    return begin + (answer.value->steps ? ", but job steps are in its pod" + keep : "; it is replaced if that lasts");
+    return begin + (answer.value->steps ? ", but job steps are in its pod" + keep
+                                        : "; its slurmd is started anew, and it is replaced if that does not help");
   if (answer.state == plan::AnswerState::kPending) return "";
   return begin + ", and its pod does not say what its slurmd is called" +
          (answer.error.empty() ? "" : " (" + OneLine(answer.error, kLongestShown) + ")") + keep;
@@ -354,8 +359,8 @@ Duration NextChange(const Seen& seen) {
   for (const Worker& worker : seen.workers) {
     const Duration left = UntilAvailable(*worker.pod, seen.spec.min_ready_seconds, seen.world.now());
     if (left > Duration::zero()) next = std::min(next, left);
-    if (const auto unknown = UntilUnknown(seen, worker); unknown && *unknown > Duration::zero())
-      next = std::min(next, *unknown);
+    if (const auto unknown = UnknownFor(seen, worker); unknown && *unknown < kUnknownTimeout)
+      next = std::min(next, (*unknown < kSuspectTimeout ? kSuspectTimeout : kUnknownTimeout) - *unknown);
     if (worker.stage != Stage::kLeaving) continue;
     if (const Duration lost = UntilLost(*worker.pod, seen.world.now()); lost > Duration::zero())
       next = std::min(next, lost);

@@ -26,6 +26,7 @@ using namespace render;  // NOLINT: this file is made of its parts
 
 constexpr std::string_view kLog = "/var/log/slurm/slurmd.log";
 constexpr std::string_view kLogfileSize = "16Mi";  // a FIFO is in it
+constexpr std::string_view kStateKept = "CAPSTAN_STATE_KEPT";
 constexpr int kOwnerOnly = 0600;
 
 std::string Padded(const api::NodeSet& set, int ordinal) {
@@ -143,6 +144,24 @@ void InsistOnName(JsonObject& slurmd, bool by_machine) {
   }
 }
 
+// False: slurmctld loses its records and jobs with its pod, and nobody could mind when a slurmd registers that has job steps.
+bool KeepsState(const api::Controller& controller) {
+  const api::ControllerSpec& spec = controller.spec;
+  return spec.external.value_or(false) || !spec.persistence || spec.persistence->enabled.value_or(true);
+}
+
+// Whatever a user's variable of that name says: job steps end by it (entry/registration.h).
+void TellState(JsonObject& slurmd, bool kept) {
+  Json& env = slurmd["env"];
+  if (!env.is_array()) return;
+  JsonArray others;
+  for (Json& variable : env.get_array()) {
+    if (json::FindText(variable, {"name"}) != kStateKept) others.push_back(std::move(variable));
+  }
+  if (!kept) others.push_back(Variable(kStateKept, "false"));
+  env = std::move(others);
+}
+
 Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& controller, bool live) {
   CAPSTAN_TRY(const std::string feature, SlurmNameOf(set));
   CAPSTAN_TRY(const std::string extra_conf, ConfWithGres(set, controller));
@@ -171,6 +190,7 @@ Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& contro
   CAPSTAN_TRY(const json::Raw users, WithoutOwnWords(set.spec.slurmd, kSlurmdOwnWords, "spec.slurmd"));
   CAPSTAN_TRY(JsonObject merged, MergeContainer(std::move(slurmd), users, "spec.slurmd"));
   InsistOnName(merged, by_machine);
+  TellState(merged, KeepsState(controller));
   return merged;
 }
 

@@ -79,6 +79,15 @@ TEST_F(WorkerPodTest, WhatRunsBesideSlurmdIsTheUsersToSay) {
   EXPECT_EQ(Environment("CAPSTAN_BESIDE"), "sssd");
 }
 
+// Where slurmctld keeps no state, a slurmd that it has forgotten registers although it has job steps.
+TEST_F(WorkerPodTest, ThatSlurmctldKeepsNoStateIsToldAndNobodyElseSaysSo) {
+  EXPECT_EQ(Environment("CAPSTAN_STATE_KEPT"), "none");
+  set.spec.slurmd.text = R"({"env":[{"name":"CAPSTAN_STATE_KEPT","value":"false"}]})";
+  EXPECT_EQ(Environment("CAPSTAN_STATE_KEPT"), "none");
+  controller.spec.persistence = api::Persistence{.enabled = false};
+  EXPECT_EQ(Environment("CAPSTAN_STATE_KEPT"), "false");
+}
+
 // A job that began before the label was written could be evicted.
 TEST_F(WorkerPodTest, IsBornProtectedUnlessNobodyWantsThat) {
   const auto protect = [this] {

@@ -63,6 +63,11 @@ void FakeSlurm::StartSlurmd(SlurmdSpec spec) {
   if (controller_up_) Register(name);
 }
 
+void FakeSlurm::RestartSlurmd(const std::string& name) {
+  SlurmdSpec spec = slurmds_.at(name);
+  StartSlurmd(std::move(spec));
+}
+
 void FakeSlurm::StopSlurmd(const std::string& name) {
   slurmds_.erase(name);
   unregistered_.erase(name);

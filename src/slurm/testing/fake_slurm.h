@@ -63,8 +63,9 @@ class FakeSlurm {
   ~FakeSlurm();
 
   // --- slurmd
-  void StartSlurmd(SlurmdSpec spec);         // registers at once, or when slurmctld is up again
-  void StopSlurmd(const std::string& name);  // without a word; its jobs die with it
+  void StartSlurmd(SlurmdSpec spec);            // registers at once, or when slurmctld is up again
+  void StopSlurmd(const std::string& name);     // without a word; its jobs die with it
+  void RestartSlurmd(const std::string& name);  // its jobs go on. REQUIRES: it runs
   bool SlurmdRuns(const std::string& name) const { return slurmds_.contains(name); }
   // It runs, and slurmctld has known it since it was started, whether or not it still does.
   bool HasRegistered(const std::string& name) const { return SlurmdRuns(name) && !unregistered_.contains(name); }
