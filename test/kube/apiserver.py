@@ -116,6 +116,16 @@ class ApiServer:
             raise RuntimeError(f"kubectl {' '.join(map(str, arguments))}: {done.stderr.strip()}")
         return done.stdout
 
+    def await_definitions(self):
+        """Until all custom resource definitions are served. kubectl fails at once on one that has no conditions yet."""
+        deadline = time.monotonic() + patient(30)
+        while True:
+            done = self.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s", check=False)
+            if done.returncode == 0:
+                return
+            assert "accessor error" in done.stderr and time.monotonic() < deadline, done.stderr
+            time.sleep(0.1)
+
     def pid(self, name):
         """Of "etcd" or "kube-apiserver"."""
         return next(process.pid for process in self._processes if pathlib.Path(process.args[0]).name == name)

@@ -93,7 +93,7 @@ def test_kustomize_moves_the_operator_to_another_namespace(tmp_path):
 def test_installed_from_the_folder_then_upgraded_to_itself(folder, helm, empty):
     for _ in range(2):
         helm("upgrade", "--install", "slurm-operator-crds", f"slurm-operator-crds-{VERSION}.tgz", "--namespace", "default")
-        empty.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", *(f"{kind}.slinky.slurm.net" for kind in KINDS))
+        empty.await_definitions()
         helm("upgrade", "--install", "slurm-operator", f"slurm-operator-{VERSION}.tgz", "--namespace", "hpc", "--create-namespace")
         helm("upgrade", "--install", "slurm", f"slurm-{VERSION}.tgz", "--namespace", "slurm", "--create-namespace",
              "--set", "nodesets.a.enabled=true", "--set", "accounting.enabled=true")

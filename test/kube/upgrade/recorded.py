@@ -113,7 +113,7 @@ def record(program, file):
     from definitions import DEFINITIONS
     with ApiServer() as server:
         server.kubectl("create", *(word for path in DEFINITIONS for word in ("-f", path)))
-        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+        server.await_definitions()
         server.kubectl("create", "namespace", NAMESPACE)
         for one in CLUSTER:
             put(server, one)

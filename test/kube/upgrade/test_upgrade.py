@@ -17,7 +17,7 @@ WORKLOADS = ("statefulset/main-controller", "statefulset/main-accounting", "depl
 def fresh():
     with ApiServer() as server:
         server.kubectl("create", *(word for path in DEFINITIONS for word in ("-f", path)))
-        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+        server.await_definitions()
         yield server
 
 
