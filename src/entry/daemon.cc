@@ -62,6 +62,7 @@ void Daemon::AddTo(std::vector<pollfd>* waiting) const {
 void Daemon::Stop(int number) {
   stop_signal_ = number;
   Signal(number);
+  restart_at_.reset();
   if (main_ == 0) exit_status_ = last_status_;
 }
 
@@ -160,7 +161,9 @@ void Daemon::OnTime(Clock::time_point now) {
   if (!restart_at_ || now < *restart_at_ || exit_status_) return;
   if (const Result<void> started = Start(); !started) {
     Say(started.error().message());
-    exit_status_ = last_status_;
+    restart_at_.reset();
+    started_ = now;
+    OnEnded(last_status_);
   }
 }
 
@@ -171,7 +174,7 @@ void Daemon::StartAnew() {
 }
 
 void Daemon::Refresh() {
-  if (!service_.refresh || stop_signal_ != 0 || !service_.refresh()) return;
+  if (!service_.refresh || stop_signal_ != 0 || exit_status_ || !service_.refresh()) return;
   Say(service_.name + " is told that its files have changed");
   if (service_.reload_signal == SIGTERM) restarting_ = main_ > 0;
   if (main_ > 0) {

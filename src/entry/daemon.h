@@ -88,7 +88,7 @@ class Daemon {
   void LookForMain();  // after reaping
   void OnTime(Clock::time_point now);
   void Refresh();
-  void StartAnew();  // it is told to end, and started again at once
+  void StartAnew();  // it is told to end, and started again at once; a start that fails counts as its end (OnEnd)
 
   pid_t main() const { return main_; }
   bool ready() const { return ready_ || (service_.may_fail && restarts_ > 0); }

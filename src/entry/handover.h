@@ -30,8 +30,8 @@ class Handover {
 
   // The same, without asking.
   bool WouldWait() const;
-  // Whether another one writes the state, wherever it stands among them. What is not the first's may be its own of a moment ago, when
-  // one that comes before it has asked for control and not written yet: it counts as another's until it is late.
+  // Whether another one writes the state, wherever it stands among them. The heartbeat of one that is not the first counts as
+  // another's until it is late, even if it is this one's: one that comes before it may just have taken control, and not written yet.
   bool AnotherWrites() const;
 
   // While slurmctld runs, a second apart at least: whether one that comes before it waits.

@@ -12,7 +12,8 @@
 namespace capstan::entry {
 namespace {
 
-constexpr int kPiecesAtOnce = 64;  // so that a daemon that talks cannot keep signals waiting
+constexpr size_t kMostLeft = size_t{256} << 10;  // of what nobody reads
+constexpr int kPiecesAtOnce = 64;                // so that a daemon that talks cannot keep signals waiting
 
 }  // namespace
 
@@ -72,6 +73,7 @@ void Overheard::Finish(const Hear& hear) {
   for (int i = 0; i < kPiecesAtOnce && Take(hear); ++i) {
   }
   PassOn();
+  if (left_.size() > kMostLeft) left_.erase(0, left_.size() - kMostLeft);
 }
 
 }  // namespace capstan::entry

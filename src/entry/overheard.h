@@ -1,7 +1,7 @@
 // A daemon's standard error: passed on to ours, where a container's log is, and heard.
 //
 // One for all starts of a daemon. While nobody reads our log nothing is read here either, so that the daemon waits as it would
-// with our standard error as its own; this process never does. For one thread, which polls.
+// with our standard error as its own; passing it on never waits. For one thread, which polls.
 #pragma once
 
 #include <poll.h>

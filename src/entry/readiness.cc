@@ -34,14 +34,6 @@ int Connect(uint16_t port, bool six) {
 
 }  // namespace
 
-Readiness::Readiness(Readiness&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)),
-      sent_(other.sent_),
-      failed_(other.failed_),
-      six_(other.six_),
-      heard_(std::move(other.heard_)),
-      deadline_(other.deadline_) {}
-
 void Readiness::GiveUp() {
   failed_ = false;
   if (fd_ >= 0) close(std::exchange(fd_, -1));

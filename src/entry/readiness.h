@@ -22,7 +22,7 @@ class Readiness {
   using Clock = std::chrono::steady_clock;
 
   Readiness() = default;
-  Readiness(Readiness&& other) noexcept;
+  Readiness(Readiness&&) = delete;
   Readiness& operator=(Readiness&&) = delete;
   ~Readiness() { GiveUp(); }
 

@@ -61,6 +61,7 @@ Registration::Registration(Registration&& other) noexcept
       told_(other.told_) {}
 
 Registration::~Registration() {
+  if (child_ > 0) kill(child_, SIGKILL);
   if (output_ >= 0) close(output_);
 }
 
@@ -70,7 +71,7 @@ void Registration::Suspect(Clock::time_point now) {
 
 std::optional<Registration::Clock::time_point> Registration::next() const {
   if (child_ != 0) return limit_;
-  return lost_ ? std::min(look_at_, not_before_) : look_at_;
+  return look_at_;
 }
 
 bool Registration::Serve(bool able, const std::function<bool()>& steps, Clock::time_point now) {
@@ -83,8 +84,8 @@ bool Registration::Serve(bool able, const std::function<bool()>& steps, Clock::t
     look_at_ = std::max(look_at_, now + seconds(1));
     return false;
   }
-  if (lost_ && now >= not_before_) {
-    missing_ = lost_ = false;
+  if (std::exchange(lost_, false)) {
+    missing_ = false;
     if (options_.state_kept && steps()) {
       if (!std::exchange(told_, true))
         Say("slurmctld has no record of " + options_.node +
@@ -126,9 +127,10 @@ void Registration::OnReaped(pid_t pid, int exit_status, Clock::time_point now) {
       missing_ = lost_ = false;
       return;
     case Known::kNo:
-      lost_ = std::exchange(missing_, true);
+      lost_ = std::exchange(missing_, true) && now >= not_before_;
       if (!lost_)
-        look_at_ = now + std::chrono::milliseconds(kAgainLeast + int64_t(random_.Below(kAgainMost - kAgainLeast)));
+        look_at_ = std::max(not_before_, now) +
+                   std::chrono::milliseconds(kAgainLeast + int64_t(random_.Below(kAgainMost - kAgainLeast)));
   }
 }
 

@@ -10,7 +10,7 @@
 // | that, twice in a row            | slurmd is started anew, and registers. Where slurmctld keeps its state, not while |
 // |                                 | job steps are here: it would end those that it does not know, and may be one with |
 // |                                 | a wrong or an empty volume, which a person mends                                  |
-// | that, again after that          | the same; a minute later at the earliest, then 2, 4, ... up to half an hour      |
+// | that, again after that          | the same, asked anew a minute later at the earliest, then 2, 4, ... 30 minutes   |
 // | it knows the node, or nothing   | nothing                                                                          |
 //
 // For one thread, the supervisor's; never waits.
@@ -74,7 +74,7 @@ class Registration {
   Clock::time_point look_at_;
   Clock::time_point asked_{};      // last
   bool missing_ = false;           // by the last answer
-  bool lost_ = false;              // by the last two
+  bool lost_ = false;              // by the last two, of which nothing was done yet
   std::chrono::seconds pause_{0};  // from one start to the next; 0: it is known
   Clock::time_point not_before_{};
   bool told_ = false;  // that job steps are in the way

@@ -52,6 +52,7 @@ class RegistrationTest : public ::testing::Test {
   bool Pass(std::chrono::seconds time, bool able = true, bool steps = false) {
     for (const auto end = now_ + time; now_ < end; now_ += 1s) {
       if (registration_->Serve(able, [steps] { return steps; }, now_)) return true;
+      EXPECT_GT(*registration_->next(), now_) << "whoever polls would turn without end";
       int status = 0;
       if (const pid_t pid = waitpid(-1, &status, 0); pid > 0) registration_->OnReaped(pid, WEXITSTATUS(status), now_);
     }

@@ -170,6 +170,11 @@ void Supervisor::OnSignals() {
 void Supervisor::Stop(int signal) {
   stopping_ = true;
   refresh_at_.reset();
+  ask_at_.reset();
+  readiness_.GiveUp();
+  starter_.reset();
+  waiting_.reset();
+  registration_.reset();
   if (!kill_at_) kill_at_ = Clock::now() + stop_limit_;
   for (Daemon& daemon : daemons_) daemon.Stop(signal);
 }
@@ -354,8 +359,11 @@ Result<int> Supervise(const Container& container) {
   }
   std::optional<Registration> registration;
   if (container.registration) {
-    CAPSTAN_TRY(Registration begun, Registration::Begin(*container.registration, Clock::now()));
-    registration.emplace(std::move(begun));
+    Result<Registration> begun = Registration::Begin(*container.registration, Clock::now());
+    if (begun)
+      registration.emplace(*std::move(begun));
+    else
+      Say("slurmd is not started anew where slurmctld loses its record: " + begun.error().message());
   }
   while (handover && handover->MustWait()) {
     if (const auto stopped = PendingStopSignal()) return 128 + *stopped;
