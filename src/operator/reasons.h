@@ -43,8 +43,8 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"InvalidAnnotation", Reason::kProblem, "An annotation does not say what it is to say; it is not acted on."},
     {"UnknownFields", Reason::kProblem, "Fields of a template that the API server does not know; they are left out."},
     {"DecideTooLong", Reason::kEvent,
-     "Deciding what to do for the object took so long that all others waited: nothing is done for it until it, or "
-     "something that it depends on, changes."},
+     "Deciding what to do for the object took so long that all others waited: nothing is done for it for an hour, "
+     "or until it or something that it depends on changes."},
     {"InternalError", Reason::kEvent, "A bug: nothing is done for the object for a while."},
     {"Pruned", Reason::kEvent, "An object that is no longer wanted was deleted."},
 

@@ -18,7 +18,7 @@ using async::Task;
 namespace {
 
 constexpr Duration kStopCheck = 20ms;
-constexpr Duration kAfterException = 1min;
+constexpr Duration kAfterException = 1min, kAfterTooLong = 1h;
 constexpr Duration kSampleEvery = 5s;
 constexpr size_t kUnlistedNamed = 10;
 
@@ -309,9 +309,10 @@ void Engine::TookTooLong(State& state, const World& world, Duration took) {
        {.warning = true,
         .reason = "DecideTooLong",
         .action = "Decide",
-        .note = "nothing is done for this object until it, or something that it depends on, changes: deciding "
-                "what to do took " +
+        .note = "nothing is done for this object for an hour, or until it or something that it depends on changes: "
+                "deciding what to do took " +
                 FormatDuration(took) + ", and all objects wait for each other; make its texts smaller"});
+  queue_.WakeAt(state.number, loop_.Now() + random_.Jittered(kAfterTooLong, 0.1));
 }
 
 void Engine::NoteObject(State& state, const json::ObjectMeta* object) {

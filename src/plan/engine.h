@@ -17,7 +17,7 @@
 //
 // An exception that leaves a Decide is logged, counted and an Event of its key, and touches no other key. So it is with a
 // Decide that takes longer than Options::decide_limit, which holds up everybody: its Plan is not carried out, and its key is
-// decided again only when something that it read has changed.
+// decided again when something that it read has changed, and after an hour.
 //
 // An action that does not end in time although it has a deadline is a bug somewhere; a watchdog names it in the log every
 // minute. So it does with what has not been listed, while nothing is decided for that.
@@ -63,7 +63,7 @@ class Engine final : private kube::StoreListener {
         tell;
     net::Metrics* metrics = nullptr;  // engine_metrics.h
     Duration look_every = 5min;
-    Duration decide_limit = 1s;  // the longest legitimate Decide takes some milliseconds (docs/performance.md)
+    Duration decide_limit = 1s;  // the slowest text that is accepted takes a twentieth of it (docs/performance.md)
     // What this thread has had of the processor so far, by which decide_limit is measured: a process that was frozen, or
     // has to share, is no reason to leave a key alone. Absent: the loop's time.
     std::function<Duration()> spent = {};

@@ -475,6 +475,7 @@ bool HostIndex::ForEachRow(const Hostlist& list, const std::function<bool(HostRo
 bool HostIndex::AddRow(HostRow& row, const std::function<bool(const std::string&)>& twice) {
   const uint32_t key = *KeyOf(row, true);
   uint64_t low = row.low, high = row.high;
+  bool goes_on = true;
   auto span = spans_.upper_bound({key, row.low});
   if (span != spans_.begin()) {
     const auto before = std::prev(span);
@@ -482,14 +483,14 @@ bool HostIndex::AddRow(HostRow& row, const std::function<bool(const std::string&
   }
   while (span != spans_.end() && span->first.first == key && span->first.second <= row.high + 1) {
     const uint64_t end = std::min(span->second, row.high);
-    for (uint64_t value = std::max(span->first.second, row.low); twice && value <= end; ++value)
-      if (!twice(row.Name(value))) return false;
+    for (uint64_t value = std::max(span->first.second, row.low); twice && goes_on && value <= end; ++value)
+      goes_on = twice(row.Name(value));
     low = std::min(low, span->first.second);
     high = std::max(high, span->second);
     span = spans_.erase(span);
   }
   spans_.emplace_hint(span, std::pair(key, low), high);
-  return true;
+  return goes_on;
 }
 
 bool HostIndex::Add(const Hostlist& list, const std::function<bool(const std::string&)>& twice) {

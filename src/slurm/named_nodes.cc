@@ -1,6 +1,7 @@
 #include "slurm/named_nodes.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "base/text.h"
@@ -13,17 +14,17 @@ constexpr std::string_view kNaming[] = {"SwitchName", "BlockName", "PartitionNam
 
 std::vector<std::string> InConf(std::string_view text) {
   std::vector<std::string> named;
-  std::set<std::string_view> sets;  // that stand for nodes by themselves
-  const auto lines = ParseConf(text);
-  if (!lines) return named;
-  for (const ConfLine& line : *lines) {
+  std::set<std::string, std::less<>> sets;  // that stand for nodes by themselves
+  const auto look = [&](const ConfLine& line) {
     const std::string& first = line.items.front().key;
     if (EqualsIgnoreCase(first, "NodeSet")) sets.insert(line.items.front().value);
-    if (std::ranges::none_of(kNaming, [&](std::string_view key) { return EqualsIgnoreCase(first, key); })) continue;
+    if (std::ranges::none_of(kNaming, [&](std::string_view key) { return EqualsIgnoreCase(first, key); })) return true;
     for (const ConfItem& item : line.items) {
       if (EqualsIgnoreCase(item.key, "Nodes") && !item.value.empty()) named.push_back(item.value);
     }
-  }
+    return true;
+  };
+  if (!ForEachConfLine(text, look)) return {};
   std::erase_if(named, [&](const std::string& hosts) {
     return std::ranges::all_of(
         Split(hosts, ','), [&](std::string_view one) { return EqualsIgnoreCase(one, "ALL") || sets.contains(one); });
@@ -35,7 +36,7 @@ std::vector<std::string> InConf(std::string_view text) {
 std::string ValueIn(std::string_view rest) {
   rest = Trim(rest);
   if (rest.starts_with('"') || rest.starts_with('\'')) return std::string(rest.substr(1, rest.find(rest[0], 1) - 1));
-  return std::string(Trim(rest.substr(0, rest.find(" #"))));
+  return std::string(Trim(rest.substr(0, std::min({rest.find(" #"), rest.find('}'), rest.find(", ")}))));
 }
 
 // Not a reader of YAML: in this file "nodes" has no other meaning.

@@ -25,9 +25,10 @@ TEST(NamedNodes, AreThoseOfSwitchesBlocksAndPartitions) {
 TEST(NamedNodes, OfTopologyYamlAreThoseOfNodes) {
   EXPECT_THAT(NamedNodes("topology.yaml",
                          "- topology: t\n  tree:\n    switches:\n      - switch: s1\n        nodes: w-[0-1] # two\n"
-                         "      - {switch: s2, nodes: \"w-[2,3]\"}\n      # nodes: w-9\n"
+                         "      - {switch: s2, nodes: \"w-[2,3]\"}\n      - {nodes: w-4, switch: s3}\n      - {switch: "
+                         "s4, nodes: w-5}\n      # nodes: w-9\n"
                          "      - switch: nodes\n        children: s[1-2]\n- block: {\"nodes\": 'b-1', my_nodes: x}\n"),
-              ElementsAre("w-[0-1]", "w-[2,3]", "b-1"));
+              ElementsAre("w-[0-1]", "w-[2,3]", "w-4", "w-5", "b-1"));
 }
 
 TEST(NamedNodes, AreNoneInWhatCannotBeReadOrIsNoConfiguration) {

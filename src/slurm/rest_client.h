@@ -44,7 +44,7 @@ class RestClient {
     size_t max_partitions = 10'000;
     size_t max_reservations = 10'000;
     size_t max_list_bytes = size_t{1} << 30;    // as it is sent
-    size_t max_held_bytes = size_t{256} << 20;  // of its records, as they are kept
+    size_t max_held_bytes = size_t{128} << 20;  // of its records, as they are kept
   };
 
   // REQUIRES: loop and transport outlive it; calls end before it does.
