@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "plan/objects/effects.h"
 
 namespace capstan::op {
 namespace {
@@ -68,6 +69,17 @@ bool NeverRan(const Pod& pod) {
   return std::ranges::any_of(pod.status.container_statuses, [](const ContainerStatus& status) {
     return status.state.waiting && status.container_id.empty() && status.restart_count == 0;
   });
+}
+
+void AnnotatePod(plan::Plan& plan, std::string_view verb, const Pod& pod, std::string_view annotation,
+                 const std::string& value, std::string reason, std::vector<plan::ActionId> after) {
+  const kube::Key key{pod.metadata.namespace_, pod.metadata.name};
+  const std::string patch = R"({"metadata":{"annotations":{")" + std::string(annotation) + R"(":")" + value + R"("}}})";
+  plan.Add({.effect = plan::MergePatch(verb, {&kube::kPods, key}, pod.metadata.uid, patch),
+            .reason = std::move(reason),
+            .guards = {},
+            .after = std::move(after),
+            .event = {}});
 }
 
 }  // namespace capstan::op

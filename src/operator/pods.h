@@ -2,8 +2,11 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "operator/objects.h"
+#include "plan/plan.h"
 
 namespace capstan::op {
 
@@ -20,5 +23,9 @@ Duration UntilLost(const Pod& pod, Time now);
 
 // What a person does about it.
 std::string LostPod(const Pod& pod);
+
+// Adds the writing of one of our annotations to the pod. `value`: without anything that JSON would escape.
+void AnnotatePod(plan::Plan& plan, std::string_view verb, const Pod& pod, std::string_view annotation,
+                 const std::string& value, std::string reason, std::vector<plan::ActionId> after = {});
 
 }  // namespace capstan::op

@@ -37,10 +37,6 @@ StringMap WorkerLabels(const api::Controller& controller) {
 
 bool IsHa(const api::ControllerSpec& spec) { return spec.ha && spec.ha->enabled.value_or(false); }
 
-bool IsPersistent(const api::ControllerSpec& spec) {
-  return !spec.persistence || spec.persistence->enabled.value_or(true);
-}
-
 // --- Pod -------------------------------------------------------------------------------------------------------------
 
 JsonObject ConfigVolume(const api::Controller& controller) {
@@ -57,7 +53,7 @@ JsonArray Volumes(const api::Controller& controller) {
   const api::ControllerSpec& spec = controller.spec;
   JsonArray volumes{ConfigVolume(controller), MemoryDir("slurm-logfile"), MemoryDir("run"),
                     EmptyDir("slurm-authsocket")};
-  if (!IsPersistent(spec)) {
+  if (!KeepsState(spec)) {
     volumes.push_back(EmptyDir(kStateVolume));
   } else if (!spec.persistence->existing_claim.empty()) {
     volumes.push_back(ClaimVolume(kStateVolume, spec.persistence->existing_claim));
@@ -130,7 +126,7 @@ Result<JsonObject> StateClaim(const api::Persistence& persistence) {
 
 Result<void> CheckHa(const api::ControllerSpec& spec) {
   if (!IsHa(spec)) return {};
-  if (!IsPersistent(spec)) {
+  if (!KeepsState(spec)) {
     return Fail(Code::kInvalid, "spec.ha needs spec.persistence: all slurmctld read the same state");
   }
   if (spec.persistence->existing_claim.empty()) {
@@ -238,7 +234,7 @@ plan::Child WorkerBudget(const api::Controller& controller) {
 
 Result<JsonArray> ClaimTemplates(const api::ControllerSpec& spec) {
   JsonArray claims;
-  if (!IsPersistent(spec) || (spec.persistence && !spec.persistence->existing_claim.empty())) return claims;
+  if (!KeepsState(spec) || (spec.persistence && !spec.persistence->existing_claim.empty())) return claims;
   CAPSTAN_TRY(JsonObject claim, StateClaim(spec.persistence.value_or(api::Persistence())));
   claims.push_back(std::move(claim));
   return claims;

@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "operator/names.h"
 #include "operator/objects.h"
+#include "operator/pods.h"
 #include "operator/reasons.h"
-#include "plan/objects/effects.h"
 #include "plan/slurm/effects.h"
 
 namespace capstan::op::controller {
@@ -101,17 +101,6 @@ class Following {
     return ParseRfc3339(words[1]);
   }
 
-  void Annotate(std::string_view verb, const Pod& pod, std::string_view annotation, const std::string& value,
-                std::string reason, std::vector<plan::ActionId> after = {}) {
-    const std::string patch =
-        R"({"metadata":{"annotations":{")" + std::string(annotation) + R"(":")" + value + R"("}}})";
-    plan_.Add({.effect = plan::MergePatch(verb, {&kube::kPods, pod_}, pod.metadata.uid, patch),
-               .reason = std::move(reason),
-               .guards = {},
-               .after = std::move(after),
-               .event = {}});
-  }
-
   void Announce(const Pod& pod) {
     const Duration held = world_.HeldFor("published " + published_.hash);
     if (held < kSettles) return plan_.RequeueAfter(kSettles - held);
@@ -119,8 +108,8 @@ class Following {
     if (announced && world_.now() < *announced + kAnnounceAgain)
       return plan_.RequeueAfter(*announced + kAnnounceAgain - world_.now());
     if (world_.InFlight("Pod " + pod_.ToString())) return;
-    Annotate("announce", pod, kAnnotationConfiguration, published_.hash + " " + FormatRfc3339(world_.now()),
-             "its kubelet mounts the changed configuration at once");
+    AnnotatePod(plan_, "announce", pod, kAnnotationConfiguration, published_.hash + " " + FormatRfc3339(world_.now()),
+                "its kubelet mounts the changed configuration at once");
   }
 
   void WithoutReconfigurer(const Pod& pod) {
@@ -150,7 +139,7 @@ class Following {
                                             .guards = {},
                                             .after = {},
                                             .event = {}});
-    Annotate("note", pod, kAnnotationReconfigured, published_.hash, "slurmctld was reconfigured", {asked});
+    AnnotatePod(plan_, "note", pod, kAnnotationReconfigured, published_.hash, "slurmctld was reconfigured", {asked});
     Waits(image + "; slurmrestd is asked to reconfigure");
   }
 

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "base/hash.h"
 #include "base/text.h"
 #include "operator/controller/questions.h"
 #include "operator/names.h"
 #include "operator/objects.h"
+#include "operator/pods.h"
 #include "operator/reasons.h"
-#include "plan/objects/effects.h"
 #include "plan/slurm/effects.h"
 
 namespace capstan::op::controller {
@@ -41,14 +42,8 @@ void Ask(ReconcileBase& reconcile, const Pod& pod, const UnreadNodes::Value& unr
                 .guards = {},
                 .after = {},
                 .event = {}});
-  const std::string patch = R"({"metadata":{"annotations":{")" + std::string(kAnnotationNodesRead) + R"(":")" +
-                            unread.life + " " + FormatRfc3339(reconcile.world.now()) + R"("}}})";
-  plan.Add({.effect = plan::MergePatch("note", {&kube::kPods, {pod.metadata.namespace_, pod.metadata.name}},
-                                       pod.metadata.uid, patch),
-            .reason = "slurmctld was reconfigured",
-            .guards = {},
-            .after = {asked},
-            .event = {}});
+  AnnotatePod(plan, "note", pod, kAnnotationNodesRead, unread.life + " " + FormatRfc3339(reconcile.world.now()),
+              "slurmctld was reconfigured", {asked});
 }
 
 }  // namespace

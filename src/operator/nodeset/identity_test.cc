@@ -145,7 +145,8 @@ TEST_F(OtherName, IsToldAfterAMinute) {
   EXPECT_THAT(Told(), HasSubstr("its slurmd is started anew, and it is replaced if that does not help"));
   slurm.absence_counts = false;
   nodes.clear();
-  EXPECT_THAT(Told(), HasSubstr("no record of w-0, nor of any other node: slurmctld came up without its state"));
+  EXPECT_THAT(Told(),
+              HasSubstr("no record of w-0, nor of any other node, as if slurmctld had come up without its state"));
   answers.entries()[kQuestion] = {.state = plan::AnswerState::kAbsent};
   EXPECT_THAT(Told(), HasSubstr("its pod does not say what its slurmd is called; it is left alone"));
   answers.entries()[kQuestion] = {.state = plan::AnswerState::kFailed, .error = "timed out"};

@@ -22,53 +22,29 @@ std::string WhyNoWork(const Node& machine) {
   return IsReady(machine) ? "" : "is not ready";
 }
 
-class MachineIsGoneGuard final : public plan::Guard {
+// What the API server says of a machine, asked just now.
+class MachineGuard final : public plan::Guard {
  public:
-  explicit MachineIsGoneGuard(std::string machine) : machine_(std::move(machine)) {}
+  using Judge = Proof (*)(const Node* machine);  // nullptr: there is none
 
-  std::string text() const override { return "Kubernetes node " + machine_ + " is gone or out of service"; }
+  MachineGuard(std::string machine, std::string_view what, Judge judge)
+      : machine_(std::move(machine)), what_(what), judge_(judge) {}
+
+  std::string text() const override { return "Kubernetes node " + machine_ + " is " + std::string(what_); }
 
   Task<Proof> Prove(Services& services, Deadline deadline) const override {
     const auto machine = co_await services.client.Get<Node>(kube::kNodes, {"", machine_}, {}, deadline);
-    if (!machine) co_return machine.error().code() == Code::kNotFound ? Proof::kYes : Proof::kUnknown;
-    co_return IsOutOfService(*machine) ? Proof::kYes : Proof::kNo;
+    if (machine) co_return judge_(&*machine);
+    co_return machine.error().code() == Code::kNotFound ? judge_(nullptr) : Proof::kUnknown;
   }
 
  private:
   std::string machine_;
+  std::string_view what_;
+  Judge judge_;
 };
 
-class MachineIsOutOfServiceGuard final : public plan::Guard {
- public:
-  explicit MachineIsOutOfServiceGuard(std::string machine) : machine_(std::move(machine)) {}
-
-  std::string text() const override { return "Kubernetes node " + machine_ + " is out of service"; }
-
-  Task<Proof> Prove(Services& services, Deadline deadline) const override {
-    const auto machine = co_await services.client.Get<Node>(kube::kNodes, {"", machine_}, {}, deadline);
-    if (!machine) co_return machine.error().code() == Code::kNotFound ? Proof::kNo : Proof::kUnknown;
-    co_return IsOutOfService(*machine) ? Proof::kYes : Proof::kNo;
-  }
-
- private:
-  std::string machine_;
-};
-
-class MachineTakesWorkGuard final : public plan::Guard {
- public:
-  explicit MachineTakesWorkGuard(std::string machine) : machine_(std::move(machine)) {}
-
-  std::string text() const override { return "Kubernetes node " + machine_ + " is there, schedulable and ready"; }
-
-  Task<Proof> Prove(Services& services, Deadline deadline) const override {
-    const auto machine = co_await services.client.Get<Node>(kube::kNodes, {"", machine_}, {}, deadline);
-    if (!machine) co_return machine.error().code() == Code::kNotFound ? Proof::kNo : Proof::kUnknown;
-    co_return WhyNoWork(*machine).empty() ? Proof::kYes : Proof::kNo;
-  }
-
- private:
-  std::string machine_;
-};
+Proof Says(bool holds) { return holds ? Proof::kYes : Proof::kNo; }
 
 }  // namespace
 
@@ -95,15 +71,21 @@ std::string WhyNotInService(const Worker& worker) {
 }
 
 std::shared_ptr<const plan::Guard> MachineIsGone(std::string machine) {
-  return std::make_shared<MachineIsGoneGuard>(std::move(machine));
+  return std::make_shared<MachineGuard>(std::move(machine), "gone or out of service", [](const Node* found) {
+    return Says(found == nullptr || IsOutOfService(*found));
+  });
 }
 
 std::shared_ptr<const plan::Guard> MachineIsOutOfService(std::string machine) {
-  return std::make_shared<MachineIsOutOfServiceGuard>(std::move(machine));
+  return std::make_shared<MachineGuard>(std::move(machine), "out of service", [](const Node* found) {
+    return Says(found != nullptr && IsOutOfService(*found));
+  });
 }
 
 std::shared_ptr<const plan::Guard> MachineTakesWork(std::string machine) {
-  return std::make_shared<MachineTakesWorkGuard>(std::move(machine));
+  return std::make_shared<MachineGuard>(std::move(machine), "there, schedulable and ready", [](const Node* found) {
+    return Says(found != nullptr && WhyNoWork(*found).empty());
+  });
 }
 
 }  // namespace capstan::op::nodeset

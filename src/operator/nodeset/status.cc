@@ -136,7 +136,7 @@ std::string UnknownTrouble(const Seen& seen, const Worker& worker) {
   const auto unknown = UnknownFor(seen, worker);
   if (!unknown || *unknown < kSuspectTimeout) return "";
   std::string begin = "is ready, and Slurm has no record of " + worker.host;
-  if (seen.slurm.All().empty()) begin += ", nor of any other node: slurmctld came up without its state";
+  if (seen.slurm.All().empty()) begin += ", nor of any other node, as if slurmctld had come up without its state";
   const auto answer = seen.world.Ask(IdentityOf(worker), kIdentityAge);
   if (*unknown < kUnknownTimeout) return "";
   const std::string keep = "; it is left alone, since jobs may run there: once none does, delete the pod";

@@ -144,12 +144,6 @@ void InsistOnName(JsonObject& slurmd, bool by_machine) {
   }
 }
 
-// False: slurmctld loses its records and jobs with its pod, and nobody could mind when a slurmd registers that has job steps.
-bool KeepsState(const api::Controller& controller) {
-  const api::ControllerSpec& spec = controller.spec;
-  return spec.external.value_or(false) || !spec.persistence || spec.persistence->enabled.value_or(true);
-}
-
 // Whatever a user's variable of that name says: job steps end by it (entry/registration.h).
 void TellState(JsonObject& slurmd, bool kept) {
   Json& env = slurmd["env"];
@@ -190,7 +184,7 @@ Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& contro
   CAPSTAN_TRY(const json::Raw users, WithoutOwnWords(set.spec.slurmd, kSlurmdOwnWords, "spec.slurmd"));
   CAPSTAN_TRY(JsonObject merged, MergeContainer(std::move(slurmd), users, "spec.slurmd"));
   InsistOnName(merged, by_machine);
-  TellState(merged, KeepsState(controller));
+  TellState(merged, controller.spec.external.value_or(false) || KeepsState(controller.spec));
   return merged;
 }
 

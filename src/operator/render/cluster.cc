@@ -30,6 +30,10 @@ std::string ConfServer(const api::Controller& controller) {
          std::to_string(ControllerPort(controller));
 }
 
+bool KeepsState(const api::ControllerSpec& spec) {
+  return !spec.persistence || spec.persistence->enabled.value_or(true);
+}
+
 int AccountingPort(const api::Accounting& accounting) {
   const api::AccountingSpec& spec = accounting.spec;
   const bool external = spec.external.value_or(false) && spec.external_config;

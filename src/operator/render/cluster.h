@@ -18,6 +18,9 @@ int ControllerPort(const api::Controller& controller);
 // "main-controller.slurm:6817", or where the external slurmctld is: the value of --conf-server.
 std::string ConfServer(const api::Controller& controller);
 
+// slurmctld's state is on a volume: what it knows of nodes and jobs outlives its pod.
+bool KeepsState(const api::ControllerSpec& spec);
+
 // Of slurmdbd's Service, or of the external one.
 int AccountingPort(const api::Accounting& accounting);
 
