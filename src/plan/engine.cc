@@ -61,6 +61,7 @@ struct Engine::State {
   std::string uid;                           // of the object that the last Decide saw; it may be gone since
   std::string cluster;                       // that its last Plan was about; "": none
   std::string jobs_of;                       // the cluster whose jobs its last Plan wanted; "": none
+  std::string follows_of;                    // the cluster of which its last Plan followed jobs; "": none
   std::string expects_of;                    // the cluster of which its last Plan expected changes; "": none
   bool failed = false;                       // the last Decide ended by an exception, or took too long
 };
@@ -353,7 +354,8 @@ bool Engine::Carry(State& state, const World& world, Plan plan) {
     executor_.Forget(key);
     // Nothing but its own object can give it something to do, and that one wakes it however little is known of it.
     const bool over = !again && world.reads().all().size() <= 1 && world.facts().empty() && !state.slurm_cluster &&
-                      state.jobs_of.empty() && state.expects_of.empty() && executor_.TargetsInFlight(key).empty();
+                      state.jobs_of.empty() && state.follows_of.empty() && state.expects_of.empty() &&
+                      executor_.TargetsInFlight(key).empty();
     if (!again) return over;
   }
   sooner(now + random_.Jittered(options_.look_every, 0.1));
@@ -488,6 +490,10 @@ void Engine::FollowSlurm(State& state, const Plan& plan) {
     clusters_.ExpectChange(state.expects_of, state.key, {});
   if (!expects_of.empty()) clusters_.ExpectChange(expects_of, state.key, plan.slurm_expects);
   state.expects_of = expects_of;
+  const std::string follows_of = plan.slurm_follows.empty() ? "" : plan.slurm_cluster;
+  if (!state.follows_of.empty() && state.follows_of != follows_of) clusters_.Follow(state.follows_of, state.key, {});
+  if (!follows_of.empty()) clusters_.Follow(follows_of, state.key, plan.slurm_follows);
+  state.follows_of = follows_of;
   const std::string jobs_of = plan.slurm_jobs ? plan.slurm_cluster : "";
   if (!state.jobs_of.empty() && state.jobs_of != jobs_of) clusters_.WantJobs(state.jobs_of, state.key, false);
   if (!jobs_of.empty()) clusters_.WantJobs(jobs_of, state.key, true);

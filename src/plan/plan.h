@@ -53,6 +53,8 @@ struct Plan {
   std::string slurm_cluster;               // "ns/controller"; the lane's name
   // Read the jobs of `slurm_cluster`, too (SlurmView::Jobs), until a Plan of this key no longer says so. That is expensive.
   bool slurm_jobs = false;
+  // Look at these jobs of `slurm_cluster` closely (SlurmView::FindJob), until a Plan of this key no longer says so.
+  std::vector<int64_t> slurm_follows;
 
   // Look again after this long even if nothing is heard. The engine has its own five minutes on top.
   Duration requeue_after = Duration::max();

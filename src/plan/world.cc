@@ -17,6 +17,13 @@ const std::vector<slurm::Job>* SlurmView::Jobs() const {
   return look_.snapshot ? look_.snapshot->jobs.get() : nullptr;
 }
 
+const std::optional<slurm::Job>* SlurmView::FindJob(int64_t id) const {
+  reads_->Note(World::NodeRead(cluster_, World::JobName(id)));
+  if (!look_.followed) return nullptr;
+  const auto found = look_.followed->find(id);
+  return found != look_.followed->end() ? &found->second : nullptr;
+}
+
 SlurmView World::Slurm(const std::string& cluster) const {
   reads_.Note(NodeRead(cluster, ""));
   SlurmView view;

@@ -19,6 +19,7 @@
 #include "plan/reads.h"
 #include "plan/stores.h"
 #include "slurm/snapshot.h"
+#include "slurm/source.h"
 
 namespace capstan::plan {
 
@@ -37,6 +38,8 @@ struct SlurmLook {
   Duration age{0};                                   // of the snapshot: since the read began that confirmed it
   Duration jobs_age{0};                              // the same of its jobs; means nothing while it has none
   std::set<std::string, std::less<>> may_be_lifted;  // nodes (SlurmView::MayBeLifted)
+  std::shared_ptr<const slurm::FollowedJobs> followed;
+  Duration followed_age{0};  // since the last look at all of those began
 };
 
 // What is known of one Slurm cluster.
@@ -72,6 +75,13 @@ class SlurmView {
   // Its jobs, by id; nullptr: not known, as no Plan wants them (Plan::slurm_jobs) or they have not been read yet. Notes
   // them.
   const std::vector<slurm::Job>* Jobs() const;
+
+  // One job that a Plan follows (Plan::slurm_follows), as the last look at it found it; empty: slurmctld says that it has no job
+  // of that id. nullptr: nobody follows it, or it has not been looked at yet. Notes it.
+  const std::optional<slurm::Job>* FindJob(int64_t id) const;
+
+  // How old that is at most: what it says was true at some moment since then. Grows while looks fail.
+  Duration followed_age() const { return look_.followed_age; }
 
   // How old those are, as age(). They may be read anew and found unchanged, which wakes nobody.
   Duration jobs_age() const { return look_.jobs_age; }
@@ -185,6 +195,8 @@ class World {
   static Read ServedRead(std::string_view store) { return MakeRead("served", store); }
   // In place of a node's name: the jobs.
   static constexpr std::string_view kSlurmJobs = "/jobs";
+  // The same for one job.
+  static std::string JobName(int64_t id) { return "/job/" + std::to_string(id); }
   static Read NodeRead(std::string_view cluster, std::string_view node) {
     return MakeRead("slurm/" + std::string(cluster), node);
   }

@@ -3,15 +3,13 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "json/codec.h"
 #include "slurm/element_cutter.h"
-#include "slurm/rest_wire.h"
+#include "slurm/rest_answer.h"
 
 namespace capstan::slurm {
 namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
-constexpr size_t kLongestFault = 300;              // bytes of what is said about an answer
 constexpr size_t kElementBytes = size_t{1} << 20;  // of one node or job
 constexpr int64_t kLeastDbdMessages = 10'000;      // slurmctld takes no smaller MaxDBDMsgs
 
@@ -51,7 +49,7 @@ size_t HeldBy(const Node& n) {
   return HeldByAll(n.name, n.reason, n.reason_set_by, n.comment, n.extra, n.features, n.active_features, n.partitions,
                    n.address, n.hostname, n.topology, n.reservation, n.gres, n.version);
 }
-size_t HeldBy(const Job& j) { return HeldByAll(j.state_reason, j.name, j.user, j.partition, j.nodes); }
+size_t HeldBy(const Job& j) { return HeldByAll(j.state_reason, j.name, j.user, j.partition, j.nodes, j.admin_comment); }
 size_t HeldBy(const RestClient::JobBrief&) { return 0; }
 size_t HeldBy(const Partition& p) { return HeldBy(p.name); }
 size_t HeldBy(const Reservation& r) { return HeldByAll(r.name, r.nodes, r.flags, r.users); }
@@ -103,26 +101,6 @@ struct WireOf<RestClient::JobBrief> {
   static size_t Most(const RestClient::Options& options) { return options.max_jobs; }
 };
 
-// What json says of an answer may quote it.
-Error Senseless(Code code, const Error& error) {
-  return Error(code, "slurmrestd's answer makes no sense: " + OneLine(error.message(), kLongestFault));
-}
-
-template <class T>
-Result<T> DecodeBounded(const std::string& body, const RestClient::Options& options) {
-  T answer;
-  json::Decoder decoder({.elements = options.max_answer_elements});
-  CAPSTAN_CHECK_OK(decoder.DecodeInto(answer, body));
-  return answer;
-}
-
-template <class T>
-Result<T> DecodeAnswer(const std::string& body, const RestClient::Options& options) {
-  Result<T> answer = DecodeBounded<T>(body, options);
-  if (!answer) return Fail(Senseless(answer.error().code(), answer.error()));
-  return answer;
-}
-
 async::Task<Result<std::string>> ReadAll(net::BodyStream& stream, size_t limit, async::Deadline deadline) {
   std::string body;
   std::vector<char> buffer(kReadBytes);
@@ -136,18 +114,6 @@ async::Task<Result<std::string>> ReadAll(net::BodyStream& stream, size_t limit, 
 }
 
 }  // namespace
-
-struct RestClient::Answer {
-  int status = 0;
-  bool json = false;
-  std::string body;
-  std::vector<wire::Problem> errors;  // of a JSON body
-
-  // slurmrestd does not know the path, so not this version of its API either.
-  bool NoSuchEndpoint() const { return status == 404 && !json; }
-  bool ok() const { return status >= 200 && status < 300 && errors.empty(); }
-  Error ToError(bool write) const { return wire::ErrorOf(status, errors, json ? std::string_view() : body, write); }
-};
 
 RestClient::RestClient(async::Loop& loop, net::Transport& transport, TokenFactory sign, Options options)
     : loop_(loop), transport_(transport), sign_(std::move(sign)), options_(std::move(options)) {}
@@ -346,6 +312,16 @@ async::Task<Result<RestClient::List<RestClient::JobBrief>>> RestClient::JobState
   co_return co_await ReadList<JobBrief>("jobs/state/", "jobs", deadline);
 }
 
+// An id that slurmctld does not know is left out. Ids in one parameter, with commas between them, are an error.
+async::Task<Result<RestClient::List<RestClient::JobBrief>>> RestClient::JobStates(std::vector<int64_t> ids,
+                                                                                  async::Deadline deadline) {
+  if (ids.empty() || ids.size() > kMaxIds)
+    co_return Fail(Code::kInvalid, "between 1 and " + std::to_string(kMaxIds) + " jobs can be asked for at once");
+  std::string path = "jobs/state/?";
+  for (const int64_t id : ids) path += (path.ends_with('?') ? "job_id=" : "&job_id=") + std::to_string(id);
+  co_return co_await ReadList<JobBrief>(std::move(path), "jobs", deadline);
+}
+
 async::Task<Result<RestClient::List<Partition>>> RestClient::Partitions(async::Deadline deadline) {
   co_return co_await ReadList<Partition>("partitions/", "partitions", deadline);
 }
@@ -369,20 +345,6 @@ async::Task<Result<std::optional<Node>>> RestClient::NodeNamed(std::string name,
   if (found.nodes.size() != 1 || found.nodes[0].name != name)
     co_return Fail(Code::kUnavailable, "slurmrestd's answer about node " + name + " is about something else");
   co_return std::optional<Node>(std::move(found.nodes[0]).ToNode());
-}
-
-async::Task<Result<std::vector<Job>>> RestClient::JobNumbered(int64_t id, async::Deadline deadline) {
-  CAPSTAN_CO_TRY(Answer answer, co_await Call("GET", "job/" + std::to_string(id) + "?flags=ALL", "", deadline));
-  std::vector<Job> jobs;
-  if (!answer.ok()) {
-    if (answer.json && answer.ToError(false).code() == Code::kNotFound) co_return jobs;
-    co_return Fail(answer.ToError(false));
-  }
-  CAPSTAN_CO_TRY(auto found, DecodeAnswer<wire::JobsAnswer>(answer.body, options_));
-  if (found.jobs.empty())
-    co_return Fail(Code::kUnavailable, "slurmrestd's answer about job " + std::to_string(id) + " names no job");
-  for (wire::JobRecord& job : found.jobs) jobs.push_back(std::move(job).ToJob());
-  co_return jobs;
 }
 
 async::Task<Result<RestClient::Life>> RestClient::ReadLife(async::Deadline deadline) {

@@ -17,6 +17,7 @@
 #include "async/task.h"
 #include "base/secret.h"
 #include "net/http.h"
+#include "slurm/external_job.h"
 #include "slurm/source.h"
 
 namespace capstan::slurm {
@@ -71,9 +72,21 @@ class RestClient {
   };
   async::Task<Result<List<JobBrief>>> JobStates(async::Deadline deadline);
 
+  // Of these jobs only, at most kMaxIds; slurmctld looks up no others. One that it does not know is left out.
+  static constexpr size_t kMaxIds = 500;  // a request line of 8 KiB
+  async::Task<Result<List<JobBrief>>> JobStates(std::vector<int64_t> ids, async::Deadline deadline);
+
   // The job of that id, with the others of its array or heterogeneous job if it is the first of them. Empty: slurmctld
   // does not know it (any more).
   async::Task<Result<std::vector<Job>>> JobNumbered(int64_t id, async::Deadline deadline);
+
+  // Makes an external job. kAlreadyExists: the id is in use, perhaps by this very submission. kInvalid: Slurm refuses it and
+  // says why. A job that cannot start as the cluster is now is no error, but waits.
+  async::Task<Result<void>> Submit(ExternalJob job, async::Deadline deadline);
+  // kNotFound when there is no such job; kInvalid when it is over.
+  async::Task<Result<void>> UpdateJob(JobUpdate update, async::Deadline deadline);
+  // kNotFound when there is no such job or it is over; kConflict when it is another job, or in another state, than was said.
+  async::Task<Result<void>> CancelJob(JobCancel cancel, async::Deadline deadline);
 
   async::Task<Result<List<Partition>>> Partitions(async::Deadline deadline);
 

@@ -1,13 +1,17 @@
 #include "slurm/rest_source.h"
 
 #include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/experimental/parallel_group.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include "async/timer.h"
-#include "base/text.h"
-#include "slurm/hostlist.h"
 
 namespace capstan::slurm {
 namespace {
+
+namespace asio = boost::asio;
 
 // A list costs slurmctld locks and slurmrestd memory, so reading it may take a tenth of the time at most.
 constexpr int kListShare = 10;
@@ -17,13 +21,6 @@ constexpr Duration kMaxPollInterval = 60s;
 // starting or for a processor, and would only be seen later if the next look were put off for it.
 constexpr Duration kMaxRecordCost = 2500us;
 constexpr Duration kMaxSingleReadCost = 30ms;
-// One node costs 3 ms and a list 0.25 ms for each of its nodes, so above this share of all nodes the list is
-// cheaper.
-constexpr size_t kNodesPerSingleRead = 12;
-// Single reads of a fresh read or a poll, of nodes or of jobs; more are a list's business at any size of cluster.
-constexpr size_t kMaxSingleReads = 256;
-// A request to a slurmrestd whose pod has gone meanwhile may hang; five times what a job takes a slurmrestd.
-constexpr Duration kUseLimit = 10s, kUseLimitPerJob = 5ms;
 
 // For how long a list is left alone that was read just now.
 Duration PauseAfter(Duration took, size_t records) {
@@ -68,37 +65,28 @@ struct RestSource::ExpectedEntry final : Source::Expectation {
   const std::vector<std::string> nodes;
 };
 
-// The right to have a request in flight, beside the poller's.
-class RestSource::Permit {
- public:
-  static async::Task<Result<std::unique_ptr<Permit>>> Get(RestSource& source, async::Deadline deadline) {
-    while (source.calls_ >= source.options_.max_calls) {
-      source.call_ended_.Reset();
-      if (!co_await source.call_ended_.Wait(deadline))
-        co_return Fail(Code::kDeadline, "too many requests to slurmrestd are under way");
-    }
-    co_return std::make_unique<Permit>(source);
-  }
-  explicit Permit(RestSource& source) : source_(source) { ++source_.calls_; }
-  ~Permit() {
-    --source_.calls_;
-    source_.call_ended_.Set();
-  }
-
- private:
-  RestSource& source_;
-};
-
 RestSource::RestSource(async::Loop& loop, net::Transport& transport, TokenFactory sign, Options options)
     : loop_(loop),
       options_(std::move(options)),
       client_(loop, transport, std::move(sign), options_.client),
       random_(options_.seed),
       backoff_({.first = options_.retry_first, .cap = options_.retry_cap, .jitter = 0.2}, random_),
+      follower_(loop, client_, random_,
+                {.fast = options_.fast,
+                 .call_limit = options_.call_limit,
+                 .heard = [this] { return view_.snapshot && !view_.error; },
+                 .changed = [this] { Notify(); }}),
       poked_(loop),
       call_ended_(loop) {}
 
 RestSource::~RestSource() = default;
+
+Source::View RestSource::Latest() const {
+  View view = view_;
+  view.followed = follower_.jobs();
+  view.followed_at = follower_.looked_at();
+  return view;
+}
 
 std::unique_ptr<Source::Subscription> RestSource::Subscribe(Changed changed) {
   return std::make_unique<Entry>(*this, std::move(changed));
@@ -121,6 +109,16 @@ std::unique_ptr<Source::Expectation> RestSource::Expect(std::vector<std::string>
 // --- Polling ---------------------------------------------------------------------------------------------------------
 
 async::Task<void> RestSource::Run() {
+  auto group =
+      asio::experimental::make_parallel_group(asio::co_spawn(loop_.executor(), Poll(), asio::deferred),
+                                              asio::co_spawn(loop_.executor(), follower_.Run(), asio::deferred));
+  // Neither ends by itself.
+  const auto ended = co_await group.async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
+  const auto& [order, poll_thrown, follow_thrown] = ended;
+  if (const std::exception_ptr& thrown = order[0] == 0 ? poll_thrown : follow_thrown) std::rethrow_exception(thrown);
+}
+
+async::Task<void> RestSource::Poll() {
   while (true) {
     auto polled = loop_.Now() >= ListDue() ? co_await PollLists() : co_await PollExpected();
     if (polled) {
@@ -340,12 +338,14 @@ void RestSource::Publish(Snapshot next) {
   if (!same) ++next.generation;
   view_.snapshot = std::make_shared<const Snapshot>(std::move(next));
   if (!same) Notify();
+  if (last == nullptr) follower_.Resume();
 }
 
 void RestSource::Succeeded() {
   backoff_.Reset();
   if (!view_.error) return;
   view_.error.reset();
+  follower_.Resume();
   Notify();
 }
 
@@ -360,165 +360,6 @@ void RestSource::Failed(Error error) {
 void RestSource::Notify() {
   // A callback may subscribe anew; that one has seen the change already.
   for (Entry* entry : std::vector<Entry*>(subscribers_.begin(), subscribers_.end())) entry->changed();
-}
-
-// --- Fresh reads and writes ------------------------------------------------------------------------------------------
-
-async::Task<Result<FreshNodes>> RestSource::ReadNodes(std::vector<std::string> names, async::Deadline deadline) {
-  std::ranges::sort(names);
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  FreshNodes fresh;
-  if (names.empty()) co_return Fail(Code::kInvalid, "a fresh read names no Slurm node");
-  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
-  fresh.read.began = loop_.Now();
-  const uint64_t read = ++reads_;
-  const size_t known = view_.snapshot ? view_.snapshot->nodes->size() : 0;
-  const bool by_list = names.size() > kMaxSingleReads || (view_.snapshot && names.size() * kNodesPerSingleRead > known);
-  auto done = by_list ? co_await ReadByList(names, fresh, deadline) : co_await ReadOneByOne(names, fresh, deadline);
-  if (!done) co_return Fail(std::move(done).error());
-  fresh.incarnation = incarnation_;
-  // Only absence is judged by it. For those that exist another call would do nothing but make the answer older.
-  if (!fresh.absent.empty()) {
-    CAPSTAN_CO_TRY(fresh.incarnation, co_await ReadIncarnation(deadline));
-  }
-  fresh.read.ended = loop_.Now();
-  LayOver(fresh, read);
-  co_return fresh;
-}
-
-async::Task<Result<void>> RestSource::ReadByList(std::span<const std::string> names, FreshNodes& fresh,
-                                                 async::Deadline deadline) {
-  CAPSTAN_CO_TRY(auto list, co_await client_.Nodes(0, deadline));
-  ++counters_.lists;
-  for (const std::string& name : names) {
-    const auto place = std::ranges::lower_bound(list.records, name, {}, &Node::name);
-    if (place != list.records.end() && place->name == name)
-      fresh.nodes.push_back(*place);
-    else
-      fresh.absent.push_back(name);
-  }
-  co_return Result<void>();
-}
-
-async::Task<Result<void>> RestSource::ReadOneByOne(std::span<const std::string> names, FreshNodes& fresh,
-                                                   async::Deadline deadline) {
-  for (const std::string& name : names) {
-    CAPSTAN_CO_TRY(auto node, co_await client_.NodeNamed(name, deadline));
-    ++counters_.single_reads;
-    if (node)
-      fresh.nodes.push_back(*std::move(node));
-    else
-      fresh.absent.push_back(name);
-  }
-  co_return Result<void>();
-}
-
-async::Task<Result<std::vector<std::string>>> RestSource::ReadNodesOfSuspendedJobs(async::Deadline deadline) {
-  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
-  CAPSTAN_CO_TRY(const auto states, co_await client_.JobStates(deadline));
-  std::vector<int64_t> ids;
-  for (const RestClient::JobBrief& job : states.records) {
-    const bool shows = job.state.HasAny({JobFlag::kRunning, JobFlag::kCompleting});  // its nodes are busy
-    if (!job.state.HoldsNodes() || shows) continue;
-    if (job.id == 0) co_return Fail(Code::kUnavailable, "slurmrestd does not say which job is " + job.state.ToString());
-    if (ids.empty() || ids.back() != job.id) ids.push_back(job.id);
-  }
-  std::vector<Job> jobs;
-  if (ids.size() > kMaxSingleReads) {
-    CAPSTAN_CO_TRY(auto list, co_await client_.Jobs(0, deadline));
-    jobs = std::move(list.records);
-  } else {
-    for (const int64_t id : ids) {
-      CAPSTAN_CO_TRY(const auto found, co_await client_.JobNumbered(id, deadline));
-      jobs.insert(jobs.end(), found.begin(), found.end());
-    }
-  }
-  HostIndex held;
-  bool all = true;
-  for (const Job& job : jobs) {
-    if (!job.state.HoldsNodes() || job.nodes.empty()) continue;
-    CAPSTAN_CO_TRY(const Hostlist list, Hostlist::Parse(job.nodes));
-    all = held.Add(list) && all;
-  }
-  auto nodes = all ? held.Names() : std::nullopt;
-  if (!nodes) co_return Fail(Code::kInvalid, "the nodes of the jobs that are suspended are too many to be told apart");
-  co_return *std::move(nodes);
-}
-
-async::Task<Result<void>> RestSource::UpdateNode(NodeUpdate update, async::Deadline deadline) {
-  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
-  ++counters_.writes;
-  auto done = co_await client_.Update(std::move(update), deadline);
-  RefreshSoon();
-  co_return done;
-}
-
-async::Task<Result<void>> RestSource::DeleteNode(std::string name, async::Deadline deadline) {
-  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
-  ++counters_.writes;
-  auto done = co_await client_.Delete(std::move(name), deadline);
-  RefreshSoon();
-  if (!done && done.error().code() == Code::kNotFound) co_return Result<void>();
-  co_return done;
-}
-
-async::Task<Result<void>> RestSource::WriteReservation(ReservationUpdate update, async::Deadline deadline) {
-  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
-  ++counters_.writes;
-  co_return co_await client_.WriteReservation(std::move(update), deadline);
-}
-
-async::Task<Result<void>> RestSource::DeleteReservation(std::string name, async::Deadline deadline) {
-  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
-  ++counters_.writes;
-  auto done = co_await client_.DeleteReservation(std::move(name), deadline);
-  if (!done && done.error().code() == Code::kNotFound) co_return Result<void>();
-  co_return done;
-}
-
-async::Task<Result<void>> RestSource::Reconfigure(async::Deadline deadline) {
-  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
-  ++counters_.writes;
-  auto done = co_await client_.Reconfigure(deadline);
-  RefreshSoon();
-  co_return done;
-}
-
-async::Task<Result<std::vector<Reservation>>> RestSource::ReadReservations(async::Deadline deadline) {
-  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
-  CAPSTAN_CO_TRY(auto list, co_await client_.Reservations(deadline));
-  co_return std::move(list.records);
-}
-
-async::Task<Result<PartitionUse>> RestSource::ReadPartitionUse(size_t most_jobs, async::Deadline deadline) {
-  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
-  CAPSTAN_CO_TRY(auto partitions, co_await client_.Partitions(deadline.Earlier(loop_.After(kUseLimit))));
-  CAPSTAN_CO_TRY(const auto states, co_await client_.JobStates(deadline.Earlier(loop_.After(kUseLimit))));
-  PartitionUse use{.partitions = std::move(partitions.records), .job_count = states.records.size(), .jobs = {}};
-  if (use.job_count > most_jobs) co_return use;
-  const Duration limit = kUseLimit + kUseLimitPerJob * int64_t(use.job_count);
-  CAPSTAN_CO_TRY(const auto jobs, co_await client_.Jobs(0, deadline.Earlier(loop_.After(limit))));
-  use.jobs_read = true;
-  for (const Job& job : jobs.records) {
-    for (const std::string_view name : Split(job.partition, ',')) {
-      PartitionUse::Jobs& its = use.jobs[std::string(name)];
-      if (job.state.IsOver())
-        ++its.over;
-      else
-        its.ids.push_back(job.id);
-    }
-  }
-  co_return use;
-}
-
-async::Task<Result<std::vector<ControllerPing>>> RestSource::Ping(async::Deadline deadline) {
-  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
-  co_return co_await client_.Ping(deadline);
-}
-
-async::Task<Result<AccountingQueue>> RestSource::ReadAccountingQueue(async::Deadline deadline) {
-  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
-  co_return co_await client_.ReadAccountingQueue(deadline);
 }
 
 }  // namespace capstan::slurm

@@ -11,7 +11,8 @@
 // cheap ping
 //   must say that a slurmctld responds, since every other request hangs for ten seconds while none does.
 // - One poll at a time, never a second beside it; other calls are limited to `max_calls` in flight.
-// - Jobs are read only while somebody wants them: every `slow`, or `fast` while a change is expected, and a tenth of the
+// - Single jobs that somebody follows are looked at beside all this (job_follower.h).
+// - All jobs are read only while somebody wants them: every `slow`, or `fast` while a change is expected, and a tenth of the
 //   time at most. What goes wrong with that is no error of the View: jobs_read shows it.
 //
 // A fresh read of single nodes is laid over the last list until a list that began later replaces it, so a
@@ -26,6 +27,7 @@
 
 #include "async/backoff.h"
 #include "async/event.h"
+#include "slurm/job_follower.h"
 #include "slurm/rest_client.h"
 
 namespace capstan::slurm {
@@ -55,11 +57,12 @@ class RestSource final : public Source {
   // destroyed.
   async::Task<void> Run();
 
-  View Latest() const override { return view_; }
+  View Latest() const override;
   std::unique_ptr<Subscription> Subscribe(Changed changed) override;
   void ExpectChange(std::span<const std::string> nodes, Tick until) override;
   std::unique_ptr<Expectation> Expect(std::vector<std::string> nodes) override;
   std::unique_ptr<JobsWanted> WantJobs() override;
+  std::unique_ptr<Following> Follow(std::vector<int64_t> ids) override { return follower_.Follow(std::move(ids)); }
   async::Task<Result<FreshNodes>> ReadNodes(std::vector<std::string> names, async::Deadline deadline) override;
   async::Task<Result<std::vector<std::string>>> ReadNodesOfSuspendedJobs(async::Deadline deadline) override;
   async::Task<Result<void>> UpdateNode(NodeUpdate update, async::Deadline deadline) override;
@@ -69,6 +72,10 @@ class RestSource final : public Source {
   async::Task<Result<std::vector<Reservation>>> ReadReservations(async::Deadline deadline) override;
   async::Task<Result<void>> Reconfigure(async::Deadline deadline) override;
   async::Task<Result<PartitionUse>> ReadPartitionUse(size_t most_jobs, async::Deadline deadline) override;
+  async::Task<Result<std::optional<Job>>> ReadJob(int64_t id, async::Deadline deadline) override;
+  async::Task<Result<void>> SubmitJob(ExternalJob job, async::Deadline deadline) override;
+  async::Task<Result<void>> UpdateJob(JobUpdate update, async::Deadline deadline) override;
+  async::Task<Result<void>> CancelJob(JobCancel cancel, async::Deadline deadline) override;
   async::Task<Result<std::vector<ControllerPing>>> Ping(async::Deadline deadline) override;
   async::Task<Result<AccountingQueue>> ReadAccountingQueue(async::Deadline deadline) override;
 
@@ -84,6 +91,9 @@ class RestSource final : public Source {
   struct ExpectedEntry;  // an Expectation
   class Permit;
 
+  // Single reads of a fresh read or a poll, of nodes or of jobs; more are a list's business at any size of cluster.
+  static constexpr size_t kMaxSingleReads = 256;
+
   // A single node read later than the list.
   struct Overlay {
     uint64_t read = 0;
@@ -92,6 +102,7 @@ class RestSource final : public Source {
   using NodesPtr = std::shared_ptr<const std::vector<Node>>;
 
   // Polling.
+  async::Task<void> Poll();
   async::Task<Result<void>> PollLists();
   async::Task<Result<void>> ReadNodeList();
   async::Task<Result<void>> ReadJobList();
@@ -124,6 +135,7 @@ class RestSource final : public Source {
   RestClient client_;
   Random random_;
   async::Backoff backoff_;
+  JobFollower follower_;
   Counters counters_;
 
   View view_;

@@ -19,6 +19,7 @@ constexpr Known kKnown[] = {
     {1007, "Protocol authentication error", Code::kUnauthenticated},
     {2002, "Access/permission denied", Code::kForbidden},
     {2010, "Invalid user id", Code::kForbidden},
+    {2011, "Duplicate job id", Code::kAlreadyExists},
     {2016, "Requested nodes are busy", Code::kConflict},
     {2017, "Invalid job id specified", Code::kNotFound},
     {2018, "Invalid node name specified", Code::kNotFound},
@@ -147,9 +148,12 @@ Job JobRecord::ToJob() && {
           .user = std::move(user_name),
           .partition = std::move(partition),
           .nodes = std::move(nodes),
+          .admin_comment = std::move(admin_comment),
+          .external = std::ranges::find(flags, "EXTERNAL_JOB") != flags.end(),
           .submit_time = submit_time.ToTime(),
           .start_time = start_time.ToTime(),
           .end_time = end_time.ToTime(),
+          .preempt_time = preempt_time.ToTime(),
           .time_limit = std::nullopt};
   if (time_limit.set && !time_limit.infinite) job.time_limit = std::chrono::minutes(time_limit.number);
   return job;
@@ -187,6 +191,52 @@ ReservationBody ToBody(const ReservationUpdate& update) {
     const auto minutes = std::chrono::ceil<std::chrono::minutes>(*update.duration).count();
     body.duration = Number{.set = true, .infinite = false, .number = minutes};
   }
+  return body;
+}
+
+namespace {
+
+Number Set(int64_t number) { return {.set = true, .infinite = false, .number = number}; }
+
+std::optional<Number> SetIf(const std::optional<int64_t>& number) {
+  return number ? std::optional(Set(*number)) : std::nullopt;
+}
+
+}  // namespace
+
+SubmitBody ToBody(const ExternalJob& job) {
+  SubmitBody body;
+  body.job = {.job_id = job.id,
+              .name = job.name,
+              .partition = job.partition,
+              .account = job.account,
+              .qos = job.qos,
+              .reservation = job.reservation,
+              .wckey = job.wckey,
+              .constraints = job.constraints,
+              .licenses = job.licenses,
+              .user_id = job.user,
+              .group_id = job.group,
+              .mcs_label = job.mcs_label,
+              .admin_comment = job.admin_comment,
+              .current_working_directory = "/tmp",  // Slurm wants one, and nothing runs there
+              .nodes = std::to_string(job.nodes),
+              .tres_per_node = job.gres,
+              .flags = {"EXTERNAL_JOB"},
+              .shared = {},
+              .tasks_per_node = job.tasks_per_node,
+              .cpus_per_task = job.cpus_per_task,
+              .memory_per_node = SetIf(job.memory_mib),
+              .time_limit = SetIf(job.limit_minutes),
+              .priority = SetIf(job.priority)};
+  if (!job.shared.empty()) body.job.shared = {job.shared};
+  return body;
+}
+
+KillBody ToBody(const JobCancel& cancel) {
+  KillBody body{
+      .jobs = {std::to_string(cancel.id)}, .job_state = {}, .job_name = cancel.name, .user_name = cancel.user};
+  if (cancel.only_if) body.job_state = {std::string(StateNames(JobFlag{})[size_t(*cancel.only_if)])};
   return body;
 }
 
@@ -253,9 +303,12 @@ const json::Schema& JobRecord::Schema() {
       json::Field<&J::user_name>("user_name"),
       json::Field<&J::partition>("partition"),
       json::Field<&J::nodes>("nodes"),
+      json::Field<&J::admin_comment>("admin_comment"),
+      json::Field<&J::flags>("flags"),
       json::Field<&J::submit_time>("submit_time"),
       json::Field<&J::start_time>("start_time"),
       json::Field<&J::end_time>("end_time"),
+      json::Field<&J::preempt_time>("preempt_time"),
       json::Field<&J::time_limit>("time_limit"),
   });
   return schema;
@@ -419,6 +472,89 @@ const json::Schema& UpdateBody::Schema() {
       json::Field<&U::features>("features"),
       json::Field<&U::features_act>("features_act"),
       json::Field<&U::weight>("weight"),
+  });
+  return schema;
+}
+
+const json::Schema& JobBody::Schema() {
+  static const json::Schema schema = json::Object<JobBody>({
+      json::Field<&JobBody::job_id>("job_id"),
+      json::Field<&JobBody::name>("name"),
+      json::Field<&JobBody::partition>("partition"),
+      json::Field<&JobBody::account>("account"),
+      json::Field<&JobBody::qos>("qos"),
+      json::Field<&JobBody::reservation>("reservation"),
+      json::Field<&JobBody::wckey>("wckey"),
+      json::Field<&JobBody::constraints>("constraints"),
+      json::Field<&JobBody::licenses>("licenses"),
+      json::Field<&JobBody::user_id>("user_id"),
+      json::Field<&JobBody::group_id>("group_id"),
+      json::Field<&JobBody::mcs_label>("mcs_label"),
+      json::Field<&JobBody::admin_comment>("admin_comment"),
+      json::Field<&JobBody::current_working_directory>("current_working_directory"),
+      json::Field<&JobBody::nodes>("nodes"),
+      json::Field<&JobBody::tres_per_node>("tres_per_node"),
+      json::Field<&JobBody::flags>("flags"),
+      json::Field<&JobBody::shared>("shared"),
+      json::Field<&JobBody::tasks_per_node>("tasks_per_node"),
+      json::Field<&JobBody::cpus_per_task>("cpus_per_task"),
+      json::Field<&JobBody::memory_per_node>("memory_per_node"),
+      json::Field<&JobBody::time_limit>("time_limit"),
+      json::Field<&JobBody::priority>("priority"),
+  });
+  return schema;
+}
+
+const json::Schema& SubmitBody::Schema() {
+  static const json::Schema schema = json::Object<SubmitBody>({
+      json::Field<&SubmitBody::job>("job"),
+  });
+  return schema;
+}
+
+const json::Schema& SubmitAnswer::Schema() {
+  static const json::Schema schema = json::Object<SubmitAnswer>({
+      json::Field<&SubmitAnswer::job_id>("job_id"),
+  });
+  return schema;
+}
+
+const json::Schema& JobUpdateBody::Schema() {
+  static const json::Schema schema = json::Object<JobUpdateBody>({
+      json::Field<&JobUpdateBody::admin_comment>("admin_comment"),
+  });
+  return schema;
+}
+
+const json::Schema& KillBody::Schema() {
+  static const json::Schema schema = json::Object<KillBody>({
+      json::Field<&KillBody::jobs>("jobs"),
+      json::Field<&KillBody::job_state>("job_state"),
+      json::Field<&KillBody::job_name>("job_name"),
+      json::Field<&KillBody::user_name>("user_name"),
+  });
+  return schema;
+}
+
+const json::Schema& KillError::Schema() {
+  static const json::Schema schema = json::Object<KillError>({
+      json::Field<&KillError::string>("string"),
+      json::Field<&KillError::message>("message"),
+      json::Field<&KillError::code>("code"),
+  });
+  return schema;
+}
+
+const json::Schema& KillStatus::Schema() {
+  static const json::Schema schema = json::Object<KillStatus>({
+      json::Field<&KillStatus::error>("error"),
+  });
+  return schema;
+}
+
+const json::Schema& KillAnswer::Schema() {
+  static const json::Schema schema = json::Object<KillAnswer>({
+      json::Field<&KillAnswer::status>("status"),
   });
   return schema;
 }

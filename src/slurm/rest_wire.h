@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "json/schema.h"
+#include "slurm/external_job.h"
 #include "slurm/source.h"
 
 namespace capstan::slurm::wire {
@@ -36,8 +37,9 @@ struct NodeRecord {
 struct JobRecord {
   int64_t job_id = 0;
   std::vector<std::string> job_state;
-  std::string state_reason, name, user_name, partition, nodes;
-  Number submit_time, start_time, end_time, time_limit;
+  std::string state_reason, name, user_name, partition, nodes, admin_comment;
+  std::vector<std::string> flags;
+  Number submit_time, start_time, end_time, time_limit, preempt_time;
   static const json::Schema& Schema();
 
   Job ToJob() &&;
@@ -166,6 +168,60 @@ struct ReservationBody {
 };
 
 ReservationBody ToBody(const ReservationUpdate& update);
+
+// The body of POST job/submit, and its answer.
+struct JobBody {
+  int64_t job_id = 0;
+  std::string name, partition, account, qos, reservation, wckey, constraints, licenses, user_id, group_id, mcs_label;
+  std::string admin_comment, current_working_directory, nodes, tres_per_node;
+  std::vector<std::string> flags, shared;
+  std::optional<int64_t> tasks_per_node, cpus_per_task;
+  std::optional<Number> memory_per_node, time_limit, priority;
+  static const json::Schema& Schema();
+};
+
+struct SubmitBody {
+  JobBody job;
+  static const json::Schema& Schema();
+};
+
+struct SubmitAnswer {
+  int64_t job_id = 0;
+  static const json::Schema& Schema();
+};
+
+SubmitBody ToBody(const ExternalJob& job);
+
+// The body of POST job/{id}.
+struct JobUpdateBody {
+  std::optional<std::string> admin_comment;
+  static const json::Schema& Schema();
+};
+
+// The body of DELETE jobs/, and its answer: a status of each job that was not signalled.
+struct KillBody {
+  std::vector<std::string> jobs, job_state;
+  std::string job_name, user_name;
+  static const json::Schema& Schema();
+};
+
+struct KillError {
+  std::string string, message;
+  int64_t code = 0;
+  static const json::Schema& Schema();
+};
+
+struct KillStatus {
+  KillError error;
+  static const json::Schema& Schema();
+};
+
+struct KillAnswer {
+  std::vector<KillStatus> status;
+  static const json::Schema& Schema();
+};
+
+KillBody ToBody(const JobCancel& cancel);
 
 // The Error that an answer stands for. `problems` are what its body lists, if it is an envelope; `text` is
 // the body where it is not. `write`: a request that may have taken effect although the answer says slurmctld

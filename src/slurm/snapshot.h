@@ -51,7 +51,12 @@ struct Job {
   std::string state_reason;  // why it is pending or failed: "Resources", "BeginTime"
   std::string name, user, partition;
   std::string nodes;  // hostlist of what it holds or held; "" while pending
-  std::optional<Time> submit_time, start_time, end_time;
+  std::string admin_comment;
+  bool external = false;  // Slurm starts no processes for it (external_job.h)
+  std::optional<Time> submit_time;
+  std::optional<Time> start_time;  // while it is pending: when Slurm expects it to begin, where it does
+  std::optional<Time> end_time;
+  std::optional<Time> preempt_time;    // when Slurm told it to make room for another; its grace time goes on
   std::optional<Duration> time_limit;  // absent: none
 
   bool operator==(const Job&) const = default;

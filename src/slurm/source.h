@@ -20,6 +20,7 @@
 #include "async/deadline.h"
 #include "async/task.h"
 #include "base/result.h"
+#include "slurm/external_job.h"
 #include "slurm/snapshot.h"
 
 namespace capstan::slurm {
@@ -125,15 +126,21 @@ struct ReservationUpdate {
   std::optional<Duration> duration;  // whole minutes
 };
 
+// Jobs that somebody follows (Source::Follow), by id, as the last look at each found it; empty: slurmctld says that it has no
+// job of that id. One that has not been looked at yet is not in here.
+using FollowedJobs = std::map<int64_t, std::optional<Job>>;
+
 class Source {
  public:
   virtual ~Source() = default;
 
   // What is known now. Both may be set: a snapshot that grows old, and why it does.
   struct View {
-    std::shared_ptr<const Snapshot> snapshot;  // null until the first read succeeded
-    std::optional<Error> error;                // of the last read; absent when it succeeded
-    Tick error_since{};                        // when reads began to fail
+    std::shared_ptr<const Snapshot> snapshot;      // null until the first read succeeded
+    std::optional<Error> error;                    // of the last read; absent when it succeeded
+    Tick error_since{};                            // when reads began to fail
+    std::shared_ptr<const FollowedJobs> followed;  // never null; immutable, as the snapshot
+    Tick followed_at{};  // the last look at all of them began; while looks fail this alone shows it
   };
   virtual View Latest() const = 0;
 
@@ -164,6 +171,13 @@ class Source {
     virtual ~JobsWanted() = default;
   };
   [[nodiscard]] virtual std::unique_ptr<JobsWanted> WantJobs() = 0;
+
+  // These jobs stand in View::followed, and are looked at about every half second, for as long as one of these lives.
+  class Following {
+   public:
+    virtual ~Following() = default;
+  };
+  [[nodiscard]] virtual std::unique_ptr<Following> Follow(std::vector<int64_t> ids) = 0;
 
   // The named nodes, by a read that begins after this call: what a guard asks before it lets something be
   // destroyed. Any error means unknown. Errors: kUnavailable, kUnauthenticated, kForbidden, kDeadline,
@@ -199,6 +213,15 @@ class Source {
   // The partitions, and then, by a read that begins after that answer, the jobs that name them: of a partition that is
   // closed and that no job names, none will. Jobs are read only if there are `most_jobs` at most. Errors as of ReadNodes.
   virtual async::Task<Result<PartitionUse>> ReadPartitionUse(size_t most_jobs, async::Deadline deadline) = 0;
+
+  // One job, by a read that begins after this call; empty: slurmctld has no job of that id. Errors as of ReadNodes.
+  virtual async::Task<Result<std::optional<Job>>> ReadJob(int64_t id, async::Deadline deadline) = 0;
+
+  // External jobs (external_job.h). What they return is said of RestClient's calls of the same names; the job is looked at
+  // soon afterwards if it is followed.
+  virtual async::Task<Result<void>> SubmitJob(ExternalJob job, async::Deadline deadline) = 0;
+  virtual async::Task<Result<void>> UpdateJob(JobUpdate update, async::Deadline deadline) = 0;
+  virtual async::Task<Result<void>> CancelJob(JobCancel cancel, async::Deadline deadline) = 0;
 
   // Who is in charge. Answers in milliseconds also while no controller responds.
   virtual async::Task<Result<std::vector<ControllerPing>>> Ping(async::Deadline deadline) = 0;

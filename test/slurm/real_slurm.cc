@@ -129,7 +129,7 @@ std::string RealSlurm::RunJob(const std::string& node, const std::string& option
 }
 
 void RealSlurm::SetUp() {
-  Shell("$SLURM_EXEC scancel --user root");
+  Shell("$SLURM_EXEC scancel --user root; $SLURM_EXEC scancel --user slurm");
   for (const char* daemon : {"slurmctld", "slurmrestd", "w-0", "w-1"})
     Shell(std::string("$SLURM_CONTROL start ") + daemon);
   ASSERT_TRUE(RunUntil([&] { return Shell("$SLURM_EXEC scontrol ping").find("UP") != std::string::npos; }, 20s));

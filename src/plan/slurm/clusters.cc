@@ -31,6 +31,19 @@ const std::vector<slurm::Job>* JobsOf(const std::shared_ptr<const slurm::Snapsho
   return snapshot ? snapshot->jobs.get() : nullptr;
 }
 
+// Those of which something else is known than before.
+std::vector<int64_t> ChangedJobs(const slurm::FollowedJobs& before, const slurm::FollowedJobs& after) {
+  std::vector<int64_t> changed;
+  if (&before == &after) return changed;
+  for (const auto& [id, job] : after) {
+    const auto known = before.find(id);
+    if (known == before.end() || known->second != job) changed.push_back(id);
+  }
+  for (const auto& [id, job] : before)
+    if (!after.contains(id)) changed.push_back(id);
+  return changed;
+}
+
 }  // namespace
 
 struct SlurmClusters::Batch {
@@ -60,6 +73,12 @@ struct SlurmClusters::Entry {
     std::unique_ptr<slurm::Source::Expectation> held;
   };
   std::map<Key, Expected> expected;
+  struct Followed {
+    std::vector<int64_t> jobs;
+    std::unique_ptr<slurm::Source::Following> held;
+  };
+  std::map<Key, Followed> followed;
+  std::shared_ptr<const slurm::FollowedJobs> last_followed = std::make_shared<const slurm::FollowedJobs>();
   std::set<Key> want_jobs;
   std::unique_ptr<slurm::Source::JobsWanted> jobs_wanted;  // while there is any of them
 };
@@ -116,6 +135,8 @@ SlurmLook SlurmClusters::Look(const std::string& cluster) const {
     look.age = view.snapshot->Age(loop_.Now());
     look.jobs_age = loop_.Now() - view.snapshot->jobs_read.began;
   }
+  look.followed = view.followed;
+  look.followed_age = loop_.Now() - view.followed_at;
   if (!view.snapshot)
     look.state = SlurmLook::State::kUnheard;
   else if (view.error)
@@ -160,6 +181,20 @@ void SlurmClusters::WantJobs(const std::string& cluster, const Key& who, bool wa
     entry.jobs_wanted = entry.source->WantJobs();
 }
 
+void SlurmClusters::Follow(const std::string& cluster, const Key& who, const std::vector<int64_t>& jobs) {
+  const auto found = entries_.find(cluster);
+  if (found == entries_.end() || !found->second->source) return;
+  Entry& entry = *found->second;
+  const auto known = entry.followed.find(who);
+  if (known == entry.followed.end() ? jobs.empty() : known->second.jobs == jobs) return;
+  // The new ones first: a job that is among both stays followed.
+  Entry::Followed followed{jobs, jobs.empty() ? nullptr : entry.source->Follow(jobs)};
+  if (jobs.empty())
+    entry.followed.erase(known);
+  else
+    entry.followed[who] = std::move(followed);
+}
+
 // --- Token -----------------------------------------------------------------------------------------------------------
 
 // nullptr: it has been ended or replaced meanwhile.
@@ -194,6 +229,7 @@ Task<void> SlurmClusters::Begin(std::string cluster, uint64_t number) {
 Task<void> SlurmClusters::End(std::unique_ptr<Entry> entry) {
   entry->subscription.reset();
   entry->expected.clear();
+  entry->followed.clear();
   entry->jobs_wanted.reset();
   entry->runner.Cancel();
   co_await entry->runner.Join();
@@ -236,6 +272,8 @@ void SlurmClusters::Heard(const std::string& cluster) {
   const slurm::Source::View view = entry.source->Latest();
   auto changes = slurm::ChangedNodes(entry.last.get(), view.snapshot.get());
   if (JobsOf(entry.last) != JobsOf(view.snapshot)) changes.emplace_back(World::kSlurmJobs);
+  for (const int64_t id : ChangedJobs(*entry.last_followed, *view.followed)) changes.push_back(World::JobName(id));
+  entry.last_followed = view.followed;
   const bool turned = bool(entry.last) != bool(view.snapshot) || entry.last_failed != view.error.has_value() ||
                       (entry.last && !(entry.last->incarnation == view.snapshot->incarnation));
   const bool first = !entry.last && view.snapshot && !view.error;

@@ -40,7 +40,8 @@ class SlurmClusters {
   // sense.
   using Factory = std::function<Result<Link>(const SlurmConnection& how, SignToken sign)>;
 
-  // What changed of a cluster: names of nodes, World::kSlurmJobs among them for its jobs; none for its reachability.
+  // What changed of a cluster: names of nodes, World::kSlurmJobs among them for its jobs and World::JobName for one that is
+  // followed; none for its reachability.
   using Changed = std::function<void(const std::string& cluster, const std::vector<std::string>& nodes)>;
 
   SlurmClusters(async::Loop& loop, kube::Client& client, Factory factory, Changed changed, uint64_t seed);
@@ -63,6 +64,9 @@ class SlurmClusters {
   // `who` wants the jobs of `cluster` in its snapshots, or no longer. Forgotten when the Source is replaced, and nothing
   // while there is none: say it again when the cluster is heard.
   void WantJobs(const std::string& cluster, const Key& who, bool wanted);
+
+  // `who` wants a close look at these jobs, and at no others any more. Forgotten as in WantJobs.
+  void Follow(const std::string& cluster, const Key& who, const std::vector<int64_t>& jobs);
 
   // A read of `node` that begins after this call, shared with everybody who asks the same of this cluster in the same
   // turn. nullopt: slurmctld has no record of it.

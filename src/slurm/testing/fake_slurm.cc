@@ -8,6 +8,12 @@
 namespace capstan::slurm::testing {
 
 const Refusal Refusal::kNoSuchNode{2018, "Invalid node name specified"};
+const Refusal Refusal::kNoSuchPartition{2000, "Invalid partition name specified"};
+const Refusal Refusal::kDuplicate{2011, "Duplicate job id"};
+const Refusal Refusal::kNoSuchJob{2017, "Invalid job id specified"};
+const Refusal Refusal::kAlreadyOver{2021, "Job/step already completing or completed"};
+const Refusal Refusal::kFinished{2084, "Job has already finished"};
+const Refusal Refusal::kFiltered{2172, "Cannot signal job"};
 const Refusal Refusal::kBusy{2016, "Requested nodes are busy"};
 const Refusal Refusal::kFeature{2031, "Invalid feature specification"};
 const Refusal Refusal::kReservation{2053, "Requested reservation is invalid"};
@@ -179,9 +185,11 @@ std::optional<int64_t> FakeSlurm::StartJob(JobSpec spec) {
           .user = spec.user,
           .partition = spec.partition.empty() ? options_.partition : spec.partition,
           .nodes = CompressHostlist(spec.nodes),
+          .admin_comment = {},
           .submit_time = WholeSeconds(loop_.WallNow()),
           .start_time = WholeSeconds(loop_.WallNow()),
           .end_time = std::nullopt,
+          .preempt_time = std::nullopt,
           .time_limit = spec.time_limit};
   for (const std::string& name : spec.nodes) records_.at(name).jobs.insert(id);
   if (spec.runs_for) RunFor(id, *spec.runs_for);
@@ -258,13 +266,126 @@ void FakeSlurm::EndJob(int64_t id, JobFlag end) {
   Later(options_.completing, [this, id] {
     for (auto& [name, record] : records_)
       if (record.completing.erase(id) > 0) NodesChanged();
-    jobs_.at(id).state.Remove(JobFlag::kCompleting);
+    const auto job = jobs_.find(id);
+    if (job == jobs_.end()) return;
+    job->second.state.Remove(JobFlag::kCompleting);
     JobsChanged();
-    Later(options_.min_job_age, [this, id] {
-      jobs_.erase(id);
-      JobsChanged();
-    });
+    Retire(id);
   });
+}
+
+void FakeSlurm::Retire(int64_t id) {
+  Later(options_.min_job_age, [this, id] {
+    jobs_.erase(id);
+    JobsChanged();
+  });
+}
+
+// --- External jobs ---------------------------------------------------------------------------------------------------
+
+Outcome FakeSlurm::SubmitJob(const ExternalJob& job) {
+  if (jobs_.contains(job.id)) return Refusal::kDuplicate;
+  const std::string partition = job.partition.empty() ? options_.partition : job.partition;
+  if (partition != options_.partition && !partitions.contains(partition)) return Refusal::kNoSuchPartition;
+  Job made{.id = job.id,
+           .state = JobState{JobFlag::kPending},
+           .state_reason = "None",
+           .name = job.name,
+           .user = job.user.empty() ? "slurm" : job.user,
+           .partition = partition,
+           .nodes = {},
+           .admin_comment = job.admin_comment,
+           .external = true,
+           .submit_time = WholeSeconds(loop_.WallNow()),
+           .start_time = std::nullopt,
+           .end_time = std::nullopt,
+           .preempt_time = std::nullopt,
+           .time_limit = std::nullopt};
+  if (job.limit_minutes) made.time_limit = std::chrono::minutes(*job.limit_minutes);
+  job_specs_[job.id] = {.nodes = {}, .whole_nodes = job.shared == "none", .user = made.user, .partition = partition};
+  jobs_[job.id] = std::move(made);
+  JobsChanged();
+  return std::nullopt;
+}
+
+bool FakeSlurm::RunPending(int64_t id, const std::vector<std::string>& nodes) {
+  const auto found = jobs_.find(id);
+  if (!controller_up_ || found == jobs_.end() || !found->second.state.IsPending()) return false;
+  JobSpec& spec = job_specs_.at(id);
+  for (const std::string& name : nodes) {
+    const auto record = records_.find(name);
+    if (record == records_.end() || !StateOf(record->second).IsUsable()) return false;
+    if (!HasRoom(record->second, spec.whole_nodes)) return false;
+  }
+  Job& job = found->second;
+  spec.nodes = nodes;
+  job.state = JobState{JobFlag::kRunning};
+  job.state_reason = "None";
+  job.nodes = CompressHostlist(nodes);
+  job.start_time = WholeSeconds(loop_.WallNow());
+  for (const std::string& name : nodes) records_.at(name).jobs.insert(id);
+  FollowLimit(id);
+  NodesChanged();
+  JobsChanged();
+  return true;
+}
+
+void FakeSlurm::FollowLimit(int64_t id) {
+  const Job& job = jobs_.at(id);
+  if (!job.time_limit) return;
+  const Time end = *job.start_time + *job.time_limit;
+  Later(std::max(Duration(0), end - loop_.WallNow()), [this, id, start = job.start_time] {
+    const auto it = jobs_.find(id);
+    if (it != jobs_.end() && it->second.start_time == start) EndJob(id, JobFlag::kTimeout);
+  });
+}
+
+void FakeSlurm::Expect(int64_t id, std::string reason, std::optional<Time> start) {
+  Job& job = jobs_.at(id);
+  job.state_reason = std::move(reason);
+  job.start_time = start;
+  JobsChanged();
+}
+
+Outcome FakeSlurm::UpdateJob(const JobUpdate& update) {
+  const auto found = jobs_.find(update.id);
+  if (found == jobs_.end()) return Refusal::kNoSuchJob;
+  if (found->second.state.IsOver()) return Refusal::kFinished;
+  if (update.admin_comment) found->second.admin_comment = *update.admin_comment;
+  JobsChanged();
+  return std::nullopt;
+}
+
+Outcome FakeSlurm::CancelExactly(const JobCancel& cancel) {
+  const auto found = jobs_.find(cancel.id);
+  if (found == jobs_.end()) return Refusal::kNoSuchJob;
+  const Job& job = found->second;
+  if (job.state.IsOver() || job.state.Has(JobFlag::kCompleting)) return Refusal::kAlreadyOver;
+  const bool other_state = cancel.only_if && !job.state.Has(*cancel.only_if);
+  if (job.name != cancel.name || job.user != cancel.user || other_state) return Refusal::kFiltered;
+  EndJobAs(cancel.id, JobFlag::kCancelled);
+  return std::nullopt;
+}
+
+void FakeSlurm::EndJobAs(int64_t id, JobFlag end) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return;
+  if (!found->second.state.IsPending()) return EndJob(id, end);
+  found->second.state = JobState{end};
+  found->second.start_time = found->second.end_time = WholeSeconds(loop_.WallNow());  // as Slurm does
+  JobsChanged();
+  Retire(id);
+}
+
+void FakeSlurm::ForgetJob(int64_t id) {
+  for (auto& [name, record] : records_) {
+    record.jobs.erase(id);
+    record.suspended.erase(id);
+    record.completing.erase(id);
+  }
+  jobs_.erase(id);
+  NodesChanged();
+  JobsChanged();
 }
 
 void FakeSlurm::KillJobsOn(const std::string& name) {
@@ -298,6 +419,8 @@ void FakeSlurm::StartController(Lose lose) {
       for (auto& [name, record] : records_) record.completing.erase(id);
     } else if (job.state.Has(JobFlag::kRunning) && job_specs_.at(id).runs_for) {
       RunFor(id, std::max(Duration(0), *job.start_time + *job_specs_.at(id).runs_for - loop_.WallNow()));
+    } else if (job.external && job.state.Has(JobFlag::kRunning)) {
+      FollowLimit(id);
     }
   }
   for (const Reservation& reservation : Reservations()) FollowReservation(reservation.name);

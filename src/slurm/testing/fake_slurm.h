@@ -5,7 +5,7 @@
 // features nor weight of its record; active features must be among the features, or an update changes
 // nothing; a machine booted since the node was heard last makes it DOWN unless ReturnToService is 2; DOWN kills jobs; jobs vanish MinJobAge after their end; a restarted slurmctld may have lost its
 // nodes, and a slurmd that runs does not bring its record back. It schedules nothing: a test says which job
-// runs where. No job starts on a node in an active maintenance reservation, whose record cannot be removed; such a
+// runs where, also of external jobs, which wait until a test lets them run and end with their time limit. No job starts on a node in an active maintenance reservation, whose record cannot be removed; such a
 // reservation changes but its nodes no more. test/slurm compares it with the real thing.
 //
 // FakeSlurmrestd (fake_slurmrestd.h) puts slurmrestd's HTTP in front of it.
@@ -31,6 +31,7 @@ struct Refusal {
   std::string_view text;
 
   static const Refusal kNoSuchNode, kBusy, kTransition, kFeature, kReservation, kTime, kStarted;
+  static const Refusal kNoSuchJob, kDuplicate, kNoSuchPartition, kFinished, kAlreadyOver, kFiltered;
   friend bool operator==(const Refusal& a, const Refusal& b) { return a.number == b.number; }
 };
 using Outcome = std::optional<Refusal>;  // nullopt: done
@@ -89,6 +90,18 @@ class FakeSlurm {
   // Its time stands still. False: it does not run; or, to be resumed, is not suspended or finds no room.
   bool SuspendJob(int64_t id);
   bool ResumeJob(int64_t id);
+  // External jobs (external_job.h) under the ids that their submitters chose. A pending one runs when a test says so: false
+  // when it is not pending, or its nodes are not usable or have no room.
+  Outcome SubmitJob(const ExternalJob& job);
+  bool RunPending(int64_t id, const std::vector<std::string>& nodes);
+  Outcome UpdateJob(const JobUpdate& update);
+  Outcome CancelExactly(const JobCancel& cancel);
+  // Why it waits and when it shall begin, as Slurm's scheduler would say it. REQUIRES: it is there.
+  void Expect(int64_t id, std::string reason, std::optional<Time> start);
+  // It ends so, whatever it is doing: kTimeout, kNodeFail, kPreempted.
+  void EndJobAs(int64_t id, JobFlag end);
+  // Slurm forgets it at once, as a slurmctld that has lost its state.
+  void ForgetJob(int64_t id);
   const std::map<int64_t, Job>& jobs() const { return jobs_; }
   // Jobs that ended because their node was set DOWN, fell silent, lost its slurmd or its record: what must never
   // happen by mistake.
@@ -167,6 +180,8 @@ class FakeSlurm {
   bool HasRoom(const Record& record, bool whole) const;
   void RunFor(int64_t id, Duration left);
   void EndJob(int64_t id, JobFlag end);
+  void Retire(int64_t id);
+  void FollowLimit(int64_t id);
   void KillJobsOn(const std::string& name);
   void NodesChanged() { nodes_changed_ = loop_.WallNow(); }
   void JobsChanged() { jobs_changed_ = loop_.WallNow(); }

@@ -72,10 +72,12 @@ std::string Limit(std::optional<Duration> limit) {
 std::string JobJson(const Job& job) {
   return "{\"account\":\"\",\"end_time\":" + Number(job.end_time) + ",\"job_id\":" + std::to_string(job.id) +
          ",\"job_state\":" + Strings(job.state.Names()) + ",\"name\":" + JsonQuoted(job.name) +
-         ",\"nodes\":" + JsonQuoted(job.nodes) + ",\"partition\":" + JsonQuoted(job.partition) +
-         ",\"start_time\":" + Number(job.start_time) + ",\"state_reason\":" + JsonQuoted(job.state_reason) +
-         ",\"submit_time\":" + Number(job.submit_time) + ",\"time_limit\":" + Limit(job.time_limit) +
-         ",\"user_name\":" + JsonQuoted(job.user) + "}";
+         ",\"admin_comment\":" + JsonQuoted(job.admin_comment) +
+         ",\"flags\":" + (job.external ? R"(["EXTERNAL_JOB","USING_DEFAULT_QOS"])" : "[]") +
+         ",\"preempt_time\":" + Number(job.preempt_time) + ",\"nodes\":" + JsonQuoted(job.nodes) +
+         ",\"partition\":" + JsonQuoted(job.partition) + ",\"start_time\":" + Number(job.start_time) +
+         ",\"state_reason\":" + JsonQuoted(job.state_reason) + ",\"submit_time\":" + Number(job.submit_time) +
+         ",\"time_limit\":" + Limit(job.time_limit) + ",\"user_name\":" + JsonQuoted(job.user) + "}";
 }
 
 template <class Records, class Render>
@@ -264,8 +266,10 @@ net::Response FakeSlurmrestd::Route(const net::Request& request, std::string_vie
                     release);
   if (path == "reservation" && request.method == "POST") return WriteReservation(request.body);
   if (path == "jobs/" && get) return ListJobs(query);
-  if (path == "jobs/state/" && get) return JobStates();
-  if (path.starts_with("job/") && get) return OneJob(path.substr(4));
+  if (path == "jobs/state/" && get) return JobStates(query);
+  if (path == "job/submit" && request.method == "POST") return SubmitJob(request.body);
+  if (path == "jobs/" && request.method == "DELETE") return CancelJobs(request.body);
+  if (path.starts_with("job/")) return get ? OneJob(path.substr(4)) : UpdateJob(path.substr(4), request.body);
   if (path == "conf" && get) return Life();
   if (path == "diag/" && get) return Statistics();
   if (path == "reconfigure/" && get) {
@@ -313,11 +317,17 @@ net::Response FakeSlurmrestd::ListJobs(std::string_view query) const {
   return Envelope(200, List("jobs", jobs, JobJson, slurm_.loop().WallNow()), release);
 }
 
-net::Response FakeSlurmrestd::JobStates() const {
+// Ids that slurmctld does not know are left out.
+net::Response FakeSlurmrestd::JobStates(std::string_view query) const {
+  std::set<int64_t> ids;
+  for (const std::string_view part : Split(query, '&'))
+    if (part.starts_with("job_id=")) ids.insert(ParseInt(part.substr(7)).value_or(0));
   std::string text;
-  for (const auto& [id, job] : slurm_.jobs())
+  for (const auto& [id, job] : slurm_.jobs()) {
+    if (!ids.empty() && !ids.contains(id)) continue;
     text += std::string(text.empty() ? "" : ",") + R"({"job_id":")" + std::to_string(id) + R"(","state":)" +
             Strings(job.state.Names()) + "}";
+  }
   return Envelope(200, "\"jobs\":[" + text + "],", slurm_.options().release);
 }
 
@@ -326,9 +336,54 @@ net::Response FakeSlurmrestd::OneJob(std::string_view id) const {
   const auto job = slurm_.jobs().find(ParseInt(id).value_or(0));
   if (job != slurm_.jobs().end())
     return Envelope(200, List("jobs", std::vector{job->second}, JobJson, slurm_.loop().WallNow()), release);
-  return Envelope(
-      200, "\"jobs\":[],", release,
-      Problem("Unable to query JobId=" + std::string(id), {2017, "Invalid job id specified"}, "_handle_job_get"));
+  return Envelope(404, "\"jobs\":[],", release,
+                  Problem("Unable to query JobId=" + std::string(id), Refusal::kNoSuchJob, "_handle_job_get"));
+}
+
+net::Response FakeSlurmrestd::SubmitJob(const std::string& body) {
+  const std::string& release = slurm_.options().release;
+  const auto asked = json::Decode<wire::SubmitBody>(body);
+  if (!asked) return Text(400, "Unable to parse the body");
+  const wire::JobBody& job = asked->job;
+  ExternalJob made{.id = job.job_id,
+                   .name = job.name,
+                   .partition = job.partition,
+                   .user = job.user_id,
+                   .admin_comment = job.admin_comment,
+                   .nodes = ParseInt(job.nodes).value_or(1),
+                   .shared = job.shared.empty() ? "" : job.shared.front()};
+  if (job.time_limit) made.limit_minutes = job.time_limit->number;
+  if (const Outcome refused = slurm_.SubmitJob(made))
+    return Envelope(422, "", release, Problem("Batch job submission failed", *refused, "slurm_submit_batch_job()"));
+  return Envelope(200, R"("job_id":)" + std::to_string(job.job_id) + R"(,"step_id":"batch","job_submit_user_msg":"",)",
+                  release);
+}
+
+net::Response FakeSlurmrestd::UpdateJob(std::string_view id, const std::string& body) {
+  const std::string& release = slurm_.options().release;
+  const auto asked = json::Decode<wire::JobUpdateBody>(body);
+  if (!asked) return Text(400, "Unable to parse the body");
+  const Outcome refused = slurm_.UpdateJob({.id = ParseInt(id).value_or(0), .admin_comment = asked->admin_comment});
+  if (!refused) return Envelope(200, "\"results\":null,", release);
+  return Envelope(*refused == Refusal::kNoSuchJob ? 404 : 422, "\"results\":null,", release,
+                  Problem("Job update requested failed", *refused, "slurm_update_job2()"));
+}
+
+// Which jobs were not signalled is told in an answer that is a success.
+net::Response FakeSlurmrestd::CancelJobs(const std::string& body) {
+  const auto asked = json::Decode<wire::KillBody>(body);
+  if (!asked || asked->jobs.size() != 1) return Text(400, "Unable to parse the body");
+  JobCancel cancel{.id = ParseInt(asked->jobs.front()).value_or(0), .name = asked->job_name, .user = asked->user_name};
+  if (!asked->job_state.empty()) {
+    for (const JobFlag flag : {JobFlag::kPending, JobFlag::kRunning, JobFlag::kSuspended})
+      if (StateNames(flag)[size_t(flag)] == asked->job_state.front()) cancel.only_if = flag;
+  }
+  std::string status;
+  if (const Outcome refused = slurm_.CancelExactly(cancel)) {
+    status = R"({"error":{"string":)" + JsonQuoted(refused->text) + R"(,"code":)" + std::to_string(refused->number) +
+             R"(,"message":)" + JsonQuoted(refused->text) + R"(},"step_id":)" + JsonQuoted(asked->jobs.front()) + "}";
+  }
+  return Envelope(200, "\"status\":[" + status + "],", slurm_.options().release);
 }
 
 net::Response FakeSlurmrestd::OneNode(const std::string& name, std::string_view query) const {

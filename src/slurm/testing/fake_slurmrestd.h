@@ -88,8 +88,11 @@ class FakeSlurmrestd final : public net::Transport {
   net::Response ListNodes(std::string_view query) const;
   net::Response ListPartitions() const;
   net::Response ListJobs(std::string_view query) const;
-  net::Response JobStates() const;
+  net::Response JobStates(std::string_view query) const;
   net::Response OneJob(std::string_view id) const;
+  net::Response SubmitJob(const std::string& body);
+  net::Response UpdateJob(std::string_view id, const std::string& body);
+  net::Response CancelJobs(const std::string& body);
   void DoLate();
   net::Response OneNode(const std::string& name, std::string_view query) const;
   net::Response UpdateNodes(std::vector<std::string> names, const std::string& body, std::string_view source);

@@ -1,0 +1,85 @@
+// Looks at single jobs again and again: the part of RestSource behind Source::Follow.
+//
+// One request asks for the states of all followed jobs (of 500 at most), of which slurmctld looks up only those; a job is read
+// whole when its state is another than at the last whole read, and while it is pending in turn with all others that are, for
+// its reason and the start that Slurm expects. So what is followed costs slurmctld little, and a change shows after half a
+// second.
+//
+// - All are asked for every `fast`, and a tenth of the time at most; every `slow` once all of them are over or gone.
+// - After a write of ours to one of them, at once.
+// - While the Source is not heard, and for growing waits after a failure, nobody is asked.
+//
+// A job that is missing among the states is gone only once slurmctld has answered a question about it alone so.
+//
+// Thread: the loop's.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "async/backoff.h"
+#include "async/event.h"
+#include "slurm/rest_client.h"
+#include "slurm/source.h"
+
+namespace capstan::slurm {
+
+class JobFollower {
+ public:
+  struct Options {
+    Duration fast = 500ms;
+    Duration slow = 10s;
+    Duration call_limit = 20s;
+    size_t pending_reads = 20;      // a second, of pending jobs whose state has not changed
+    std::function<bool()> heard;    // the Source is
+    std::function<void()> changed;  // jobs() is another
+  };
+  // REQUIRES: all outlive it.
+  JobFollower(async::Loop& loop, RestClient& client, Random& random, Options options);
+  ~JobFollower();
+
+  std::unique_ptr<Source::Following> Follow(std::vector<int64_t> ids);
+
+  // Until it is cancelled.
+  async::Task<void> Run();
+
+  // We have written to it: a whole read that begins now or later is wanted.
+  void LookSoon(int64_t id);
+
+  // The Source is heard again.
+  void Resume();
+
+  const std::shared_ptr<const FollowedJobs>& jobs() const { return jobs_; }
+  Tick looked_at() const { return looked_at_; }
+
+ private:
+  struct Entry;
+  // What was seen of one job.
+  struct Seen {
+    JobState state;                  // among the states of all; without any name: it was missing there
+    std::optional<Tick> read_at;     // began its last whole read, if the state was this one then
+    Tick stale_since = Tick::min();  // what was read before is out of date
+  };
+
+  async::Task<Result<void>> Look();
+  async::Task<Result<void>> LookAt(std::vector<int64_t> ids, FollowedJobs& jobs);
+  std::vector<int64_t> Followed() const;
+  std::vector<int64_t> LongestPending(const FollowedJobs& jobs) const;
+  bool AllOver() const;
+  async::Task<void> Rest(Duration took);
+
+  async::Loop& loop_;
+  RestClient& client_;
+  Options options_;
+  async::Backoff backoff_;
+  std::map<int64_t, size_t> followed_;  // by how many
+  std::map<int64_t, Seen> seen_;        // of those
+  std::shared_ptr<const FollowedJobs> jobs_ = std::make_shared<const FollowedJobs>();
+  Tick looked_at_{};
+  bool soon_ = false;
+  async::Event poked_;
+};
+
+}  // namespace capstan::slurm

@@ -1,0 +1,221 @@
+#include "slurm/job_follower.h"
+
+#include <gmock/gmock.h>
+
+#include "slurm/rest_source_test.h"
+
+namespace capstan::slurm {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::Fault;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class FollowedJobsTest : public RestSourceTest {
+ protected:
+  static ExternalJob Order(int64_t id, std::string name = "pod") {
+    return {.id = id, .name = std::move(name), .admin_comment = "ours", .limit_minutes = 10};
+  }
+  Result<void> Submit(ExternalJob job) { return Await(source->SubmitJob(std::move(job), loop.After(30s))); }
+
+  // As the View has it: "not looked at", "absent" or its state.
+  std::string Known(int64_t id) {
+    const auto view = source->Latest();
+    const auto found = view.followed->find(id);
+    if (found == view.followed->end()) return "not looked at";
+    return found->second ? found->second->state.ToString() : "absent";
+  }
+  Duration UntilKnown(int64_t id, std::string_view what) {
+    return TimeUntil([&] { return Known(id) == what; }, 1min);
+  }
+  size_t StateRequests() { return server.RequestsFor("/slurm/v0.0.44/jobs/state/"); }
+  size_t WholeRequests(int64_t id) { return server.RequestsFor("/slurm/v0.0.44/job/" + std::to_string(id)); }
+};
+
+TEST_F(FollowedJobsTest, AJobIsSubmittedOnceHoweverOftenItIsTried) {
+  Start();
+  ASSERT_TRUE(Submit(Order(48'000'000)));
+  const auto again = Submit(Order(48'000'000));
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code(), Code::kAlreadyExists);
+  EXPECT_EQ(slurm.jobs().size(), 1u);
+  const auto read = Await(source->ReadJob(48'000'000, loop.After(30s)));
+  ASSERT_TRUE(read && *read);
+  EXPECT_EQ((*read)->name, "pod");
+  EXPECT_EQ((*read)->admin_comment, "ours");
+  EXPECT_TRUE((*read)->external);
+  EXPECT_TRUE((*read)->state.IsPending());
+}
+
+TEST_F(FollowedJobsTest, ASubmissionWhoseAnswerIsLostMeetsItsOwnJob) {
+  Start();
+  server.SetFault(Fault::kLostAnswer);
+  EXPECT_EQ(Submit(Order(7)).error().code(), Code::kUnknownOutcome);
+  server.Heal();
+  EXPECT_EQ(Submit(Order(7)).error().code(), Code::kAlreadyExists);
+}
+
+TEST_F(FollowedJobsTest, WhatSlurmRefusesIsToldInItsWords) {
+  Start();
+  ExternalJob job = Order(7);
+  job.partition = "nope";
+  const auto refused = Submit(job);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::kInvalid);
+  EXPECT_THAT(refused.error().message(), HasSubstr("Invalid partition name specified"));
+}
+
+TEST_F(FollowedJobsTest, EveryStepOfAJobShowsWithinASecond) {
+  Start();
+  ASSERT_TRUE(Submit(Order(7)));
+  const auto following = source->Follow({7});
+  EXPECT_LT(UntilKnown(7, "PENDING"), 1s);
+  slurm.RunPending(7, {"w-1"});
+  EXPECT_LT(UntilKnown(7, "RUNNING"), 1s);
+  EXPECT_EQ(source->Latest().followed->at(7)->nodes, "w-1");
+  slurm.EndJobAs(7, JobFlag::kTimeout);
+  EXPECT_LT(UntilKnown(7, "TIMEOUT"), 2s);
+  EXPECT_LT(UntilKnown(7, "absent"), 1min * 6);
+}
+
+TEST_F(FollowedJobsTest, AWriteOfOursShowsAtOnce) {
+  Start();
+  ASSERT_TRUE(Submit(Order(7)));
+  const auto following = source->Follow({7});
+  ASSERT_LT(UntilKnown(7, "PENDING"), 1s);
+  ASSERT_TRUE(Await(source->UpdateJob({.id = 7, .admin_comment = "ours, ended"}, loop.After(30s))));
+  EXPECT_LT(TimeUntil([&] { return source->Latest().followed->at(7)->admin_comment == "ours, ended"; }, 10s), 200ms);
+  ASSERT_TRUE(Await(source->CancelJob({.id = 7, .name = "pod", .user = "slurm"}, loop.After(30s))));
+  EXPECT_LT(UntilKnown(7, "CANCELLED"), 200ms);
+}
+
+TEST_F(FollowedJobsTest, NoOtherJobThanTheOneThatWasMeantIsCancelled) {
+  Start();
+  ASSERT_TRUE(Submit(Order(7)));
+  const auto code = [this](JobCancel cancel) {
+    return Await(source->CancelJob(cancel, loop.After(30s))).error().code();
+  };
+  EXPECT_EQ(code({.id = 7, .name = "another", .user = "slurm"}), Code::kConflict);
+  EXPECT_EQ(code({.id = 7, .name = "pod", .user = "ada"}), Code::kConflict);
+  EXPECT_EQ(code({.id = 7, .name = "pod", .user = "slurm", .only_if = JobFlag::kRunning}), Code::kConflict);
+  EXPECT_EQ(code({.id = 8, .name = "pod", .user = "slurm"}), Code::kNotFound);
+  // Without one of these slurmctld would take what is left for a filter over all jobs.
+  const size_t asked = server.requests();
+  EXPECT_EQ(code({.id = 0, .name = "pod", .user = "slurm"}), Code::kInvalid);
+  EXPECT_EQ(code({.id = 7, .name = "", .user = "slurm"}), Code::kInvalid);
+  EXPECT_EQ(code({.id = 7, .name = "pod", .user = ""}), Code::kInvalid);
+  EXPECT_EQ(server.requests(), asked);
+  EXPECT_TRUE(slurm.jobs().at(7).state.IsPending());
+  EXPECT_TRUE(Await(
+      source->CancelJob({.id = 7, .name = "pod", .user = "slurm", .only_if = JobFlag::kPending}, loop.After(30s))));
+  EXPECT_EQ(code({.id = 7, .name = "pod", .user = "slurm"}), Code::kNotFound);
+}
+
+TEST_F(FollowedJobsTest, AThousandJobsAtRestCostTwoRequestsALook) {
+  Start();
+  std::vector<int64_t> ids;
+  for (int64_t id = 1000; id < 2000; ++id) {
+    ASSERT_FALSE(slurm.SubmitJob(Order(id)));
+    ids.push_back(id);
+  }
+  for (const int64_t id : ids) slurm.EndJobAs(id, JobFlag::kCancelled);
+  const auto following = source->Follow(ids);
+  ASSERT_TRUE(loop.RunUntil([&] { return source->Latest().followed->size() == 1000; }, 1min));
+  loop.Advance(1s);
+  const size_t states = StateRequests(), all = server.requests();
+  loop.Advance(10s);
+  EXPECT_EQ(StateRequests() - states, 2u) << "all are over: looked at every ten seconds";
+  EXPECT_LE(server.requests() - all, 2u + 11u) << "and the list of nodes each second";
+}
+
+TEST_F(FollowedJobsTest, WhyAJobWaitsIsReadInTurnWithAllThatWait) {
+  Start();
+  std::vector<int64_t> ids;
+  for (int64_t id = 100; id < 400; ++id) {
+    ASSERT_FALSE(slurm.SubmitJob(Order(id)));
+    ids.push_back(id);
+  }
+  const auto following = source->Follow(ids);
+  ASSERT_TRUE(loop.RunUntil([&] { return source->Latest().followed->size() == 300; }, 1min));
+  for (const int64_t id : ids) slurm.Expect(id, "Resources", loop.WallNow() + 1h);
+  const auto all_told = [&] {
+    return std::ranges::all_of(*source->Latest().followed,
+                               [](const auto& entry) { return entry.second->state_reason == "Resources"; });
+  };
+  const size_t before = server.requests();
+  EXPECT_LT(TimeUntil(all_told, 1min), 25s);
+  EXPECT_LE(server.requests() - before, 300u + 25u * 3 + 40) << "twenty a second, and the looks";
+}
+
+TEST_F(FollowedJobsTest, NobodyFollowedIsNobodyAsked) {
+  Start();
+  ASSERT_TRUE(Submit(Order(7)));
+  {
+    const auto following = source->Follow({7});
+    const auto other = source->Follow({7, 8});
+    ASSERT_LT(UntilKnown(7, "PENDING"), 1s);
+    ASSERT_LT(UntilKnown(8, "absent"), 1s);
+  }
+  loop.Advance(1s);
+  const size_t states = StateRequests();
+  loop.Advance(1min);
+  EXPECT_EQ(StateRequests(), states);
+}
+
+TEST_F(FollowedJobsTest, AnErrorIsNeverAbsence) {
+  for (const Fault fault : {Fault::kRefused, Fault::kError500, Fault::kErrorsIn200, Fault::kGarbage, Fault::kCutOff}) {
+    tasks.Cancel();
+    loop.RunUntil([this] { return tasks.size() == 0; }, 1h);
+    server.Heal();
+    slurm.ForgetJob(7);
+    Start();
+    ASSERT_TRUE(Submit(Order(7)));
+    const auto following = source->Follow({7});
+    ASSERT_LT(UntilKnown(7, "PENDING"), 1s);
+    const Tick heard = source->Latest().followed_at;
+    server.SetFate([fault](const net::Request& request) {
+      return request.target.find("/job") != std::string::npos ? fault : Fault::kNone;
+    });
+    loop.Advance(1min);
+    EXPECT_EQ(Known(7), "PENDING") << int(fault);
+    EXPECT_LT(source->Latest().followed_at, heard + 2s) << "how old it is shows";
+    EXPECT_FALSE(source->Latest().error) << "the nodes are heard";
+    server.Heal();
+    EXPECT_TRUE(loop.RunUntil([&] { return source->Latest().followed_at > heard + 1min; }, 10s));
+  }
+}
+
+TEST_F(FollowedJobsTest, AJobThatTheListLeavesOutIsAbsentOnlyIfSlurmSaysSoOfItAlone) {
+  Start();
+  ASSERT_TRUE(Submit(Order(7)));
+  const auto following = source->Follow({7});
+  ASSERT_LT(UntilKnown(7, "PENDING"), 1s);
+  slurm.ForgetJob(7);
+  server.SetFate([](const net::Request& request) {
+    return request.target.find("/job/7") != std::string::npos ? Fault::kError500 : Fault::kNone;
+  });
+  loop.Advance(1min);
+  EXPECT_EQ(Known(7), "PENDING");
+  server.Heal();
+  EXPECT_LT(UntilKnown(7, "absent"), 10s);
+}
+
+TEST_F(FollowedJobsTest, WhileSlurmctldIsAwayNobodyIsAskedAboutJobs) {
+  Start();
+  ASSERT_TRUE(Submit(Order(7)));
+  const auto following = source->Follow({7});
+  ASSERT_LT(UntilKnown(7, "PENDING"), 1s);
+  slurm.StopController();
+  ASSERT_TRUE(loop.RunUntil([&] { return source->Latest().error.has_value(); }, 1min));
+  loop.Advance(30s);
+  const size_t states = StateRequests();
+  loop.Advance(5min);
+  EXPECT_EQ(StateRequests(), states);
+  slurm.StartController();
+  slurm.RunPending(7, {"w-0"});
+  EXPECT_LT(UntilKnown(7, "RUNNING"), 10s);
+}
+
+}  // namespace
+}  // namespace capstan::slurm

@@ -1,0 +1,48 @@
+// One answer of slurmrestd, and how it is read. Of RestClient alone (rest_client.cc, rest_jobs.cc).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "json/codec.h"
+#include "slurm/rest_client.h"
+#include "slurm/rest_wire.h"
+
+namespace capstan::slurm {
+
+inline constexpr size_t kLongestFault = 300;  // bytes of what is said about an answer
+
+struct RestClient::Answer {
+  int status = 0;
+  bool json = false;
+  std::string body;
+  std::vector<wire::Problem> errors;  // of a JSON body
+
+  // slurmrestd does not know the path, so not this version of its API either.
+  bool NoSuchEndpoint() const { return status == 404 && !json; }
+  bool ok() const { return status >= 200 && status < 300 && errors.empty(); }
+  Error ToError(bool write) const { return wire::ErrorOf(status, errors, json ? std::string_view() : body, write); }
+};
+
+// What json says of an answer may quote it.
+inline Error Senseless(Code code, const Error& error) {
+  return Error(code, "slurmrestd's answer makes no sense: " + OneLine(error.message(), kLongestFault));
+}
+
+template <class T>
+Result<T> DecodeBounded(const std::string& body, const RestClient::Options& options) {
+  T answer;
+  json::Decoder decoder({.elements = options.max_answer_elements});
+  CAPSTAN_CHECK_OK(decoder.DecodeInto(answer, body));
+  return answer;
+}
+
+template <class T>
+Result<T> DecodeAnswer(const std::string& body, const RestClient::Options& options) {
+  Result<T> answer = DecodeBounded<T>(body, options);
+  if (!answer) return Fail(Senseless(answer.error().code(), answer.error()));
+  return answer;
+}
+
+}  // namespace capstan::slurm

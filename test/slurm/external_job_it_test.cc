@@ -1,0 +1,177 @@
+// Jobs whose processes Slurm does not start, on real daemons. What is learnt here stands in docs/slurm-facts.md.
+#include <gmock/gmock.h>
+
+#include "base/text.h"
+#include "real_slurm.h"
+#include "slurm/external_job.h"
+
+namespace capstan::slurm {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class RealExternalJob : public RealSlurm {
+ protected:
+  // Ids far above those that Slurm gives, another one at each call.
+  static int64_t NextId() {
+    static int64_t next = 48'000'000;
+    return next++;
+  }
+  static ExternalJob Order(int64_t id) {
+    return {.id = id, .name = "pod", .mcs_label = "kubernetes", .admin_comment = "ours {\"a\":1}", .limit_minutes = 10};
+  }
+
+  Result<void> Submit(const ExternalJob& job) { return Await(source.SubmitJob(job, Soon())); }
+  Result<void> Cancel(JobCancel cancel) { return Await(source.CancelJob(std::move(cancel), Soon())); }
+  std::optional<Job> JobNow(int64_t id) {
+    const auto job = Await(source.ReadJob(id, Soon()));
+    EXPECT_TRUE(job) << job.error().message();
+    return job ? *job : std::nullopt;
+  }
+  bool Becomes(int64_t id, JobFlag state) {
+    const auto there = [&] {
+      const auto job = JobNow(id);
+      return job && job->state.Has(state);
+    };
+    const bool was = RunUntil(there, 20s);
+    if (!was) ADD_FAILURE() << id << ": " << Shell("$SLURM_EXEC squeue --states=all");
+    return was;
+  }
+  // Runs, on that node.
+  void RunOn(int64_t id, const std::string& node) {
+    const std::string other = node == "w-0" ? "w-1" : "w-0";
+    ASSERT_TRUE(Update(other, NodeAction::kDrain, "test"));
+    ASSERT_TRUE(Submit(Order(id)));
+    ASSERT_TRUE(Becomes(id, JobFlag::kRunning));
+    ASSERT_EQ(JobNow(id)->nodes, node);
+    ASSERT_TRUE(Update(other, NodeAction::kUndrain));
+  }
+  static int64_t NextOfSlurm() {
+    return ParseInt(Shell("$SLURM_EXEC sbatch --parsable --hold --wrap true")).value_or(-1);
+  }
+};
+
+TEST_F(RealExternalJob, HasTheIdThatItsSubmitterChoseAndSlurmsSequenceDoesNotMove) {
+  const int64_t before = NextOfSlurm(), id = NextId();
+  ExternalJob order = Order(id);
+  order.memory_mib = 10;
+  order.cpus_per_task = 1;
+  order.tasks_per_node = 1;
+  ASSERT_TRUE(Submit(order));
+  EXPECT_EQ(NextOfSlurm(), before + 1);
+  ASSERT_TRUE(Becomes(id, JobFlag::kRunning));
+  const auto job = JobNow(id);
+  EXPECT_EQ(job->name, "pod");
+  EXPECT_EQ(job->user, "slurm");
+  EXPECT_EQ(job->admin_comment, order.admin_comment);
+  EXPECT_TRUE(job->external);
+  EXPECT_EQ(job->time_limit, std::optional<Duration>(10min));
+  EXPECT_FALSE(job->preempt_time);
+  const std::string shown = Shell("$SLURM_EXEC scontrol show job " + std::to_string(id));
+  EXPECT_THAT(shown, HasSubstr("MCS_label=kubernetes"));
+  EXPECT_THAT(shown, HasSubstr("BatchFlag=0"));
+  EXPECT_THAT(shown, HasSubstr("OverSubscribe=NO"));
+}
+
+TEST_F(RealExternalJob, ARepeatedSubmissionMeetsItsOwnJobAlsoWhenThatIsOver) {
+  const int64_t id = NextId();
+  ASSERT_TRUE(Submit(Order(id)));
+  EXPECT_EQ(Submit(Order(id)).error().code(), Code::kAlreadyExists);
+  ASSERT_TRUE(Cancel({.id = id, .name = "pod", .user = "slurm"}));
+  ASSERT_TRUE(Becomes(id, JobFlag::kCancelled));
+  EXPECT_EQ(Submit(Order(id)).error().code(), Code::kAlreadyExists) << "as long as slurmctld remembers it";
+}
+
+TEST_F(RealExternalJob, IsCancelledOnlyAsItWasMeant) {
+  const int64_t id = NextId();
+  ASSERT_TRUE(Submit(Order(id)));
+  ASSERT_TRUE(Becomes(id, JobFlag::kRunning));
+  EXPECT_EQ(Cancel({.id = id, .name = "other", .user = "slurm"}).error().code(), Code::kConflict);
+  EXPECT_EQ(Cancel({.id = id, .name = "pod", .user = "root"}).error().code(), Code::kConflict);
+  EXPECT_EQ(Cancel({.id = id, .name = "pod", .user = "slurm", .only_if = JobFlag::kPending}).error().code(),
+            Code::kConflict);
+  EXPECT_EQ(Cancel({.id = NextId(), .name = "pod", .user = "slurm"}).error().code(), Code::kNotFound);
+  ASSERT_TRUE(JobNow(id)->state.Has(JobFlag::kRunning));
+  const std::string node = JobNow(id)->nodes;
+  ASSERT_TRUE(Cancel({.id = id, .name = "pod", .user = "slurm", .only_if = JobFlag::kRunning}));
+  EXPECT_TRUE(NodeBecomes(node, [](const Node& n) { return !n.state.IsBusy(); }));
+  EXPECT_EQ(Cancel({.id = id, .name = "pod", .user = "slurm"}).error().code(), Code::kNotFound);
+  EXPECT_EQ(Await(source.UpdateJob({.id = id, .admin_comment = "late"}, Soon())).error().code(), Code::kInvalid);
+  EXPECT_EQ(Await(source.UpdateJob({.id = NextId(), .admin_comment = "x"}, Soon())).error().code(), Code::kNotFound);
+}
+
+TEST_F(RealExternalJob, WhatSlurmRefusesIsToldAndWhatCannotStartNowWaits) {
+  ExternalJob order = Order(NextId());
+  order.partition = "nope";
+  const auto refused = Submit(order);
+  EXPECT_EQ(refused.error().code(), Code::kInvalid);
+  EXPECT_THAT(refused.error().message(), HasSubstr("Invalid partition name specified"));
+  EXPECT_FALSE(JobNow(order.id));
+
+  order = Order(NextId());
+  order.cpus_per_task = 4000;
+  ASSERT_TRUE(Submit(order));
+  EXPECT_TRUE(RunUntil([&] { return JobNow(order.id)->state_reason == "PartitionConfig"; }, 20s));
+}
+
+TEST_F(RealExternalJob, IsFollowedFromTheQueueToItsEnd) {
+  StartPolling();
+  const int64_t first = NextId(), second = NextId();
+  RunOn(first, "w-0");
+  ASSERT_TRUE(Update("w-1", NodeAction::kDrain, "test"));
+  ASSERT_TRUE(Submit(Order(second)));
+  const auto following = source.Follow({first, second, 99});
+  const auto known = [&](int64_t id, JobFlag state) {
+    const auto& jobs = *source.Latest().followed;
+    const auto found = jobs.find(id);
+    return found != jobs.end() && found->second && found->second->state.Has(state);
+  };
+  ASSERT_TRUE(RunUntil([&] { return known(first, JobFlag::kRunning) && known(second, JobFlag::kPending); }, 20s));
+  ASSERT_TRUE(RunUntil([&] { return source.Latest().followed->contains(99); }, 20s));
+  EXPECT_FALSE(source.Latest().followed->at(99));
+  EXPECT_TRUE(RunUntil([&] { return source.Latest().followed->at(second)->state_reason != "None"; }, 20s));
+  EXPECT_EQ(source.Latest().followed->at(second)->nodes, "");
+  ASSERT_TRUE(Cancel({.id = first, .name = "pod", .user = "slurm"}));
+  EXPECT_TRUE(RunUntil([&] { return known(second, JobFlag::kRunning); }, 60s));
+  EXPECT_EQ(source.Latest().followed->at(second)->nodes, "w-0");
+}
+
+TEST_F(RealExternalJob, SurvivesARestartAndAReconfigureOfSlurmctldAndIsNeverRequeued) {
+  const int64_t id = NextId();
+  RunOn(id, "w-1");
+  int status = 0;
+  Shell("$SLURM_EXEC scontrol requeue " + std::to_string(id), &status);
+  EXPECT_NE(status, 0);
+  Shell("$SLURM_CONTROL restart slurmctld");
+  ASSERT_TRUE(RunUntil([&] { return Shell("$SLURM_EXEC scontrol ping").find("UP") != std::string::npos; }, 20s));
+  for (const char* moment : {"after a restart", "after a reconfigure"}) {
+    const auto job = JobNow(id);
+    ASSERT_TRUE(job) << moment;
+    EXPECT_TRUE(job->state.Has(JobFlag::kRunning)) << moment;
+    EXPECT_EQ(job->nodes, "w-1") << moment;
+    EXPECT_EQ(job->admin_comment, Order(id).admin_comment) << moment;
+    ASSERT_TRUE(Await(source.Reconfigure(Soon())));
+  }
+}
+
+TEST_F(RealExternalJob, EndsWithItsNode) {
+  const int64_t id = NextId();
+  RunOn(id, "w-0");
+  ASSERT_TRUE(Update("w-0", NodeAction::kDown, "test"));
+  EXPECT_TRUE(Becomes(id, JobFlag::kNodeFail));
+}
+
+TEST_F(RealExternalJob, StatesAreToldOfFiveHundredIdsAtOnceWithoutThoseThatSlurmDoesNotKnow) {
+  const int64_t known = NextId();
+  ASSERT_TRUE(Submit(Order(known)));
+  std::vector<int64_t> ids{known};
+  for (int64_t id = 1; ids.size() < RestClient::kMaxIds; ++id) ids.push_back(60'000'000 + id);
+  const auto states = Await(client.JobStates(ids, Soon()));
+  ASSERT_TRUE(states) << states.error().message();
+  ASSERT_EQ(states->records.size(), 1u);
+  EXPECT_EQ(states->records[0].id, known);
+}
+
+}  // namespace
+}  // namespace capstan::slurm
