@@ -416,7 +416,14 @@ class Lab:
         return f"{NODESET}-{self.job_fields(job)['BatchHost'][-1]}"
 
     def let_end(self, job, worker):
-        self.in_worker("touch", f"/tmp/end-{job}", worker=worker)
+        """A kubelet that has just been started does not know its pods for a moment."""
+        def told():
+            try:
+                return self.in_worker("touch", f"/tmp/end-{job}", worker=worker) is not None
+            except Failed as error:
+                if "pod does not exist" not in str(error):
+                    raise
+        self.wait_for(f"the script of job {job} is told to end", told, within=30)
 
     def job_fields(self, job):
         """What Slurm says of it, times as seconds since 1970; empty when slurmctld does not answer."""

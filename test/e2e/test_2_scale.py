@@ -1,6 +1,7 @@
 """Scaling in never costs a job."""
 import pytest
 
+import lab as labs
 from evidence import Harm
 
 pytestmark = pytest.mark.long
@@ -26,16 +27,21 @@ def wait_for_end(lab, job, uid, ordinal, within=120):
     lab.wait_for(f"job {job} is COMPLETED", ended, within)
 
 
-def test_a_job_on_the_highest_ordinal_survives_scaling_in_and_four_come_back_idle(lab):
-    job = lab.submit_open("slinky-2")
+def test_idle_workers_go_first_then_a_busy_one_once_its_job_has_ended_and_four_come_back_idle(lab):
+    job = lab.submit_open("slinky-1", "slinky-2")
     lab.wait_for_job(job, "RUNNING", within=60)
-    uid = lab.uid_of(2)
+    lab.wait_for("the operator has seen it",
+                 lambda: lab.get("nodesets", labs.NODESET)["status"].get("slurmAllocated") == 2, within=60)
+    uids = {ordinal: lab.uid_of(ordinal) for ordinal in (1, 2)}
     lab.scale(1)
-    lab.wait_for("the idle one is gone, the busy one drains", lambda: len(lab.worker_pods()) == 2 and lab.node_states().get(
-        "slinky-2", "").startswith("drain"), within=90)
-    lab.still_runs(job, 2, uid)
-    lab.let_end(job, "slurm-worker-slinky-2")
-    wait_for_end(lab, job, uid, 2)
+    lab.wait_for("the idle one is gone, one of the busy ones drains", lambda: sorted(lab.worker_pods()) == [
+        "slurm-worker-slinky-1", "slurm-worker-slinky-2"] and sorted(
+            state.startswith("drain") for state in lab.node_states().values()) == [False, True], within=90)
+    for ordinal, uid in uids.items():
+        lab.still_runs(job, ordinal, uid)
+    lab.let_end(job, lab.script_worker(job))
+    for ordinal, uid in uids.items():
+        wait_for_end(lab, job, uid, ordinal)
     lab.wait_for("one worker is left", lambda: len(lab.worker_pods()) == 1, within=90)
     lab.wait_for_idle(1, within=60)
     lab.scale(4)
