@@ -140,6 +140,8 @@ class AnyStore {
   // --- For code that knows no types (the engine) -------------------------------------------------------------------
 
   bool HasIn(std::string_view ns) const { return !InNamespaceAny(ns).empty(); }
+  // REQUIRES: there is such an index.
+  bool HasIn(std::string_view index, std::string_view value) const { return !ByIndexAny(index, value).empty(); }
   // nullptr: not there, as far as we know. REQUIRES: the kind keeps a json::ObjectMeta.
   const json::ObjectMeta* MetaOf(const Key& key) const {
     const AnyObject* object = FindAny(key.ns, key.name);

@@ -58,6 +58,8 @@ struct Engine::State {
   WakeIndex::KeyNumber number = 0;
   std::map<std::string, Tick> held_since;
   std::optional<std::string> slurm_cluster;  // the cluster whose connection this key keeps
+  std::vector<int64_t> follows;              // jobs that its last Plan followed
+  std::optional<EventObject> about;          // as its Plans said last
   std::string uid;                           // of the object that the last Decide saw; it may be gone since
   std::string cluster;                       // that its last Plan was about; "": none
   std::string jobs_of;                       // the cluster whose jobs its last Plan wanted; "": none
@@ -175,8 +177,13 @@ void Engine::OnChange(const kube::AnyStore& store, const kube::Change& change) {
   for (const kube::IndexEntry& entry : change.touched) Wake(World::IndexRead(store.name(), entry.index, entry.value));
   for (const Reconciler& reconciler : reconcilers_) {
     if (stores_.Find(*reconciler.resource) != &store) continue;
-    watches_.Follow(object.ns);
     const auto priority = watches_.Synced() ? kube::Priority::kFresh : kube::Priority::kRoutine;
+    if (!reconciler.index.empty()) {
+      for (const kube::IndexEntry& entry : change.touched)
+        if (entry.index == reconciler.index) WakeKey(StateOf(GroupKey(reconciler, entry.value)), priority);
+      continue;
+    }
+    watches_.Follow(object.ns);
     WakeKey(StateOf({reconciler.kind, object.ns, object.name}), priority);
   }
 }
@@ -242,7 +249,20 @@ const Reconciler& Engine::ReconcilerOf(const Key& key) const {
   return *std::ranges::find(reconcilers_, key.kind, &Reconciler::kind);
 }
 
+Key Engine::GroupKey(const Reconciler& reconciler, std::string_view value) {
+  const size_t slash = value.find('/');
+  return {reconciler.kind, std::string(value.substr(0, slash)),
+          slash == value.npos ? std::string() : std::string(value.substr(slash + 1))};
+}
+
+bool Engine::HasMembers(const Key& group) const {
+  const Reconciler& reconciler = ReconcilerOf(group);
+  return stores_.Find(*reconciler.resource)->HasIn(reconciler.index, group.ns + "/" + group.name);
+}
+
+// nullptr also of a group.
 const json::ObjectMeta* Engine::ObjectOf(const Key& key) const {
+  if (!ReconcilerOf(key).index.empty()) return nullptr;
   return stores_.Find(*ReconcilerOf(key).resource)->MetaOf({key.ns, key.name});
 }
 
@@ -255,6 +275,7 @@ World::Parts Engine::PartsFor(const State& state) const {
           .in_flight = executor_.TargetsInFlight(state.key),
           .failures = executor_.Failures(state.key),
           .held_since = state.held_since,
+          .follows = state.follows,
           .settings = options_.settings};
 }
 
@@ -334,7 +355,9 @@ bool Engine::Carry(State& state, const World& world, Plan plan) {
   asker_.Ask(state.number, world.asked());
 
   NoteObject(state, object);
+  if (plan.about) state.about = std::move(plan.about);
   std::vector<Action> actions = Resolve(reconciler, object, plan);
+  const bool has_actions = !actions.empty();
   std::optional<Action> status;
   if (object != nullptr && plan.status) {
     status = Action{.effect = ApplyStatus({reconciler.resource, {key.ns, key.name}}, object->uid, *plan.status),
@@ -350,12 +373,13 @@ bool Engine::Carry(State& state, const World& world, Plan plan) {
   };
   const Tick now = loop_.Now();
   if (plan.requeue_after != Duration::max()) sooner(now + plan.requeue_after);
-  if (object == nullptr) {
+  if (object == nullptr && !(IsGroup(key) && (has_actions || !state.follows.empty()))) {
     executor_.Forget(key);
-    // Nothing but its own object can give it something to do, and that one wakes it however little is known of it.
-    const bool over = !again && world.reads().all().size() <= 1 && world.facts().empty() && !state.slurm_cluster &&
-                      state.jobs_of.empty() && state.follows_of.empty() && state.expects_of.empty() &&
-                      executor_.TargetsInFlight(key).empty();
+    // Nothing but its own object can give it something to do, and that one wakes it however little is known of it; so do the
+    // members of a group.
+    const bool idle = IsGroup(key) ? !HasMembers(key) : world.reads().all().size() <= 1 && world.facts().empty();
+    const bool over = !again && idle && !state.slurm_cluster && state.jobs_of.empty() && state.follows_of.empty() &&
+                      state.expects_of.empty() && executor_.TargetsInFlight(key).empty();
     if (!again) return over;
   }
   sooner(now + random_.Jittered(options_.look_every, 0.1));
@@ -494,6 +518,7 @@ void Engine::FollowSlurm(State& state, const Plan& plan) {
   if (!state.follows_of.empty() && state.follows_of != follows_of) clusters_.Follow(state.follows_of, state.key, {});
   if (!follows_of.empty()) clusters_.Follow(follows_of, state.key, plan.slurm_follows);
   state.follows_of = follows_of;
+  state.follows = plan.slurm_follows;
   const std::string jobs_of = plan.slurm_jobs ? plan.slurm_cluster : "";
   if (!state.jobs_of.empty() && state.jobs_of != jobs_of) clusters_.WantJobs(state.jobs_of, state.key, false);
   if (!jobs_of.empty()) clusters_.WantJobs(jobs_of, state.key, true);
@@ -503,6 +528,10 @@ void Engine::FollowSlurm(State& state, const Plan& plan) {
 // Of an object that has just gone, too: its last Event is not the one to be lost.
 void Engine::Tell(const Key& key, Notice notice) const {
   const auto state = states_.find(key);
+  if (options_.tell && state != states_.end() && state->second->about) {
+    const EventObject& about = *state->second->about;
+    return options_.tell(*about.resource, about.key, about.uid, std::move(notice));
+  }
   if (options_.tell && state != states_.end() && !state->second->uid.empty()) {
     options_.tell(*ReconcilerOf(key).resource, {key.ns, key.name}, state->second->uid, std::move(notice));
   }

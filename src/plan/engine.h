@@ -145,6 +145,9 @@ class Engine final : private kube::StoreListener {
                  std::vector<Action>& actions) const;
   void FollowSlurm(State& state, const Plan& plan);
   const Reconciler& ReconcilerOf(const Key& key) const;
+  bool IsGroup(const Key& key) const { return !ReconcilerOf(key).index.empty(); }
+  bool HasMembers(const Key& group) const;
+  static Key GroupKey(const Reconciler& reconciler, std::string_view value);
   const json::ObjectMeta* ObjectOf(const Key& key) const;
   void Tell(const Key& key, Notice notice) const;
 

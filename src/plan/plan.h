@@ -37,7 +37,17 @@ struct SlurmConnection {
   std::string server;      // "http://main-restapi.slurm:6820"
   kube::Key token_secret;  // where the signing key is
   std::string token_key;   // under which name
+  // Or, instead of the two above, a file that holds a token which somebody else keeps fresh: read again and again, as
+  // slurm::TokenFrom (slurm/token_file.h) says.
+  std::string token_file = {};
   friend bool operator==(const SlurmConnection&, const SlurmConnection&) = default;
+};
+
+// An object that Events regard.
+struct EventObject {
+  const kube::Resource* resource = nullptr;
+  kube::Key key;
+  std::string uid;
 };
 
 struct Plan {
@@ -55,6 +65,10 @@ struct Plan {
   bool slurm_jobs = false;
   // Look at these jobs of `slurm_cluster` closely (SlurmView::FindJob), until a Plan of this key no longer says so.
   std::vector<int64_t> slurm_follows;
+
+  // Of a key that is a group of objects (Reconciler::index): whom its Events regard, as its own object those of any other key.
+  // Stays until a Plan says another.
+  std::optional<EventObject> about;
 
   // Look again after this long even if nothing is heard. The engine has its own five minutes on top.
   Duration requeue_after = Duration::max();

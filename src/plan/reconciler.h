@@ -17,7 +17,10 @@ using Decide = Plan (*)(const World& world, const kube::Key& key);
 
 struct Reconciler {
   std::string kind;  // "nodeset"; in keys, logs and metrics
-  // Each object of it is a key. Of a kind without namespaces: its children may be in any, so that every kind is watched
+  // Each object of it is a key; or, with `index`, each entry of that index of its store is one, whose values are "ns/name": a
+  // group of objects. A group has no children, no status and no object of its own, and its Plan says whom its Events
+  // regard (Plan::about). It is decided, too, as long as its Plan has actions or follows jobs, though no object is left.
+  // Of a kind without namespaces: its children may be in any, so that every kind is watched
   // everywhere (watches.h), for which the program needs the right.
   const kube::Resource* resource;
   Decide decide;
@@ -27,6 +30,8 @@ struct Reconciler {
   // REQUIRES: there is a store of each.
   std::vector<const kube::Resource*> children;
   std::vector<Right> uses = {};  // for its own actions, guards, questions and reads of other kinds
+  std::string index = {};
+  bool has_status = true;  // false: its Plans have none, and no right to write one is needed
 };
 
 }  // namespace capstan::plan

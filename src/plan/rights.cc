@@ -30,7 +30,7 @@ std::vector<Right> RightsOf(std::span<const Reconciler> reconcilers) {
   std::vector<Right> rights{{&kube::kEvents, "create patch"}};
   for (const Reconciler& reconciler : reconcilers) {
     rights.push_back({reconciler.resource, kRead});
-    rights.push_back({reconciler.resource, "patch", "status"});
+    if (reconciler.has_status) rights.push_back({reconciler.resource, "patch", "status"});
     // Children that block their owner's deletion, where the API server checks that.
     if (!reconciler.children.empty()) rights.push_back({reconciler.resource, "update", "finalizers"});
     for (const kube::Resource* child : reconciler.children) rights.push_back({child, kOwn});

@@ -105,6 +105,7 @@ class World {
     std::set<std::string> in_flight;         // targets of this key's actions that have started and not ended
     std::vector<Failure> failures;           // of this key's actions
     std::map<std::string, Tick> held_since;  // facts that this key's last Decide stated
+    std::vector<int64_t> follows;            // jobs that this key's last Plan followed
     const void* settings = nullptr;          // what the service was started with; of its own type
   };
   explicit World(Parts parts) : parts_(std::move(parts)) {}
@@ -177,6 +178,10 @@ class World {
 
   // An action of this key on `target` is under way: what it will have done cannot be seen yet. Its end wakes the key.
   bool InFlight(const std::string& target) const { return parts_.in_flight.contains(target); }
+
+  // The jobs that this key follows (Plan::slurm_follows of its last Plan), as far as this process knows: whoever decides that a
+  // group is gone finds here what it leaves behind. Losing the memory loses these: another key looks for them.
+  std::span<const int64_t> follows() const { return parts_.follows; }
 
   // How long `fact` has held without interruption, as far as this process knows: since the first of the consecutive
   // Decides that called this with it. Losing the memory (a restart) starts the wait anew and never shortens it.

@@ -34,6 +34,7 @@ struct ExternalJob {
   // "none": whole nodes, which nobody shares; others as Slurm has them ("mcs", "user"); "": as the partition has it.
   std::string shared = "none";
 
+  uint64_t Digest() const;  // equal orders have equal ones, in every process
   bool operator==(const ExternalJob&) const = default;
 };
 

@@ -73,6 +73,7 @@ class RestSource final : public Source {
   async::Task<Result<void>> Reconfigure(async::Deadline deadline) override;
   async::Task<Result<PartitionUse>> ReadPartitionUse(size_t most_jobs, async::Deadline deadline) override;
   async::Task<Result<std::optional<Job>>> ReadJob(int64_t id, async::Deadline deadline) override;
+  async::Task<Result<std::vector<Job>>> ReadExternalJobs(async::Deadline deadline) override;
   async::Task<Result<void>> SubmitJob(ExternalJob job, async::Deadline deadline) override;
   async::Task<Result<void>> UpdateJob(JobUpdate update, async::Deadline deadline) override;
   async::Task<Result<void>> CancelJob(JobCancel cancel, async::Deadline deadline) override;

@@ -170,6 +170,13 @@ async::Task<Result<std::optional<Job>>> RestSource::ReadJob(int64_t id, async::D
   co_return job != found.end() ? std::optional(std::move(*job)) : std::nullopt;
 }
 
+async::Task<Result<std::vector<Job>>> RestSource::ReadExternalJobs(async::Deadline deadline) {
+  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
+  CAPSTAN_CO_TRY(auto list, co_await client_.Jobs(0, deadline));
+  std::erase_if(list.records, [](const Job& job) { return !job.external || job.state.IsOver(); });
+  co_return std::move(list.records);
+}
+
 async::Task<Result<void>> RestSource::SubmitJob(ExternalJob job, async::Deadline deadline) {
   CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
   ++counters_.writes;

@@ -217,6 +217,9 @@ class Source {
   // One job, by a read that begins after this call; empty: slurmctld has no job of that id. Errors as of ReadNodes.
   virtual async::Task<Result<std::optional<Job>>> ReadJob(int64_t id, async::Deadline deadline) = 0;
 
+  // All external jobs that are not over, sorted by id, by one read of every job: expensive. Errors as of ReadNodes.
+  virtual async::Task<Result<std::vector<Job>>> ReadExternalJobs(async::Deadline deadline) = 0;
+
   // External jobs (external_job.h). What they return is said of RestClient's calls of the same names; the job is looked at
   // soon afterwards if it is followed.
   virtual async::Task<Result<void>> SubmitJob(ExternalJob job, async::Deadline deadline) = 0;

@@ -143,7 +143,8 @@ class Probes:
     def pods(self):
         """The DaemonSet's pods by node."""
         items = self.cluster.get("pods", "--namespace", self.namespace, "--selector", "app=probe")["items"]
-        return {pod["spec"]["nodeName"]: pod for pod in items if "deletionTimestamp" not in pod["metadata"]}
+        return {pod["spec"]["nodeName"]: pod for pod in items
+                if "deletionTimestamp" not in pod["metadata"] and "nodeName" in pod["spec"]}
 
     def ask(self, node, *arguments):
         """Runs the probe in the pod on a node."""

@@ -86,6 +86,44 @@ class MergePatchEffect final : public Effect {
   std::string patch_;
 };
 
+// --- JsonPatch -------------------------------------------------------------------------------------------------------
+
+class JsonPatchEffect final : public Effect {
+ public:
+  JsonPatchEffect(std::string_view verb, ObjectRef ref, std::string uid, std::string operations)
+      : verb_(verb), ref_(std::move(ref)), uid_(std::move(uid)), operations_(std::move(operations)) {}
+
+  std::string_view verb() const override { return verb_; }
+  std::string target() const override { return ref_.ToString(); }
+  uint64_t content() const override { return Fnv64(operations_, Fnv64(uid_)); }
+  uint64_t TargetDigest(const Services& services) const override { return MetadataDigest(services, ref_); }
+
+  Task<Result<void>> Run(Services& services, Deadline deadline) const override {
+    CAPSTAN_CO_TRY(bj::value operations, json::Parse(operations_));
+    bj::array patch{{{"op", "test"}, {"path", "/metadata/uid"}, {"value", uid_}}};
+    for (bj::value& operation : operations.as_array()) patch.push_back(std::move(operation));
+    std::string text = bj::serialize(patch);
+    kube::WriteOptions options{.field_manager = services.field_manager};
+    const auto patched = co_await services.client.Patch(*ref_.resource, ref_.key, kube::PatchType::kJson,
+                                                        std::move(text), std::move(options), deadline);
+    if (!patched) co_return Fail(AsConflict(patched.error()));
+    Remember(services, ref_, *patched);
+    co_return Result<void>();
+  }
+
+ private:
+  // The server says of a failed test no more than of any other thing that it cannot process.
+  static Error AsConflict(const Error& error) {
+    const bool test = error.code() == Code::kInvalid && error.message().find("test") != std::string::npos;
+    return test ? Error(Code::kConflict, error.message()) : error;
+  }
+
+  std::string verb_;
+  ObjectRef ref_;
+  std::string uid_;
+  std::string operations_;
+};
+
 // --- Delete ----------------------------------------------------------------------------------------------------------
 
 class DeleteEffect final : public Effect {
@@ -187,6 +225,10 @@ std::shared_ptr<const Effect> Create(ObjectRef ref, std::string body, std::strin
 
 std::shared_ptr<const Effect> MergePatch(std::string_view verb, ObjectRef ref, std::string uid, std::string patch) {
   return std::make_shared<MergePatchEffect>(verb, std::move(ref), std::move(uid), std::move(patch));
+}
+
+std::shared_ptr<const Effect> JsonPatch(std::string_view verb, ObjectRef ref, std::string uid, std::string operations) {
+  return std::make_shared<JsonPatchEffect>(verb, std::move(ref), std::move(uid), std::move(operations));
 }
 
 Action Delete(ObjectRef ref, std::string uid, Proven proven, std::string reason) {

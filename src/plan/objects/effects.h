@@ -47,6 +47,10 @@ std::shared_ptr<const Effect> Create(ObjectRef ref, std::string body, std::strin
 // A JSON merge patch of an object with several writers. `verb` says what it means: "cordon", "uncordon".
 std::shared_ptr<const Effect> MergePatch(std::string_view verb, ObjectRef ref, std::string uid, std::string patch);
 
+// A JSON patch of an object with several writers, all of it or nothing: `operations` is a list of RFC 6902, in which a "test"
+// says what must still be so. One that fails is kConflict, and decided again. It says the object's uid by itself.
+std::shared_ptr<const Effect> JsonPatch(std::string_view verb, ObjectRef ref, std::string uid, std::string operations);
+
 // At least one guard. Not default constructible, so that a deletion without one does not compile.
 class Proven {
  public:

@@ -27,7 +27,49 @@ class SameGenerationGuard final : public Guard {
   int64_t generation_;
 };
 
+// A pod, as far as whether it has ended.
+struct PodPhase {
+  struct Status {
+    std::string phase;
+    static const json::Schema& Schema() {
+      static const json::Schema schema = json::Object<Status>({json::Field<&Status::phase>("phase")});
+      return schema;
+    }
+  };
+  Status status;
+  static const json::Schema& Schema() {
+    static const json::Schema schema = json::Object<PodPhase>({json::Field<&PodPhase::status>("status")});
+    return schema;
+  }
+};
+
+class PodsHaveEndedGuard final : public Guard {
+ public:
+  explicit PodsHaveEndedGuard(std::string selector) : selector_(std::move(selector)) {}
+
+  std::string text() const override { return "no pod with " + selector_ + " is left that has not ended"; }
+
+  async::Task<Proof> Prove(Services& services, async::Deadline deadline) const override {
+    kube::ListOptions options{.label_selector = selector_};
+    while (true) {
+      const auto page = co_await services.client.List<PodPhase>(kube::kPods, options, deadline);
+      if (!page) co_return Proof::kUnknown;
+      for (const PodPhase& pod : page->items)
+        if (pod.status.phase != "Succeeded" && pod.status.phase != "Failed") co_return Proof::kNo;
+      options.continue_token = page->metadata.continue_token;
+      if (options.continue_token.empty()) co_return Proof::kYes;
+    }
+  }
+
+ private:
+  std::string selector_;
+};
+
 }  // namespace
+
+std::shared_ptr<const Guard> PodsHaveEnded(std::string label_selector) {
+  return std::make_shared<PodsHaveEndedGuard>(std::move(label_selector));
+}
 
 std::shared_ptr<const Guard> SameGeneration(ObjectRef ref, std::string uid, int64_t generation) {
   return std::make_shared<SameGenerationGuard>(std::move(ref), std::move(uid), generation);

@@ -8,6 +8,7 @@
 #include "plan/objects/secrets.h"
 #include "plan/slurm/token.h"
 #include "slurm/jwt.h"
+#include "slurm/token_file.h"
 
 namespace capstan::plan {
 
@@ -209,7 +210,7 @@ Task<void> SlurmClusters::Begin(std::string cluster, uint64_t number) {
     co_await ReadKey(cluster, number);
     Entry* const entry = EntryOf(cluster, number);
     if (entry == nullptr) co_return;
-    if (!entry->key.empty()) {
+    if (!entry->key.empty() || !entry->how.token_file.empty()) {
       auto link =
           factory_(entry->how, [this, cluster, number](Duration lifetime) { return Sign(cluster, number, lifetime); });
       if (link) {
@@ -239,6 +240,7 @@ Task<void> SlurmClusters::ReadKey(std::string cluster, uint64_t number) {
   const Entry* const before = EntryOf(cluster, number);
   if (before == nullptr) co_return;
   const SlurmConnection how = before->how;
+  if (!how.token_file.empty()) co_return;
   Result<Secret> key = co_await ReadSecretKey(client_, how.token_secret, how.token_key, loop_.After(kKeyReadTimeout));
   Entry* const entry = EntryOf(cluster, number);
   if (entry == nullptr) co_return;
@@ -250,6 +252,7 @@ Task<void> SlurmClusters::ReadKey(std::string cluster, uint64_t number) {
 Result<Secret> SlurmClusters::Sign(const std::string& cluster, uint64_t number, Duration lifetime) {
   Entry* const entry = EntryOf(cluster, number);
   if (entry == nullptr) return Fail(Code::kCancelled, "the cluster is no longer followed");
+  if (!entry->how.token_file.empty()) return slurm::TokenFrom(entry->how.token_file);
   if (!entry->reading_key) {
     entry->reading_key = true;
     group_.Spawn("key of " + cluster, ReadKey(cluster, number));

@@ -82,9 +82,9 @@ inline Plan WantBooks(const World& world, const kube::Key& key) {
 // One life of a process: everything it knows goes with it.
 class Life {
  public:
-  // `add_kinds` adds stores beside those of shelves and books; empty: none.
+  // `add_kinds` adds stores beside those of shelves and books, `add_reconcilers` what is decided beside shelves; empty: none.
   Life(async::VirtualLoop& loop, net::Transport& wire, Decide decide, Engine::Options options,
-       const std::function<void(Stores&)>& add_kinds = {})
+       const std::function<void(Stores&)>& add_kinds = {}, const std::function<void(Engine&)>& add_reconcilers = {})
       : loop_(loop),
         client_(loop, wire, {.field_manager = options.field_manager, .metrics = options.metrics}),
         engine_(loop, client_, std::move(options)),
@@ -93,6 +93,7 @@ class Life {
     engine_.stores().Add<Book>();
     if (add_kinds) add_kinds(engine_.stores());
     engine_.Add({.kind = "shelf", .resource = &Shelf::kResource, .decide = decide, .children = {&kube::kConfigMaps}});
+    if (add_reconcilers) add_reconcilers(engine_);
     group_.Spawn("engine", engine_.Run());
   }
   // Ends as if killed.
@@ -125,7 +126,7 @@ class ShelfTest : public ::testing::Test {
   std::unique_ptr<Life> Start(net::Transport& wire, Decide decide = &WantBooks, Duration settle = 10s) {
     Engine::Options started = options;
     started.field_manager = "capstan";
-    auto life = std::make_unique<Life>(loop, wire, decide, std::move(started), add_kinds);
+    auto life = std::make_unique<Life>(loop, wire, decide, std::move(started), add_kinds, add_reconcilers);
     loop.Advance(settle);
     return life;
   }
@@ -163,6 +164,7 @@ class ShelfTest : public ::testing::Test {
   kube::testing::FakeApiServer server{loop, 1};
   Engine::Options options;
   std::function<void(Stores&)> add_kinds;
+  std::function<void(Engine&)> add_reconcilers;
 };
 
 }  // namespace capstan::plan::testing

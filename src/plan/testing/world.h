@@ -40,6 +40,7 @@ class TestWorld {
   std::set<std::string> in_flight;         // targets of this key's actions that have not ended (World::InFlight)
   std::map<std::string, SlurmLook> slurm;  // by cluster; of others nobody has said how to reach them
   const void* settings = nullptr;
+  std::vector<int64_t> follows;  // jobs that this key's last Plan followed (World::follows)
 
   // A kind that the Decide reads. A store for indexes (store.h).
   template <class T>
@@ -80,6 +81,11 @@ class TestWorld {
     auto snapshot = std::make_shared<slurm::Snapshot>();
     snapshot->nodes = std::make_shared<const std::vector<slurm::Node>>(std::move(nodes));
     slurm[cluster] = {.state = SlurmLook::State::kHeard, .snapshot = std::move(snapshot), .absence_counts = true};
+  }
+
+  // What the last look at the jobs that are followed found (SlurmView::FindJob). REQUIRES: Nodes was called for the cluster.
+  void Jobs(const std::string& cluster, slurm::FollowedJobs jobs) {
+    slurm[cluster].followed = std::make_shared<const slurm::FollowedJobs>(std::move(jobs));
   }
 
   // What the question of this id (Question::id) is answered, `age` before the next Decide (whose second look is at an older one); without any of these its
@@ -125,6 +131,7 @@ class TestWorld {
                   .in_flight = in_flight,
                   .failures = failures,
                   .held_since = std::move(held_since),
+                  .follows = follows,
                   .settings = settings});
   }
 
