@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cli/bridge.h"
 #include "cli/crds.h"
 #include "cli/doctor.h"
 #include "cli/operator.h"
@@ -59,6 +60,10 @@ int main(int argc, char** argv) {
   run_operator->add_option("--cluster-domain", flags.cluster_domain,
                            "Of the cluster's DNS names; absent: as in /etc/resolv.conf");
 
+  capstan::cli::BridgeFlags bridge;
+  CLI::App* run_bridge = app.add_subcommand("bridge", "Let Slurm decide when and where pods of chosen namespaces run");
+  capstan::cli::AddBridge(*run_bridge, bridge);
+
   capstan::cli::CrdsFlags crds;
   CLI::App* run_crds = app.add_subcommand("crds", "Print the custom resource definitions");
   capstan::cli::AddCrdsFlags(*run_crds, crds);
@@ -84,6 +89,7 @@ int main(int argc, char** argv) {
 
   CLI11_PARSE(app, argc, argv);
   if (run_operator->parsed()) return capstan::cli::RunOperator(flags);
+  if (run_bridge->parsed()) return capstan::cli::RunBridge(*run_bridge, bridge);
   if (run_crds->parsed()) return capstan::cli::RunCrds(crds);
   if (run_rights->parsed()) return capstan::cli::RunRights(rights);
   if (run_render->parsed()) return capstan::cli::RunRender(render);

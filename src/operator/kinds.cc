@@ -84,22 +84,18 @@ std::string SelectorOf(const kube::Resource& resource) {
          Join(std::vector<std::string>(components.begin(), components.end()), ",") + ")";
 }
 
-std::string RuleText(const plan::RbacRule& rule) {
-  return "- apiGroups: [" + (rule.group.empty() ? "\"\"" : rule.group) + "]\n  resources: [" +
-         Join(rule.resources, ", ") + "]\n  verbs: [" + Join(rule.verbs, ", ") + "]\n";
-}
-
 std::string Template(std::string_view name, bool namespaced) {
   std::string text = "{{- define \"slurm-operator." + std::string(name) + "\" -}}\n";
-  for (const plan::RbacRule& rule : plan::RulesOf(OperatorRights(), namespaced)) text += RuleText(rule);
-  return text + "{{- end -}}\n";
+  return text + plan::RulesText(plan::RulesOf(OperatorRights(), namespaced)) + "{{- end -}}\n";
 }
 
 // What --metrics-secure asks the API server (kube/access_reviews.h).
 std::string MetricsTemplate() {
   std::string text = "{{- define \"slurm-operator.metricsRules\" -}}\n";
-  for (const kube::Resource* resource : {&kube::kTokenReviews, &kube::kSubjectAccessReviews})
-    text += RuleText({std::string(resource->group), {std::string(resource->plural)}, {"create"}});
+  for (const kube::Resource* resource : {&kube::kTokenReviews, &kube::kSubjectAccessReviews}) {
+    const plan::RbacRule rule{std::string(resource->group), {std::string(resource->plural)}, {"create"}};
+    text += plan::RulesText({&rule, 1});
+  }
   return text + "{{- end -}}\n";
 }
 

@@ -62,6 +62,15 @@ std::vector<RbacRule> RulesOf(std::span<const Right> rights, bool namespaced) {
   return list;
 }
 
+std::string RulesText(std::span<const RbacRule> rules) {
+  std::string text;
+  for (const RbacRule& rule : rules) {
+    text += "- apiGroups: [" + (rule.group.empty() ? "\"\"" : rule.group) + "]\n  resources: [" +
+            Join(rule.resources, ", ") + "]\n  verbs: [" + Join(rule.verbs, ", ") + "]\n";
+  }
+  return text;
+}
+
 bool Grants(std::span<const Right> rights, const kube::Resource& resource, std::string_view subresource,
             std::string_view verb) {
   return std::ranges::any_of(rights, [&](const Right& right) {

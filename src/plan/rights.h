@@ -36,6 +36,9 @@ std::vector<Right> RightsOf(std::span<const Reconciler> reconcilers);
 // The fewest rules that grant just these rights: of kinds with namespaces, or of those without.
 std::vector<RbacRule> RulesOf(std::span<const Right> rights, bool namespaced);
 
+// The rules as YAML, a list for a Role.
+std::string RulesText(std::span<const RbacRule> rules);
+
 // Whether `verb` ("get", "patch") on a resource or its subresource is among the rights.
 bool Grants(std::span<const Right> rights, const kube::Resource& resource, std::string_view subresource,
             std::string_view verb);

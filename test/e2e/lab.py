@@ -144,14 +144,14 @@ def erase():
     """As if nothing had ever been installed, and without nodes that were added."""
     kubectl("delete", "apiservices", "-l", MARK)  # first: no namespace goes while an API does not answer
     releases = json.loads(helm("list", "--all-namespaces", "--deployed", "--failed", "--pending", "--uninstalling", "-o", "json"))
-    for chart in ("slurm", "slurm-operator", "slurm-operator-crds"):
+    for chart in ("slurm-bridge", "slurm", "slurm-operator", "slurm-operator-crds"):
         for release in releases:
             if re.fullmatch(rf"{chart}-\d.*", release["chart"]):
                 helm("uninstall", release["name"], "-n", release["namespace"], "--ignore-not-found", "--wait",
                      "--timeout", "2m", timeout=150)
     forget_finalizers()
     remove_kinds()
-    namespaces = {item["metadata"]["name"] for item in items("namespaces", "-l", MARK)} | {"slurm", "slinky"}
+    namespaces = {item["metadata"]["name"] for item in items("namespaces", "-l", MARK)} | {"slurm", "slinky", "research"}
     done = kubectl("delete", "namespace", *sorted(namespaces), "--ignore-not-found", "--timeout=2m", check=False, timeout=150)
     if done.returncode != 0:
         raise Failed(done.stderr + "".join(map(what_holds, sorted(namespaces))))
@@ -323,6 +323,26 @@ class Lab:
         self.kubectl("create", "-f", "-", text_in=json.dumps({
             "apiVersion": "slinky.slurm.net/v1beta1", "kind": "Token", "metadata": {"name": name},
             "spec": {"jwtKeyRef": self.get("controllers", "slurm")["spec"]["jwtKeyRef"], "username": user}}))
+
+    def install_bridge(self, bridged):
+        """By which pods of the namespace `bridged`, which is made, run on this cluster's workers."""
+        name = f"{self.namespace}-bridge"
+        kubectl("apply", "-f", "-", text_in=json.dumps({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": bridged, "labels": {MARK: "true"}}}))
+        self.kubectl("apply", "-f", "-", text_in=json.dumps({
+            "apiVersion": "slinky.slurm.net/v1beta1", "kind": "Token", "metadata": {"name": "bridge"},
+            "spec": {"jwtKeyRef": self.get("controllers", "slurm")["spec"]["jwtKeyRef"], "username": "slurm", "refresh": True,
+                     "secretRef": {"name": "bridge-token", "key": "auth-token"}}}))
+        helm("upgrade", "--install", "bridge", "charts/slurm-bridge", "-n", self.namespace, "--set", f"fullnameOverride={name}",
+             "--set", f"imagePrefix={IMAGES}", "--set", "schedulerConfig.partition=all", "--set", f"admission.managedNamespaces={{{bridged}}}",
+             "--set", f"sharedConfig.slurmRestApi=http://slurm-restapi.{self.namespace}:6820",
+             "--set", "sharedConfig.slurmJwtSecret=bridge-token", "--wait", "--timeout", "2m", timeout=150)
+
+    def remove_bridge(self, bridged):
+        """Before Slurm goes; a pod that waits is nobody's then."""
+        kubectl("-n", bridged, "delete", "deployments", "--all", "--wait=false")
+        helm("uninstall", "bridge", "-n", self.namespace, "--ignore-not-found", "--wait", timeout=120)
+        kubectl("delete", "namespace", bridged, "--ignore-not-found", "--wait=false")
 
     # --- Accounting
 

@@ -133,4 +133,6 @@ def test_without_cluster_the_local_one_is_used_and_goes_and_comes_back():
     assert down.returncode == 0, down.stdout + down.stderr
     lab.no_cluster_is_left()
     demo()
+    bridge = lab.run("make", "demo-bridge", check=False, timeout=420)
+    assert bridge.returncode == 0 and "squeue is empty again" in bridge.stdout, bridge.stdout + bridge.stderr
     lab.erase()

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "json/codec.h"
 #include "json/value.h"
 #include "kube/client.h"
@@ -86,23 +87,20 @@ class MergePatchEffect final : public Effect {
   std::string patch_;
 };
 
-// --- JsonPatch -------------------------------------------------------------------------------------------------------
+// --- PatchTested -----------------------------------------------------------------------------------------------------
 
-class JsonPatchEffect final : public Effect {
+class PatchTestedEffect final : public Effect {
  public:
-  JsonPatchEffect(std::string_view verb, ObjectRef ref, std::string uid, std::string operations)
-      : verb_(verb), ref_(std::move(ref)), uid_(std::move(uid)), operations_(std::move(operations)) {}
+  PatchTestedEffect(std::string_view verb, ObjectRef ref, std::string uid, const json::JsonPatch& patch)
+      : verb_(verb), ref_(std::move(ref)), text_(WithUid(uid, patch)) {}
 
   std::string_view verb() const override { return verb_; }
   std::string target() const override { return ref_.ToString(); }
-  uint64_t content() const override { return Fnv64(operations_, Fnv64(uid_)); }
+  uint64_t content() const override { return Fnv64(text_); }
   uint64_t TargetDigest(const Services& services) const override { return MetadataDigest(services, ref_); }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
-    CAPSTAN_CO_TRY(bj::value operations, json::Parse(operations_));
-    bj::array patch{{{"op", "test"}, {"path", "/metadata/uid"}, {"value", uid_}}};
-    for (bj::value& operation : operations.as_array()) patch.push_back(std::move(operation));
-    std::string text = bj::serialize(patch);
+    std::string text = text_;
     kube::WriteOptions options{.field_manager = services.field_manager};
     const auto patched = co_await services.client.Patch(*ref_.resource, ref_.key, kube::PatchType::kJson,
                                                         std::move(text), std::move(options), deadline);
@@ -112,16 +110,23 @@ class JsonPatchEffect final : public Effect {
   }
 
  private:
-  // The server says of a failed test no more than of any other thing that it cannot process.
+  // Of a failed test the server says no more than this; what it finds wrong with the object that would be, it names.
   static Error AsConflict(const Error& error) {
-    const bool test = error.code() == Code::kInvalid && error.message().find("test") != std::string::npos;
+    const bool test =
+        error.code() == Code::kInvalid && error.message().find("due to an error in our request") != std::string::npos;
     return test ? Error(Code::kConflict, error.message()) : error;
+  }
+  static std::string WithUid(const std::string& uid, const json::JsonPatch& patch) {
+    json::JsonPatch tested;
+    tested.Test("/metadata/uid", JsonQuoted(uid));
+    std::string text = tested.text();
+    if (!patch.empty()) text.replace(text.size() - 1, 1, "," + patch.text().substr(1));
+    return text;
   }
 
   std::string verb_;
   ObjectRef ref_;
-  std::string uid_;
-  std::string operations_;
+  std::string text_;
 };
 
 // --- Delete ----------------------------------------------------------------------------------------------------------
@@ -227,8 +232,9 @@ std::shared_ptr<const Effect> MergePatch(std::string_view verb, ObjectRef ref, s
   return std::make_shared<MergePatchEffect>(verb, std::move(ref), std::move(uid), std::move(patch));
 }
 
-std::shared_ptr<const Effect> JsonPatch(std::string_view verb, ObjectRef ref, std::string uid, std::string operations) {
-  return std::make_shared<JsonPatchEffect>(verb, std::move(ref), std::move(uid), std::move(operations));
+std::shared_ptr<const Effect> PatchTested(std::string_view verb, ObjectRef ref, std::string uid,
+                                          json::JsonPatch patch) {
+  return std::make_shared<PatchTestedEffect>(verb, std::move(ref), std::move(uid), patch);
 }
 
 Action Delete(ObjectRef ref, std::string uid, Proven proven, std::string reason) {

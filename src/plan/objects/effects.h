@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "json/merge.h"
 #include "kube/resource.h"
 #include "plan/action.h"
 #include "plan/ownership.h"
@@ -47,9 +48,9 @@ std::shared_ptr<const Effect> Create(ObjectRef ref, std::string body, std::strin
 // A JSON merge patch of an object with several writers. `verb` says what it means: "cordon", "uncordon".
 std::shared_ptr<const Effect> MergePatch(std::string_view verb, ObjectRef ref, std::string uid, std::string patch);
 
-// A JSON patch of an object with several writers, all of it or nothing: `operations` is a list of RFC 6902, in which a "test"
-// says what must still be so. One that fails is kConflict, and decided again. It says the object's uid by itself.
-std::shared_ptr<const Effect> JsonPatch(std::string_view verb, ObjectRef ref, std::string uid, std::string operations);
+// A JSON patch of an object with several writers, all of it or nothing: its tests say what must still be so. One that fails is
+// kConflict, and decided again. It tests the object's uid by itself.
+std::shared_ptr<const Effect> PatchTested(std::string_view verb, ObjectRef ref, std::string uid, json::JsonPatch patch);
 
 // At least one guard. Not default constructible, so that a deletion without one does not compile.
 class Proven {

@@ -61,7 +61,7 @@ class TestWorld {
   template <class T>
   void Put(T object) {
     object.metadata.resource_version = ++version_;
-    if (object.metadata.namespace_.empty()) object.metadata.namespace_ = ns_;
+    if (T::kResource.namespaced && object.metadata.namespace_.empty()) object.metadata.namespace_ = ns_;
     if (object.metadata.uid.empty()) object.metadata.uid = "uid-" + object.metadata.name;
     auto* store = static_cast<kube::Store<T>*>(stores_.Find(T::kResource));
     EXPECT_TRUE(store->Answered(std::move(object), Tick()));

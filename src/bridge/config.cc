@@ -1,0 +1,100 @@
+#include "bridge/config.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+
+namespace capstan::bridge {
+namespace {
+
+constexpr size_t kLongestFile = 256 << 10;
+constexpr size_t kLongestLabel = 63, kKeptOfName = 46;
+constexpr int64_t kMostIds = int64_t{1} << 31;
+
+class Reader {
+ public:
+  Reader(const YAML::Node& root, std::string_view file) : root_(root), file_(file) {}
+
+  Result<void> Text(const char* key, std::string& value) const {
+    const YAML::Node found = root_[key];
+    if (!found.IsDefined() || found.IsNull()) return {};
+    if (!found.IsScalar() || found.Scalar().empty()) return Wrong(key, "must be a text that is not empty");
+    value = found.Scalar();
+    return {};
+  }
+  Result<void> Seconds(const char* key, int64_t& value) const {
+    std::string text = std::to_string(value);
+    CAPSTAN_CHECK_OK(Text(key, text));
+    const auto seconds = ParseInt(text);
+    if (!seconds || *seconds < 1 || *seconds > 86'400) return Wrong(key, "must be a number of seconds from 1 to 86400");
+    value = *seconds;
+    return {};
+  }
+
+ private:
+  std::unexpected<Error> Wrong(const char* key, std::string_view what) const {
+    return Fail(Code::kInvalid, std::string(file_) + ": " + key + " " + std::string(what));
+  }
+  const YAML::Node& root_;
+  std::string_view file_;
+};
+
+Result<Config> Read(const YAML::Node& root, std::string_view name) {
+  Config config;
+  if (root.IsNull()) return config;
+  if (!root.IsMap()) return Fail(Code::kInvalid, std::string(name) + " must be a map of keys and values");
+  const Reader reader(root, name);
+  CAPSTAN_CHECK_OK(reader.Text("schedulerName", config.scheduler_name));
+  CAPSTAN_CHECK_OK(reader.Text("targetSchedulerName", config.target_scheduler_name));
+  CAPSTAN_CHECK_OK(reader.Text("slurmRestApi", config.slurm_rest_api));
+  CAPSTAN_CHECK_OK(reader.Text("mcsLabel", config.mcs_label));
+  CAPSTAN_CHECK_OK(reader.Text("partition", config.partition));
+  CAPSTAN_CHECK_OK(reader.Text("jobIds", config.job_ids));
+  CAPSTAN_CHECK_OK(reader.Seconds("bindTimeout", config.bind_timeout_seconds));
+  return config;
+}
+
+}  // namespace
+
+Result<Config> ReadConfig(std::string_view text, std::string_view name) {
+  if (text.size() > kLongestFile) return Fail(Code::kInvalid, std::string(name) + " is larger than 256 KiB");
+  try {
+    return Read(YAML::Load(std::string(text)), name);
+  } catch (const YAML::Exception& error) {
+    const std::string line = error.mark.is_null() ? "" : ", line " + std::to_string(error.mark.line + 1);
+    return Fail(Code::kInvalid, std::string(name) + line + " is not YAML: " + error.msg);
+  }
+}
+
+Result<Settings> SettingsFrom(const Config& config, std::string bridge, std::string token_file) {
+  const std::string_view ids = config.job_ids;
+  const size_t dash = ids.find('-');
+  const auto first = ParseInt(ids.substr(0, dash));
+  const auto last = dash == ids.npos ? std::nullopt : ParseInt(ids.substr(dash + 1));
+  if (!first || !last || *first < 1 || *last < *first || *last >= kMostIds) {
+    return Fail(Code::kInvalid,
+                "jobIds is " + JsonQuoted(ids) +
+                    ", and must be the first and the last id of the bridge's jobs, such as 40000000-67043327");
+  }
+  return Settings{.bridge = std::move(bridge),
+                  .slurm_rest_api = config.slurm_rest_api,
+                  .token_file = std::move(token_file),
+                  .scheduler_name = config.scheduler_name,
+                  .mcs_label = config.mcs_label,
+                  .partition = config.partition,
+                  .first_id = *first,
+                  .ids = *last - *first + 1,
+                  .bind_timeout = std::chrono::seconds(config.bind_timeout_seconds)};
+}
+
+std::string BridgeName(std::string_view ns, std::string_view fullname) {
+  const std::string name = std::string(ns) + "." + std::string(fullname);
+  if (name.size() <= kLongestLabel) return name;
+  uint64_t hash = Fnv64(name);
+  std::string bytes;
+  for (int i = 0; i < 8; ++i, hash >>= 8) bytes += char(hash & 0xff);
+  return name.substr(0, kKeptOfName) + "-" + Hex(bytes);
+}
+
+}  // namespace capstan::bridge

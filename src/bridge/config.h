@@ -1,0 +1,36 @@
+// The configuration that the chart writes for all programs of a bridge: `config.yaml` of the ConfigMap `<fullname>-config`. The
+// keys of Slinky's slurm-bridge mean what they mean there; which namespaces are bridged stands in the webhook's own
+// configuration, so that `managedNamespaces` and `managedNamespaceSelector` are read by nobody here.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "bridge/settings.h"
+
+namespace capstan::bridge {
+
+struct Config {
+  std::string scheduler_name = "slurm-bridge-scheduler";           // schedulerName
+  std::string target_scheduler_name = "default-scheduler";         // targetSchedulerName: who binds what is let go
+  std::string slurm_rest_api = "http://slurm-restapi.slurm:6820";  // slurmRestApi
+  std::string mcs_label = "kubernetes";                            // mcsLabel
+  std::string partition = "slurm-bridge";                          // partition
+  std::string job_ids = "40000000-67043327";                       // jobIds: first and last
+  int64_t bind_timeout_seconds = 300;                              // bindTimeout
+
+  bool operator==(const Config&) const = default;
+};
+
+// `name`: of the file, for messages. kInvalid: one sentence that names the file, the key, and what would be right. Keys that
+// nobody knows are left alone.
+Result<Config> ReadConfig(std::string_view text, std::string_view name);
+
+// kInvalid: its jobIds make no sense.
+Result<Settings> SettingsFrom(const Config& config, std::string bridge, std::string token_file);
+
+// A bridge's name among all of a cluster, fit for a label's value: "<namespace>.<fullname>", or its beginning and a hash.
+std::string BridgeName(std::string_view ns, std::string_view fullname);
+
+}  // namespace capstan::bridge

@@ -1,0 +1,321 @@
+// The life of pods behind external jobs, with an engine, on a modelled API server and slurmrestd.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "async/task_group.h"
+#include "bridge/bridge_test.h"
+#include "bridge/reconcilers.h"
+#include "json/value.h"
+#include "kube/testing/fake_api_server.h"
+#include "plan/engine.h"
+#include "slurm/rest_source.h"
+#include "slurm/testing/fake_slurm.h"
+#include "slurm/testing/fake_slurmrestd.h"
+
+namespace capstan::bridge {
+namespace {
+
+using slurm::JobFlag;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+// One process: what it knows goes with it.
+class Process {
+ public:
+  Process(async::VirtualLoop& loop, net::Transport& wire, plan::Engine::Options options)
+      : loop_(loop),
+        client_(loop, wire, {.field_manager = "slurm-bridge"}),
+        engine_(loop, client_, std::move(options)),
+        group_(loop) {
+    AddStores(engine_.stores(), testing::TestSettings().bridge);
+    for (plan::Reconciler& reconciler : Reconcilers()) engine_.Add(std::move(reconciler));
+    group_.Spawn("engine", engine_.Run());
+  }
+  ~Process() {
+    group_.Spawn("stop", engine_.Stop());
+    EXPECT_TRUE(loop_.RunUntil([this] { return group_.size() == 0; }, 1min));
+  }
+
+ private:
+  async::VirtualLoop& loop_;
+  kube::Client client_;
+  plan::Engine engine_;
+  async::TaskGroup group_;
+};
+
+class BridgeLife : public ::testing::Test {
+ protected:
+  BridgeLife() {
+    slurm.partitions["bridge"] = "UP";
+    slurm.StartSlurmd({.name = "w-0", .address = "10.0.0.1", .features = {}, .topology = ""});
+    slurm.UpdateNodes({"w-0"}, {.comment = R"({"namespace":"slurm","podName":"w-0","node":"node-1"})"});
+    server.Put(kube::kNamespaces, R"({"metadata":{"name":"kube-system"}})");
+    server.Put(kube::kNodes, R"({"metadata":{"name":"node-1"}})");
+    server.Edit(
+        kube::kNodes, {"", "node-1"}, "status",
+        [](json::Value& node) {
+          json::MakeObject(node, {"status"})["conditions"] = *json::Parse(R"([{"type":"Ready","status":"True"}])");
+        },
+        "kubelet");
+  }
+
+  void Start() {
+    process.reset();
+    plan::Engine::Options options{.field_manager = "slurm-bridge", .seed = ++lives};
+    options.slurm = [this](const plan::SlurmConnection&,
+                           plan::SlurmClusters::SignToken) -> Result<plan::SlurmClusters::Link> {
+      const auto sign = [](Duration) -> Result<Secret> { return Secret("token"); };
+      const auto source =
+          std::make_shared<slurm::RestSource>(loop, rest, sign, slurm::RestSource::Options{.seed = 1, .client = {}});
+      return plan::SlurmClusters::Link{source, [source = source.get()] { return source->Run(); }};
+    };
+    options.settings = &settings;
+    options.tell = [this](const kube::Resource&, const kube::Key& key, const std::string&, plan::Notice notice) {
+      told.push_back(key.name + ": " + notice.reason);
+    };
+    process.emplace(loop, server, std::move(options));
+    loop.Advance(3s);
+  }
+
+  // A user makes a pod, and the webhook lets it wait.
+  void PutPod(const std::string& name = "trainer") {
+    server.Put(
+        kube::kPods,
+        R"({"metadata":{"namespace":"ml","name":")" + name + R"(","labels":{"capstan.dev/bridged":")" +
+            settings.bridge + R"("}},"spec":{"schedulingGates":[{"name":"capstan.dev/slurm"}],)" +
+            R"("containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]},"status":{"phase":"Pending"}})");
+  }
+  void EditPod(const std::function<void(json::Value&)>& change, const std::string& name = "trainer") {
+    server.Edit(kube::kPods, {"ml", name}, "", change, "kubelet");
+  }
+  void Becomes(const std::string& phase) {
+    server.Edit(
+        kube::kPods, {"ml", "trainer"}, "status",
+        [&](json::Value& pod) { json::MakeObject(pod, {"status"})["phase"] = phase; }, "kubelet");
+  }
+  void Bind() {
+    EditPod([](json::Value& pod) { json::MakeObject(pod, {"spec"})["nodeName"] = "node-1"; });
+  }
+  const json::Value* PodNow(const std::string& name = "trainer") { return server.Find(kube::kPods, {"ml", name}); }
+  bool IsGated() {
+    const json::Value* gates = json::Find(*PodNow(), {"spec", "schedulingGates"});
+    return gates != nullptr && gates->is_array() && !gates->as_array().empty();
+  }
+  // The only job there is.
+  const slurm::Job& Job() {
+    EXPECT_EQ(slurm.jobs().size(), 1u);
+    return slurm.jobs().begin()->second;
+  }
+  size_t Writes() const { return server.writes().size() + rest.writes().size(); }
+
+  async::VirtualLoop loop;
+  kube::testing::FakeApiServer server{loop, 1};
+  slurm::testing::FakeSlurm slurm{loop};
+  slurm::testing::FakeSlurmrestd rest{slurm};
+  Settings settings = testing::TestSettings();
+  std::vector<std::string> told;
+  uint64_t lives = 0;
+  std::optional<Process> process;
+};
+
+TEST_F(BridgeLife, APodRunsWhereAndWhenSlurmSaysAndItsJobEndsWithIt) {
+  Start();
+  PutPod();
+  loop.Advance(3s);
+  ASSERT_EQ(slurm.jobs().size(), 1u);
+  const int64_t id = Job().id;
+  EXPECT_TRUE(Job().state.IsPending());
+  EXPECT_TRUE(IsGated());
+  slurm.Expect(id, "Resources", std::nullopt);
+  loop.Advance(10s);
+  EXPECT_THAT(json::Serialize(*PodNow()), HasSubstr("waits in partition bridge: Resources"));
+  ASSERT_TRUE(slurm.RunPending(id, {"w-0"}));
+  loop.Advance(2s);
+  EXPECT_FALSE(IsGated());
+  EXPECT_THAT(json::Serialize(*PodNow()), HasSubstr(R"("key":"metadata.name","operator":"In","values":["node-1"])"));
+  Bind();
+  loop.Advance(10s);
+  const size_t writes = Writes();
+  loop.Advance(10min);
+  EXPECT_EQ(Writes(), writes) << "at rest nothing is written";
+  Becomes("Succeeded");
+  loop.Advance(2s);
+  EXPECT_TRUE(Job().state.Has(JobFlag::kCancelled));
+  EXPECT_EQ(JobMark::Of(Job().admin_comment)->outcome, "Succeeded");
+  loop.Advance(10min);
+  EXPECT_NE(PodNow(), nullptr);
+  EXPECT_THAT(told, Contains("trainer: Submitted"));
+  EXPECT_THAT(told, Contains("trainer: Allocated"));
+}
+
+TEST_F(BridgeLife, AWaitingPodCostsNoWrites) {
+  Start();
+  PutPod();
+  loop.Advance(10s);
+  slurm.Expect(Job().id, "Priority", std::nullopt);
+  loop.Advance(10s);
+  const size_t writes = Writes();
+  loop.Advance(1h);
+  EXPECT_EQ(Writes(), writes);
+}
+
+TEST_F(BridgeLife, ADeletedPodThatWaitedTakesItsJobWithItInTwoSeconds) {
+  Start();
+  PutPod();
+  loop.Advance(3s);
+  server.Remove(kube::kPods, {"ml", "trainer"});
+  loop.Advance(2s);
+  EXPECT_TRUE(Job().state.Has(JobFlag::kCancelled));
+  EXPECT_EQ(JobMark::Of(Job().admin_comment)->outcome, "Deleted");
+}
+
+TEST_F(BridgeLife, ATimeLimitEndsThePod) {
+  Start();
+  PutPod();
+  loop.Advance(3s);
+  ASSERT_TRUE(slurm.RunPending(Job().id, {"w-0"}));
+  loop.Advance(2s);
+  Bind();
+  Becomes("Running");
+  slurm.EndJobAs(Job().id, JobFlag::kTimeout);
+  loop.Advance(3s);
+  EXPECT_EQ(PodNow(), nullptr);
+  EXPECT_THAT(told, Contains("trainer: Ended"));
+}
+
+TEST_F(BridgeLife, JobsWhosePodsWentUnseenAreEndedByTheNextProcess) {
+  Start();
+  PutPod();
+  loop.Advance(3s);
+  process.reset();
+  server.Remove(kube::kPods, {"ml", "trainer"});
+  ASSERT_FALSE(slurm.SubmitJob({.id = 5, .name = "strangers", .admin_comment = "capstan-bridge {}"}));
+  Start();
+  loop.Advance(10s);
+  EXPECT_TRUE(slurm.jobs().rbegin()->second.state.Has(JobFlag::kCancelled));
+  EXPECT_TRUE(slurm.jobs().at(5).state.IsPending());
+}
+
+TEST_F(BridgeLife, APodThatStillRunsUnseenKeepsItsJob) {
+  Start();
+  PutPod();
+  loop.Advance(3s);
+  const int64_t id = Job().id;
+  ASSERT_TRUE(slurm.RunPending(id, {"w-0"}));
+  loop.Advance(2s);
+  Bind();
+  Becomes("Running");
+  process.reset();
+  // Somebody takes the label away by which it is watched; the API server still lists it under its job.
+  EditPod([](json::Value& pod) { json::MakeObject(pod, {"metadata", "labels"}).erase("capstan.dev/bridged"); });
+  Start();
+  loop.Advance(2h);
+  EXPECT_TRUE(slurm.jobs().at(id).state.Has(JobFlag::kRunning));
+}
+
+class BridgeCrash : public BridgeLife, public ::testing::WithParamInterface<size_t> {
+ protected:
+  // Time goes on in steps; after so many writes the process dies, and another begins.
+  void Step(Duration span) {
+    for (Duration passed{0}; passed < span; passed += 5ms) {
+      loop.Advance(5ms);
+      if (crashed_ || Writes() - before_ < GetParam()) continue;
+      crashed_ = true;
+      Start();
+    }
+  }
+  const size_t before_ = Writes();
+
+ private:
+  bool crashed_ = false;
+};
+
+// Whatever the moment, there is one job for the pod, and it runs where Slurm said.
+TEST_P(BridgeCrash, LosesAndDoublesNothing) {
+  Start();
+  PutPod();
+  Step(5s);
+  ASSERT_EQ(slurm.jobs().size(), 1u);
+  ASSERT_TRUE(slurm.RunPending(Job().id, {"w-0"}));
+  Step(5s);
+  EXPECT_FALSE(IsGated());
+  Bind();
+  Becomes("Running");
+  Step(5s);
+  Becomes("Succeeded");
+  Step(5s);
+  EXPECT_EQ(slurm.jobs().size(), 1u);
+  EXPECT_TRUE(Job().state.Has(JobFlag::kCancelled));
+  EXPECT_EQ(JobMark::Of(Job().admin_comment)->outcome, "Succeeded");
+}
+INSTANTIATE_TEST_SUITE_P(AfterEachWrite, BridgeCrash, ::testing::Range<size_t>(1, 9));
+
+TEST_F(BridgeLife, AJobThatSlurmHasLostBeforeThePodStartedIsFollowedByOneOther) {
+  Start();
+  PutPod();
+  loop.Advance(3s);
+  slurm.Expect(Job().id, "Priority", std::nullopt);
+  loop.Advance(10s);
+  slurm.ForgetJob(Job().id);
+  loop.Advance(1h);
+  EXPECT_TRUE(Job().state.IsPending());
+  EXPECT_EQ(JobMark::Of(Job().admin_comment)->attempt, 2);
+}
+
+TEST_F(BridgeLife, ASubmissionWhoseAnswerIsLostMakesOneJob) {
+  Start();
+  rest.SetFate([](const net::Request& request) {
+    return request.method == "POST" ? slurm::testing::Fault::kLostAnswer : slurm::testing::Fault::kNone;
+  });
+  PutPod();
+  loop.Advance(30s);
+  rest.Heal();
+  loop.Advance(1min);
+  EXPECT_EQ(slurm.jobs().size(), 1u);
+}
+
+TEST_F(BridgeLife, ASubmissionThatComesLateForAPodThatIsGoneLeavesNoJob) {
+  Start();
+  rest.SetFate([](const net::Request& request) {
+    return request.target.ends_with("/job/submit") ? slurm::testing::Fault::kLate : slurm::testing::Fault::kNone;
+  });
+  PutPod();
+  loop.Advance(3s);
+  server.Remove(kube::kPods, {"ml", "trainer"});
+  loop.Advance(1min);
+  EXPECT_TRUE(Job().state.Has(JobFlag::kCancelled));
+}
+
+TEST_F(BridgeLife, WhileSlurmctldIsAwayNothingIsDeletedOrReleased) {
+  Start();
+  PutPod();
+  loop.Advance(3s);
+  ASSERT_TRUE(slurm.RunPending(Job().id, {"w-0"}));
+  loop.Advance(2s);
+  Bind();
+  Becomes("Running");
+  slurm.StopController();
+  loop.Advance(10min);
+  EXPECT_NE(PodNow(), nullptr);
+  slurm.StartController();
+  loop.Advance(1min);
+  EXPECT_NE(PodNow(), nullptr);
+  EXPECT_TRUE(Job().state.Has(JobFlag::kRunning));
+}
+
+TEST_F(BridgeLife, ASlurmctldThatHasLostItsJobsEndsNoPodThatRuns) {
+  Start();
+  PutPod();
+  loop.Advance(3s);
+  ASSERT_TRUE(slurm.RunPending(Job().id, {"w-0"}));
+  loop.Advance(2s);
+  Bind();
+  Becomes("Running");
+  slurm.ForgetJob(Job().id);
+  loop.Advance(1h);
+  EXPECT_NE(PodNow(), nullptr);
+  EXPECT_THAT(json::Serialize(*PodNow()), HasSubstr("the pod goes on without it"));
+}
+
+}  // namespace
+}  // namespace capstan::bridge

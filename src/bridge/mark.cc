@@ -1,0 +1,55 @@
+#include "bridge/mark.h"
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "json/codec.h"
+
+namespace capstan::bridge {
+namespace {
+
+constexpr std::string_view kWord = "capstan-bridge ";
+constexpr int kVersion = 1;
+
+struct Text {
+  int32_t v = 0;
+  std::string c, b, g, o;
+  int32_t a = 0;
+  static const json::Schema& Schema() {
+    static const json::Schema schema = json::Object<Text>({
+        json::Field<&Text::v>("v"),
+        json::Field<&Text::c>("c"),
+        json::Field<&Text::b>("b"),
+        json::Field<&Text::g>("g"),
+        json::Field<&Text::a>("a"),
+        json::Field<&Text::o>("o"),
+    });
+    return schema;
+  }
+};
+
+}  // namespace
+
+std::optional<JobMark> JobMark::Of(std::string_view admin_comment) {
+  if (!admin_comment.starts_with(kWord)) return std::nullopt;
+  const auto text = json::Decode<Text>(admin_comment.substr(kWord.size()));
+  if (!text || text->v != kVersion || text->g.empty()) return std::nullopt;
+  return JobMark{text->c, text->b, text->g, text->a, text->o};
+}
+
+std::string JobMark::Prefix() const {
+  return std::string(kWord) + "{\"v\":" + std::to_string(kVersion) + ",\"c\":" + JsonQuoted(cluster) +
+         ",\"b\":" + JsonQuoted(bridge) + ",\"g\":" + JsonQuoted(group) + ",";
+}
+
+std::string JobMark::ToString() const {
+  std::string text = Prefix() + "\"a\":" + std::to_string(attempt);
+  if (!outcome.empty()) text += ",\"o\":" + JsonQuoted(outcome);
+  return text + "}";
+}
+
+int64_t JobId(std::string_view cluster, std::string_view uid, int attempt, int64_t first_id, int64_t ids) {
+  const uint64_t hash = Fnv64(std::to_string(attempt), Fnv64("\n", Fnv64(uid, Fnv64("\n", Fnv64(cluster)))));
+  return first_id + int64_t(hash % uint64_t(ids));
+}
+
+}  // namespace capstan::bridge

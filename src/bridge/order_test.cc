@@ -1,0 +1,119 @@
+#include "bridge/order.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bridge/bridge_test.h"
+
+namespace capstan::bridge {
+namespace {
+
+using ::testing::HasSubstr;
+
+Pod With(const std::string& suffix, const std::string& value) {
+  Pod pod = testing::GatedPod();
+  pod.metadata.annotations[std::string(kJobAnnotations) + suffix] = value;
+  return pod;
+}
+
+Result<slurm::ExternalJob> Order(const Pod& pod) { return OrderOf(pod, testing::TestSettings()); }
+
+TEST(OrderOf, AsksForAWholeNodeAndWhatThePodTakes) {
+  const auto job = Order(testing::GatedPod());
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->name, "ml/trainer");
+  EXPECT_EQ(job->partition, "bridge");
+  EXPECT_EQ(job->mcs_label, "kubernetes");
+  EXPECT_EQ(job->nodes, 1);
+  EXPECT_EQ(job->tasks_per_node, 1);
+  EXPECT_EQ(job->cpus_per_task, 1);
+  EXPECT_EQ(job->memory_mib, 100);
+  EXPECT_EQ(job->shared, "none");
+  EXPECT_FALSE(job->limit_minutes);
+}
+
+TEST(OrderOf, APodWithoutRequestsTakesThePartitionsDefaults) {
+  Pod pod = testing::GatedPod();
+  pod.spec.containers = {{}};
+  const auto job = Order(pod);
+  ASSERT_TRUE(job);
+  EXPECT_FALSE(job->cpus_per_task);
+  EXPECT_FALSE(job->memory_mib) << "0 would be all memory of a node";
+}
+
+TEST(OrderOf, RoundsUp) {
+  Pod pod = testing::GatedPod();
+  pod.spec.containers[0].resources.requests = {{"cpu", "200m"}, {"memory", "1000"}};
+  EXPECT_EQ(Order(pod)->cpus_per_task, 1);
+  EXPECT_EQ(Order(pod)->memory_mib, 1);
+}
+
+TEST(Taken, CountsAsTheSchedulerDoes) {
+  const auto cpu = [](const Pod& pod) { return Taken(pod, "cpu")->ToString(); };
+  const auto of = [](std::string requests, std::string restart = "") {
+    return Container{.resources = {.requests = {{"cpu", std::move(requests)}}, .limits = {}},
+                     .restart_policy = std::move(restart)};
+  };
+  Pod pod;
+  pod.spec.containers = {of("1"), of("500m")};
+  EXPECT_EQ(cpu(pod), "1500m");
+  pod.spec.init_containers = {of("2")};
+  EXPECT_EQ(cpu(pod), "2") << "an init container runs before the others";
+  pod.spec.init_containers = {of("1", "Always"), of("2")};
+  EXPECT_EQ(cpu(pod), "3") << "beside the sidecar before it";
+  pod.spec.init_containers = {of("1", "Always")};
+  EXPECT_EQ(cpu(pod), "2500m");
+  pod.spec.overhead = {{"cpu", "100m"}};
+  EXPECT_EQ(cpu(pod), "2600m");
+  pod.spec.resources.requests = {{"cpu", "4"}};
+  EXPECT_EQ(cpu(pod), "4100m") << "what it says of itself as a whole";
+  pod.spec.containers[0].resources.limits = {{"cpu", "8"}};
+  EXPECT_EQ(cpu(pod), "8100m") << "the more of requests and limits";
+}
+
+TEST(OrderOf, AnnotationsStandAboveWhatIsDerived) {
+  EXPECT_EQ(Order(With("account", "physics"))->account, "physics");
+  EXPECT_EQ(Order(With("qos", "high"))->qos, "high");
+  EXPECT_EQ(Order(With("reservation", "r"))->reservation, "r");
+  EXPECT_EQ(Order(With("wckey", "w"))->wckey, "w");
+  EXPECT_EQ(Order(With("constraints", "gpu&ib"))->constraints, "gpu&ib");
+  EXPECT_EQ(Order(With("licenses", "matlab:1"))->licenses, "matlab:1");
+  EXPECT_EQ(Order(With("partition", "long"))->partition, "long");
+  EXPECT_EQ(Order(With("job-name", "train"))->name, "train");
+  EXPECT_EQ(Order(With("gres", "gpu:2"))->gres, "gpu:2");
+  EXPECT_EQ(Order(With("cpu-per-task", "2500m"))->cpus_per_task, 3);
+  EXPECT_EQ(Order(With("mem-per-node", "1Gi"))->memory_mib, 1024);
+  EXPECT_EQ(Order(With("timelimit", "90"))->limit_minutes, 90);
+  EXPECT_EQ(Order(With("exclusive", " False "))->shared, "mcs");
+  EXPECT_EQ(Order(With("exclusive", "true"))->shared, "none");
+}
+
+TEST(OrderOf, WhatIsMalformedIsOneSentenceThatNamesTheAnnotation) {
+  for (const auto& [suffix, value] :
+       std::vector<std::pair<std::string, std::string>>{{"timelimit", "1h"},
+                                                        {"timelimit", "0"},
+                                                        {"timelimit", "99999999"},
+                                                        {"cpu-per-task", "two"},
+                                                        {"cpu-per-task", "0"},
+                                                        {"mem-per-node", "-1Gi"},
+                                                        {"account", "a\nb"},
+                                                        {"qos", std::string(2000, 'x')}}) {
+    const auto job = Order(With(suffix, value));
+    ASSERT_FALSE(job) << suffix << "=" << value;
+    EXPECT_EQ(job.error().code(), Code::kInvalid);
+    EXPECT_THAT(job.error().message(), HasSubstr("slurmjob.slinky.slurm.net/" + suffix));
+    EXPECT_EQ(job.error().message().find('\n'), std::string::npos);
+    EXPECT_LT(job.error().message().size(), 400u);
+  }
+}
+
+TEST(OrderOf, NobodyNamesAnotherUserOrAPriority) {
+  for (const char* suffix : {"user-id", "group-id", "priority"}) {
+    const auto job = Order(With(suffix, "0"));
+    ASSERT_FALSE(job) << suffix;
+    EXPECT_THAT(job.error().message(), HasSubstr("remove it"));
+  }
+}
+
+}  // namespace
+}  // namespace capstan::bridge

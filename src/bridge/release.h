@@ -1,0 +1,20 @@
+// The one patch by which a pod is let go: pinned to its node, and its gate taken away.
+//
+// The API server lets a gated pod's placement only become narrower, judged on the pod as it was (docs/kubernetes-facts.md): so
+// the pin is added behind what the user wrote, in each term of the required node affinity, and one patch both pins and ungates.
+// The stock scheduler then binds the pod, and keeps volumes, ports and spreading.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "bridge/objects.h"
+#include "json/merge.h"
+
+namespace capstan::bridge {
+
+// It tests that the gates and the affinity are as they were seen (for plan::PatchTested).
+// `node`: of Kubernetes. kInvalid: the pod's affinity cannot be narrowed, and why.
+Result<json::JsonPatch> ReleasePatch(const Pod& pod, const std::string& node, const std::string& scheduler_name);
+
+}  // namespace capstan::bridge

@@ -1,0 +1,32 @@
+// What the bridge was told at its start. The same for the whole life of the process, and part of the World.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/time.h"
+#include "plan/world.h"
+
+namespace capstan::bridge {
+
+struct Settings {
+  std::string bridge;  // its own name among all bridges of the cluster: "<namespace>.<fullname>", a label's value
+  std::string slurm_rest_api;                             // "http://slurm-restapi.slurm:6820"
+  std::string token_file;                                 // holds a token of SlurmUser; read again and again
+  std::string scheduler_name = "slurm-bridge-scheduler";  // of the taint and of its toleration
+  std::string mcs_label = "kubernetes";
+  std::string partition = "slurm-bridge";  // of orders that name none
+  // The ids of our jobs: `first_id` and `ids - 1` after it.
+  int64_t first_id = 40'000'000, ids = 27'043'328;
+  Duration bind_timeout = 5min;  // for what has been allocated and cannot be used
+
+  friend bool operator==(const Settings&, const Settings&) = default;
+};
+
+// REQUIRES: the program was given them.
+inline const Settings& SettingsOf(const plan::World& world) { return *world.Settings<Settings>(); }
+
+// Of the one Slurm cluster that a bridge talks to; the name of its lane.
+inline constexpr auto kSlurm = "slurm";
+
+}  // namespace capstan::bridge

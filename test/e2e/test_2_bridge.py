@@ -1,0 +1,85 @@
+"""A pod of an ordinary Deployment waits in Slurm's queue behind a job, and runs where and when Slurm says so."""
+import json
+
+import pytest
+
+import lab as labs
+
+BRIDGED = "e2e-bridge-pods"
+
+
+@pytest.fixture(scope="module")
+def bridge(lab):
+    lab.install_bridge(BRIDGED)
+    yield lab
+    lab.remove_bridge(BRIDGED)
+
+
+def deployment(name, **annotations):
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": {
+        "replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": {
+            "metadata": {"labels": {"app": name}, "annotations": annotations},
+            "spec": {"terminationGracePeriodSeconds": 1, "containers": [{
+                "name": "c", "image": f"{labs.IMAGES}/slurmd:26.05", "command": ["sleep", "3600"],
+                "resources": {"requests": {"cpu": "10m", "memory": "8Mi"}}}]}}}}
+
+
+def pods():
+    return labs.items("-n", BRIDGED, "pods")
+
+
+def told(pod):
+    """What its condition says of its job."""
+    return next((one for one in pod["status"].get("conditions", []) if one["type"] == "capstan.dev/SlurmJob"),
+                {"status": "", "reason": "", "message": ""})
+
+
+def apply(*objects):
+    labs.kubectl("-n", BRIDGED, "apply", "-f", "-", text_in=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+
+
+def test_a_pod_waits_behind_a_job_runs_when_slurm_says_so_and_its_job_ends_with_it(bridge):
+    lab = bridge
+    job = lab.submit("-N3", "--exclusive", "--wrap", "until [ -e /tmp/end-$SLURM_JOB_ID ]; do sleep 0.2; done")
+    lab.wait_for_job(job, "RUNNING", within=60)
+    apply(deployment("web"))
+    pod = lab.wait_for("the pod says why it waits", lambda: next(
+        (one for one in pods() if told(one)["reason"] == "Pending" and "Resources" in told(one)["message"]), None), within=60)
+    number = pod["metadata"]["labels"]["scheduler.slinky.slurm.net/slurm-jobid"]
+    assert pod["spec"]["schedulingGates"] == [{"name": "capstan.dev/slurm"}] and not pod["spec"].get("nodeName")
+    assert lab.job_fields(number)["JobState"] == "PENDING" and lab.job_fields(number)["JobName"].startswith(BRIDGED)
+
+    lab.let_end(job, lab.script_worker(job))
+    pod = lab.wait_for("the pod runs", lambda: next((one for one in pods() if one["status"]["phase"] == "Running"), None), within=90)
+    fields = lab.job_fields(number)
+    worker = f"{labs.NODESET}-{fields['NodeList'][-1]}"
+    assert fields["JobState"] == "RUNNING"
+    assert pod["spec"]["nodeName"] == lab.worker_pods()[worker]["spec"]["nodeName"], "it is where its job is"
+    lab.wait_for("the pod says under which job", lambda: told(pods()[0])["status"] == "True", within=30)
+    assert lab.job_state(job) == "COMPLETED"
+
+    labs.kubectl("-n", BRIDGED, "delete", "deployment", "web")
+    lab.wait_for("its job is over", lambda: lab.job_state(number) == "CANCELLED", within=60)
+    shown = lab.in_controller_result("scontrol", "show", "job", number).stdout
+    assert '"o":"' in shown and "MCS_label=kubernetes" in shown, "how it ended stands in the job"
+
+
+def test_scancel_ends_the_pod_and_its_replacement_asks_anew(bridge):
+    lab = bridge
+    apply(deployment("again"))
+    first = lab.wait_for("the pod runs", lambda: next((one for one in pods() if one["status"]["phase"] == "Running"), None), within=90)
+    number = first["metadata"]["labels"]["scheduler.slinky.slurm.net/slurm-jobid"]
+    lab.in_worker("scancel", number)
+    second = lab.wait_for("another pod runs in its stead", lambda: next(
+        (one for one in pods() if one["status"]["phase"] == "Running" and one["metadata"]["uid"] != first["metadata"]["uid"]), None), within=90)
+    assert second["metadata"]["labels"]["scheduler.slinky.slurm.net/slurm-jobid"] != number
+    labs.kubectl("-n", BRIDGED, "delete", "deployment", "again")
+
+
+def test_a_mistake_in_an_annotation_is_one_sentence_on_the_pod(bridge):
+    apply(deployment("wrong", **{"slurmjob.slinky.slurm.net/timelimit": "1h"}))
+    found = bridge.wait_for("the pod says what is wrong", lambda: next(
+        (told(one) for one in pods() if told(one)["reason"] == "Refused"), None), within=30)
+    assert found["message"] == ('annotation slurmjob.slinky.slurm.net/timelimit is "1h", and must be a whole number of minutes from 1 to '
+                                "527040")
+    labs.kubectl("-n", BRIDGED, "delete", "deployment", "wrong")
