@@ -10,7 +10,8 @@ namespace capstan::bridge {
 void EndJob(plan::Plan& plan, const slurm::Job& job, JobMark mark, std::string outcome, WhatProves proof) {
   plan::Guards guards{plan::JobIsOurs(kSlurm, job.id, mark.Prefix())};
   if (proof == WhatProves::kPodsHaveEnded)
-    guards.push_back(plan::PodsHaveEnded(std::string(kJobId) + "=" + std::to_string(job.id)));
+    guards.push_back(plan::PodsHaveEnded(mark.group.substr(0, mark.group.find('/')),
+                                         std::string(kJobId) + "=" + std::to_string(job.id)));
   mark.outcome = std::move(outcome);
   std::vector<plan::ActionId> after;
   if (job.admin_comment != mark.ToString()) {

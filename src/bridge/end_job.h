@@ -11,8 +11,10 @@ namespace capstan::bridge {
 
 // What must hold besides that the job is ours.
 enum class WhatProves : uint8_t {
-  kPodsHaveEnded,  // by a fresh list: none that bears its id could still run
-  kCaller,         // the caller adds a guard to each action that this adds
+  // By a fresh list: no pod of the group's namespace that bears its id could still run. A label in another namespace, where
+  // anybody may write it, holds no job.
+  kPodsHaveEnded,
+  kCaller,  // the caller adds a guard to each action that this adds
 };
 
 // Writes `outcome` into its mark, so that nobody takes the end for a person's, and then cancels it.

@@ -45,12 +45,14 @@ struct PodPhase {
 
 class PodsHaveEndedGuard final : public Guard {
  public:
-  explicit PodsHaveEndedGuard(std::string selector) : selector_(std::move(selector)) {}
+  PodsHaveEndedGuard(std::string ns, std::string selector) : ns_(std::move(ns)), selector_(std::move(selector)) {}
 
-  std::string text() const override { return "no pod with " + selector_ + " is left that has not ended"; }
+  std::string text() const override {
+    return "no pod with " + selector_ + " is left in " + ns_ + " that has not ended";
+  }
 
   async::Task<Proof> Prove(Services& services, async::Deadline deadline) const override {
-    kube::ListOptions options{.label_selector = selector_};
+    kube::ListOptions options{.ns = ns_, .label_selector = selector_};
     while (true) {
       const auto page = co_await services.client.List<PodPhase>(kube::kPods, options, deadline);
       if (!page) co_return Proof::kUnknown;
@@ -62,13 +64,14 @@ class PodsHaveEndedGuard final : public Guard {
   }
 
  private:
+  std::string ns_;
   std::string selector_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Guard> PodsHaveEnded(std::string label_selector) {
-  return std::make_shared<PodsHaveEndedGuard>(std::move(label_selector));
+std::shared_ptr<const Guard> PodsHaveEnded(std::string ns, std::string label_selector) {
+  return std::make_shared<PodsHaveEndedGuard>(std::move(ns), std::move(label_selector));
 }
 
 std::shared_ptr<const Guard> SameGeneration(ObjectRef ref, std::string uid, int64_t generation) {

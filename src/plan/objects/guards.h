@@ -13,8 +13,8 @@ namespace capstan::plan {
 // no more than that it is the same object.
 std::shared_ptr<const Guard> SameGeneration(ObjectRef ref, std::string uid, int64_t generation);
 
-// No pod that matches the selector, in any namespace, is left or could still run: each is gone, or its phase is Succeeded or
+// No pod of the namespace that matches the selector is left which could still run: each is gone, or its phase is Succeeded or
 // Failed. By a fresh list, not from a cache.
-std::shared_ptr<const Guard> PodsHaveEnded(std::string label_selector);
+std::shared_ptr<const Guard> PodsHaveEnded(std::string ns, std::string label_selector);
 
 }  // namespace capstan::plan

@@ -37,7 +37,7 @@ class TestedPatchTest : public ::testing::Test {
         kube::kPods, {"ns", name}, "status",
         [&](json::Value& pod) { json::MakeObject(pod, {"status"})["phase"] = phase; }, "kubelet");
   }
-  Proof HaveEnded() { return Await(PodsHaveEnded("job=7")->Prove(services, loop.After(30s))); }
+  Proof HaveEnded() { return Await(PodsHaveEnded("ns", "job=7")->Prove(services, loop.After(30s))); }
 
   async::VirtualLoop loop;
   kube::testing::FakeApiServer server{loop, 1};
@@ -67,6 +67,7 @@ TEST_F(TestedPatchTest, PodsHaveEndedOnceNoneIsLeftThatCouldRun) {
   PutPod("a", "7");
   PutPod("b", "7");
   PutPod("c", "8");
+  server.Put(kube::kPods, R"({"metadata":{"namespace":"other","name":"d","labels":{"job":"7"}}})");
   EXPECT_EQ(HaveEnded(), Proof::kNo) << "no kubelet has spoken of them";
   Becomes("a", "Succeeded");
   Becomes("b", "Running");
