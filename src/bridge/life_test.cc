@@ -183,6 +183,24 @@ TEST_F(BridgeLife, ATimeLimitEndsThePod) {
   EXPECT_THAT(told, Contains("trainer: Ended"));
 }
 
+TEST_F(BridgeLife, AJobThatEndsWithItsPodIsNoFailure) {
+  Start();
+  PutPod();
+  loop.Advance(3s);
+  ASSERT_TRUE(slurm.RunPending(Job().id, {"w-0"}));
+  loop.Advance(2s);
+  Bind();
+  Becomes("Running");
+  loop.Advance(2s);
+  told.clear();
+  // It ends by itself between the look at it and the write.
+  Becomes("Succeeded");
+  slurm.EndJobAs(Job().id, JobFlag::kTimeout);
+  loop.Advance(1min);
+  EXPECT_THAT(told, ::testing::IsEmpty());
+  EXPECT_NE(PodNow(), nullptr) << "it had ended";
+}
+
 TEST_F(BridgeLife, JobsWhosePodsWentUnseenAreEndedByTheNextProcess) {
   Start();
   PutPod();

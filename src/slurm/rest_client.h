@@ -83,7 +83,7 @@ class RestClient {
   // Makes an external job. kAlreadyExists: the id is in use, perhaps by this very submission. kInvalid: Slurm refuses it and
   // says why. A job that cannot start as the cluster is now is no error, but waits.
   async::Task<Result<void>> Submit(ExternalJob job, async::Deadline deadline);
-  // kNotFound when there is no such job; kInvalid when it is over.
+  // kNotFound when there is no such job or it is over.
   async::Task<Result<void>> UpdateJob(JobUpdate update, async::Deadline deadline);
   // kNotFound when there is no such job or it is over; kConflict when it is another job, or in another state, than was said.
   async::Task<Result<void>> CancelJob(JobCancel cancel, async::Deadline deadline);

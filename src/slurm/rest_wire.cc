@@ -25,6 +25,7 @@ constexpr Known kKnown[] = {
     {2018, "Invalid node name specified", Code::kNotFound},
     {2053, "Requested reservation is invalid", Code::kNotFound},
     {2055, "Requested reservation is in use", Code::kConflict},
+    {2084, "Job has already finished", Code::kNotFound},
     {2104, "Reservation already started", Code::kConflict},
     {2180, "Invalid node state transition", Code::kConflict},
     {0, "Invalid node state specified", Code::kConflict},

@@ -97,7 +97,7 @@ TEST_F(RealExternalJob, IsCancelledOnlyAsItWasMeant) {
   ASSERT_TRUE(Cancel({.id = id, .name = "pod", .user = "slurm", .only_if = JobFlag::kRunning}));
   EXPECT_TRUE(NodeBecomes(node, [](const Node& n) { return !n.state.IsBusy(); }));
   EXPECT_EQ(Cancel({.id = id, .name = "pod", .user = "slurm"}).error().code(), Code::kNotFound);
-  EXPECT_EQ(Await(source.UpdateJob({.id = id, .admin_comment = "late"}, Soon())).error().code(), Code::kInvalid);
+  EXPECT_EQ(Await(source.UpdateJob({.id = id, .admin_comment = "late"}, Soon())).error().code(), Code::kNotFound);
   EXPECT_EQ(Await(source.UpdateJob({.id = NextId(), .admin_comment = "x"}, Soon())).error().code(), Code::kNotFound);
 }
 

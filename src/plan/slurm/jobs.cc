@@ -50,7 +50,9 @@ class CommentJobEffect final : public JobEffect {
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
     CAPSTAN_CO_TRY(const std::shared_ptr<slurm::Source> source, services.slurm.Reach(cluster_));
-    co_return co_await source->UpdateJob({.id = id_, .admin_comment = comment_}, deadline);
+    auto done = co_await source->UpdateJob({.id = id_, .admin_comment = comment_}, deadline);
+    if (!done && done.error().code() == Code::kNotFound) co_return Result<void>();
+    co_return done;
   }
 
  private:

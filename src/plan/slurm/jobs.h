@@ -20,7 +20,8 @@ std::string JobTarget(std::string_view cluster, int64_t id);
 // A job under that id is there afterwards, this one or another: whose it is, the next look at it tells.
 std::shared_ptr<const Effect> SubmitJob(std::string cluster, slurm::ExternalJob job);
 
-// Writes its admin_comment. REQUIRES: guarded by JobIsOurs, and the text bears the mark.
+// Writes its admin_comment. Of a job that is over or unknown there is nothing to write. REQUIRES: guarded by JobIsOurs, and the
+// text bears the mark.
 std::shared_ptr<const Effect> CommentJob(std::string cluster, int64_t id, std::string admin_comment);
 
 // Ends it. What is over or unknown already counts as ended. REQUIRES: guarded by JobIsOurs.
