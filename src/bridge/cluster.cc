@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "base/hash.h"
-#include "bridge/end_job.h"
 #include "bridge/group/decide.h"
 #include "bridge/mark.h"
 #include "bridge/objects.h"
@@ -15,20 +14,35 @@ namespace capstan::bridge {
 namespace {
 
 constexpr Duration kLookEvery = 1h;
+// Younger than this, an answer is handed on: its arrival decides the key at once, and decides later than this find nothing new
+// in it.
+constexpr Duration kNew = 10min;
 
-// All external jobs that are not over.
-class ExternalJobs final : public plan::Question {
+// A job of a bridge, and for whom it is.
+struct MarkedJob {
+  int64_t id;
+  JobMark mark;
+};
+
+// All external jobs that are not over and bear a mark.
+class MarkedJobs final : public plan::Question {
  public:
-  using Value = std::vector<slurm::Job>;
-  std::string id() const override { return std::string("external jobs of ") + kSlurm; }
+  using Value = std::vector<MarkedJob>;
+  std::string id() const override { return std::string("marked jobs of ") + kSlurm; }
   Duration limit() const override { return 2min; }
 
   async::Task<Result<std::optional<Fetched>>> Fetch(plan::Services& services, async::Deadline deadline) const override {
     CAPSTAN_CO_TRY(const auto source, services.slurm.Reach(kSlurm));
-    CAPSTAN_CO_TRY(auto jobs, co_await source->ReadExternalJobs(deadline));
+    CAPSTAN_CO_TRY(const auto jobs, co_await source->ReadExternalJobs(deadline));
+    Value marked;
     uint64_t digest = 0;
-    for (const slurm::Job& job : jobs) digest = Fnv64(job.admin_comment, digest + uint64_t(job.id));
-    co_return Fetched{std::make_shared<const Value>(std::move(jobs)), digest};
+    for (const slurm::Job& job : jobs) {
+      auto mark = JobMark::Of(job.admin_comment);
+      if (!mark) continue;
+      digest = Fnv64(job.admin_comment, digest + uint64_t(job.id));
+      marked.push_back({job.id, *std::move(mark)});
+    }
+    co_return Fetched{std::make_shared<const Value>(std::move(marked)), digest};
   }
 };
 
@@ -42,14 +56,11 @@ plan::Plan DecideCluster(const plan::World& world, const kube::Key& key) {
   plan.slurm_cluster = kSlurm;
   plan.slurm = {.server = settings.slurm_rest_api, .token_file = settings.token_file};
   if (!world.Slurm(kSlurm).heard()) return plan;
-  const auto jobs = world.Ask(ExternalJobs(), kLookEvery);
-  if (!jobs.known()) return plan;
-  for (const slurm::Job& job : *jobs.value) {
-    const auto mark = JobMark::Of(job.admin_comment);
-    if (!mark || mark->cluster != system->metadata.uid || mark->bridge != settings.bridge) continue;
-    // A group that still has a pod looks after its job itself. That none is left which could run is proven before the job ends.
-    if (world.By<Pod>(group::kGroup, mark->group).empty())
-      EndJob(plan, job, *mark, "Deleted", WhatProves::kPodsHaveEnded);
+  const auto jobs = world.Ask(MarkedJobs(), kLookEvery);
+  if (!jobs.known() || jobs.age > kNew) return plan;
+  for (const MarkedJob& job : *jobs.value) {
+    if (job.mark.cluster == system->metadata.uid && job.mark.bridge == settings.bridge)
+      plan.hands_over.push_back({group::kGroup, job.mark.group, job.id});
   }
   return plan;
 }

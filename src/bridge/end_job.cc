@@ -7,25 +7,29 @@
 
 namespace capstan::bridge {
 
-void EndJob(plan::Plan& plan, const slurm::Job& job, JobMark mark, std::string outcome, WhatProves proof) {
-  plan::Guards guards{plan::JobIsOurs(kSlurm, job.id, mark.Prefix())};
-  if (proof == WhatProves::kPodsHaveEnded)
-    guards.push_back(plan::PodsHaveEnded(mark.group.substr(0, mark.group.find('/')),
-                                         std::string(kJobId) + "=" + std::to_string(job.id)));
+std::shared_ptr<const plan::Guard> NoPodOfJobRuns(const JobMark& mark, int64_t job) {
+  return plan::PodsHaveEnded(mark.group.substr(0, mark.group.find('/')),
+                             std::string(kJobId) + "=" + std::to_string(job));
+}
+
+void EndJob(plan::Plan& plan, const slurm::Job& job, JobMark mark, std::string outcome, const std::string& reason,
+            std::shared_ptr<const plan::Guard> proof, std::optional<plan::EventText> event) {
+  if (job.state.Has(slurm::JobFlag::kCompleting)) return;
+  plan::Guards guards{plan::JobIsOurs(kSlurm, job.id, mark.Prefix()), std::move(proof)};
   mark.outcome = std::move(outcome);
   std::vector<plan::ActionId> after;
   if (job.admin_comment != mark.ToString()) {
     after.push_back(plan.Add({.effect = plan::CommentJob(kSlurm, job.id, mark.ToString()),
-                              .reason = "how its pods ended",
+                              .reason = reason,
                               .guards = guards,
                               .after = {},
                               .event = {}}));
   }
   plan.Add({.effect = plan::CancelJob(kSlurm, {.id = job.id, .name = job.name, .user = job.user}),
-            .reason = "its pods have ended: " + mark.outcome,
+            .reason = reason,
             .guards = std::move(guards),
             .after = std::move(after),
-            .event = {}});
+            .event = std::move(event)});
 }
 
 }  // namespace capstan::bridge

@@ -9,15 +9,13 @@
 
 namespace capstan::bridge {
 
-// What must hold besides that the job is ours.
-enum class WhatProves : uint8_t {
-  // By a fresh list: no pod of the group's namespace that bears its id could still run. A label in another namespace, where
-  // anybody may write it, holds no job.
-  kPodsHaveEnded,
-  kCaller,  // the caller adds a guard to each action that this adds
-};
+// Proof, by a fresh list: no pod of the group's namespace that bears the job's id could still run. A label in another
+// namespace, where anybody may write it, holds no job.
+std::shared_ptr<const plan::Guard> NoPodOfJobRuns(const JobMark& mark, int64_t job);
 
-// Writes `outcome` into its mark, so that nobody takes the end for a person's, and then cancels it.
-void EndJob(plan::Plan& plan, const slurm::Job& job, JobMark mark, std::string outcome, WhatProves proof);
+// Writes `outcome` into its mark, so that nobody takes the end for a person's, and then cancels it. `proof` must hold besides
+// that the job is ours. A job that is ending already is left to it.
+void EndJob(plan::Plan& plan, const slurm::Job& job, JobMark mark, std::string outcome, const std::string& reason,
+            std::shared_ptr<const plan::Guard> proof, std::optional<plan::EventText> event = {});
 
 }  // namespace capstan::bridge

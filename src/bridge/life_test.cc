@@ -201,6 +201,84 @@ TEST_F(BridgeLife, AJobThatEndsWithItsPodIsNoFailure) {
   EXPECT_NE(PodNow(), nullptr) << "it had ended";
 }
 
+TEST_F(BridgeLife, WhatAPersonCancelledIsNotAskedForAgainWhenSlurmHasForgottenIt) {
+  Start();
+  PutPod();
+  loop.Advance(3s);
+  slurm.EndJobAs(Job().id, JobFlag::kCancelled);
+  loop.Advance(2h);
+  EXPECT_TRUE(slurm.jobs().empty());
+  EXPECT_THAT(json::Serialize(*PodNow()), HasSubstr("CancelledInSlurm"));
+  Start();
+  loop.Advance(2h);
+  EXPECT_TRUE(slurm.jobs().empty());
+}
+
+TEST_F(BridgeLife, ANodeIsGivenToTheNextPodOnlyOnceTheOneBeforeHasLeftIt) {
+  Start();
+  PutPod();
+  loop.Advance(3s);
+  const int64_t first = Job().id;
+  ASSERT_TRUE(slurm.RunPending(first, {"w-0"}));
+  loop.Advance(2s);
+  Bind();
+  Becomes("Running");
+  EditPod(
+      [](json::Value& pod) { json::MakeObject(pod, {"metadata"})["finalizers"] = *json::Parse(R"(["test/slow"])"); });
+  PutPod("next");
+  loop.Advance(3s);
+  const int64_t next =
+      slurm.jobs().begin()->first != first ? slurm.jobs().begin()->first : slurm.jobs().rbegin()->first;
+  // In the same moment, as Slurm does it.
+  slurm.EndJobAs(first, JobFlag::kTimeout);
+  ASSERT_TRUE(slurm.RunPending(next, {"w-0"}));
+  loop.Advance(1min);
+  EXPECT_THAT(json::Serialize(*PodNow("next")), HasSubstr("pod ml/trainer is still on Kubernetes node node-1"));
+  EditPod([](json::Value& pod) { json::MakeObject(pod, {"metadata"}).erase("finalizers"); });
+  loop.Advance(5s);
+  EXPECT_EQ(PodNow(), nullptr);
+  EXPECT_EQ(json::Find(*PodNow("next"), {"spec", "schedulingGates"}), nullptr);
+}
+
+TEST_F(BridgeLife, WhatTheSchedulerRefusesGivesItsNodeBack) {
+  Start();
+  PutPod();
+  loop.Advance(3s);
+  ASSERT_TRUE(slurm.RunPending(Job().id, {"w-0"}));
+  loop.Advance(2s);
+  server.Edit(
+      kube::kPods, {"ml", "trainer"}, "status",
+      [](json::Value& pod) {
+        auto& conditions = json::MakeObject(pod, {"status"})["conditions"];
+        if (!conditions.is_array()) conditions = *json::Parse("[]");
+        conditions.as_array().push_back(
+            *json::Parse(R"({"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"taint"})"));
+      },
+      "scheduler");
+  loop.Advance(4min);
+  EXPECT_TRUE(Job().state.Has(JobFlag::kRunning));
+  loop.Advance(2min);
+  EXPECT_TRUE(Job().state.Has(JobFlag::kCancelled));
+  EXPECT_EQ(JobMark::Of(Job().admin_comment)->outcome, "NotPlaced");
+  EXPECT_EQ(json::FindText(*PodNow(), {"status", "phase"}), "Failed") << "nobody would make it again";
+  EXPECT_THAT(told, Contains("trainer: NotPlaced"));
+}
+
+TEST_F(BridgeLife, AnHourAfterADeletionNothingIsAskedOrWrittenForItAnyMore) {
+  Start();
+  PutPod();
+  loop.Advance(3s);
+  server.Remove(kube::kPods, {"ml", "trainer"});
+  loop.Advance(1min);
+  Start();
+  loop.Advance(10min);
+  const size_t writes = Writes();
+  const size_t asked = rest.RequestsFor("/slurm/v0.0.44/job");
+  loop.Advance(1h);
+  EXPECT_EQ(Writes(), writes);
+  EXPECT_LE(rest.RequestsFor("/slurm/v0.0.44/job") - asked, 2u) << "all jobs, once an hour";
+}
+
 TEST_F(BridgeLife, JobsWhosePodsWentUnseenAreEndedByTheNextProcess) {
   Start();
   PutPod();
@@ -212,6 +290,28 @@ TEST_F(BridgeLife, JobsWhosePodsWentUnseenAreEndedByTheNextProcess) {
   loop.Advance(10s);
   EXPECT_TRUE(slurm.jobs().rbegin()->second.state.Has(JobFlag::kCancelled));
   EXPECT_TRUE(slurm.jobs().at(5).state.IsPending());
+  EXPECT_LE(rest.writes().size(), 4u) << "submitted, commented on and cancelled once";
+}
+
+TEST_F(BridgeLife, AJobOfAnAttemptBeforeThatComesBackIsEnded) {
+  Start();
+  PutPod();
+  loop.Advance(3s);
+  const slurm::Job first = Job();
+  ASSERT_TRUE(slurm.RunPending(first.id, {"w-0"}));
+  slurm.EndJobAs(first.id, JobFlag::kNodeFail);
+  loop.Advance(1min);
+  ASSERT_EQ(slurm.jobs().size(), 2u);
+  process.reset();
+  slurm.ForgetJob(first.id);
+  ASSERT_FALSE(slurm.SubmitJob({.id = first.id, .name = first.name, .admin_comment = first.admin_comment}));
+  Start();
+  loop.Advance(10s);
+  EXPECT_TRUE(slurm.jobs().at(first.id).state.Has(JobFlag::kCancelled));
+  slurm::JobState own;
+  for (const auto& [id, job] : slurm.jobs())
+    if (id != first.id) own = job.state;
+  EXPECT_TRUE(own.IsPending());
 }
 
 TEST_F(BridgeLife, APodThatStillRunsUnseenKeepsItsJob) {

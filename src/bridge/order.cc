@@ -11,7 +11,8 @@ namespace {
 
 using kube::Quantity;
 
-constexpr int64_t kMiB = int64_t{1} << 20;
+constexpr int64_t kMiB = int64_t{1} << 20, kMostMemory = int64_t{1} << 60;
+constexpr int64_t kMostCpus = 65'533;  // of a task: 16 bits, whose last two values mean none and infinite
 constexpr size_t kLongestText = 1024;  // of one annotation
 
 std::string Annotation(std::string_view suffix) { return std::string(kJobAnnotations) + std::string(suffix); }
@@ -127,9 +128,17 @@ Result<slurm::ExternalJob> OrderOf(const Pod& pod, const Settings& settings) {
                          .shared = SharesNodes(pod) ? "mcs" : "none"};
   CAPSTAN_CHECK_OK(TakeTexts(pod, job));
   CAPSTAN_TRY(const Quantity cpu, Wanted(pod, "cpu-per-task", "cpu"));
+  if (cpu.Ceiling() > kMostCpus)
+    return Fail(Code::kInvalid,
+                "it asks for " + cpu.ToString() + " CPUs; Slurm counts " + std::to_string(kMostCpus) + " at most");
   if (!cpu.is_zero()) job.cpus_per_task = cpu.Ceiling();
   CAPSTAN_TRY(const Quantity memory, Wanted(pod, "mem-per-node", "memory"));
-  if (!memory.is_zero()) job.memory_mib = (memory.Ceiling() + kMiB - 1) / kMiB;
+  if (!memory.is_zero()) {
+    const int64_t bytes = memory.Ceiling();
+    if (bytes > kMostMemory)
+      return Fail(Code::kInvalid, "it asks for " + memory.ToString() + " of memory; no node has more than 1 EiB");
+    job.memory_mib = (bytes + kMiB - 1) / kMiB;
+  }
   CAPSTAN_TRY(job.limit_minutes, Minutes(pod));
   return job;
 }

@@ -107,6 +107,15 @@ TEST(OrderOf, WhatIsMalformedIsOneSentenceThatNamesTheAnnotation) {
   }
 }
 
+TEST(OrderOf, WhatNoNodeHasIsRefusedBeforeAnythingOverflows) {
+  for (const auto& [suffix, value, words] : std::vector<std::tuple<std::string, std::string, std::string>>{
+           {"mem-per-node", "100E", "no node has more than 1 EiB"}, {"cpu-per-task", "70k", "Slurm counts 65533"}}) {
+    const auto job = Order(With(suffix, value));
+    ASSERT_FALSE(job) << suffix;
+    EXPECT_THAT(job.error().message(), HasSubstr(words));
+  }
+}
+
 TEST(OrderOf, NobodyNamesAnotherUserOrAPriority) {
   for (const char* suffix : {"user-id", "group-id", "priority"}) {
     const auto job = Order(With(suffix, "0"));

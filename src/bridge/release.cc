@@ -61,15 +61,12 @@ bj::object Toleration(const std::string& scheduler_name) {
   return {{"key", kManagedNodeTaint}, {"operator", "Equal"}, {"value", scheduler_name}};
 }
 
-// Ours is taken out of the list of gates, if that is the one that was seen.
+// Ours is taken out of the list of gates.
 void RemoveGate(const Pod& pod, json::JsonPatch& patch) {
   constexpr std::string_view kGates = "/spec/schedulingGates";
-  bj::array gates, left;
-  for (const SchedulingGate& gate : pod.spec.scheduling_gates) {
-    gates.push_back(bj::object{{"name", gate.name}});
-    if (gate.name != kGate) left.push_back(gates.back());
-  }
-  patch.Test(kGates, bj::serialize(gates));
+  bj::array left;
+  for (const SchedulingGate& gate : pod.spec.scheduling_gates)
+    if (gate.name != kGate) left.push_back(bj::object{{"name", gate.name}});
   if (left.empty())
     patch.Remove(kGates);
   else
@@ -80,10 +77,10 @@ void RemoveGate(const Pod& pod, json::JsonPatch& patch) {
 
 Result<json::JsonPatch> ReleasePatch(const Pod& pod, const std::string& node, const std::string& scheduler_name) {
   json::JsonPatch patch;
+  patch.Test("/metadata/resourceVersion", JsonQuoted(std::to_string(pod.metadata.resource_version)));
   bj::value affinity;
   if (!pod.spec.affinity.empty()) {
     CAPSTAN_TRY(affinity, json::Parse(pod.spec.affinity.text));
-    patch.Test("/spec/affinity", bj::serialize(affinity));
   }
   CAPSTAN_TRY(const bj::object pinned, Pinned(affinity, node));
   patch.Add("/spec/affinity", bj::serialize(pinned));

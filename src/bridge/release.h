@@ -13,7 +13,7 @@
 
 namespace capstan::bridge {
 
-// It tests that the gates and the affinity are as they were seen (for plan::PatchTested).
+// It tests that nobody has changed the pod since it was seen (for plan::PatchTested).
 // `node`: of Kubernetes. kInvalid: the pod's affinity cannot be narrowed, and why.
 Result<json::JsonPatch> ReleasePatch(const Pod& pod, const std::string& node, const std::string& scheduler_name);
 

@@ -352,6 +352,7 @@ bool Engine::Carry(State& state, const World& world, Plan plan) {
   state.held_since = world.facts();
   state.cluster = plan.slurm_cluster;
   FollowSlurm(state, plan);
+  HandOver(plan);
   asker_.Ask(state.number, world.asked());
 
   NoteObject(state, object);
@@ -523,6 +524,16 @@ void Engine::FollowSlurm(State& state, const Plan& plan) {
   if (!state.jobs_of.empty() && state.jobs_of != jobs_of) clusters_.WantJobs(state.jobs_of, state.key, false);
   if (!jobs_of.empty()) clusters_.WantJobs(jobs_of, state.key, true);
   state.jobs_of = jobs_of;
+}
+
+void Engine::HandOver(const Plan& plan) {
+  for (const Plan::Handed& handed : plan.hands_over) {
+    const auto reconciler = std::ranges::find(reconcilers_, handed.kind, &Reconciler::kind);
+    State& heir = StateOf(GroupKey(*reconciler, handed.key));
+    if (std::ranges::find(heir.follows, handed.job) != heir.follows.end()) continue;
+    heir.follows.push_back(handed.job);
+    WakeKey(heir, kube::Priority::kRoutine);
+  }
 }
 
 // Of an object that has just gone, too: its last Event is not the one to be lost.

@@ -144,6 +144,7 @@ class Engine final : private kube::StoreListener {
   void AddPrunes(const Reconciler& reconciler, const json::ObjectMeta& object, const Plan& plan,
                  std::vector<Action>& actions) const;
   void FollowSlurm(State& state, const Plan& plan);
+  void HandOver(const Plan& plan);
   const Reconciler& ReconcilerOf(const Key& key) const;
   bool IsGroup(const Key& key) const { return !ReconcilerOf(key).index.empty(); }
   bool HasMembers(const Key& group) const;

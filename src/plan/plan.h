@@ -66,6 +66,14 @@ struct Plan {
   // Look at these jobs of `slurm_cluster` closely (SlurmView::FindJob), until a Plan of this key no longer says so.
   std::vector<int64_t> slurm_follows;
 
+  // Jobs of `slurm_cluster` that another key has to look after, as it has forgotten them with the memory of a process: the key
+  // (of a Reconciler with `index`, by the entry's name "ns/name") is decided, and finds each among World::follows().
+  struct Handed {
+    std::string kind, key;
+    int64_t job = 0;
+  };
+  std::vector<Handed> hands_over;
+
   // Of a key that is a group of objects (Reconciler::index): whom its Events regard, as its own object those of any other key.
   // Stays until a Plan says another.
   std::optional<EventObject> about;

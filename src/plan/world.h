@@ -179,8 +179,9 @@ class World {
   // An action of this key on `target` is under way: what it will have done cannot be seen yet. Its end wakes the key.
   bool InFlight(const std::string& target) const { return parts_.in_flight.contains(target); }
 
-  // The jobs that this key follows (Plan::slurm_follows of its last Plan), as far as this process knows: whoever decides that a
-  // group is gone finds here what it leaves behind. Losing the memory loses these: another key looks for them.
+  // The jobs that this key follows (Plan::slurm_follows of its last Plan), as far as this process knows, and those that
+  // another key has handed over: whoever decides that a group is gone finds here what it leaves behind. Losing the memory loses
+  // these: another key looks for them (Plan::hands_over).
   std::span<const int64_t> follows() const { return parts_.follows; }
 
   // How long `fact` has held without interruption, as far as this process knows: since the first of the consecutive

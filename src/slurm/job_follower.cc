@@ -7,11 +7,15 @@
 namespace capstan::slurm {
 namespace {
 
-// Looks may take a tenth of the time at most; but one after a write of ours comes sooner.
+// Asking for states may take a tenth of the time at most; but after a write of ours they are asked for sooner.
 constexpr int kShare = 10;
 constexpr Duration kSoon = 50ms;
-// Jobs read whole in one look; the others have their turn in the next.
-constexpr size_t kMaxWholeReads = 256;
+constexpr Duration kLongestRest = 5s;
+// Publishing copies what is known of all: a look over thousands shows what it finds now and then.
+constexpr Duration kPublishEvery = 100ms;
+// A job whose answer makes no sense keeps nobody from the others; a slurmctld that answers no such question is left alone.
+constexpr int kMostFailures = 3;
+constexpr Duration kLongestRetry = 30s;
 // A pending job's reason may change each time that Slurm schedules; who waits for hours needs no more than this.
 constexpr Duration kPendingAge = 5s;
 constexpr Duration kRetryFirst = 250ms, kRetryCap = 4s;
@@ -64,21 +68,24 @@ async::Task<void> JobFollower::Run() {
       co_await poked_.Wait(async::Deadline::Never());
       continue;
     }
-    const Tick began = loop_.Now();
     soon_ = false;
-    if (co_await Look()) {
+    Look look{.published = loop_.Now()};
+    const auto looked = co_await LookAtAll(look);
+    Publish(look);
+    if (looked && look.failures < kMostFailures) {
       backoff_.Reset();
-      co_await Rest(loop_.Now() - began);
+      co_await Rest(look.states_took);
     } else {
       co_await async::Sleep(loop_, backoff_.Next());
     }
   }
 }
 
-async::Task<void> JobFollower::Rest(Duration took) {
+async::Task<void> JobFollower::Rest(Duration states_took) {
   const Tick ended = loop_.Now();
-  const Tick due = ended + std::max(AllOver() ? options_.slow : options_.fast, took * kShare);
-  const Tick soon = ended + std::max(kSoon, took * kShare);
+  const Duration least = std::min(states_took * kShare, kLongestRest);
+  const Tick due = ended + std::max(AllOver() ? options_.slow : options_.fast, least);
+  const Tick soon = ended + std::max(kSoon, least);
   while (loop_.Now() < (soon_ ? soon : due)) {
     poked_.Reset();
     co_await poked_.Wait(async::Deadline(soon_ ? soon : due));
@@ -100,26 +107,23 @@ std::vector<int64_t> JobFollower::Followed() const {
 }
 
 // Who is followed may change at each wait in here.
-async::Task<Result<void>> JobFollower::Look() {
+async::Task<Result<void>> JobFollower::LookAtAll(Look& look) {
   const Tick began = loop_.Now();
-  FollowedJobs jobs = *jobs_;
   const std::vector<int64_t> ids = Followed();
-  Result<void> looked;
-  for (size_t at = 0; looked && at < ids.size(); at += RestClient::kMaxIds) {
+  for (size_t at = 0; at < ids.size(); at += RestClient::kMaxIds) {
     const size_t end = std::min(ids.size(), at + RestClient::kMaxIds);
-    looked = co_await LookAt({ids.begin() + ptrdiff_t(at), ids.begin() + ptrdiff_t(end)}, jobs);
+    CAPSTAN_CO_CHECK_OK(co_await LookAt({ids.begin() + ptrdiff_t(at), ids.begin() + ptrdiff_t(end)}, look));
+    if (loop_.Now() - look.published >= kPublishEvery) Publish(look);
   }
-  if (looked) looked_at_ = began;
-  std::erase_if(jobs, [this](const auto& entry) { return !followed_.contains(entry.first); });
-  if (jobs != *jobs_) {
-    jobs_ = std::make_shared<const FollowedJobs>(std::move(jobs));
-    options_.changed();
-  }
-  co_return looked;
+  looked_at_ = began;
+  for (const int64_t id : LongestPending()) co_await ReadWhole(id, look);
+  co_return Result<void>();
 }
 
-async::Task<Result<void>> JobFollower::LookAt(std::vector<int64_t> ids, FollowedJobs& jobs) {
+async::Task<Result<void>> JobFollower::LookAt(std::vector<int64_t> ids, Look& look) {
+  const Tick asked = loop_.Now();
   CAPSTAN_CO_TRY(const auto states, co_await client_.JobStates(ids, loop_.After(options_.call_limit)));
+  look.states_took += loop_.Now() - asked;
   std::map<int64_t, JobState> listed;
   for (const RestClient::JobBrief& brief : states.records) listed[brief.id] = brief.state;
   std::vector<int64_t> whole;
@@ -135,29 +139,62 @@ async::Task<Result<void>> JobFollower::LookAt(std::vector<int64_t> ids, Followed
       whole.push_back(id);
     }
   }
-  std::ranges::copy(LongestPending(jobs), std::back_inserter(whole));
-  if (whole.size() > kMaxWholeReads) whole.resize(kMaxWholeReads);
-  for (const int64_t id : whole) {
-    const Tick began = loop_.Now();
-    CAPSTAN_CO_TRY(std::vector<Job> found, co_await client_.JobNumbered(id, loop_.After(options_.call_limit)));
-    const auto seen = seen_.find(id);
-    if (seen == seen_.end()) continue;
-    seen->second.read_at = began;
-    const auto job = std::ranges::find(found, id, &Job::id);
-    jobs[id] = job != found.end() ? std::optional(std::move(*job)) : std::nullopt;
-  }
+  for (const int64_t id : whole)
+    if (!co_await ReadWhole(id, look)) look.hidden.push_back(id);
   co_return Result<void>();
 }
 
-// Whose last whole read is the longest ago, as many as may be read in this look.
-std::vector<int64_t> JobFollower::LongestPending(const FollowedJobs& jobs) const {
+// False: it was not read.
+async::Task<bool> JobFollower::ReadWhole(int64_t id, Look& look) {
+  const Tick began = loop_.Now();
+  auto seen = seen_.find(id);
+  if (seen == seen_.end() || look.whole_took > options_.whole_reads_for || began < seen->second.retry_at ||
+      look.failures >= kMostFailures)
+    co_return false;
+  auto found = co_await client_.JobNumbered(id, loop_.After(options_.call_limit));
+  look.whole_took += loop_.Now() - began;
+  seen = seen_.find(id);
+  if (seen == seen_.end()) co_return false;
+  if (!found) {
+    ++look.failures;
+    const int failures = std::min(++seen->second.failures, 10);
+    seen->second.retry_at = loop_.Now() + std::min(kLongestRetry, options_.fast * (1 << failures));
+    co_return false;
+  }
+  seen->second.failures = 0;
+  seen->second.read_at = began;
+  const auto job = std::ranges::find(*found, id, &Job::id);
+  look.read[id] = job != found->end() ? std::optional(std::move(*job)) : std::nullopt;
+  co_return true;
+}
+
+void JobFollower::Publish(Look& look) {
+  look.published = loop_.Now();
+  const auto differs = [this](const auto& entry) {
+    const auto known = jobs_->find(entry.first);
+    return known == jobs_->end() || known->second != entry.second;
+  };
+  const auto is_shown = [this](int64_t id) { return jobs_->contains(id); };
+  const auto is_followed = [this](const auto& entry) { return followed_.contains(entry.first); };
+  if (std::ranges::any_of(look.read, differs) || std::ranges::any_of(look.hidden, is_shown) ||
+      !std::ranges::all_of(*jobs_, is_followed)) {
+    FollowedJobs jobs = *jobs_;
+    for (const int64_t id : look.hidden) jobs.erase(id);
+    for (auto& [id, job] : look.read) jobs[id] = std::move(job);
+    std::erase_if(jobs, [&](const auto& entry) { return !is_followed(entry); });
+    jobs_ = std::make_shared<const FollowedJobs>(std::move(jobs));
+    options_.changed();
+  }
+  look.read.clear();
+  look.hidden.clear();
+}
+
+// Whose last whole read is the longest ago, as many as may be read in one look.
+std::vector<int64_t> JobFollower::LongestPending() const {
   const Tick old = loop_.Now() - kPendingAge;
   std::vector<std::pair<Tick, int64_t>> pending;
-  for (const auto& [id, seen] : seen_) {
-    const auto job = jobs.find(id);
-    const bool waits = job != jobs.end() && job->second && job->second->state.IsPending();
-    if (waits && seen.read_at && *seen.read_at <= old) pending.emplace_back(*seen.read_at, id);
-  }
+  for (const auto& [id, seen] : seen_)
+    if (seen.state.IsPending() && seen.read_at && *seen.read_at <= old) pending.emplace_back(*seen.read_at, id);
   const size_t most = std::max<size_t>(1, options_.pending_reads * size_t(options_.fast / 1ms) / 1000);
   std::ranges::sort(pending);
   if (pending.size() > most) pending.resize(most);

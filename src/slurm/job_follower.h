@@ -5,11 +5,13 @@
 // its reason and the start that Slurm expects. So what is followed costs slurmctld little, and a change shows after half a
 // second.
 //
-// - All are asked for every `fast`, and a tenth of the time at most; every `slow` once all of them are over or gone.
+// - The states are asked for every `fast`, and a tenth of the time at most; every `slow` once all of them are over or gone.
 // - After a write of ours to one of them, at once.
+// - One look reads jobs whole for `whole_reads_for` and no longer; the others have their turn in the next.
 // - While the Source is not heard, and for growing waits after a failure, nobody is asked.
 //
-// A job that is missing among the states is gone only once slurmctld has answered a question about it alone so.
+// A job that is missing among the states is gone only once slurmctld has answered a question about it alone so. One that is
+// known to have changed since it was read, and cannot be read yet, is not shown: what was true before is not told as news.
 //
 // Thread: the loop's.
 #pragma once
@@ -32,9 +34,10 @@ class JobFollower {
     Duration fast = 500ms;
     Duration slow = 10s;
     Duration call_limit = 20s;
-    size_t pending_reads = 20;      // a second, of pending jobs whose state has not changed
-    std::function<bool()> heard;    // the Source is
-    std::function<void()> changed;  // jobs() is another
+    size_t pending_reads = 20;         // a second, of pending jobs whose state has not changed
+    Duration whole_reads_for = 500ms;  // in one look
+    std::function<bool()> heard;       // the Source is
+    std::function<void()> changed;     // jobs() is another
   };
   // REQUIRES: all outlive it.
   JobFollower(async::Loop& loop, RestClient& client, Random& random, Options options);
@@ -61,14 +64,26 @@ class JobFollower {
     JobState state;                  // among the states of all; without any name: it was missing there
     std::optional<Tick> read_at;     // began its last whole read, if the state was this one then
     Tick stale_since = Tick::min();  // what was read before is out of date
+    int failures = 0;                // of reading it whole, one after the other
+    Tick retry_at = Tick::min();
+  };
+  // One look at all, from its beginning to its end.
+  struct Look {
+    Duration states_took{0}, whole_took{0};      // the requests for states, and the whole reads
+    int failures = 0;                            // of whole reads
+    std::map<int64_t, std::optional<Job>> read;  // and not published yet
+    std::vector<int64_t> hidden;                 // likewise
+    Tick published;
   };
 
-  async::Task<Result<void>> Look();
-  async::Task<Result<void>> LookAt(std::vector<int64_t> ids, FollowedJobs& jobs);
+  async::Task<Result<void>> LookAtAll(Look& look);
+  async::Task<Result<void>> LookAt(std::vector<int64_t> ids, Look& look);
+  async::Task<bool> ReadWhole(int64_t id, Look& look);
+  void Publish(Look& look);
   std::vector<int64_t> Followed() const;
-  std::vector<int64_t> LongestPending(const FollowedJobs& jobs) const;
+  std::vector<int64_t> LongestPending() const;
   bool AllOver() const;
-  async::Task<void> Rest(Duration took);
+  async::Task<void> Rest(Duration states_took);
 
   async::Loop& loop_;
   RestClient& client_;

@@ -196,9 +196,40 @@ TEST_F(FollowedJobsTest, AJobThatTheListLeavesOutIsAbsentOnlyIfSlurmSaysSoOfItAl
     return request.target.find("/job/7") != std::string::npos ? Fault::kError500 : Fault::kNone;
   });
   loop.Advance(1min);
-  EXPECT_EQ(Known(7), "PENDING");
+  EXPECT_EQ(Known(7), "not looked at") << "nor is it told as it was";
   server.Heal();
-  EXPECT_LT(UntilKnown(7, "absent"), 10s);
+  EXPECT_LT(UntilKnown(7, "absent"), 31s);
+}
+
+TEST_F(FollowedJobsTest, AJobThatCannotBeReadKeepsNobodyFromTheOthers) {
+  Start();
+  for (const int64_t id : {7, 8}) ASSERT_TRUE(Submit(Order(id)));
+  server.SetFate([](const net::Request& request) {
+    return request.target.find("/job/7") != std::string::npos ? Fault::kError500 : Fault::kNone;
+  });
+  const auto following = source->Follow({7, 8});
+  EXPECT_LT(UntilKnown(8, "PENDING"), 1s);
+  slurm.RunPending(8, {"w-1"});
+  EXPECT_LT(UntilKnown(8, "RUNNING"), 1s);
+  loop.Advance(1min);
+  EXPECT_EQ(Known(7), "not looked at");
+  EXPECT_LE(WholeRequests(7), 8u) << "ever more seldom";
+  EXPECT_GT(source->Latest().followed_at, loop.Now() - 2s);
+  server.Heal();
+  EXPECT_LT(UntilKnown(7, "PENDING"), 31s);
+}
+
+TEST_F(FollowedJobsTest, WhenThousandsChangeAtOnceTheFirstAreShownBeforeTheLast) {
+  Start();
+  std::vector<int64_t> ids;
+  for (int64_t id = 1000; id < 4000; ++id) {
+    ASSERT_FALSE(slurm.SubmitJob(Order(id)));
+    ids.push_back(id);
+  }
+  const auto following = source->Follow(ids);
+  EXPECT_TRUE(loop.RunUntil([&] { return source->Latest().followed->size() >= 100; }, 2s));
+  EXPECT_LT(source->Latest().followed->size(), 3000u);
+  EXPECT_TRUE(loop.RunUntil([&] { return source->Latest().followed->size() == 3000; }, 2min));
 }
 
 TEST_F(FollowedJobsTest, WhileSlurmctldIsAwayNobodyIsAskedAboutJobs) {

@@ -38,7 +38,11 @@ async::Task<Result<void>> RestClient::Submit(ExternalJob job, async::Deadline de
   if (job.id <= 0 || job.name.empty()) co_return Fail(Code::kInvalid, "an external job needs an id and a name");
   if (job.memory_mib == 0) co_return Fail(Code::kInvalid, "0 MiB would be all memory of a node");
   CAPSTAN_CO_TRY(const Answer answer, co_await Call("POST", "job/submit", json::Encode(wire::ToBody(job)), deadline));
-  if (!answer.ok()) co_return Fail(answer.ToError(true));
+  if (!answer.ok()) {
+    const Error error = answer.ToError(true);
+    // What is not found is what the order names: a partition, a reservation.
+    co_return Fail(answer.json && error.code() == Code::kNotFound ? Error(Code::kInvalid, error.message()) : error);
+  }
   const auto made = DecodeAnswer<wire::SubmitAnswer>(answer.body, options_);
   if (!made) co_return Fail(Code::kUnknownOutcome, made.error().message());
   if (made->job_id != job.id) {

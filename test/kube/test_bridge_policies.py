@@ -98,6 +98,23 @@ def test_nobody_changes_what_the_bridge_relies_on(guarded, pod, patch, words):
     assert status == 422 and words in answer["message"], answer
 
 
+# The API server takes labels and annotations there, too.
+@pytest.mark.parametrize("patch, words", [
+    ({"metadata": {"labels": {JOB: "1"}}}, f"label {JOB} of a bridged pod is set and changed by the bridge only"),
+    ({"metadata": {"annotations": {"capstan.dev/attempt": "7"}}}, "annotation capstan.dev/attempt of a bridged pod"),
+    ({"status": {"conditions": [{"type": "capstan.dev/SlurmJob", "status": "True"}]}},
+     "condition capstan.dev/SlurmJob of a bridged pod is written by the bridge only"),
+], ids=["job", "attempt", "condition"])
+def test_nor_by_way_of_its_status(guarded, pod, patch, words):
+    status, answer = change(guarded, patch, "/status")
+    assert status == 422 and words in answer["message"], answer
+
+
+def test_others_say_in_its_status_what_they_like(guarded, pod):
+    said = [{"type": "Ready", "status": "False"}, {"type": "others/Condition", "status": "True"}]
+    assert change(guarded, {"status": {"conditions": said}}, "/status")[0] == 200
+
+
 def test_a_bridged_pod_is_not_resized(guarded, pod):
     status, answer = change(guarded, {"spec": {"containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "2"}}}]}}, "/resize")
     if status == 404:  # before Kubernetes 1.33 there is no resize

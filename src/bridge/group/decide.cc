@@ -1,9 +1,12 @@
 #include "bridge/group/decide.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/text.h"
 #include "bridge/end_job.h"
+#include "bridge/group/leftovers.h"
+#include "bridge/group/pods.h"
 #include "bridge/group/show.h"
 #include "bridge/mark.h"
 #include "bridge/names.h"
@@ -14,7 +17,6 @@
 #include "bridge/settings.h"
 #include "plan/objects/effects.h"
 #include "plan/objects/lists.h"
-#include "plan/services.h"
 #include "plan/slurm/jobs.h"
 #include "slurm/hostlist.h"
 
@@ -28,57 +30,37 @@ using slurm::JobFlag;
 
 constexpr Duration kUnheardIsTold = 1min;
 constexpr Duration kAbsenceHolds = 30s;
-constexpr Duration kLateSubmission = 1min;
 constexpr Duration kFirstWait = 10s, kLongestWait = 10min;
+constexpr int64_t kMostAttempts = 1'000'000;
 
 // The namespace whose uid names the Kubernetes cluster.
 const kube::Key kSystem{"", "kube-system"};
+
+std::string GroupOf(const Pod& pod) { return pod.metadata.namespace_ + "/pod." + pod.metadata.uid; }
+
+// Of its job; 0: it has none. What users wrote before the policy was there counts for nothing.
+int64_t JobIdOf(const Pod& pod) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  const int64_t id = ParseInt(pod.metadata.Label(std::string(kJobId))).value_or(0);
+  return id >= 1 && id <= kMost ? id : 0;
+}
+
+int AttemptOf(const Pod& pod) {
+  const auto attempt = ParseInt(pod.metadata.Annotation(std::string(kAttempt)));
+  return int(std::clamp<int64_t>(attempt.value_or(1), 1, kMostAttempts));
+}
 
 // Row 1. What is left of a group whose last pod is gone are the jobs that it followed.
 Plan Gone(const World& world, const kube::Key& key) {
   Plan plan;
   if (world.follows().empty()) return plan;
   plan.slurm_cluster = kSlurm;
-  const Namespace* system = world.Find<Namespace>(kSystem);
-  const plan::SlurmView slurm = world.Slurm(kSlurm);
-  for (const int64_t id : world.follows()) {
-    const auto* known = slurm.FindJob(id);
-    if (known == nullptr || system == nullptr) {
-      plan.slurm_follows.push_back(id);
-      continue;
-    }
-    if (!*known) {  // its submission may still be on its way
-      const Duration held = world.HeldFor("pods are gone, and job " + std::to_string(id) + " is not there");
-      if (held >= kLateSubmission) continue;
-      plan.slurm_follows.push_back(id);
-      plan.RequeueAfter(kLateSubmission - held);
-      continue;
-    }
-    if ((*known)->state.IsOver()) continue;
-    const Job& job = **known;
-    const auto mark = JobMark::Of(job.admin_comment);
-    const JobMark own{system->metadata.uid, SettingsOf(world).bridge, key.ToString()};
-    if (!mark || mark->Prefix() != own.Prefix()) continue;
-    plan.slurm_follows.push_back(id);
-    if (!job.state.Has(JobFlag::kCompleting)) EndJob(plan, job, *mark, "Deleted", WhatProves::kPodsHaveEnded);
-  }
+  if (const Namespace* system = world.Find<Namespace>(kSystem))
+    EndLeftovers(plan, world, {system->metadata.uid, SettingsOf(world).bridge, key.ToString()}, 0, "Deleted");
+  else
+    plan.slurm_follows.assign(world.follows().begin(), world.follows().end());
   return plan;
 }
-
-class PodIsGatedGuard final : public plan::Guard {
- public:
-  PodIsGatedGuard(kube::Key pod, std::string uid) : pod_(std::move(pod)), uid_(std::move(uid)) {}
-  std::string text() const override { return "pod " + pod_.ToString() + " has not been released"; }
-  async::Task<plan::Proof> Prove(plan::Services& services, async::Deadline deadline) const override {
-    const auto pod = co_await services.client.Get<Pod>(kube::kPods, pod_, {}, deadline);
-    if (!pod) co_return pod.error().code() == Code::kNotFound ? plan::Proof::kNo : plan::Proof::kUnknown;
-    co_return pod->metadata.uid == uid_ && pod->HasGate(kGate) ? plan::Proof::kYes : plan::Proof::kNo;
-  }
-
- private:
-  kube::Key pod_;
-  std::string uid_;
-};
 
 // One pod and its job.
 class Group {
@@ -89,8 +71,8 @@ class Group {
         pod_(pod),
         slurm_(world.Slurm(kSlurm)),
         show_(world, pod),
-        attempt_(int(std::max<int64_t>(1, ParseInt(pod.metadata.Annotation(std::string(kAttempt))).value_or(1)))),
-        id_(ParseInt(pod.metadata.Label(std::string(kJobId))).value_or(0)),
+        attempt_(AttemptOf(pod)),
+        id_(JobIdOf(pod)),
         mark_{cluster, settings_.bridge, key.ToString(), attempt_} {
     plan_.slurm_cluster = kSlurm;
     plan_.about = plan::EventObject{&kube::kPods, pod.key(), pod.metadata.uid};
@@ -99,10 +81,14 @@ class Group {
   Plan Decide() && {
     if (pod_.HasEnded())
       Ended();
-    else if (!pod_.metadata.deleting())
-      Lives();
+    else if (pod_.metadata.deleting())
+      IsDeleted();
     else
-      Follow();
+      Lives();
+    if (pod_.HasEnded() || id_ > 0)
+      EndLeftovers(plan_, world_, mark_, id_, "Superseded");
+    else
+      std::ranges::copy(world_.follows(), std::back_inserter(plan_.slurm_follows));
     show_.Into(plan_);
     return std::move(plan_);
   }
@@ -113,45 +99,64 @@ class Group {
     if (id_ > 0) plan_.slurm_follows = {id_};
   }
   bool IsOurs(const Job& job) const { return job.external && job.admin_comment.starts_with(mark_.Prefix()); }
+  JobMark MarkOf(const Job& job) const { return JobMark::Of(job.admin_comment).value_or(mark_); }
   plan::ObjectRef ref() const { return {&kube::kPods, pod_.key()}; }
 
   // Row 2. The condition says that nothing is left to do: a pod that has ended may stay for days.
   void Ended() {
-    if (id_ == 0 || show_.Is("Ended")) return;
+    if (id_ == 0 || (show_.Is("Ended") && show_.TellsOf(id_))) return;
     Follow();
     const auto* known = slurm_.FindJob(id_);
-    if (known == nullptr) return;
-    if (!*known || (*known)->state.IsOver() || !IsOurs(**known)) {
-      if (slurm_.heard()) show_.Now("False", "Ended", JobWords(id_) + " ended with the pod");
-      return;
+    if (known == nullptr || !IsFresh(slurm_)) return;
+    if (!*known) {
+      const Duration held = world_.HeldFor("the pod has ended, and absent is job " + std::to_string(id_));
+      if (held < kAbsenceHolds) return plan_.RequeueAfter(kAbsenceHolds - held);
+      return show_.Now("False", "Ended", JobWords(id_) + " is not known to Slurm any more, and the pod has ended");
     }
     const Job& job = **known;
-    if (!job.state.Has(JobFlag::kCompleting))
-      EndJob(plan_, job, MarkOf(job), pod_.status.phase, WhatProves::kPodsHaveEnded);
+    if (!IsOurs(job))
+      return show_.Now("False", "Ended", JobWords(id_) + " is not this pod's and is left alone; the pod has ended");
+    if (job.state.IsOver()) return show_.Now("False", "Ended", JobWords(id_) + " ended with the pod");
+    EndJob(plan_, job, MarkOf(job), pod_.status.phase, "its pod has ended: " + pod_.status.phase,
+           NoPodOfJobRuns(mark_, id_));
   }
 
-  JobMark MarkOf(const Job& job) const { return JobMark::Of(job.admin_comment).value_or(mark_); }
+  // Row 3. What waits at the gate when its deletion begins never runs, though a finalizer may hold the object for long.
+  void IsDeleted() {
+    Follow();
+    const auto* known = slurm_.FindJob(id_);
+    if (!gated() || known == nullptr || !*known || !IsFresh(slurm_)) return;
+    const Job& job = **known;
+    if (IsOurs(job) && !job.state.IsOver())
+      EndJob(plan_, job, MarkOf(job), "Deleted", "its pod is being deleted and was never released", PodIsGated(pod_));
+  }
 
   void Lives() {
     Follow();
-    if (!slurm_.heard() || (id_ > 0 && slurm_.FindJob(id_) != nullptr && slurm_.followed_age() > kUnheardIsTold))
-      return Unheard();
+    if (!slurm_.heard() || (id_ > 0 && slurm_.FindJob(id_) != nullptr && !IsFresh(slurm_))) return Unheard();
     if (id_ == 0) return gated() ? Begin() : void();
     const auto* known = slurm_.FindJob(id_);
     if (known == nullptr) return;
     if (!*known) return Absent();
     const Job& job = **known;
-    if (!IsOurs(job)) return Strangers();
+    if (!IsOurs(job)) return Strangers(job);
     if (gated())
       Waits(job);
     else
       Runs(job);
   }
 
+  // What the pod says of its job is why nothing more is asked of Slurm, until a person deletes the pod.
+  bool HasStopped() const { return (show_.Is("CancelledInSlurm") || show_.Is("MarkChanged")) && show_.TellsOf(id_); }
+
   void Unheard() {  // row 4
     const Duration held = world_.HeldFor("slurm is not heard");
     if (held < kUnheardIsTold) return plan_.RequeueAfter(kUnheardIsTold - held);
-    if (gated()) show_.Now("Unknown", "SlurmUnreachable", "Slurm cannot be asked: " + slurm_.error());
+    if (!gated() || HasStopped()) return;
+    const std::string why =
+        slurm_.heard() ? "it has not told how the bridge's jobs are for more than a minute" : slurm_.error();
+    show_.Now("Unknown", "SlurmUnreachable",
+              (show_.TellsOf(id_) ? JobWords(id_) + " was there, and " : "") + "Slurm cannot be asked: " + why);
   }
 
   void Begin() {  // rows 5, 6
@@ -178,20 +183,34 @@ class Group {
   }
 
   void Absent() {  // rows 7, 8, 17
-    const std::string no_job = "Slurm has no " + JobWords(id_) + " any more";
-    const bool was_seen = !gated() || show_.TellsOf(id_);
-    if (!was_seen) return Submit();
+    if (gated() && !show_.TellsOf(id_)) return Submit();
+    if (gated() && HasStopped()) return;
     const Duration held = world_.HeldFor("job is absent " + std::to_string(id_));
     if (held < kAbsenceHolds) return plan_.RequeueAfter(kAbsenceHolds - held);
+    const std::string no_job = "Slurm has no " + JobWords(id_) + " any more";
     if (gated())
       Label(attempt_ + 1, no_job);
     else
       show_.Now("Unknown", "JobUnknown", no_job + "; the pod goes on without it");
   }
 
-  void Strangers() {  // rows 9, 17
-    if (gated()) return Label(attempt_ + 1, JobWords(id_) + " is another's");
-    show_.Now("Unknown", "JobUnknown", JobWords(id_) + " is not this pod's; the pod goes on without one");
+  void Strangers(const Job& job) {  // rows 9, 17
+    if (!gated())
+      return show_.Now("Unknown", "JobUnknown", JobWords(id_) + " is not this pod's; the pod goes on without one");
+    if (job.external && job.name == NameOf()) {
+      return show_.Now("False", "MarkChanged",
+                       JobWords(id_) + " was submitted for this pod, but its admin_comment is " +
+                           JsonQuoted(OneLine(job.admin_comment, 100)) +
+                           " instead of the bridge's mark: a job_submit plugin or a person changes it. Let them leave "
+                           "the comments of external jobs alone, cancel the job, and delete the pod to ask again");
+    }
+    WaitForNext(std::nullopt, JobWords(id_) + " is another's");
+  }
+
+  // Of the job that would be submitted for it.
+  std::string NameOf() const {
+    const auto order = OrderOf(pod_, settings_);
+    return order ? order->name : std::string();
   }
 
   void Submit() {  // row 7
@@ -223,20 +242,22 @@ class Group {
                        JobWords(id_) + " ended as " + job.state.ToString() +
                            " before the pod was started, by somebody's wish; delete the pod to ask Slurm again");
     }
-    NextAttempt(job);
+    WaitForNext(job.end_time, JobWords(id_) + " ended as " + job.state.ToString() + " before the pod was started");
   }
 
-  void NextAttempt(const Job& job) {  // row 14
+  // Row 14. `since`: when that came to be, where it is known.
+  void WaitForNext(std::optional<Time> since, const std::string& why) {
     const Duration wait = std::min(kLongestWait, kFirstWait * (int64_t{1} << std::min(attempt_ - 1, 10)));
-    const Time due = job.end_time.value_or(world_.now()) + wait;
-    if (world_.now() >= due) return Label(attempt_ + 1, JobWords(id_) + " ended as " + job.state.ToString());
-    plan_.RequeueAfter(due - world_.now());
-    show_.Soon("False", "Resubmitting",
-               JobWords(id_) + " ended as " + job.state.ToString() +
-                   " before the pod was started; the next is submitted soon");
+    const Duration held = since ? world_.now() - *since : world_.HeldFor(why);
+    if (held >= wait) return Label(attempt_ + 1, why);
+    plan_.RequeueAfter(wait - held);
+    show_.Soon("False", "Resubmitting", why + "; the next is submitted soon");
   }
 
-  void Allocated(const Job& job) {  // rows 11, 12
+  void Allocated(const Job& job) {                              // rows 11, 12
+    if (world_.InFlight(plan::JobTarget(kSlurm, id_))) return;  // its end may be under way
+    if (const std::string outcome = MarkOf(job).outcome; !outcome.empty())
+      return GiveUp(job, outcome, "its end has begun");
     const auto nodes = slurm::HostSet::Parse(job.nodes);
     if (!nodes || nodes->size() != 1)
       return Unfit(job, "its nodes are \"" + OneLine(job.nodes, 100) + "\", and one is wanted");
@@ -246,9 +267,10 @@ class Group {
     if (const std::string trouble = Trouble(*node); !trouble.empty()) return Unfit(job, trouble);
     const auto patch = ReleasePatch(pod_, *node, settings_.scheduler_name);
     if (!patch) return Unfit(job, patch.error().message());
+    // The whole mark: one with an outcome is of a job that is being ended.
     plan_.Add({.effect = plan::PatchTested("release", ref(), pod_.metadata.uid, *patch),
                .reason = JobWords(id_) + " runs on Slurm node " + slurm_node,
-               .guards = {plan::JobRunsOn(kSlurm, id_, mark_.Prefix(), slurm_node)},
+               .guards = {plan::JobRunsOn(kSlurm, id_, mark_.ToString(), slurm_node)},
                .after = {},
                .event = plan::EventText{.reason = "Allocated", .action = "Release"}});
   }
@@ -260,46 +282,77 @@ class Group {
     if (!node->IsReady()) return "Kubernetes node " + name + " is not ready";
     if (node->spec.unschedulable) return "Kubernetes node " + name + " is cordoned";
     for (const Pod& other : world_.By<Pod>("node", name)) {
-      if (other.metadata.uid != pod_.metadata.uid && !other.HasEnded() && other.metadata.deleting())
-        return "pod " + other.key().ToString() + " of a job that is over still ends on Kubernetes node " + name;
+      if (other.metadata.uid == pod_.metadata.uid || other.HasEnded() || HoldsItsPlace(other)) continue;
+      return "pod " + other.key().ToString() + " is still on Kubernetes node " + name +
+             (other.metadata.deleting() ? " and ends" : ", though no job that runs is known for it");
     }
     return {};
   }
 
+  // Slurm has given it its share of the node, and knows so still: it cannot be in the way.
+  bool HoldsItsPlace(const Pod& other) const {
+    const int64_t id = JobIdOf(other);
+    const auto* known = id > 0 ? slurm_.FindJob(id) : nullptr;
+    if (known == nullptr || !*known || !(*known)->state.Has(JobFlag::kRunning)) return false;
+    return (*known)->admin_comment.starts_with(JobMark{mark_.cluster, mark_.bridge, GroupOf(other)}.Prefix());
+  }
+
   void Unfit(const Job& job, const std::string& why) {  // row 11
     const Duration held = world_.HeldFor("cannot use the nodes of " + std::to_string(id_));
-    if (held < settings_.bind_timeout) {
-      plan_.RequeueAfter(settings_.bind_timeout - held);
-      return show_.Soon("False", "WaitsForNode", JobWords(id_) + " runs, and the pod waits: " + why);
-    }
-    if (job.state.Has(JobFlag::kCompleting)) return;
-    EndJob(plan_, job, MarkOf(job), "NodeUnsuitable", WhatProves::kCaller);
-    for (plan::Action& action : plan_.actions)
-      action.guards.push_back(std::make_shared<PodIsGatedGuard>(pod_.key(), pod_.metadata.uid));
-    plan_.actions.back().reason = why;
-    plan_.actions.back().event = plan::EventText{.reason = "NodeUnsuitable", .action = "Cancel", .warning = true};
+    if (held >= settings_.bind_timeout) return GiveUp(job, "NodeUnsuitable", why);
+    plan_.RequeueAfter(settings_.bind_timeout - held);
+    show_.Soon("False", "WaitsForNode", JobWords(id_) + " runs, and the pod waits: " + why);
+  }
+
+  void GiveUp(const Job& job, const std::string& outcome, const std::string& why) {
+    if (world_.InFlight(ref().ToString())) return;  // it may be released just now
+    EndJob(plan_, job, MarkOf(job), outcome, why, PodIsGated(pod_),
+           plan::EventText{.reason = "NodeUnsuitable", .action = "Cancel", .warning = true});
   }
 
   void Runs(const Job& job) {  // rows 15 to 17: the pod is released
     if (job.state.Has(JobFlag::kRunning)) return Placed(job);
     slurm::JobState state = job.state;
     state.Remove(JobFlag::kCompleting);
-    if (!state.IsPending() && state.IsOver()) return DeletePod(state);
+    if (!state.IsPending() && state.IsOver()) return EndPod(state);
     show_.Soon("Unknown", "JobUnknown", JobWords(id_) + " is " + job.state.ToString() + "; the pod goes on");
   }
 
   void Placed(const Job& job) {
-    if (pod_.IsBound()) return show_.Soon("True", "Running", JobWords(id_) + " on Slurm node " + job.nodes);
-    const PodCondition* scheduled = pod_.Condition("PodScheduled");
-    if (scheduled == nullptr || scheduled->status != "False" || scheduled->reason != "Unschedulable") return;
-    show_.Soon("False", "NotPlaced",
-               JobWords(id_) + " runs on Slurm node " + job.nodes +
-                   ", and Kubernetes does not place the pod there: " + scheduled->message);
+    if (!pod_.IsBound()) return Unplaced(job);
+    std::string text = JobWords(id_) + " on Slurm node " + job.nodes;
+    const auto node = KubernetesNodeOf(world_, slurm_, job.nodes);
+    if (node && *node != pod_.spec.node_name)
+      text += ", which is Kubernetes node " + *node + " now; the pod is on " + pod_.spec.node_name;
+    show_.Soon("True", "Running", std::move(text));
   }
 
-  void DeletePod(const slurm::JobState& state) {  // row 16
+  // The scheduler refuses it. Its silence is no refusal.
+  void Unplaced(const Job& job) {
+    const PodCondition* scheduled = pod_.Condition("PodScheduled");
+    if (scheduled == nullptr || scheduled->status != "False" || scheduled->reason != "Unschedulable") return;
+    const std::string why = JobWords(id_) + " runs on Slurm node " + job.nodes +
+                            ", and Kubernetes does not place the pod there: " + scheduled->message;
+    show_.Soon("False", "NotPlaced", why);
+    const Duration held = world_.HeldFor("is not placed under job " + std::to_string(id_));
+    if (held < settings_.bind_timeout) return plan_.RequeueAfter(settings_.bind_timeout - held);
+    EndJob(plan_, job, MarkOf(job), "NotPlaced", why, PodIsUnbound(pod_),
+           plan::EventText{.reason = "NotPlaced", .action = "Cancel", .warning = true});
+  }
+
+  // Row 16. What nobody would make again, and has not run, stays as a failed pod.
+  void EndPod(const slurm::JobState& state) {
     const std::string why = JobWords(id_) + " ended as " + state.ToString();
     const auto over = plan::JobHasEnded(kSlurm, id_, mark_.Prefix());
+    const plan::EventText event{.reason = "Ended", .action = "Delete", .warning = true};
+    if (!pod_.IsBound() && pod_.metadata.ControllerOwner() == nullptr) {
+      plan_.Add({.effect = FailPod(pod_, "SlurmJobEnded", why),
+                 .reason = why,
+                 .guards = {over, PodIsUnbound(pod_)},
+                 .after = {},
+                 .event = event});
+      return;
+    }
     std::vector<plan::ActionId> after;
     const PodCondition* told = pod_.Condition("DisruptionTarget");
     if (told == nullptr || told->status != "True") {
@@ -308,13 +361,13 @@ class Group {
                pod_.key(), pod_.metadata.uid,
                {{.type = "DisruptionTarget", .status = "True", .reason = "SlurmJobEnded", .message = why}}, {}),
            .reason = why,
-           .guards = {over},
+           .guards = {over, PodMayRun(pod_)},
            .after = {},
            .event = {}}));
     }
-    plan::Action remove = plan::Delete(ref(), pod_.metadata.uid, plan::Proven(over), why);
+    plan::Action remove = plan::Delete(ref(), pod_.metadata.uid, plan::Proven(over).And(PodMayRun(pod_)), why);
     remove.after = std::move(after);
-    remove.event = plan::EventText{.reason = "Ended", .action = "Delete", .warning = true};
+    remove.event = event;
     plan_.Add(std::move(remove));
   }
 
@@ -348,10 +401,11 @@ std::vector<plan::Right> Rights() {
 
 void AddPodStore(plan::Stores& stores, const std::string& bridge) {
   auto& pods = stores.Add<Pod>({.label_selector = std::string(kBridged) + "=" + bridge, .everywhere = true});
-  pods.AddIndex(kGroup,
-                [](const Pod& pod) { return std::vector{pod.metadata.namespace_ + "/pod." + pod.metadata.uid}; });
+  pods.AddIndex(kGroup, [](const Pod& pod) { return std::vector{GroupOf(pod)}; });
+  // By the Kubernetes node that it is on, or was released to.
   pods.AddIndex("node", [](const Pod& pod) {
-    return pod.IsBound() ? std::vector{pod.spec.node_name} : std::vector<std::string>();
+    const std::string& node = pod.IsBound() ? pod.spec.node_name : pod.metadata.Annotation(std::string(kSlurmNode));
+    return node.empty() ? std::vector<std::string>() : std::vector{node};
   });
 }
 

@@ -157,6 +157,18 @@ TEST_F(GroupTest, AnAllocatedPodIsReleasedToItsNodeUnderFreshProof) {
   EXPECT_EQ(plan.actions[0].event->reason, "Allocated");
 }
 
+TEST_F(GroupTest, WhatIsBeingEndedByUsIsNotReleasedAnyMore) {
+  world.Put(Labelled());
+  slurm::Job job = testing::JobOf(kUid, JobState{JobFlag::kRunning}, "w-0");
+  JobIs(job);
+  world.in_flight = {JobTarget()};
+  EXPECT_THAT(Decide().actions, IsEmpty()) << "its cancellation may be on its way";
+  world.in_flight = {};
+  job.admin_comment = testing::MarkOf(kUid, 1, "NodeUnsuitable").ToString();
+  JobIs(job);
+  EXPECT_THAT(ActionNames(Decide()), ElementsAre("cancel " + JobTarget())) << "by a process that died meanwhile";
+}
+
 TEST_F(GroupTest, ANodeIsFoundByItsLabelItsWorkersCommentOrItsName) {
   world.Put(Labelled());
   Node labelled = testing::ReadyNode("node-2");
@@ -189,17 +201,44 @@ TEST_F(GroupTest, WaitsForANodeThatCannotTakeItAndGivesItUpAfterAWhile) {
   const plan::Plan plan = Decide(settings.bind_timeout);
   EXPECT_THAT(ActionNames(plan), ElementsAre("comment " + JobTarget(), "cancel " + JobTarget()));
   EXPECT_THAT(Guards(plan, 1), ElementsAre(HasSubstr("bears our mark"), HasSubstr("has not been released")));
+  world.in_flight = {kPodTarget};
+  EXPECT_THAT(Decide(settings.bind_timeout).actions, IsEmpty()) << "it may be released just now";
 }
 
-TEST_F(GroupTest, NoPodGoesWhereAnotherStillEnds) {
-  Pod old = Bound();
-  old.metadata.name = "old";
-  old.metadata.uid = "uid-old";
-  old.metadata.deletion_timestamp = world.now;
-  world.Put(old);
-  world.Put(Labelled());
-  JobIs(JobState{JobFlag::kRunning}, "w-0");
-  EXPECT_THAT(Shown(Decide()), HasSubstr("pod ml/old of a job that is over still ends"));
+TEST_F(GroupTest, NoPodGoesWhereAnotherStillIsUnlessSlurmLetsBothBeThere) {
+  Pod other = Bound();
+  other.metadata.name = "other";
+  other.metadata.uid = "uid-other";
+  const int64_t others = testing::IdOf("uid-other");
+  other.metadata.labels[std::string(kJobId)] = std::to_string(others);
+  const slurm::Job own = testing::JobOf(kUid, JobState{JobFlag::kRunning}, "w-0");
+  const auto done = [&](std::optional<slurm::FollowedJobs::mapped_type> its_job) {
+    slurm::FollowedJobs jobs{{own.id, own}};
+    if (its_job) jobs[others] = *its_job;
+    world.Jobs(kSlurm, std::move(jobs));
+    world.Put(other);
+    world.Put(Labelled());
+    const plan::Plan plan = Decide();
+    return ActionNames(plan).front() == std::string("release ") + kPodTarget ? "released" : Shown(plan);
+  };
+  const auto job = [&](JobState state) { return testing::JobOf("uid-other", state, "w-0"); };
+  EXPECT_EQ(done(job(JobState{JobFlag::kRunning})), "released");
+  const std::string there = "pod ml/other is still on Kubernetes node node-1";
+  EXPECT_THAT(done(job(JobState{JobFlag::kTimeout})), HasSubstr(there));
+  EXPECT_THAT(done(job(JobState{JobFlag::kSuspended})), HasSubstr(there));
+  EXPECT_THAT(done(std::optional<slurm::Job>()), HasSubstr(there)) << "Slurm has lost it";
+  EXPECT_THAT(done(std::nullopt), HasSubstr(there)) << "not looked at yet";
+  slurm::Job strangers = job(JobState{JobFlag::kRunning});
+  strangers.admin_comment = testing::MarkOf("uid-third").ToString();
+  EXPECT_THAT(done(strangers), HasSubstr(there));
+  other.metadata.deletion_timestamp = world.now;
+  EXPECT_THAT(done(job(JobState{JobFlag::kTimeout})), HasSubstr(there + " and ends"));
+  // Released to that node, and not bound yet.
+  other.spec.node_name.clear();
+  other.metadata.annotations[std::string(kSlurmNode)] = "node-1";
+  EXPECT_THAT(done(job(JobState{JobFlag::kTimeout})), HasSubstr(there));
+  other.status.phase = "Failed";
+  EXPECT_EQ(done(job(JobState{JobFlag::kTimeout})), "released");
 }
 
 TEST_F(GroupTest, AJobThatAPersonCancelledIsNotSubmittedAgain) {
@@ -210,6 +249,12 @@ TEST_F(GroupTest, AJobThatAPersonCancelledIsNotSubmittedAgain) {
   const plan::Plan plan = Decide();
   EXPECT_THAT(Shown(plan), HasSubstr("by somebody's wish; delete the pod to ask Slurm again"));
   EXPECT_EQ(plan.actions.size(), 1u);
+  // Slurm forgets it after a while, or cannot be asked.
+  world.Put(Saying(Labelled(), "False", "CancelledInSlurm"));
+  JobIs(std::nullopt);
+  EXPECT_THAT(Decide(24h).actions, IsEmpty());
+  world.slurm[kSlurm].state = plan::SlurmLook::State::kUnreachable;
+  EXPECT_THAT(Decide(24h).actions, IsEmpty());
 }
 
 TEST_F(GroupTest, AJobThatEndedBeforeItsPodStartedIsFollowedByTheNextAttempt) {
@@ -233,9 +278,11 @@ TEST_F(GroupTest, AStrangersJobUnderItsIdIsLeftAlone) {
   for (const std::string& comment :
        {std::string(), std::string("a person's"), testing::MarkOf("uid-other").ToString()}) {
     job.admin_comment = comment;
+    job.name = "another";
     world.Put(Labelled());
     JobIs(job);
-    EXPECT_THAT(ActionNames(Decide()), ElementsAre(std::string("label ") + kPodTarget)) << comment;
+    EXPECT_THAT(Shown(Decide(9s)), HasSubstr("is another's; the next is submitted soon")) << comment;
+    EXPECT_THAT(ActionNames(Decide(10s)), ElementsAre(std::string("label ") + kPodTarget)) << comment;
     world.Put(Bound());
     const plan::Plan plan = Decide();
     EXPECT_THAT(Shown(plan), HasSubstr("is not this pod's")) << comment;
@@ -243,10 +290,51 @@ TEST_F(GroupTest, AStrangersJobUnderItsIdIsLeftAlone) {
   }
 }
 
+// Each other attempt would be changed likewise, and hold another node for no pod.
+TEST_F(GroupTest, AJobWhoseMarkSomebodyChangesIsNotFollowedByAnother) {
+  slurm::Job job = testing::JobOf(kUid, JobState{JobFlag::kRunning}, "w-0");
+  job.admin_comment = "set by job_submit.lua";
+  world.Put(Labelled());
+  JobIs(job);
+  const plan::Plan plan = Decide(24h);
+  EXPECT_THAT(Shown(plan), HasSubstr("its admin_comment is \"set by job_submit.lua\" instead of the bridge's mark"));
+  EXPECT_EQ(plan.actions.size(), 1u);
+  world.Put(Saying(Labelled(), "False", "MarkChanged"));
+  JobIs(std::nullopt);
+  EXPECT_THAT(Decide(24h).actions, IsEmpty()) << "after its end, too";
+}
+
 TEST_F(GroupTest, APodThatRunsSaysUnderWhichJob) {
   world.Put(Bound());
   JobIs(JobState{JobFlag::kRunning}, "w-0");
   EXPECT_THAT(Shown(Decide()), HasSubstr("on Slurm node w-0"));
+  world.Put(testing::ReadyNode("node-2"));
+  world.Nodes(kSlurm, {{.name = "w-0", .comment = R"({"namespace":"slurm","podName":"w-0","node":"node-2"})"}});
+  JobIs(JobState{JobFlag::kRunning}, "w-0");
+  EXPECT_THAT(Shown(Decide()), HasSubstr("which is Kubernetes node node-2 now; the pod is on node-1"));
+}
+
+TEST_F(GroupTest, WhatTheSchedulerRefusesHoldsItsNodeNoLongerThanAWhile) {
+  Pod pod = Released();
+  JobIs(JobState{JobFlag::kRunning}, "w-0");
+  world.Put(pod);
+  EXPECT_THAT(Decide(24h).actions, IsEmpty()) << "the scheduler's silence is no refusal";
+  pod.status.conditions.push_back({"PodScheduled", "False", "Unschedulable", "0/3 nodes are available"});
+  world.Put(pod);
+  EXPECT_THAT(Shown(Decide()), HasSubstr("does not place the pod there: 0/3 nodes are available"));
+  plan::Plan plan = Decide(settings.bind_timeout);
+  EXPECT_THAT(ActionNames(plan), ElementsAre("comment " + JobTarget(), "cancel " + JobTarget(),
+                                             std::string("set conditions ") + kPodTarget + "/status"));
+  EXPECT_THAT(Guards(plan, 1), ElementsAre(HasSubstr("bears our mark"), HasSubstr("is on no node")));
+  // Its job is over then. What nobody would make again is not deleted.
+  JobIs(JobState{JobFlag::kCancelled});
+  plan = Decide();
+  EXPECT_THAT(ActionNames(plan), ElementsAre(std::string("fail ") + kPodTarget));
+  EXPECT_THAT(Guards(plan, 0), ElementsAre(HasSubstr("is over"), HasSubstr("is on no node")));
+  pod.metadata.owner_references = {
+      {.api_version = "apps/v1", .kind = "ReplicaSet", .name = "r", .uid = "u", .controller = true}};
+  world.Put(pod);
+  EXPECT_THAT(ActionNames(Decide()), ::testing::Contains(std::string("delete ") + kPodTarget));
 }
 
 TEST_F(GroupTest, APodIsDeletedWhenItsJobIsOverAndNeverForLess) {
@@ -256,7 +344,8 @@ TEST_F(GroupTest, APodIsDeletedWhenItsJobIsOverAndNeverForLess) {
     const plan::Plan plan = Decide();
     EXPECT_THAT(ActionNames(plan), ElementsAre(std::string("set conditions ") + kPodTarget + "/status",
                                                std::string("delete ") + kPodTarget));
-    EXPECT_THAT(Guards(plan, 1), ElementsAre(HasSubstr("bears our mark and is over")));
+    EXPECT_THAT(Guards(plan, 1),
+                ElementsAre(HasSubstr("bears our mark and is over"), HasSubstr("has not ended by itself")));
     EXPECT_EQ(plan.actions[1].event->reason, "Ended");
   }
   for (const JobState& state : {JobState{JobFlag::kPending}, JobState{JobFlag::kSuspended}, JobState{JobFlag::kRunning},
@@ -327,6 +416,21 @@ TEST_F(GroupTest, WhenThePodHasEndedItsJobIsEndedWithTheOutcomeUnderProof) {
   plan = Decide();
   EXPECT_THAT(plan.actions, IsEmpty());
   EXPECT_THAT(plan.slurm_follows, IsEmpty()) << "a pod that has ended may stay for days";
+  world.Put(Saying(pod, "False", "Ended", 7));
+  JobIs(JobState{JobFlag::kRunning}, "w-0");
+  EXPECT_THAT(ActionNames(Decide()), ::testing::Contains("cancel " + JobTarget())) << "said of another job";
+}
+
+TEST_F(GroupTest, ThatAJobEndedWithItsPodIsNotToldFromOneLook) {
+  Pod pod = Bound();
+  pod.status.phase = "Succeeded";
+  world.Put(pod);
+  JobIs(std::nullopt);
+  EXPECT_EQ(Shown(Decide(29s)), "");
+  EXPECT_THAT(Shown(Decide(30s)), HasSubstr("is not known to Slurm any more, and the pod has ended"));
+  JobIs(JobState{JobFlag::kCancelled});
+  world.slurm[kSlurm].followed_age = 2min;
+  EXPECT_EQ(Shown(Decide(24h)), "") << "what is known is old";
 }
 
 TEST_F(GroupTest, APodThatIsBeingDeletedKeepsItsJobUntilItIsGone) {
@@ -338,6 +442,57 @@ TEST_F(GroupTest, APodThatIsBeingDeletedKeepsItsJobUntilItIsGone) {
     const plan::Plan plan = Decide();
     EXPECT_THAT(plan.actions, IsEmpty());
     EXPECT_THAT(plan.slurm_follows, ElementsAre(testing::IdOf(kUid)));
+  }
+}
+
+// A finalizer may hold the object for long, and the node with it.
+TEST_F(GroupTest, APodThatIsDeletedAtTheGateGivesItsJobBack) {
+  Pod pod = Labelled();
+  pod.metadata.deletion_timestamp = world.now;
+  pod.metadata.finalizers = {"batch.kubernetes.io/job-tracking"};
+  world.Put(pod);
+  JobIs(JobState{JobFlag::kRunning}, "w-0");
+  const plan::Plan plan = Decide();
+  EXPECT_THAT(ActionNames(plan), ElementsAre("comment " + JobTarget(), "cancel " + JobTarget()));
+  EXPECT_THAT(Guards(plan, 1), ElementsAre(HasSubstr("bears our mark"), HasSubstr("has not been released")));
+}
+
+// One of an attempt before, that came back with slurmctld's old state, or was handed over at the start.
+TEST_F(GroupTest, ASecondJobOfTheGroupIsEndedUnderProof) {
+  world.Put(Labelled(2));
+  world.follows = {testing::IdOf(kUid, 1), testing::IdOf(kUid, 2)};
+  const auto both = [&](slurm::Job old) {
+    world.Jobs(kSlurm, {{testing::IdOf(kUid, 1), old},
+                        {testing::IdOf(kUid, 2), testing::JobOf(kUid, JobState{JobFlag::kPending}, "", 2)}});
+  };
+  both(testing::JobOf(kUid, JobState{JobFlag::kRunning}, "w-0", 1));
+  plan::Plan plan = Decide(Duration(0));
+  EXPECT_THAT(ActionNames(plan), ElementsAre("comment " + JobTarget(1), "cancel " + JobTarget(1)));
+  EXPECT_THAT(Guards(plan, 1),
+              ElementsAre(HasSubstr("bears our mark"), HasSubstr("no pod with scheduler.slinky.slurm.net/slurm-jobid=" +
+                                                                 std::to_string(testing::IdOf(kUid, 1)))));
+  EXPECT_THAT(plan.slurm_follows, ElementsAre(testing::IdOf(kUid, 2), testing::IdOf(kUid, 1)));
+  both(testing::JobOf(kUid, JobState{JobFlag::kCancelled}, "w-0", 1));
+  plan = Decide(Duration(0));
+  EXPECT_THAT(plan.actions, IsEmpty());
+  EXPECT_THAT(plan.slurm_follows, ElementsAre(testing::IdOf(kUid, 2)));
+  // Nothing is known of which job is its own.
+  world.Put(testing::GatedPod());
+  both(testing::JobOf(kUid, JobState{JobFlag::kRunning}, "w-0", 1));
+  plan = Decide(Duration(0));
+  EXPECT_THAT(ActionNames(plan), ElementsAre(std::string("label ") + kPodTarget));
+  EXPECT_THAT(plan.slurm_follows, ElementsAre(testing::IdOf(kUid, 1), testing::IdOf(kUid, 2)));
+}
+
+TEST_F(GroupTest, NumbersThatMakeNoSenseAreNotFollowed) {
+  for (const std::string& text : {"-1", "0", "2147483648", "99999999999999999999", "x"}) {
+    Pod pod = Bound();
+    pod.metadata.labels[std::string(kJobId)] = text;
+    pod.metadata.annotations[std::string(kAttempt)] = text;
+    world.Put(pod);
+    const plan::Plan plan = Decide();
+    EXPECT_THAT(plan.slurm_follows, IsEmpty()) << text;
+    EXPECT_THAT(plan.actions, IsEmpty()) << text;
   }
 }
 
@@ -364,6 +519,11 @@ TEST_F(GroupTest, ASubmissionThatArrivesAfterThePodHasGoneIsStillSeen) {
   world.follows = {testing::IdOf(kUid)};
   JobIs(std::nullopt);
   EXPECT_THAT(Decide(30s).slurm_follows, ElementsAre(testing::IdOf(kUid)));
+  // What was heard before is no news of it.
+  world.slurm[kSlurm].state = plan::SlurmLook::State::kUnreachable;
+  EXPECT_THAT(Decide(24h).slurm_follows, ElementsAre(testing::IdOf(kUid)));
+  JobIs(JobState{JobFlag::kPending});
+  EXPECT_THAT(Decide(24h).actions, IsEmpty());
 }
 
 }  // namespace

@@ -1,0 +1,83 @@
+#include "bridge/group/pods.h"
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "bridge/names.h"
+#include "kube/client.h"
+#include "plan/objects/effects.h"
+#include "plan/services.h"
+
+namespace capstan::bridge::group {
+namespace {
+
+using async::Deadline;
+using async::Task;
+using plan::Proof;
+using plan::Services;
+
+class PodGuard final : public plan::Guard {
+ public:
+  using Holds = bool (*)(const Pod& pod);
+  PodGuard(const Pod& seen, Holds holds, std::string_view what)
+      : pod_(seen.key()), uid_(seen.metadata.uid), holds_(holds), what_(what) {}
+
+  std::string text() const override { return "pod " + pod_.ToString() + " " + std::string(what_); }
+
+  Task<Proof> Prove(Services& services, Deadline deadline) const override {
+    const auto pod = co_await services.client.Get<Pod>(kube::kPods, pod_, {}, deadline);
+    if (!pod) co_return pod.error().code() == Code::kNotFound ? Proof::kNo : Proof::kUnknown;
+    co_return pod->metadata.uid == uid_&& holds_(*pod) ? Proof::kYes : Proof::kNo;
+  }
+
+ private:
+  kube::Key pod_;
+  std::string uid_;
+  Holds holds_;
+  std::string_view what_;
+};
+
+class FailPodEffect final : public plan::Effect {
+ public:
+  FailPodEffect(const Pod& pod, std::string reason, std::string message)
+      : pod_(pod.key()),
+        patch_(R"({"metadata":{"uid":)" + JsonQuoted(pod.metadata.uid) + R"(},"status":{"phase":"Failed","reason":)" +
+               JsonQuoted(reason) + R"(,"message":)" + JsonQuoted(message) + "}}") {}
+
+  std::string_view verb() const override { return "fail"; }
+  std::string target() const override { return plan::ObjectRef{&kube::kPods, pod_}.ToString(); }
+  uint64_t content() const override { return Fnv64(patch_); }
+  bool destructive() const override { return true; }
+
+  Task<Result<void>> Run(Services& services, Deadline deadline) const override {
+    kube::WriteOptions options{.subresource = "status", .field_manager = services.field_manager};
+    const auto patched = co_await services.client.Patch(kube::kPods, pod_, kube::PatchType::kMerge, patch_,
+                                                        std::move(options), deadline);
+    if (patched || patched.error().code() == Code::kNotFound) co_return Result<void>();
+    co_return Fail(patched.error());
+  }
+
+ private:
+  kube::Key pod_;
+  std::string patch_;
+};
+
+}  // namespace
+
+std::shared_ptr<const plan::Guard> PodIsGated(const Pod& pod) {
+  return std::make_shared<PodGuard>(pod, [](const Pod& read) { return read.HasGate(kGate); }, "has not been released");
+}
+
+std::shared_ptr<const plan::Guard> PodIsUnbound(const Pod& pod) {
+  return std::make_shared<PodGuard>(
+      pod, [](const Pod& read) { return !read.IsBound() && !read.HasEnded(); }, "is on no node");
+}
+
+std::shared_ptr<const plan::Guard> PodMayRun(const Pod& pod) {
+  return std::make_shared<PodGuard>(pod, [](const Pod& read) { return !read.HasEnded(); }, "has not ended by itself");
+}
+
+std::shared_ptr<const plan::Effect> FailPod(const Pod& pod, std::string reason, std::string message) {
+  return std::make_shared<FailPodEffect>(pod, std::move(reason), std::move(message));
+}
+
+}  // namespace capstan::bridge::group

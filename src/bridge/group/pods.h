@@ -1,0 +1,22 @@
+// What is proven of a pod before something is done that rests on it, each by a fresh read; and the end of a pod that is not
+// deleted.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "bridge/objects.h"
+#include "plan/action.h"
+
+namespace capstan::bridge::group {
+
+// All of these: it is the pod that was seen (its uid). One that is gone counts as no.
+std::shared_ptr<const plan::Guard> PodIsGated(const Pod& pod);    // it has our scheduling gate
+std::shared_ptr<const plan::Guard> PodIsUnbound(const Pod& pod);  // it has no node, and has not ended
+std::shared_ptr<const plan::Guard> PodMayRun(const Pod& pod);     // it has not ended
+
+// Sets the pod's phase to Failed, for one that nobody would make again after a deletion. Destructive. A pod that is gone
+// counts as done. REQUIRES: guarded by PodIsUnbound, as the phase of any other pod is its kubelet's.
+std::shared_ptr<const plan::Effect> FailPod(const Pod& pod, std::string reason, std::string message);
+
+}  // namespace capstan::bridge::group
