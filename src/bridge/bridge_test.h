@@ -23,7 +23,7 @@ inline int64_t IdOf(const std::string& uid, int attempt = 1) {
 }
 
 inline JobMark MarkOf(const std::string& uid, int attempt = 1, std::string outcome = {}) {
-  return {kCluster, TestSettings().bridge, "ml/pod." + uid, attempt, std::move(outcome)};
+  return {kCluster, TestSettings().bridge, "ml/pod." + uid, attempt, 1, "", std::move(outcome)};
 }
 
 // A pod that waits at the gate. "ml/trainer", "uid-trainer".

@@ -13,7 +13,8 @@ std::shared_ptr<const plan::Guard> NoPodOfJobRuns(const JobMark& mark, int64_t j
 }
 
 void EndJob(plan::Plan& plan, const slurm::Job& job, JobMark mark, std::string outcome, const std::string& reason,
-            std::shared_ptr<const plan::Guard> proof, std::optional<plan::EventText> event) {
+            std::shared_ptr<const plan::Guard> proof, std::optional<plan::EventText> event,
+            std::optional<slurm::JobFlag> only_if) {
   if (job.state.Has(slurm::JobFlag::kCompleting)) return;
   plan::Guards guards{plan::JobIsOurs(kSlurm, job.id, mark.Prefix()), std::move(proof)};
   mark.outcome = std::move(outcome);
@@ -25,7 +26,7 @@ void EndJob(plan::Plan& plan, const slurm::Job& job, JobMark mark, std::string o
                               .after = {},
                               .event = {}}));
   }
-  plan.Add({.effect = plan::CancelJob(kSlurm, {.id = job.id, .name = job.name, .user = job.user}),
+  plan.Add({.effect = plan::CancelJob(kSlurm, {.id = job.id, .name = job.name, .user = job.user, .only_if = only_if}),
             .reason = reason,
             .guards = std::move(guards),
             .after = std::move(after),

@@ -15,7 +15,9 @@ std::shared_ptr<const plan::Guard> NoPodOfJobRuns(const JobMark& mark, int64_t j
 
 // Writes `outcome` into its mark, so that nobody takes the end for a person's, and then cancels it. `proof` must hold besides
 // that the job is ours. A job that is ending already is left to it.
+// `only_if`: its base state, which Slurm compares as it cancels.
 void EndJob(plan::Plan& plan, const slurm::Job& job, JobMark mark, std::string outcome, const std::string& reason,
-            std::shared_ptr<const plan::Guard> proof, std::optional<plan::EventText> event = {});
+            std::shared_ptr<const plan::Guard> proof, std::optional<plan::EventText> event = {},
+            std::optional<slurm::JobFlag> only_if = {});
 
 }  // namespace capstan::bridge

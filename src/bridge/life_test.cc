@@ -2,129 +2,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "async/task_group.h"
-#include "bridge/bridge_test.h"
-#include "bridge/reconcilers.h"
-#include "json/value.h"
-#include "kube/testing/fake_api_server.h"
-#include "plan/engine.h"
-#include "slurm/rest_source.h"
-#include "slurm/testing/fake_slurm.h"
-#include "slurm/testing/fake_slurmrestd.h"
+#include "bridge/life_fixture.h"
 
 namespace capstan::bridge {
 namespace {
 
 using slurm::JobFlag;
+using testing::BridgeLife;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-
-// One process: what it knows goes with it.
-class Process {
- public:
-  Process(async::VirtualLoop& loop, net::Transport& wire, plan::Engine::Options options)
-      : loop_(loop),
-        client_(loop, wire, {.field_manager = "slurm-bridge"}),
-        engine_(loop, client_, std::move(options)),
-        group_(loop) {
-    AddStores(engine_.stores(), testing::TestSettings().bridge);
-    for (plan::Reconciler& reconciler : Reconcilers()) engine_.Add(std::move(reconciler));
-    group_.Spawn("engine", engine_.Run());
-  }
-  ~Process() {
-    group_.Spawn("stop", engine_.Stop());
-    EXPECT_TRUE(loop_.RunUntil([this] { return group_.size() == 0; }, 1min));
-  }
-
- private:
-  async::VirtualLoop& loop_;
-  kube::Client client_;
-  plan::Engine engine_;
-  async::TaskGroup group_;
-};
-
-class BridgeLife : public ::testing::Test {
- protected:
-  BridgeLife() {
-    slurm.partitions["bridge"] = "UP";
-    slurm.StartSlurmd({.name = "w-0", .address = "10.0.0.1", .features = {}, .topology = ""});
-    slurm.UpdateNodes({"w-0"}, {.comment = R"({"namespace":"slurm","podName":"w-0","node":"node-1"})"});
-    server.Put(kube::kNamespaces, R"({"metadata":{"name":"kube-system"}})");
-    server.Put(kube::kNodes, R"({"metadata":{"name":"node-1"}})");
-    server.Edit(
-        kube::kNodes, {"", "node-1"}, "status",
-        [](json::Value& node) {
-          json::MakeObject(node, {"status"})["conditions"] = *json::Parse(R"([{"type":"Ready","status":"True"}])");
-        },
-        "kubelet");
-  }
-
-  void Start() {
-    process.reset();
-    plan::Engine::Options options{.field_manager = "slurm-bridge", .seed = ++lives};
-    options.slurm = [this](const plan::SlurmConnection&,
-                           plan::SlurmClusters::SignToken) -> Result<plan::SlurmClusters::Link> {
-      const auto sign = [](Duration) -> Result<Secret> { return Secret("token"); };
-      const auto source =
-          std::make_shared<slurm::RestSource>(loop, rest, sign, slurm::RestSource::Options{.seed = 1, .client = {}});
-      return plan::SlurmClusters::Link{source, [source = source.get()] { return source->Run(); }};
-    };
-    options.settings = &settings;
-    options.tell = [this](const kube::Resource&, const kube::Key& key, const std::string&, plan::Notice notice) {
-      told.push_back(key.name + ": " + notice.reason);
-    };
-    process.emplace(loop, server, std::move(options));
-    loop.Advance(3s);
-  }
-
-  // A user makes a pod, and the webhook lets it wait.
-  void PutPod(const std::string& name = "trainer") {
-    server.Put(
-        kube::kPods,
-        R"({"metadata":{"namespace":"ml","name":")" + name + R"(","labels":{"capstan.dev/bridged":")" +
-            settings.bridge + R"("}},"spec":{"schedulingGates":[{"name":"capstan.dev/slurm"}],)" +
-            R"("containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]},"status":{"phase":"Pending"}})");
-  }
-  void EditPod(const std::function<void(json::Value&)>& change, const std::string& name = "trainer") {
-    server.Edit(kube::kPods, {"ml", name}, "", change, "kubelet");
-  }
-  void Becomes(const std::string& phase) {
-    server.Edit(
-        kube::kPods, {"ml", "trainer"}, "status",
-        [&](json::Value& pod) { json::MakeObject(pod, {"status"})["phase"] = phase; }, "kubelet");
-  }
-  void Bind() {
-    EditPod([](json::Value& pod) { json::MakeObject(pod, {"spec"})["nodeName"] = "node-1"; });
-  }
-  const json::Value* PodNow(const std::string& name = "trainer") { return server.Find(kube::kPods, {"ml", name}); }
-  bool IsGated() {
-    const json::Value* gates = json::Find(*PodNow(), {"spec", "schedulingGates"});
-    return gates != nullptr && gates->is_array() && !gates->as_array().empty();
-  }
-  // The only job there is.
-  const slurm::Job& Job() {
-    EXPECT_EQ(slurm.jobs().size(), 1u);
-    return slurm.jobs().begin()->second;
-  }
-  size_t Writes() const { return server.writes().size() + rest.writes().size(); }
-
-  async::VirtualLoop loop;
-  kube::testing::FakeApiServer server{loop, 1};
-  slurm::testing::FakeSlurm slurm{loop};
-  slurm::testing::FakeSlurmrestd rest{slurm};
-  Settings settings = testing::TestSettings();
-  std::vector<std::string> told;
-  uint64_t lives = 0;
-  std::optional<Process> process;
-};
 
 TEST_F(BridgeLife, APodRunsWhereAndWhenSlurmSaysAndItsJobEndsWithIt) {
   Start();
   PutPod();
   loop.Advance(3s);
   ASSERT_EQ(slurm.jobs().size(), 1u);
-  const int64_t id = Job().id;
-  EXPECT_TRUE(Job().state.IsPending());
+  const int64_t id = TheJob().id;
+  EXPECT_TRUE(TheJob().state.IsPending());
   EXPECT_TRUE(IsGated());
   slurm.Expect(id, "Resources", std::nullopt);
   loop.Advance(10s);
@@ -140,8 +34,8 @@ TEST_F(BridgeLife, APodRunsWhereAndWhenSlurmSaysAndItsJobEndsWithIt) {
   EXPECT_EQ(Writes(), writes) << "at rest nothing is written";
   Becomes("Succeeded");
   loop.Advance(2s);
-  EXPECT_TRUE(Job().state.Has(JobFlag::kCancelled));
-  EXPECT_EQ(JobMark::Of(Job().admin_comment)->outcome, "Succeeded");
+  EXPECT_TRUE(TheJob().state.Has(JobFlag::kCancelled));
+  EXPECT_EQ(JobMark::Of(TheJob().admin_comment)->outcome, "Succeeded");
   loop.Advance(10min);
   EXPECT_NE(PodNow(), nullptr);
   EXPECT_THAT(told, Contains("trainer: Submitted"));
@@ -152,7 +46,7 @@ TEST_F(BridgeLife, AWaitingPodCostsNoWrites) {
   Start();
   PutPod();
   loop.Advance(10s);
-  slurm.Expect(Job().id, "Priority", std::nullopt);
+  slurm.Expect(TheJob().id, "Priority", std::nullopt);
   loop.Advance(10s);
   const size_t writes = Writes();
   loop.Advance(1h);
@@ -165,19 +59,19 @@ TEST_F(BridgeLife, ADeletedPodThatWaitedTakesItsJobWithItInTwoSeconds) {
   loop.Advance(3s);
   server.Remove(kube::kPods, {"ml", "trainer"});
   loop.Advance(2s);
-  EXPECT_TRUE(Job().state.Has(JobFlag::kCancelled));
-  EXPECT_EQ(JobMark::Of(Job().admin_comment)->outcome, "Deleted");
+  EXPECT_TRUE(TheJob().state.Has(JobFlag::kCancelled));
+  EXPECT_EQ(JobMark::Of(TheJob().admin_comment)->outcome, "Deleted");
 }
 
 TEST_F(BridgeLife, ATimeLimitEndsThePod) {
   Start();
   PutPod();
   loop.Advance(3s);
-  ASSERT_TRUE(slurm.RunPending(Job().id, {"w-0"}));
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0"}));
   loop.Advance(2s);
   Bind();
   Becomes("Running");
-  slurm.EndJobAs(Job().id, JobFlag::kTimeout);
+  slurm.EndJobAs(TheJob().id, JobFlag::kTimeout);
   loop.Advance(3s);
   EXPECT_EQ(PodNow(), nullptr);
   EXPECT_THAT(told, Contains("trainer: Ended"));
@@ -187,7 +81,7 @@ TEST_F(BridgeLife, AJobThatEndsWithItsPodIsNoFailure) {
   Start();
   PutPod();
   loop.Advance(3s);
-  ASSERT_TRUE(slurm.RunPending(Job().id, {"w-0"}));
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0"}));
   loop.Advance(2s);
   Bind();
   Becomes("Running");
@@ -195,7 +89,7 @@ TEST_F(BridgeLife, AJobThatEndsWithItsPodIsNoFailure) {
   told.clear();
   // It ends by itself between the look at it and the write.
   Becomes("Succeeded");
-  slurm.EndJobAs(Job().id, JobFlag::kTimeout);
+  slurm.EndJobAs(TheJob().id, JobFlag::kTimeout);
   loop.Advance(1min);
   EXPECT_THAT(told, ::testing::IsEmpty());
   EXPECT_NE(PodNow(), nullptr) << "it had ended";
@@ -205,7 +99,7 @@ TEST_F(BridgeLife, WhatAPersonCancelledIsNotAskedForAgainWhenSlurmHasForgottenIt
   Start();
   PutPod();
   loop.Advance(3s);
-  slurm.EndJobAs(Job().id, JobFlag::kCancelled);
+  slurm.EndJobAs(TheJob().id, JobFlag::kCancelled);
   loop.Advance(2h);
   EXPECT_TRUE(slurm.jobs().empty());
   EXPECT_THAT(json::Serialize(*PodNow()), HasSubstr("CancelledInSlurm"));
@@ -218,7 +112,7 @@ TEST_F(BridgeLife, ANodeIsGivenToTheNextPodOnlyOnceTheOneBeforeHasLeftIt) {
   Start();
   PutPod();
   loop.Advance(3s);
-  const int64_t first = Job().id;
+  const int64_t first = TheJob().id;
   ASSERT_TRUE(slurm.RunPending(first, {"w-0"}));
   loop.Advance(2s);
   Bind();
@@ -244,7 +138,7 @@ TEST_F(BridgeLife, WhatTheSchedulerRefusesGivesItsNodeBack) {
   Start();
   PutPod();
   loop.Advance(3s);
-  ASSERT_TRUE(slurm.RunPending(Job().id, {"w-0"}));
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0"}));
   loop.Advance(2s);
   server.Edit(
       kube::kPods, {"ml", "trainer"}, "status",
@@ -256,10 +150,10 @@ TEST_F(BridgeLife, WhatTheSchedulerRefusesGivesItsNodeBack) {
       },
       "scheduler");
   loop.Advance(4min);
-  EXPECT_TRUE(Job().state.Has(JobFlag::kRunning));
+  EXPECT_TRUE(TheJob().state.Has(JobFlag::kRunning));
   loop.Advance(2min);
-  EXPECT_TRUE(Job().state.Has(JobFlag::kCancelled));
-  EXPECT_EQ(JobMark::Of(Job().admin_comment)->outcome, "NotPlaced");
+  EXPECT_TRUE(TheJob().state.Has(JobFlag::kCancelled));
+  EXPECT_EQ(JobMark::Of(TheJob().admin_comment)->outcome, "NotPlaced");
   EXPECT_EQ(json::FindText(*PodNow(), {"status", "phase"}), "Failed") << "nobody would make it again";
   EXPECT_THAT(told, Contains("trainer: NotPlaced"));
 }
@@ -297,7 +191,7 @@ TEST_F(BridgeLife, AJobOfAnAttemptBeforeThatComesBackIsEnded) {
   Start();
   PutPod();
   loop.Advance(3s);
-  const slurm::Job first = Job();
+  const slurm::Job first = TheJob();
   ASSERT_TRUE(slurm.RunPending(first.id, {"w-0"}));
   slurm.EndJobAs(first.id, JobFlag::kNodeFail);
   loop.Advance(1min);
@@ -318,7 +212,7 @@ TEST_F(BridgeLife, APodThatStillRunsUnseenKeepsItsJob) {
   Start();
   PutPod();
   loop.Advance(3s);
-  const int64_t id = Job().id;
+  const int64_t id = TheJob().id;
   ASSERT_TRUE(slurm.RunPending(id, {"w-0"}));
   loop.Advance(2s);
   Bind();
@@ -354,7 +248,7 @@ TEST_P(BridgeCrash, LosesAndDoublesNothing) {
   PutPod();
   Step(5s);
   ASSERT_EQ(slurm.jobs().size(), 1u);
-  ASSERT_TRUE(slurm.RunPending(Job().id, {"w-0"}));
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0"}));
   Step(5s);
   EXPECT_FALSE(IsGated());
   Bind();
@@ -363,8 +257,8 @@ TEST_P(BridgeCrash, LosesAndDoublesNothing) {
   Becomes("Succeeded");
   Step(5s);
   EXPECT_EQ(slurm.jobs().size(), 1u);
-  EXPECT_TRUE(Job().state.Has(JobFlag::kCancelled));
-  EXPECT_EQ(JobMark::Of(Job().admin_comment)->outcome, "Succeeded");
+  EXPECT_TRUE(TheJob().state.Has(JobFlag::kCancelled));
+  EXPECT_EQ(JobMark::Of(TheJob().admin_comment)->outcome, "Succeeded");
 }
 INSTANTIATE_TEST_SUITE_P(AfterEachWrite, BridgeCrash, ::testing::Range<size_t>(1, 9));
 
@@ -372,12 +266,12 @@ TEST_F(BridgeLife, AJobThatSlurmHasLostBeforeThePodStartedIsFollowedByOneOther) 
   Start();
   PutPod();
   loop.Advance(3s);
-  slurm.Expect(Job().id, "Priority", std::nullopt);
+  slurm.Expect(TheJob().id, "Priority", std::nullopt);
   loop.Advance(10s);
-  slurm.ForgetJob(Job().id);
+  slurm.ForgetJob(TheJob().id);
   loop.Advance(1h);
-  EXPECT_TRUE(Job().state.IsPending());
-  EXPECT_EQ(JobMark::Of(Job().admin_comment)->attempt, 2);
+  EXPECT_TRUE(TheJob().state.IsPending());
+  EXPECT_EQ(JobMark::Of(TheJob().admin_comment)->attempt, 2);
 }
 
 TEST_F(BridgeLife, ASubmissionWhoseAnswerIsLostMakesOneJob) {
@@ -401,14 +295,14 @@ TEST_F(BridgeLife, ASubmissionThatComesLateForAPodThatIsGoneLeavesNoJob) {
   loop.Advance(3s);
   server.Remove(kube::kPods, {"ml", "trainer"});
   loop.Advance(1min);
-  EXPECT_TRUE(Job().state.Has(JobFlag::kCancelled));
+  EXPECT_TRUE(TheJob().state.Has(JobFlag::kCancelled));
 }
 
 TEST_F(BridgeLife, WhileSlurmctldIsAwayNothingIsDeletedOrReleased) {
   Start();
   PutPod();
   loop.Advance(3s);
-  ASSERT_TRUE(slurm.RunPending(Job().id, {"w-0"}));
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0"}));
   loop.Advance(2s);
   Bind();
   Becomes("Running");
@@ -418,21 +312,35 @@ TEST_F(BridgeLife, WhileSlurmctldIsAwayNothingIsDeletedOrReleased) {
   slurm.StartController();
   loop.Advance(1min);
   EXPECT_NE(PodNow(), nullptr);
-  EXPECT_TRUE(Job().state.Has(JobFlag::kRunning));
+  EXPECT_TRUE(TheJob().state.Has(JobFlag::kRunning));
 }
 
 TEST_F(BridgeLife, ASlurmctldThatHasLostItsJobsEndsNoPodThatRuns) {
   Start();
   PutPod();
   loop.Advance(3s);
-  ASSERT_TRUE(slurm.RunPending(Job().id, {"w-0"}));
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0"}));
   loop.Advance(2s);
   Bind();
   Becomes("Running");
-  slurm.ForgetJob(Job().id);
-  loop.Advance(1h);
+  const int64_t first = TheJob().id;
+  slurm.ForgetJob(first);
+  loop.Advance(1min);
   EXPECT_NE(PodNow(), nullptr);
-  EXPECT_THAT(json::Serialize(*PodNow()), HasSubstr("the pod goes on without it"));
+  // Its node is booked anew, under another job, also by a process that has just begun.
+  const int64_t second = TheJob().id;
+  EXPECT_NE(second, first);
+  EXPECT_THAT(rest.writes().back().body, HasSubstr(R"("required_nodes":["w-0"])"));
+  Start();
+  ASSERT_TRUE(slurm.RunPending(second, {"w-0"}));
+  loop.Advance(1min);
+  EXPECT_EQ(json::FindText(*PodNow(), {"metadata", "labels", kJobId}), std::to_string(second));
+  EXPECT_THAT(Says(), HasSubstr("job " + std::to_string(second) + " on Slurm node w-0"));
+  EXPECT_THAT(told, Contains("trainer: Rebooked"));
+  EXPECT_EQ(slurm.jobs().size(), 1u);
+  slurm.EndJobAs(second, JobFlag::kTimeout);
+  loop.Advance(3s);
+  EXPECT_EQ(PodNow(), nullptr);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "bridge/mark.h"
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "base/text.h"
 #include "json/codec.h"
@@ -12,8 +14,9 @@ constexpr int kVersion = 1;
 
 struct Text {
   int32_t v = 0;
-  std::string c, b, g, o;
+  std::string c, b, g, d, o;
   int32_t a = 0;
+  int64_t k = 1;
   static const json::Schema& Schema() {
     static const json::Schema schema = json::Object<Text>({
         json::Field<&Text::v>("v"),
@@ -21,6 +24,8 @@ struct Text {
         json::Field<&Text::b>("b"),
         json::Field<&Text::g>("g"),
         json::Field<&Text::a>("a"),
+        json::Field<&Text::k>("k"),
+        json::Field<&Text::d>("d"),
         json::Field<&Text::o>("o"),
     });
     return schema;
@@ -33,7 +38,7 @@ std::optional<JobMark> JobMark::Of(std::string_view admin_comment) {
   if (!admin_comment.starts_with(kWord)) return std::nullopt;
   const auto text = json::Decode<Text>(admin_comment.substr(kWord.size()));
   if (!text || text->v != kVersion || text->g.empty()) return std::nullopt;
-  return JobMark{text->c, text->b, text->g, text->a, text->o};
+  return JobMark{text->c, text->b, text->g, text->a, std::max<int64_t>(1, text->k), text->d, text->o};
 }
 
 std::string JobMark::Prefix() const {
@@ -43,6 +48,8 @@ std::string JobMark::Prefix() const {
 
 std::string JobMark::ToString() const {
   std::string text = Prefix() + "\"a\":" + std::to_string(attempt);
+  if (pods_per_node != 1) text += ",\"k\":" + std::to_string(pods_per_node);
+  if (!order.empty()) text += ",\"d\":" + JsonQuoted(order);
   if (!outcome.empty()) text += ",\"o\":" + JsonQuoted(outcome);
   return text + "}";
 }

@@ -1,6 +1,6 @@
 // Whose a job of Slurm is, and for what: the text in its admin_comment, which administrators of Slurm alone can write.
 //
-//   capstan-bridge {"v":1,"c":"<uid of kube-system>","b":"slinky.slurm-bridge","g":"ml/pod.<uid>","a":1}
+//   capstan-bridge {"v":1,"c":"<uid of kube-system>","b":"slinky.slurm-bridge","g":"ml/pod.<uid>","a":1,"k":1,"d":"<hash>"}
 //
 // As a whole it is no JSON: slurm-bridge of the Slinky projects, on the same Slurm, cancels every job whose admin_comment is a
 // JSON object that names none of its pods. Everything up to a group is the same text for all of its jobs, so that a proof
@@ -19,10 +19,14 @@ struct JobMark {
   std::string bridge;   // Settings::bridge
   std::string group;    // "ns/key"
   int attempt = 1;
-  std::string outcome = {};  // how it ended, once that is known: "Succeeded", "Failed", "Deleted"; "": it has not
+  int64_t pods_per_node = 1;  // as it was asked for: so many of the group's pods may go to each of its nodes
+  std::string order = {};     // a hash of what was asked for
+  std::string outcome = {};   // how it ended, once that is known: "Succeeded", "Failed", "Deleted"; "": it has not
 
   // nullopt: not a mark of any bridge.
   static std::optional<JobMark> Of(std::string_view admin_comment);
+  // Of its beginning, that of all marks of a group.
+  static std::optional<JobMark> OfPrefix(const std::string& prefix) { return Of(prefix + "\"a\":1}"); }
   std::string ToString() const;
   // With which all marks of this group begin, of any attempt and outcome.
   std::string Prefix() const;

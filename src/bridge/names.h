@@ -10,12 +10,23 @@ inline constexpr std::string_view kBridged = "capstan.dev/bridged";             
 inline constexpr std::string_view kGate = "capstan.dev/slurm";                        // scheduling gate
 inline constexpr std::string_view kJobId = "scheduler.slinky.slurm.net/slurm-jobid";  // label
 inline constexpr std::string_view kAttempt = "capstan.dev/attempt";                   // annotation: 1, 2, ...
-inline constexpr std::string_view kSlurmNode = "slinky.slurm.net/slurm-node";         // annotation: Kubernetes node
+inline constexpr std::string_view kRetried = "capstan.dev/retried";            // annotation: kRetry as it was then
+inline constexpr std::string_view kSlurmNode = "slinky.slurm.net/slurm-node";  // annotation: Kubernetes node
 inline constexpr std::string_view kRequestedScheduler = "scheduler.slinky.slurm.net/requested-scheduler";  // annotation
 inline constexpr std::string_view kJobCondition = "capstan.dev/SlurmJob";                                  // condition
 
-// On pods, by their users.
+// On pods, by their users. The first also on whatever stands for a group of pods.
 inline constexpr std::string_view kJobAnnotations = "slurmjob.slinky.slurm.net/";
+inline constexpr std::string_view kGang = "capstan.dev/gang";    // annotation: "job"
+inline constexpr std::string_view kRetry = "capstan.dev/retry";  // annotation: another text asks Slurm again
+
+// On pods, by other controllers.
+inline constexpr std::string_view kCompletionIndex = "batch.kubernetes.io/job-completion-index";  // annotation
+inline constexpr std::string_view kPodGroup = "scheduling.x-k8s.io/pod-group";                    // label: its name
+inline constexpr std::string_view kWorkerSetName = "leaderworkerset.sigs.k8s.io/name";            // labels
+inline constexpr std::string_view kWorkerGroup = "leaderworkerset.sigs.k8s.io/group-key";  // the same in one replica
+inline constexpr std::string_view kWorkerGroupIndex = "leaderworkerset.sigs.k8s.io/group-index";
+inline constexpr std::string_view kWorkerIndex = "leaderworkerset.sigs.k8s.io/worker-index";
 
 // On Kubernetes nodes.
 inline constexpr std::string_view kSlurmNodeName = "slinky.slurm.net/slurm-nodename";  // label: its name in Slurm

@@ -43,6 +43,16 @@ Result<std::string> KubernetesNodeOf(const plan::World& world, const plan::Slurm
                                   ", or keep the partition to nodes that are");
 }
 
+Result<std::string> SlurmNodeOf(const plan::World& world, const plan::SlurmView& slurm, const std::string& name) {
+  const Node* node = world.Find<Node>({"", name});
+  if (node != nullptr)
+    if (const std::string& label = node->metadata.Label(std::string(kSlurmNodeName)); !label.empty()) return label;
+  for (const slurm::Node& record : slurm.All())
+    if (NodeOfWorker(record) == name) return record.name;
+  if (slurm.Find(name) != nullptr) return name;
+  return Fail(Code::kInvalid, "no Slurm node is known to be Kubernetes node " + name);
+}
+
 void AddNodeStore(plan::Stores& stores) {
   stores.Add<Node>({.everywhere = true}).AddIndex(kBySlurmName, [](const Node& node) {
     const std::string& name = node.metadata.Label(std::string(kSlurmNodeName));

@@ -17,6 +17,9 @@ Result<std::string> KubernetesNodeOf(const plan::World& world, const plan::Slurm
                                      const std::string& slurm_node);
 
 // Adds the store, with the index that this needs.
+// The other way round. kInvalid: no Slurm node is known to be that Kubernetes node.
+Result<std::string> SlurmNodeOf(const plan::World& world, const plan::SlurmView& slurm, const std::string& node);
+
 void AddNodeStore(plan::Stores& stores);
 
 }  // namespace capstan::bridge

@@ -68,6 +68,7 @@ const json::Schema& Pod::Spec::Schema() {
 const json::Schema& Pod::Status::Schema() {
   static const json::Schema schema = json::Object<Pod::Status>({
       json::Field<&Pod::Status::phase>("phase"),
+      json::Field<&Pod::Status::start_time>("startTime"),
       json::Field<&Pod::Status::conditions>("conditions"),
   });
   return schema;
@@ -109,6 +110,78 @@ const json::Schema& Node::Schema() {
       json::Field<&Node::metadata>("metadata"),
       json::Field<&Node::spec>("spec"),
       json::Field<&Node::status>("status"),
+  });
+  return schema;
+}
+
+bool Job::HasFinished() const {
+  return std::ranges::any_of(status.conditions, [](const NodeCondition& one) {
+    return (one.type == "Complete" || one.type == "Failed" || one.type == "SuccessCriteriaMet" ||
+            one.type == "FailureTarget") &&
+           one.status == "True";
+  });
+}
+
+const json::Schema& Job::Spec::Schema() {
+  static const json::Schema schema = json::Object<Job::Spec>({
+      json::Field<&Job::Spec::parallelism>("parallelism"),
+      json::Field<&Job::Spec::completions>("completions"),
+      json::Field<&Job::Spec::active_deadline_seconds>("activeDeadlineSeconds"),
+  });
+  return schema;
+}
+
+const json::Schema& Job::Status::Schema() {
+  static const json::Schema schema = json::Object<Job::Status>({
+      json::Field<&Job::Status::conditions>("conditions"),
+  });
+  return schema;
+}
+
+const json::Schema& Job::Schema() {
+  static const json::Schema schema = json::Object<Job>({
+      json::Field<&Job::metadata>("metadata"),
+      json::Field<&Job::spec>("spec"),
+      json::Field<&Job::status>("status"),
+  });
+  return schema;
+}
+
+const json::Schema& PodGroup::Spec::Schema() {
+  static const json::Schema schema = json::Object<PodGroup::Spec>({
+      json::Field<&PodGroup::Spec::min_member>("minMember"),
+      json::Field<&PodGroup::Spec::min_resources>("minResources"),
+  });
+  return schema;
+}
+
+const json::Schema& PodGroup::Schema() {
+  static const json::Schema schema = json::Object<PodGroup>({
+      json::Field<&PodGroup::metadata>("metadata"),
+      json::Field<&PodGroup::spec>("spec"),
+  });
+  return schema;
+}
+
+const json::Schema& LeaderWorkerSet::Template::Schema() {
+  static const json::Schema schema = json::Object<LeaderWorkerSet::Template>({
+      json::Field<&LeaderWorkerSet::Template::size>("size"),
+  });
+  return schema;
+}
+
+const json::Schema& LeaderWorkerSet::Spec::Schema() {
+  static const json::Schema schema = json::Object<LeaderWorkerSet::Spec>({
+      json::Field<&LeaderWorkerSet::Spec::leader_worker_template>("leaderWorkerTemplate"),
+      json::Field<&LeaderWorkerSet::Spec::startup_policy>("startupPolicy"),
+  });
+  return schema;
+}
+
+const json::Schema& LeaderWorkerSet::Schema() {
+  static const json::Schema schema = json::Object<LeaderWorkerSet>({
+      json::Field<&LeaderWorkerSet::metadata>("metadata"),
+      json::Field<&LeaderWorkerSet::spec>("spec"),
   });
   return schema;
 }

@@ -51,7 +51,8 @@ struct Pod {
     static const json::Schema& Schema();
   };
   struct Status {
-    std::string phase;  // Pending, Running, Succeeded, Failed, Unknown
+    std::string phase;               // Pending, Running, Succeeded, Failed, Unknown
+    std::optional<Time> start_time;  // when its kubelet first saw it
     std::vector<PodCondition> conditions;
     bool operator==(const Status&) const = default;
     static const json::Schema& Schema();
@@ -95,6 +96,64 @@ struct Node {
 
   bool IsReady() const;
   bool operator==(const Node&) const = default;
+  static const json::Schema& Schema();
+};
+
+// batch/v1, as far as its pods are a gang and its annotations are theirs.
+struct Job {
+  static constexpr kube::Resource kResource{"batch", "v1", "jobs", "Job", true};
+  struct Spec {
+    std::optional<int64_t> parallelism, completions, active_deadline_seconds;
+    bool operator==(const Spec&) const = default;
+    static const json::Schema& Schema();
+  };
+  struct Status {
+    std::vector<NodeCondition> conditions;
+    bool operator==(const Status&) const = default;
+    static const json::Schema& Schema();
+  };
+  json::ObjectMeta metadata;
+  Spec spec;
+  Status status;
+
+  // It makes no more pods.
+  bool HasFinished() const;
+  bool operator==(const Job&) const = default;
+  static const json::Schema& Schema();
+};
+
+// Of scheduler-plugins.
+struct PodGroup {
+  static constexpr kube::Resource kResource{"scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup", true};
+  struct Spec {
+    std::optional<int64_t> min_member;
+    std::map<std::string, std::string> min_resources;
+    bool operator==(const Spec&) const = default;
+    static const json::Schema& Schema();
+  };
+  json::ObjectMeta metadata;
+  Spec spec;
+  bool operator==(const PodGroup&) const = default;
+  static const json::Schema& Schema();
+};
+
+struct LeaderWorkerSet {
+  static constexpr kube::Resource kResource{"leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet",
+                                            true};
+  struct Template {
+    std::optional<int64_t> size;  // pods of one replica, the leader among them
+    bool operator==(const Template&) const = default;
+    static const json::Schema& Schema();
+  };
+  struct Spec {
+    Template leader_worker_template;
+    std::string startup_policy;  // "LeaderReady": the workers are made once the leader is ready
+    bool operator==(const Spec&) const = default;
+    static const json::Schema& Schema();
+  };
+  json::ObjectMeta metadata;
+  Spec spec;
+  bool operator==(const LeaderWorkerSet&) const = default;
   static const json::Schema& Schema();
 };
 

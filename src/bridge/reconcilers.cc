@@ -36,7 +36,7 @@ std::string RulesTemplate() {
 }
 
 void AddStores(plan::Stores& stores, const std::string& bridge) {
-  group::AddPodStore(stores, bridge);
+  group::AddPodStores(stores, bridge);
   AddNodeStore(stores);
   stores.Add<Namespace>({.field_selector = "metadata.name=kube-system", .everywhere = true});
 }

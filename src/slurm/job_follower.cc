@@ -16,8 +16,9 @@ constexpr Duration kPublishEvery = 100ms;
 // A job whose answer makes no sense keeps nobody from the others; a slurmctld that answers no such question is left alone.
 constexpr int kMostFailures = 3;
 constexpr Duration kLongestRetry = 30s;
-// A pending job's reason may change each time that Slurm schedules; who waits for hours needs no more than this.
-constexpr Duration kPendingAge = 5s;
+// A pending job's reason may change each time that Slurm schedules; who waits for hours needs no more than this. Grace times are
+// rather minutes than seconds.
+constexpr Duration kPendingAge = 5s, kRunningAge = 15s;
 constexpr Duration kRetryFirst = 250ms, kRetryCap = 4s;
 
 }  // namespace
@@ -116,7 +117,7 @@ async::Task<Result<void>> JobFollower::LookAtAll(Look& look) {
     if (loop_.Now() - look.published >= kPublishEvery) Publish(look);
   }
   looked_at_ = began;
-  for (const int64_t id : LongestPending()) co_await ReadWhole(id, look);
+  for (const int64_t id : LongestUnread()) co_await ReadWhole(id, look);
   co_return Result<void>();
 }
 
@@ -190,16 +191,19 @@ void JobFollower::Publish(Look& look) {
 }
 
 // Whose last whole read is the longest ago, as many as may be read in one look.
-std::vector<int64_t> JobFollower::LongestPending() const {
-  const Tick old = loop_.Now() - kPendingAge;
-  std::vector<std::pair<Tick, int64_t>> pending;
-  for (const auto& [id, seen] : seen_)
-    if (seen.state.IsPending() && seen.read_at && *seen.read_at <= old) pending.emplace_back(*seen.read_at, id);
-  const size_t most = std::max<size_t>(1, options_.pending_reads * size_t(options_.fast / 1ms) / 1000);
-  std::ranges::sort(pending);
-  if (pending.size() > most) pending.resize(most);
+std::vector<int64_t> JobFollower::LongestUnread() const {
+  const Tick now = loop_.Now();
+  std::vector<std::pair<Tick, int64_t>> old;
+  for (const auto& [id, seen] : seen_) {
+    const bool waits = seen.state.IsPending(), runs = seen.state.Has(JobFlag::kRunning);
+    if (!seen.read_at || (!waits && !runs)) continue;
+    if (now - *seen.read_at >= (waits ? kPendingAge : kRunningAge)) old.emplace_back(*seen.read_at, id);
+  }
+  const size_t most = std::max<size_t>(1, options_.reads_in_turn * size_t(options_.fast / 1ms) / 1000);
+  std::ranges::sort(old);
+  if (old.size() > most) old.resize(most);
   std::vector<int64_t> ids;
-  for (const auto& [at, id] : pending) ids.push_back(id);
+  for (const auto& [at, id] : old) ids.push_back(id);
   return ids;
 }
 

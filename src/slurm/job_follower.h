@@ -1,8 +1,8 @@
 // Looks at single jobs again and again: the part of RestSource behind Source::Follow.
 //
 // One request asks for the states of all followed jobs (of 500 at most), of which slurmctld looks up only those; a job is read
-// whole when its state is another than at the last whole read, and while it is pending in turn with all others that are, for
-// its reason and the start that Slurm expects. So what is followed costs slurmctld little, and a change shows after half a
+// whole when its state is another than at the last whole read, and else in turn with all others: while it is pending for its
+// reason and the start that Slurm expects, while it runs for a preemption whose grace time has begun. So what is followed costs slurmctld little, and a change shows after half a
 // second.
 //
 // - The states are asked for every `fast`, and a tenth of the time at most; every `slow` once all of them are over or gone.
@@ -34,7 +34,7 @@ class JobFollower {
     Duration fast = 500ms;
     Duration slow = 10s;
     Duration call_limit = 20s;
-    size_t pending_reads = 20;         // a second, of pending jobs whose state has not changed
+    size_t reads_in_turn = 20;         // a second, of jobs whose state has not changed
     Duration whole_reads_for = 500ms;  // in one look
     std::function<bool()> heard;       // the Source is
     std::function<void()> changed;     // jobs() is another
@@ -81,7 +81,7 @@ class JobFollower {
   async::Task<bool> ReadWhole(int64_t id, Look& look);
   void Publish(Look& look);
   std::vector<int64_t> Followed() const;
-  std::vector<int64_t> LongestPending() const;
+  std::vector<int64_t> LongestUnread() const;
   bool AllOver() const;
   async::Task<void> Rest(Duration states_took);
 

@@ -221,10 +221,12 @@ SubmitBody ToBody(const ExternalJob& job) {
               .mcs_label = job.mcs_label,
               .admin_comment = job.admin_comment,
               .current_working_directory = "/tmp",  // Slurm wants one, and nothing runs there
-              .nodes = std::to_string(job.nodes),
+              .nodes = job.most_nodes > job.nodes ? std::to_string(job.nodes) + "-" + std::to_string(job.most_nodes)
+                                                  : std::to_string(job.nodes),
               .tres_per_node = job.gres,
               .flags = {"EXTERNAL_JOB"},
               .shared = {},
+              .required_nodes = job.required_nodes,
               .tasks_per_node = job.tasks_per_node,
               .cpus_per_task = job.cpus_per_task,
               .memory_per_node = SetIf(job.memory_mib),
@@ -497,6 +499,7 @@ const json::Schema& JobBody::Schema() {
       json::Field<&JobBody::tres_per_node>("tres_per_node"),
       json::Field<&JobBody::flags>("flags"),
       json::Field<&JobBody::shared>("shared"),
+      json::Field<&JobBody::required_nodes>("required_nodes"),
       json::Field<&JobBody::tasks_per_node>("tasks_per_node"),
       json::Field<&JobBody::cpus_per_task>("cpus_per_task"),
       json::Field<&JobBody::memory_per_node>("memory_per_node"),

@@ -33,11 +33,11 @@ def test_only_the_controllers_have_a_token_of_slurm():
     assert "mine" not in yaml.safe_dump(pod(documents, "admission"))
 
 
-def test_the_controllers_touch_nothing_but_pods_events_and_their_lease():
+def test_the_controllers_write_nothing_but_pods_events_and_their_lease():
     documents = bridge()
     assert rights(documents, "ClusterRole", "slurm-bridge-controllers") == {
         *(("pods", verb) for verb in ("get", "list", "watch", "patch", "delete")), ("pods/status", "patch"),
-        *((kind, verb) for kind in ("nodes", "namespaces") for verb in ("get", "list", "watch")),
+        *((kind, verb) for kind in ("nodes", "namespaces", "jobs", "podgroups", "leaderworkersets") for verb in ("get", "list", "watch")),
         ("events", "create"), ("events", "patch")}
     assert rights(documents, "Role", "slurm-bridge-leader-election") == {("leases", "create"), ("leases", "get"), ("leases", "patch")}
 

@@ -64,6 +64,30 @@ def test_a_pod_waits_behind_a_job_runs_when_slurm_says_so_and_its_job_ends_with_
     assert '"o":"' in shown and "MCS_label=kubernetes" in shown, "how it ended stands in the job"
 
 
+def test_the_pods_of_a_job_start_together_on_a_node_each(bridge):
+    lab = bridge
+    template = deployment("x", **{"capstan.dev/gang": "job"})["spec"]["template"]
+    template["spec"].update(restartPolicy="Never")
+    template["spec"]["containers"][0]["command"] = ["sh", "-c", "until [ -e /tmp/end ]; do sleep 0.2; done"]
+    del template["metadata"]["labels"]
+    apply({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sim"}, "spec": {
+        "completionMode": "Indexed", "parallelism": 3, "completions": 3, "template": template}})
+    members = lab.wait_for("all three run", lambda: [
+        one for one in pods() if one["status"]["phase"] == "Running"] if len(pods()) == 3 and all(
+            one["status"]["phase"] == "Running" for one in pods()) else None, within=90)
+    number, = {one["metadata"]["labels"]["scheduler.slinky.slurm.net/slurm-jobid"] for one in members}
+    fields = lab.job_fields(number)
+    assert (fields["NumNodes"], fields["JobName"]) == ("3", f"{BRIDGED}/sim")
+    machines = {one["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]: one["spec"]["nodeName"] for one in members}
+    workers = lab.worker_pods()
+    assert machines == {str(i): workers[f"{labs.NODESET}-{i}"]["spec"]["nodeName"] for i in range(3)}, "by rank, where the job is"
+    for one in members:
+        labs.kubectl("-n", BRIDGED, "exec", one["metadata"]["name"], "--", "touch", "/tmp/end")
+    lab.wait_for("its job is over", lambda: lab.job_state(number) == "CANCELLED", within=60)
+    assert '"o":"Succeeded"' in lab.in_controller_result("scontrol", "show", "job", number).stdout
+    labs.kubectl("-n", BRIDGED, "delete", "job", "sim")
+
+
 def test_scancel_ends_the_pod_and_its_replacement_asks_anew(bridge):
     lab = bridge
     apply(deployment("again"))

@@ -115,6 +115,21 @@ TEST_F(RealExternalJob, WhatSlurmRefusesIsToldAndWhatCannotStartNowWaits) {
   EXPECT_TRUE(RunUntil([&] { return JobNow(order.id)->state_reason == "PartitionConfig"; }, 20s));
 }
 
+TEST_F(RealExternalJob, TakesAsManyNodesAsThereAreOfThoseItMayHave) {
+  ExternalJob order = Order(NextId());
+  order.nodes = 2;
+  order.most_nodes = 3;
+  order.tasks_per_node = 1;
+  ASSERT_TRUE(Submit(order));
+  ASSERT_TRUE(Becomes(order.id, JobFlag::kRunning));
+  EXPECT_EQ(JobNow(order.id)->nodes, "w-[0-1]");
+  ExternalJob more = Order(NextId());
+  more.nodes = 3;
+  more.most_nodes = 4;
+  ASSERT_TRUE(Submit(more));
+  EXPECT_TRUE(RunUntil([&] { return JobNow(more.id)->state_reason == "PartitionConfig"; }, 20s));
+}
+
 TEST_F(RealExternalJob, IsFollowedFromTheQueueToItsEnd) {
   StartPolling();
   const int64_t first = NextId(), second = NextId();

@@ -1,18 +1,23 @@
 #include "bridge/group/decide.h"
 
 #include <algorithm>
-#include <limits>
+#include <map>
+#include <set>
 
 #include "base/text.h"
 #include "bridge/end_job.h"
 #include "bridge/group/leftovers.h"
+#include "bridge/group/members.h"
+#include "bridge/group/order.h"
+#include "bridge/group/placing.h"
 #include "bridge/group/pods.h"
+#include "bridge/group/shape.h"
 #include "bridge/group/show.h"
 #include "bridge/mark.h"
+#include "bridge/marked_jobs.h"
 #include "bridge/names.h"
 #include "bridge/nodes.h"
 #include "bridge/objects.h"
-#include "bridge/order.h"
 #include "bridge/release.h"
 #include "bridge/settings.h"
 #include "plan/objects/effects.h"
@@ -25,30 +30,18 @@ namespace {
 
 using plan::Plan;
 using plan::World;
-using slurm::Job;
 using slurm::JobFlag;
+using Pods = std::vector<const Pod*>;
 
 constexpr Duration kUnheardIsTold = 1min;
 constexpr Duration kAbsenceHolds = 30s;
+constexpr Duration kRests = 1s;           // a group that still grows, an order that is being changed
+constexpr Duration kFollowersCome = 10s;  // pods that a controller makes in place of those that have ended
+constexpr Duration kSuspensionHolds = 30s;
 constexpr Duration kFirstWait = 10s, kLongestWait = 10min;
-constexpr int64_t kMostAttempts = 1'000'000;
 
 // The namespace whose uid names the Kubernetes cluster.
 const kube::Key kSystem{"", "kube-system"};
-
-std::string GroupOf(const Pod& pod) { return pod.metadata.namespace_ + "/pod." + pod.metadata.uid; }
-
-// Of its job; 0: it has none. What users wrote before the policy was there counts for nothing.
-int64_t JobIdOf(const Pod& pod) {
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  const int64_t id = ParseInt(pod.metadata.Label(std::string(kJobId))).value_or(0);
-  return id >= 1 && id <= kMost ? id : 0;
-}
-
-int AttemptOf(const Pod& pod) {
-  const auto attempt = ParseInt(pod.metadata.Annotation(std::string(kAttempt)));
-  return int(std::clamp<int64_t>(attempt.value_or(1), 1, kMostAttempts));
-}
 
 // Row 1. What is left of a group whose last pod is gone are the jobs that it followed.
 Plan Gone(const World& world, const kube::Key& key) {
@@ -56,329 +49,577 @@ Plan Gone(const World& world, const kube::Key& key) {
   if (world.follows().empty()) return plan;
   plan.slurm_cluster = kSlurm;
   if (const Namespace* system = world.Find<Namespace>(kSystem))
-    EndLeftovers(plan, world, {system->metadata.uid, SettingsOf(world).bridge, key.ToString()}, 0, "Deleted");
+    EndLeftovers(plan, world, {system->metadata.uid, SettingsOf(world).bridge, key.ToString()}, {}, "Deleted");
   else
     plan.slurm_follows.assign(world.follows().begin(), world.follows().end());
   return plan;
 }
 
-// One pod and its job.
+// The pods of a group that are left, and their job.
 class Group {
  public:
-  Group(const World& world, const kube::Key& key, const Pod& pod, const std::string& cluster)
+  Group(const World& world, const kube::Key& key, kube::ObjectList<Pod> pods, const std::string& cluster)
       : world_(world),
+        key_(key),
         settings_(SettingsOf(world)),
-        pod_(pod),
+        members_(pods),
+        shape_(ShapeOf(world, key, members_)),
         slurm_(world.Slurm(kSlurm)),
-        show_(world, pod),
-        attempt_(AttemptOf(pod)),
-        id_(JobIdOf(pod)),
-        mark_{cluster, settings_.bridge, key.ToString(), attempt_} {
+        id_(members_.job),
+        mark_{cluster, settings_.bridge, key.ToString(), members_.attempt} {
     plan_.slurm_cluster = kSlurm;
-    plan_.about = plan::EventObject{&kube::kPods, pod.key(), pod.metadata.uid};
+    const Pod& first = members_.first();
+    plan_.about = plan::EventObject{&kube::kPods, first.key(), first.metadata.uid};
   }
 
   Plan Decide() && {
-    if (pod_.HasEnded())
+    const bool all_ended = members_.none_lives() && members_.leaving.empty();
+    const bool knows_job = all_ended || id_ > 0 || FindJobOfGroup();
+    if (!all_ended) Follow(id_);
+    if (all_ended)
       Ended();
-    else if (pod_.metadata.deleting())
-      IsDeleted();
+    else if (members_.none_lives())
+      Leaving();
     else
-      Lives();
-    if (pod_.HasEnded() || id_ > 0)
-      EndLeftovers(plan_, world_, mark_, id_, "Superseded");
-    else
-      std::ranges::copy(world_.follows(), std::back_inserter(plan_.slurm_follows));
-    show_.Into(plan_);
+      Lives(knows_job);
+    // Its own job, and the one that would take its place for pods that run.
+    std::vector<int64_t> own{id_};
+    if (!members_.released.empty()) own.push_back(IdOf(*members_.released.front(), members_.attempt + 1));
+    if (all_ended || (id_ > 0 && Newcomers().empty())) {
+      EndLeftovers(plan_, world_, mark_, own, "Superseded");
+    } else {
+      for (const int64_t id : world_.follows())
+        if (std::ranges::find(own, id) == own.end()) Follow(id);
+    }
+    for (const auto& [name, show] : shows_) show.Into(plan_);
     return std::move(plan_);
   }
 
  private:
-  bool gated() const { return pod_.HasGate(kGate); }
-  void Follow() {
-    if (id_ > 0) plan_.slurm_follows = {id_};
+  void Follow(int64_t id) {
+    auto& ids = plan_.slurm_follows;
+    if (id > 0 && std::ranges::find(ids, id) == ids.end()) ids.push_back(id);
   }
-  bool IsOurs(const Job& job) const { return job.external && job.admin_comment.starts_with(mark_.Prefix()); }
-  JobMark MarkOf(const Job& job) const { return JobMark::Of(job.admin_comment).value_or(mark_); }
-  plan::ObjectRef ref() const { return {&kube::kPods, pod_.key()}; }
+  bool IsOurs(const slurm::Job& job) const { return job.external && job.admin_comment.starts_with(mark_.Prefix()); }
+  JobMark MarkOf(const slurm::Job& job) const { return JobMark::Of(job.admin_comment).value_or(mark_); }
+  std::string ns() const { return members_.first().metadata.namespace_; }
+  static plan::ObjectRef RefOf(const Pod& pod) { return {&kube::kPods, pod.key()}; }
 
-  // Row 2. The condition says that nothing is left to do: a pod that has ended may stay for days.
+  // --- What is shown -------------------------------------------------------------------------------------------------
+
+  Show& ShowOf(const Pod& pod) { return shows_.try_emplace(pod.metadata.name, world_, pod).first->second; }
+  void Now(const Pods& pods, std::string_view status, std::string_view reason, const std::string& message) {
+    for (const Pod* pod : pods) ShowOf(*pod).Now(status, reason, message);
+  }
+  void Soon(const Pods& pods, std::string_view status, std::string_view reason, const std::string& message) {
+    for (const Pod* pod : pods) ShowOf(*pod).Soon(status, reason, message);
+  }
+  bool Shows(const Pod& pod, std::string_view reason) const {
+    const Show show(world_, pod);
+    return show.Is(reason) && show.TellsOf(id_);
+  }
+  bool AnyTellsOfIt(const Pods& pods) const {
+    return std::ranges::any_of(pods, [this](const Pod* pod) { return Show(world_, *pod).TellsOf(id_); });
+  }
+  // Gated pods that do not bear the job: they came later, or a crash has left them.
+  Pods Newcomers() const {
+    Pods pods;
+    std::ranges::copy_if(members_.gated, std::back_inserter(pods),
+                         [this](const Pod* pod) { return !members_.BearsIt(*pod); });
+    return pods;
+  }
+
+  // --- The end of pods -----------------------------------------------------------------------------------------------
+
+  std::string Outcome() const {
+    const bool failed =
+        std::ranges::any_of(members_.ended, [](const Pod* pod) { return pod->status.phase == "Failed"; });
+    return failed ? "Failed" : "Succeeded";
+  }
+
+  // Row 2. The condition says that nothing is left to do: pods that have ended may stay for days.
   void Ended() {
-    if (id_ == 0 || (show_.Is("Ended") && show_.TellsOf(id_))) return;
-    Follow();
+    Pods untold;
+    std::ranges::copy_if(members_.ended, std::back_inserter(untold),
+                         [this](const Pod* pod) { return members_.BearsIt(*pod) && !Shows(*pod, "Ended"); });
+    if (untold.empty()) return;
+    Follow(id_);
     const auto* known = slurm_.FindJob(id_);
     if (known == nullptr || !IsFresh(slurm_)) return;
     if (!*known) {
-      const Duration held = world_.HeldFor("the pod has ended, and absent is job " + std::to_string(id_));
+      const Duration held = world_.HeldFor("the pods have ended, and absent is job " + std::to_string(id_));
       if (held < kAbsenceHolds) return plan_.RequeueAfter(kAbsenceHolds - held);
-      return show_.Now("False", "Ended", JobWords(id_) + " is not known to Slurm any more, and the pod has ended");
+      return Now(untold, "False", "Ended", JobWords(id_) + " is not known to Slurm any more, and the pod has ended");
     }
-    const Job& job = **known;
+    const slurm::Job& job = **known;
     if (!IsOurs(job))
-      return show_.Now("False", "Ended", JobWords(id_) + " is not this pod's and is left alone; the pod has ended");
-    if (job.state.IsOver()) return show_.Now("False", "Ended", JobWords(id_) + " ended with the pod");
-    EndJob(plan_, job, MarkOf(job), pod_.status.phase, "its pod has ended: " + pod_.status.phase,
-           NoPodOfJobRuns(mark_, id_));
+      return Now(untold, "False", "Ended", JobWords(id_) + " is not this pod's and is left alone; the pod has ended");
+    if (job.state.IsOver()) return Now(untold, "False", "Ended", JobWords(id_) + " ended with the pod");
+    if (!shape_.ends) {
+      const Duration held = world_.HeldFor("all pods have ended, and others may follow");
+      if (held < kFollowersCome) return plan_.RequeueAfter(kFollowersCome - held);
+    }
+    const std::string outcome = Outcome();
+    EndJob(plan_, job, MarkOf(job), outcome, "its pods have ended: " + outcome, NoPodOfJobRuns(mark_, id_));
   }
 
   // Row 3. What waits at the gate when its deletion begins never runs, though a finalizer may hold the object for long.
-  void IsDeleted() {
-    Follow();
+  void Leaving() {
     const auto* known = slurm_.FindJob(id_);
-    if (!gated() || known == nullptr || !*known || !IsFresh(slurm_)) return;
-    const Job& job = **known;
+    const bool all_gated = std::ranges::all_of(members_.leaving, [](const Pod* pod) { return pod->HasGate(kGate); });
+    if (!all_gated || known == nullptr || !*known || !IsFresh(slurm_)) return;
+    const slurm::Job& job = **known;
     if (IsOurs(job) && !job.state.IsOver())
-      EndJob(plan_, job, MarkOf(job), "Deleted", "its pod is being deleted and was never released", PodIsGated(pod_));
+      EndJob(plan_, job, MarkOf(job), "Deleted", "its pods are being deleted and were never released",
+             NoPodIsReleased(ns(), id_));
   }
 
-  void Lives() {
-    Follow();
+  // --- Pods that live ------------------------------------------------------------------------------------------------
+
+  // No pod bears a job. Those that did may have gone, and their job may still be there with its places: then it is the group's.
+  // False: that is not known yet, or its end has begun.
+  bool FindJobOfGroup() {
+    std::vector<int64_t> ids(world_.follows().begin(), world_.follows().end());
+    if (KindOf(key_.name) != Kind::kPod) {  // what a single pod has had it bears itself
+      const auto marked = world_.Ask(MarkedJobs(), kMarkedJobsAge);
+      if (marked.value == nullptr) return false;
+      if (const auto found = marked.value->find(mark_.Prefix()); found != marked.value->end())
+        std::ranges::copy(found->second, std::back_inserter(ids));
+    }
+    bool sure = true;
+    for (const int64_t id : ids) {
+      Follow(id);
+      const auto* known = slurm_.FindJob(id);
+      if (known == nullptr || !IsFresh(slurm_)) {
+        sure = false;
+        continue;
+      }
+      if (!*known) {
+        if (MayComeLate(plan_, world_, id)) sure = false;
+        continue;
+      }
+      if (!IsOurs(**known) || (*known)->state.IsOver()) continue;
+      const JobMark mark = MarkOf(**known);
+      if (!mark.outcome.empty()) {
+        EndJob(plan_, **known, mark, mark.outcome, "its end has begun", NoPodOfJobRuns(mark, id));
+        sure = false;
+        continue;
+      }
+      if ((id_ > 0 && mark.attempt <= mark_.attempt)) continue;
+      members_.job = id_ = id;
+      members_.attempt = mark_.attempt = mark.attempt;
+    }
+    return sure;
+  }
+
+  // Another job of the group is there, or may be: its end comes first.
+  bool HasEarlierJob() const {
+    return std::ranges::any_of(world_.follows(), [this](int64_t id) {
+      const auto* known = id == id_ ? nullptr : slurm_.FindJob(id);
+      return known != nullptr && *known && IsOurs(**known) && !(*known)->state.IsOver();
+    });
+  }
+
+  void Lives(bool knows_job) {
     if (!slurm_.heard() || (id_ > 0 && slurm_.FindJob(id_) != nullptr && !IsFresh(slurm_))) return Unheard();
-    if (id_ == 0) return gated() ? Begin() : void();
+    if (!knows_job) return;
+    if (id_ == 0) return Begin();
     const auto* known = slurm_.FindJob(id_);
     if (known == nullptr) return;
     if (!*known) return Absent();
-    const Job& job = **known;
+    const slurm::Job& job = **known;
     if (!IsOurs(job)) return Strangers(job);
-    if (gated())
-      Waits(job);
-    else
-      Runs(job);
+    // A job that stands in for one that was lost: those that do not bear it yet are to.
+    for (const Pod* pod : members_.released)
+      if (!members_.BearsIt(*pod)) Join({pod});
+    if (!plan_.actions.empty()) return;
+    if (job.state.Has(JobFlag::kRunning)) return Runs(job);
+    if (job.state.Has(JobFlag::kSuspended)) return Suspended(job);
+    slurm::JobState state = job.state;
+    state.Remove(JobFlag::kCompleting);
+    if (!state.IsPending() && state.IsOver()) return IsOver(job, state);
+    Soon(members_.released, "Unknown", "JobUnknown",
+         JobWords(id_) + " is " + job.state.ToString() + "; the pod goes on");
+    if (state.IsPending()) return Waits(job);
+    Soon(members_.gated, "False", "Pending", JobWords(id_) + " is " + job.state.ToString());
   }
-
-  // What the pod says of its job is why nothing more is asked of Slurm, until a person deletes the pod.
-  bool HasStopped() const { return (show_.Is("CancelledInSlurm") || show_.Is("MarkChanged")) && show_.TellsOf(id_); }
 
   void Unheard() {  // row 4
     const Duration held = world_.HeldFor("slurm is not heard");
     if (held < kUnheardIsTold) return plan_.RequeueAfter(kUnheardIsTold - held);
-    if (!gated() || HasStopped()) return;
     const std::string why =
         slurm_.heard() ? "it has not told how the bridge's jobs are for more than a minute" : slurm_.error();
-    show_.Now("Unknown", "SlurmUnreachable",
-              (show_.TellsOf(id_) ? JobWords(id_) + " was there, and " : "") + "Slurm cannot be asked: " + why);
+    for (const Pod* pod : members_.gated) {
+      if (HasStopped(*pod)) continue;
+      const bool told = Show(world_, *pod).TellsOf(id_);
+      Now({pod}, "Unknown", "SlurmUnreachable",
+          (told ? JobWords(id_) + " was there, and " : "") + "Slurm cannot be asked: " + why);
+    }
+  }
+
+  // What it says of the job is why nothing more is asked of Slurm, until its user says so.
+  bool HasStopped(const Pod& pod) const { return Shows(pod, "CancelledInSlurm") || Shows(pod, "MarkChanged"); }
+  bool AllHaveStopped() const {
+    return std::ranges::all_of(members_.gated, [this](const Pod* pod) { return HasStopped(*pod); }) &&
+           Newcomers().empty() && !WantsRetry();
+  }
+  bool WantsRetry() const {
+    return std::ranges::any_of(members_.gated, [](const Pod* pod) {
+      const std::string& retry = pod->metadata.Annotation(std::string(kRetry));
+      return !retry.empty() && retry != pod->metadata.Annotation(std::string(kRetried));
+    });
   }
 
   void Begin() {  // rows 5, 6
-    for (const SchedulingGate& gate : pod_.spec.scheduling_gates) {
-      if (gate.name == kGate) continue;
-      return show_.Soon("False", "OtherGates", "waits until the scheduling gate " + gate.name + " is taken away");
-    }
-    Label(attempt_, "it is to be scheduled by Slurm");
+    if (!MayAsk()) return;
+    LabelAll(members_.gated, members_.attempt, "it is to be scheduled by Slurm");
   }
 
-  // The label is the log: whoever reads it submits under the same id, and meets his own job. Nobody else has changed the pod.
-  void Label(int attempt, std::string reason) {
-    const int64_t id = JobId(mark_.cluster, pod_.metadata.uid, attempt, settings_.first_id, settings_.ids);
+  // Row 5. Ours is the last gate, and all that have to be there are, for long enough where nobody knows how many will come.
+  bool MayAsk() {
+    bool others = false;
+    for (const Pod* pod : members_.gated) {
+      for (const SchedulingGate& gate : pod->spec.scheduling_gates) {
+        if (gate.name == kGate) continue;
+        Soon({pod}, "False", "OtherGates", "waits until the scheduling gate " + gate.name + " is taken away");
+        others = true;
+        break;
+      }
+    }
+    if (others) return false;
+    if (!shape_.missing.empty()) {
+      Soon(members_.gated, "False", "GroupIncomplete", "nothing is asked of Slurm yet: " + shape_.missing);
+      return false;
+    }
+    if (shape_.settled) return true;
+    const Duration held = world_.HeldFor("the group has so many: " + std::to_string(members_.living()));
+    if (held < kRests) plan_.RequeueAfter(kRests - held);
+    return held >= kRests;
+  }
+
+  // The label is the log: whoever reads it submits under the same id, and meets his own job. All of a group get the same, as the
+  // latest attempt that one of them bears counts. Nobody else has changed the pod.
+  void Label(const Pod& pod, int attempt, int64_t id, const std::string& reason) {
     json::JsonPatch patch;
-    patch.Test("/metadata/resourceVersion", JsonQuoted(std::to_string(pod_.metadata.resource_version)));
-    if (pod_.metadata.annotations.empty()) patch.Add("/metadata/annotations", "{}");
+    patch.Test("/metadata/resourceVersion", JsonQuoted(std::to_string(pod.metadata.resource_version)));
+    if (pod.metadata.annotations.empty()) patch.Add("/metadata/annotations", "{}");
     patch.Add(json::JsonPointer({"metadata", "annotations", kAttempt}), JsonQuoted(std::to_string(attempt)));
+    if (const std::string& retry = pod.metadata.Annotation(std::string(kRetry)); !retry.empty())
+      patch.Add(json::JsonPointer({"metadata", "annotations", kRetried}), JsonQuoted(retry));
     patch.Add(json::JsonPointer({"metadata", "labels", kJobId}), JsonQuoted(std::to_string(id)));
-    plan_.Add({.effect = plan::PatchTested("label", ref(), pod_.metadata.uid, std::move(patch)),
-               .reason = std::move(reason),
+    plan_.Add({.effect = plan::PatchTested("label", RefOf(pod), pod.metadata.uid, std::move(patch)),
+               .reason = reason,
                .guards = {},
                .after = {},
                .event = {}});
   }
+  int64_t IdOf(const Pod& first, int attempt) const {
+    return JobId(mark_.cluster, first.metadata.uid, attempt, settings_.first_id, settings_.ids);
+  }
+  void LabelAll(const Pods& pods, int attempt, const std::string& reason) {
+    if (pods.empty()) return;
+    const int64_t id = IdOf(*pods.front(), attempt);
+    for (const Pod* pod : pods) Label(*pod, attempt, id, reason);
+  }
+  // They join the job that the others bear.
+  void Join(const Pods& pods) {
+    for (const Pod* pod : pods) Label(*pod, members_.attempt, id_, "it is of the group of " + JobWords(id_));
+  }
+
+  void NextAttempt(const std::string& why) {
+    if (MayAsk()) LabelAll(members_.gated, members_.attempt + 1, why);
+  }
 
   void Absent() {  // rows 7, 8, 17
-    if (gated() && !show_.TellsOf(id_)) return Submit();
-    if (gated() && HasStopped()) return;
+    const bool was_seen = !members_.released.empty() || AnyTellsOfIt(members_.gated);
+    if (!was_seen) {
+      if (!MayAsk()) return;
+      const Pods newcomers = Newcomers();
+      return newcomers.empty() ? Submit() : Join(newcomers);
+    }
+    if (members_.released.empty() && AllHaveStopped()) return;
+    if (members_.released.empty() && WantsRetry()) return NextAttempt("its user asks again");
     const Duration held = world_.HeldFor("job is absent " + std::to_string(id_));
     if (held < kAbsenceHolds) return plan_.RequeueAfter(kAbsenceHolds - held);
     const std::string no_job = "Slurm has no " + JobWords(id_) + " any more";
-    if (gated())
-      Label(attempt_ + 1, no_job);
-    else
-      show_.Now("Unknown", "JobUnknown", no_job + "; the pod goes on without it");
+    if (members_.released.empty()) return NextAttempt(no_job);
+    Rebook(no_job);
+    Soon(members_.gated, "False", "NoPlace",
+         no_job + "; others of the group go on without it, and this pod waits for their end");
   }
 
-  void Strangers(const Job& job) {  // rows 9, 17
-    if (!gated())
-      return show_.Now("Unknown", "JobUnknown", JobWords(id_) + " is not this pod's; the pod goes on without one");
-    if (job.external && job.name == NameOf()) {
-      return show_.Now("False", "MarkChanged",
-                       JobWords(id_) + " was submitted for this pod, but its admin_comment is " +
-                           JsonQuoted(OneLine(job.admin_comment, 100)) +
-                           " instead of the bridge's mark: a job_submit plugin or a person changes it. Let them leave "
-                           "the comments of external jobs alone, cancel the job, and delete the pod to ask again");
+  // Row 18. Pods that run get a job for the nodes where they are and the time that is left to them. Its id is told by arithmetic
+  // until they bear it.
+  void Rebook(const std::string& no_job) {
+    const int64_t next = IdOf(*members_.released.front(), members_.attempt + 1);
+    Now(members_.released, "Unknown", "JobUnknown", no_job + "; the pod goes on, and its nodes are booked anew");
+    Follow(next);
+    const auto* known = slurm_.FindJob(next);
+    if (known == nullptr) return;
+    if (*known && IsOurs(**known)) {
+      for (const Pod* pod : members_.released) Label(*pod, members_.attempt + 1, next, no_job);
+      return;
     }
-    WaitForNext(std::nullopt, JobWords(id_) + " is another's");
+    auto order = OrderForPlaces();
+    if (*known || !order) {
+      Now(members_.released, "Unknown", "JobUnknown",
+          no_job + "; the pod goes on without one: " +
+              (*known ? JobWords(next) + " is another's" : order.error().message()));
+      return;
+    }
+    SubmitAs(next, members_.attempt + 1, *std::move(order), no_job,
+             {.reason = "Rebooked", .action = "Submit", .warning = true});
   }
 
-  // Of the job that would be submitted for it.
-  std::string NameOf() const {
-    const auto order = OrderOf(pod_, settings_);
-    return order ? order->name : std::string();
+  Result<Order> OrderForPlaces() const {
+    CAPSTAN_TRY(Order order, OrderOf(members_.released, shape_, settings_));
+    std::set<std::string> nodes;
+    Time began = world_.now();
+    for (const Pod* pod : members_.released) {
+      CAPSTAN_TRY(std::string node, SlurmNodeOf(world_, slurm_, NodeOf(*pod)));
+      nodes.insert(std::move(node));
+      began = std::min(began, pod->status.start_time.value_or(began));
+    }
+    order.job.required_nodes.assign(nodes.begin(), nodes.end());
+    // More, for those of the group that are missing, if Slurm has them now; those that run wait for nobody.
+    order.job.nodes = int64_t(nodes.size());
+    order.job.most_nodes = std::max(order.job.nodes, order.job.most_nodes);
+    if (order.job.limit_minutes)
+      order.job.limit_minutes = std::max<int64_t>(1, *order.job.limit_minutes - (world_.now() - began) / 1min);
+    return order;
+  }
+
+  void Strangers(const slurm::Job& job) {  // rows 9, 17
+    Now(members_.released, "Unknown", "JobUnknown", JobWords(id_) + " is not this pod's; the pod goes on without one");
+    const auto order = OrderOf(members_.gated, shape_, settings_);
+    if (!WantsRetry() && job.external && order && job.name == order->job.name) {
+      return Now(members_.gated, "False", "MarkChanged",
+                 JobWords(id_) + " was submitted for this pod, but its admin_comment is " +
+                     JsonQuoted(OneLine(job.admin_comment, 100)) +
+                     " instead of the bridge's mark: a job_submit plugin or a person changes it. Let them leave "
+                     "the comments of external jobs alone, cancel the job, and delete the pod, or give annotation " +
+                     std::string(kRetry) + " another text, to ask again");
+    }
+    if (members_.released.empty()) WaitForNext(std::nullopt, JobWords(id_) + " is another's");
   }
 
   void Submit() {  // row 7
-    Result<slurm::ExternalJob> order = OrderOf(pod_, settings_);
-    if (!order) return show_.Warn("Refused", order.error().message());
-    order->id = id_;
-    order->admin_comment = mark_.ToString();
+    if (HasEarlierJob()) return;
+    Result<Order> order = OrderOf(members_.gated, shape_, settings_);
+    if (!order) {
+      for (const Pod* pod : members_.gated) ShowOf(*pod).Warn("Refused", order.error().message());
+      return;
+    }
     for (const plan::Failure& failure : world_.failures()) {
       if (failure.verb != "submit") continue;
       const bool refused = failure.code == Code::kInvalid || failure.code == Code::kForbidden;
-      show_.Soon(refused ? "False" : "Unknown", refused ? "Refused" : "SlurmUnreachable", failure.message);
+      if (refused && WantsRetry())
+        return NextAttempt("Slurm has refused " + JobWords(id_) + ", and is to be asked again");
+      Soon(members_.gated, refused ? "False" : "Unknown", refused ? "Refused" : "SlurmUnreachable", failure.message);
     }
-    const std::string reason = "to run the pod in partition " + order->partition;
-    plan_.Add({.effect = plan::SubmitJob(kSlurm, *std::move(order)),
+    const std::string reason = "to run " + std::string(members_.gated.size() == 1 ? "the pod" : "the group's pods") +
+                               " in partition " + order->job.partition;
+    SubmitAs(id_, members_.attempt, *std::move(order), reason, {.reason = "Submitted", .action = "Submit"});
+  }
+
+  void SubmitAs(int64_t id, int attempt, Order order, const std::string& reason, plan::EventText event) {
+    JobMark mark = mark_;
+    mark.attempt = attempt;
+    mark.pods_per_node = order.pods_per_node;
+    mark.order = order.Hash();
+    order.job.id = id;
+    order.job.admin_comment = mark.ToString();
+    plan_.Add({.effect = plan::SubmitJob(kSlurm, std::move(order.job)),
                .reason = reason,
                .guards = {},
                .after = {},
-               .event = plan::EventText{.reason = "Submitted", .action = "Submit"}});
+               .event = std::move(event)});
   }
 
-  void Waits(const Job& job) {  // rows 10 to 14: the pod is gated
-    if (job.state.IsPending())
-      return show_.Soon("False", IsHeld(job) ? "Held" : "Pending", WhyPending(job, world_.now()));
-    if (job.state.Has(JobFlag::kRunning)) return Allocated(job);
-    if (!job.state.IsOver()) return show_.Soon("False", "Pending", JobWords(id_) + " is " + job.state.ToString());
-    const bool by_person = job.state.Has(JobFlag::kCancelled) && MarkOf(job).outcome.empty();
-    if (by_person || job.state.Has(JobFlag::kDeadline)) {
-      return show_.Now("False", "CancelledInSlurm",
-                       JobWords(id_) + " ended as " + job.state.ToString() +
-                           " before the pod was started, by somebody's wish; delete the pod to ask Slurm again");
+  void Waits(const slurm::Job& job) {  // row 10
+    Soon(members_.gated, "False", IsHeld(job) ? "Held" : "Pending", WhyPending(job, world_.now()));
+    if (!members_.released.empty() || !shape_.missing.empty()) return;
+    const JobMark mark = MarkOf(job);
+    const auto order = OrderOf(members_.gated, shape_, settings_);
+    const bool same = !order || mark.order.empty() || order->Hash() == mark.order;
+    if (same && mark.outcome.empty()) return Join(Newcomers());
+    if (!same) {
+      const Duration held = world_.HeldFor("the order is another: " + order->Hash());
+      if (held < kRests) return plan_.RequeueAfter(kRests - held);
     }
-    WaitForNext(job.end_time, JobWords(id_) + " ended as " + job.state.ToString() + " before the pod was started");
+    EndJob(plan_, job, mark, "Changed", "another order takes its place, and its age in the queue is lost",
+           NoPodIsReleased(ns(), id_), plan::EventText{.reason = "Changed", .action = "Cancel"}, JobFlag::kPending);
+  }
+
+  void IsOver(const slurm::Job& job, const slurm::JobState& state) {  // rows 13, 14, 16
+    const std::string why = JobWords(id_) + " ended as " + state.ToString();
+    for (const Pod* pod : members_.released) EndPod(*pod, why, plan::JobHasEnded(kSlurm, id_, mark_.Prefix()), "Ended");
+    if (members_.gated.empty()) return;
+    const std::string outcome = MarkOf(job).outcome;
+    const bool by_person = (state.Has(JobFlag::kCancelled) && outcome.empty()) || state.Has(JobFlag::kDeadline);
+    const std::string ended = JobWords(id_) + " ended as " + job.state.ToString();
+    if (!members_.released.empty() || !members_.leaving.empty())
+      return Soon(members_.gated, "False", "Resubmitting", ended + "; the next is submitted once no pod of it is left");
+    if (by_person && Newcomers().empty() && !WantsRetry()) {
+      return Now(members_.gated, "False", "CancelledInSlurm",
+                 ended + " before the pod was started, by somebody's wish; delete the pod, or give annotation " +
+                     std::string(kRetry) + " another text, to ask Slurm again");
+    }
+    // What we ended is no failure of Slurm's, but for a node that could not be used.
+    if (by_person || outcome == "Changed" || outcome == "Succeeded" || outcome == "Failed") return NextAttempt(ended);
+    WaitForNext(job.end_time, ended + " before the pod was started");
   }
 
   // Row 14. `since`: when that came to be, where it is known.
   void WaitForNext(std::optional<Time> since, const std::string& why) {
-    const Duration wait = std::min(kLongestWait, kFirstWait * (int64_t{1} << std::min(attempt_ - 1, 10)));
+    const Duration wait = std::min(kLongestWait, kFirstWait * (int64_t{1} << std::min(members_.attempt - 1, 10)));
     const Duration held = since ? world_.now() - *since : world_.HeldFor(why);
-    if (held >= wait) return Label(attempt_ + 1, why);
+    if (held >= wait || WantsRetry()) return NextAttempt(why);
     plan_.RequeueAfter(wait - held);
-    show_.Soon("False", "Resubmitting", why + "; the next is submitted soon");
+    Soon(members_.gated, "False", "Resubmitting", why + "; the next is submitted soon");
   }
 
-  void Allocated(const Job& job) {                              // rows 11, 12
+  // --- A job that runs -----------------------------------------------------------------------------------------------
+
+  void Runs(const slurm::Job& job) {
+    if (job.preempt_time) return GivesWay();
+    const bool any_bound = std::ranges::any_of(members_.released, [](const Pod* pod) { return pod->IsBound(); });
+    for (const Pod* pod : members_.released) Placed(*pod, job, any_bound);
+    if (!members_.gated.empty()) Allocated(job);
+  }
+
+  // Row 19. Its grace time is for the end of the pods.
+  void GivesWay() {
+    const std::string why = JobWords(id_) + " is preempted: Slurm gives its nodes to another";
+    for (const Pod* pod : members_.released)
+      EndPod(*pod, why, plan::JobGivesWay(kSlurm, id_, mark_.Prefix()), "Preempted");
+    Soon(members_.gated, "False", "Pending", why);
+  }
+
+  // Row 20. Slurm has given its nodes to others, who share them with pods that nobody suspends.
+  void Suspended(const slurm::Job& job) {
+    const std::string is = JobWords(id_) + " is " + job.state.ToString();
+    Soon(members_.gated, "False", "Pending", is);
+    if (members_.released.empty()) return Join(Newcomers());
+    Soon(members_.released, "Unknown", "JobUnknown", is + "; the pod goes on");
+    const Duration held = world_.HeldFor(is);
+    if (held < kSuspensionHolds) return plan_.RequeueAfter(kSuspensionHolds - held);
+    EndJob(plan_, job, MarkOf(job), "Suspended", is + ", and its pods cannot be",
+           plan::JobIsSuspended(kSlurm, id_, mark_.Prefix()),
+           plan::EventText{.reason = "Suspended", .action = "Cancel", .warning = true}, JobFlag::kSuspended);
+  }
+
+  void Allocated(const slurm::Job& job) {                       // rows 11, 12
     if (world_.InFlight(plan::JobTarget(kSlurm, id_))) return;  // its end may be under way
-    if (const std::string outcome = MarkOf(job).outcome; !outcome.empty())
-      return GiveUp(job, outcome, "its end has begun");
-    const auto nodes = slurm::HostSet::Parse(job.nodes);
-    if (!nodes || nodes->size() != 1)
-      return Unfit(job, "its nodes are \"" + OneLine(job.nodes, 100) + "\", and one is wanted");
-    const std::string& slurm_node = nodes->names().front();
-    const auto node = KubernetesNodeOf(world_, slurm_, slurm_node);
-    if (!node) return Unfit(job, node.error().message());
-    if (const std::string trouble = Trouble(*node); !trouble.empty()) return Unfit(job, trouble);
-    const auto patch = ReleasePatch(pod_, *node, settings_.scheduler_name);
-    if (!patch) return Unfit(job, patch.error().message());
+    const JobMark mark = MarkOf(job);
+    if (!mark.outcome.empty() && members_.released.empty()) return GiveUp(job, mark.outcome, "its end has begun");
+    Placing placing = PlaceIn(world_, members_, job, mark.pods_per_node, mark_.cluster);
+    if (!placing.trouble.empty()) return Unfit(job, "WaitsForNode", placing.trouble);
+    if (members_.released.empty() && members_.leaving.empty() && !shape_.missing.empty())
+      return Unfit(job, "GroupIncomplete", shape_.missing);
+    Soon(placing.without_place, "False", "NoPlace",
+         JobWords(id_) + " on " + job.nodes + " has no free place; the pod waits for one");
+    // Those that join are released with the others, unless these are on their way already.
+    if (!placing.newcomers.empty()) return Join(placing.newcomers);
+    for (const Placing::Release& release : placing.releases) Release(job, release);
+  }
+
+  void Release(const slurm::Job& job, const Placing::Release& release) {
+    const Pod& pod = *release.pod;
+    const auto patch = ReleasePatch(pod, release.node, settings_.scheduler_name);
+    if (!patch) return Unfit(job, "WaitsForNode", patch.error().message());
     // The whole mark: one with an outcome is of a job that is being ended.
-    plan_.Add({.effect = plan::PatchTested("release", ref(), pod_.metadata.uid, *patch),
-               .reason = JobWords(id_) + " runs on Slurm node " + slurm_node,
-               .guards = {plan::JobRunsOn(kSlurm, id_, mark_.ToString(), slurm_node)},
+    plan_.Add({.effect = plan::PatchTested("release", RefOf(pod), pod.metadata.uid, *patch),
+               .reason = JobWords(id_) + " runs on Slurm node " + release.slurm_node,
+               .guards = {plan::JobRunsOn(kSlurm, id_, job.admin_comment, release.slurm_node)},
                .after = {},
                .event = plan::EventText{.reason = "Allocated", .action = "Release"}});
   }
 
-  // Why the pod cannot go there now; "": it can.
-  std::string Trouble(const std::string& name) const {
-    const Node* node = world_.Find<Node>({"", name});
-    if (node == nullptr) return "Kubernetes node " + name + " is not there";
-    if (!node->IsReady()) return "Kubernetes node " + name + " is not ready";
-    if (node->spec.unschedulable) return "Kubernetes node " + name + " is cordoned";
-    for (const Pod& other : world_.By<Pod>("node", name)) {
-      if (other.metadata.uid == pod_.metadata.uid || other.HasEnded() || HoldsItsPlace(other)) continue;
-      return "pod " + other.key().ToString() + " is still on Kubernetes node " + name +
-             (other.metadata.deleting() ? " and ends" : ", though no job that runs is known for it");
+  void Unfit(const slurm::Job& job, const std::string& reason, const std::string& why) {  // row 11
+    if (members_.released.empty()) {
+      const Duration held = world_.HeldFor("cannot use the nodes of " + std::to_string(id_));
+      if (held >= settings_.bind_timeout) return GiveUp(job, "NodeUnsuitable", why);
+      plan_.RequeueAfter(settings_.bind_timeout - held);
     }
-    return {};
+    Soon(members_.gated, "False", reason, JobWords(id_) + " runs, and the pod waits: " + why);
   }
 
-  // Slurm has given it its share of the node, and knows so still: it cannot be in the way.
-  bool HoldsItsPlace(const Pod& other) const {
-    const int64_t id = JobIdOf(other);
-    const auto* known = id > 0 ? slurm_.FindJob(id) : nullptr;
-    if (known == nullptr || !*known || !(*known)->state.Has(JobFlag::kRunning)) return false;
-    return (*known)->admin_comment.starts_with(JobMark{mark_.cluster, mark_.bridge, GroupOf(other)}.Prefix());
-  }
-
-  void Unfit(const Job& job, const std::string& why) {  // row 11
-    const Duration held = world_.HeldFor("cannot use the nodes of " + std::to_string(id_));
-    if (held >= settings_.bind_timeout) return GiveUp(job, "NodeUnsuitable", why);
-    plan_.RequeueAfter(settings_.bind_timeout - held);
-    show_.Soon("False", "WaitsForNode", JobWords(id_) + " runs, and the pod waits: " + why);
-  }
-
-  void GiveUp(const Job& job, const std::string& outcome, const std::string& why) {
-    if (world_.InFlight(ref().ToString())) return;  // it may be released just now
-    EndJob(plan_, job, MarkOf(job), outcome, why, PodIsGated(pod_),
+  void GiveUp(const slurm::Job& job, const std::string& outcome, const std::string& why) {
+    for (const Pod* pod : members_.gated)
+      if (world_.InFlight(RefOf(*pod).ToString())) return;  // it may be released just now
+    EndJob(plan_, job, MarkOf(job), outcome, why, NoPodIsReleased(ns(), id_),
            plan::EventText{.reason = "NodeUnsuitable", .action = "Cancel", .warning = true});
   }
 
-  void Runs(const Job& job) {  // rows 15 to 17: the pod is released
-    if (job.state.Has(JobFlag::kRunning)) return Placed(job);
-    slurm::JobState state = job.state;
-    state.Remove(JobFlag::kCompleting);
-    if (!state.IsPending() && state.IsOver()) return EndPod(state);
-    show_.Soon("Unknown", "JobUnknown", JobWords(id_) + " is " + job.state.ToString() + "; the pod goes on");
+  // Row 15.
+  void Placed(const Pod& pod, const slurm::Job& job, bool any_bound) {
+    if (!pod.IsBound()) return Unplaced(pod, job, any_bound);
+    const auto nodes = slurm::HostSet::Parse(job.nodes);
+    std::string on;
+    for (const std::string& name : nodes ? nodes->names() : std::vector<std::string>()) {
+      const auto node = KubernetesNodeOf(world_, slurm_, name);
+      if (node && *node == pod.spec.node_name) on = name;
+    }
+    Soon({&pod}, "True", "Running",
+         on.empty() ? JobWords(id_) + " on Slurm node " + job.nodes + ", which is not Kubernetes node " +
+                          pod.spec.node_name + "; the pod is there"
+                    : JobWords(id_) + " on Slurm node " + on);
   }
 
-  void Placed(const Job& job) {
-    if (!pod_.IsBound()) return Unplaced(job);
-    std::string text = JobWords(id_) + " on Slurm node " + job.nodes;
-    const auto node = KubernetesNodeOf(world_, slurm_, job.nodes);
-    if (node && *node != pod_.spec.node_name)
-      text += ", which is Kubernetes node " + *node + " now; the pod is on " + pod_.spec.node_name;
-    show_.Soon("True", "Running", std::move(text));
-  }
-
-  // The scheduler refuses it. Its silence is no refusal.
-  void Unplaced(const Job& job) {
-    const PodCondition* scheduled = pod_.Condition("PodScheduled");
+  // The scheduler refuses it. Its silence is no refusal. A group of which one is bound is not ended for another's sake.
+  void Unplaced(const Pod& pod, const slurm::Job& job, bool any_bound) {
+    const PodCondition* scheduled = pod.Condition("PodScheduled");
     if (scheduled == nullptr || scheduled->status != "False" || scheduled->reason != "Unschedulable") return;
-    const std::string why = JobWords(id_) + " runs on Slurm node " + job.nodes +
+    const std::string why = JobWords(id_) + " runs on Slurm node " + pod.metadata.Annotation(std::string(kSlurmNode)) +
                             ", and Kubernetes does not place the pod there: " + scheduled->message;
-    show_.Soon("False", "NotPlaced", why);
+    Soon({&pod}, "False", "NotPlaced", why);
+    if (any_bound || !plan_.actions.empty()) return;
     const Duration held = world_.HeldFor("is not placed under job " + std::to_string(id_));
     if (held < settings_.bind_timeout) return plan_.RequeueAfter(settings_.bind_timeout - held);
-    EndJob(plan_, job, MarkOf(job), "NotPlaced", why, PodIsUnbound(pod_),
+    EndJob(plan_, job, MarkOf(job), "NotPlaced", why, NoPodIsBound(ns(), id_),
            plan::EventText{.reason = "NotPlaced", .action = "Cancel", .warning = true});
   }
 
   // Row 16. What nobody would make again, and has not run, stays as a failed pod.
-  void EndPod(const slurm::JobState& state) {
-    const std::string why = JobWords(id_) + " ended as " + state.ToString();
-    const auto over = plan::JobHasEnded(kSlurm, id_, mark_.Prefix());
-    const plan::EventText event{.reason = "Ended", .action = "Delete", .warning = true};
-    if (!pod_.IsBound() && pod_.metadata.ControllerOwner() == nullptr) {
-      plan_.Add({.effect = FailPod(pod_, "SlurmJobEnded", why),
+  void EndPod(const Pod& pod, const std::string& why, const std::shared_ptr<const plan::Guard>& over,
+              std::string_view reason) {
+    const plan::EventText event{.reason = std::string(reason), .action = "Delete", .warning = true};
+    if (!pod.IsBound() && pod.metadata.ControllerOwner() == nullptr) {
+      plan_.Add({.effect = FailPod(pod, "SlurmJobEnded", why),
                  .reason = why,
-                 .guards = {over, PodIsUnbound(pod_)},
+                 .guards = {over, PodIsUnbound(pod)},
                  .after = {},
                  .event = event});
       return;
     }
     std::vector<plan::ActionId> after;
-    const PodCondition* told = pod_.Condition("DisruptionTarget");
+    const PodCondition* told = pod.Condition("DisruptionTarget");
     if (told == nullptr || told->status != "True") {
       after.push_back(plan_.Add(
           {.effect = plan::ChangePodConditions(
-               pod_.key(), pod_.metadata.uid,
+               pod.key(), pod.metadata.uid,
                {{.type = "DisruptionTarget", .status = "True", .reason = "SlurmJobEnded", .message = why}}, {}),
            .reason = why,
-           .guards = {over, PodMayRun(pod_)},
+           .guards = {over, PodMayRun(pod)},
            .after = {},
            .event = {}}));
     }
-    plan::Action remove = plan::Delete(ref(), pod_.metadata.uid, plan::Proven(over).And(PodMayRun(pod_)), why);
+    plan::Action remove = plan::Delete(RefOf(pod), pod.metadata.uid, plan::Proven(over).And(PodMayRun(pod)), why);
     remove.after = std::move(after);
     remove.event = event;
     plan_.Add(std::move(remove));
   }
 
   const World& world_;
+  const kube::Key& key_;
   const Settings& settings_;
-  const Pod& pod_;
+  Members members_;
+  const Shape shape_;
   const plan::SlurmView slurm_;
-  Show show_;
-  const int attempt_;
-  const int64_t id_;  // of its job; 0: it has none
-  const JobMark mark_;
+  int64_t id_;  // of its job; 0: it has none
+  JobMark mark_;
+  std::map<std::string, Show> shows_;  // by pod
   Plan plan_;
 };
 
@@ -389,17 +630,20 @@ Plan Decide(const World& world, const kube::Key& key) {
   if (pods.empty()) return Gone(world, key);
   const Namespace* system = world.Find<Namespace>(kSystem);
   if (system == nullptr) return {};
-  return Group(world, key, pods[0], system->metadata.uid).Decide();
+  return Group(world, key, pods, system->metadata.uid).Decide();
 }
 
 std::vector<plan::Right> Rights() {
   return {{&kube::kPods, "get list watch patch delete"},
           {&kube::kPods, "patch", "status"},
           {&kube::kNodes, "get list watch"},
-          {&kube::kNamespaces, "get list watch"}};
+          {&kube::kNamespaces, "get list watch"},
+          {&Job::kResource, "get list watch"},
+          {&PodGroup::kResource, "get list watch"},
+          {&LeaderWorkerSet::kResource, "get list watch"}};
 }
 
-void AddPodStore(plan::Stores& stores, const std::string& bridge) {
+void AddPodStores(plan::Stores& stores, const std::string& bridge) {
   auto& pods = stores.Add<Pod>({.label_selector = std::string(kBridged) + "=" + bridge, .everywhere = true});
   pods.AddIndex(kGroup, [](const Pod& pod) { return std::vector{GroupOf(pod)}; });
   // By the Kubernetes node that it is on, or was released to.
@@ -407,6 +651,9 @@ void AddPodStore(plan::Stores& stores, const std::string& bridge) {
     const std::string& node = pod.IsBound() ? pod.spec.node_name : pod.metadata.Annotation(std::string(kSlurmNode));
     return node.empty() ? std::vector<std::string>() : std::vector{node};
   });
+  stores.Add<Job>({.everywhere = true});
+  stores.Add<PodGroup>({.everywhere = true, .optional = true});
+  stores.Add<LeaderWorkerSet>({.everywhere = true, .optional = true});
 }
 
 }  // namespace capstan::bridge::group

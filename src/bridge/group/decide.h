@@ -1,39 +1,50 @@
-// What becomes of pods that stand behind one job of Slurm. A group is one pod so far; its key is "pod.<uid>".
+// What becomes of the pods of a group (members.h), which stand behind one job of Slurm.
 //
-// The first row that fits rules. `gated`: the pod has our scheduling gate; `released`: it has it no longer.
+// The first row that fits rules; the others of the group wait for it. `gated`: pods with our scheduling gate; `released`: pods
+// that have it no longer. A pod is *of the job* if it bears its id.
 //
-//   row  pod             Slurm's job            done                                                  shown
+//   row  pods            Slurm's job            done                                                  shown
 //   ------------------------------------------------------------------------------------------------------------------------
-//    1   gone            ours                   outcome into its comment, cancelled once pods are       -
+//    1   none            ours                   outcome into its comment, cancelled once pods are       -
 //                                               proven to have ended
-//    2   has ended       ours                   the same                                              False Ended
-//    3   being deleted   any                    nothing: the job stays until the pod is gone or        -
-//                                               has ended; but one that is gated never will run, and
-//                                               its job is ended
+//    2   all have ended  ours                   the same                                              False Ended
+//    3   all others are  any                    nothing: the job stays until they are gone or          -
+//        being deleted                          have ended; but pods that are gated never will run,
+//                                               and the job of none but these is ended
 //    4   any             not heard              nothing                                               Unknown SlurmUnreachable
-//    5   gated, others   none                   nothing until ours is the last gate                   False OtherGates
-//    6   gated           none                   label with the id of this attempt's job                -
+//    5   gated           none                   nothing until ours is the last gate and all are there False OtherGates,
+//                                                                                                     GroupIncomplete
+//    6   gated           none                   each labelled with the id of this attempt's job         -
 //    7   gated           never seen             submitted under that id                               False Refused, where it is
 //    8   gated           unknown though seen    next attempt, after half a minute                      -
 //    9   gated           a stranger's           next attempt, as in 14                                False Resubmitting;
-//                                               nothing, where it bears the pod's name                False MarkChanged
-//   10   gated           waits                  nothing                                               False Pending, Held
-//   11   gated           runs, node unfit       nothing; after bind_timeout, or once its outcome is   False WaitsForNode
-//                                               written, cancelled
-//   12   gated           runs                   released to the job's node, proven just before         -
-//   13   gated           cancelled by a person, nothing                                               False CancelledInSlurm
-//                        or past its deadline
-//   14   gated           ended otherwise        next attempt, 10 s to 10 min later                    False Resubmitting
-//   15   released        runs                   nothing; refused by the scheduler for bind_timeout:    True Running,
-//                                               cancelled                                             False NotPlaced
+//                                               nothing, where it bears the group's name              False MarkChanged
+//   10   gated           waits                  nothing; another order for long enough: cancelled if   False Pending, Held
+//                                               it still waits, next attempt
+//   11   gated           runs, a node unfit or  nothing; after bind_timeout, or once its outcome is   False WaitsForNode,
+//                        pods missing           written, cancelled, unless a pod was released         GroupIncomplete
+//   12   gated           runs                   all released to its nodes, proven just before;         -
+//                                               those for whom it has no place wait                   False NoPlace
+//   13   gated           cancelled by a person, nothing, as long as no pod is new and none asks to     False CancelledInSlurm
+//                        or past its deadline   retry
+//   14   gated           ended otherwise        next attempt, 10 s to 10 min later, once no pod is     False Resubmitting
+//                                               left that was released
+//   15   released        runs                   nothing; refused by the scheduler for bind_timeout,    True Running,
+//                                               and none is bound: cancelled                          False NotPlaced
 //   16   released        is over, read fresh    marked as disrupted and deleted; on no node and        -
 //                                               nobody's: failed
-//   17   released        waits, is suspended,   nothing: that the job is over is not proven           Unknown JobUnknown
-//                        unknown, a stranger's
+//   17   released        waits, a stranger's    nothing: that the job is over is not proven           Unknown JobUnknown
+//   18   released        unknown for half a     submitted anew for the nodes where the pods are and   Unknown JobUnknown
+//                        minute                 the time that is left; they bear it once it is there
+//   19   released        runs, and is to make   as in 16, at once: the grace time is for that          -
+//                        room for another
+//   20   released        suspended for half a   cancelled if it still is; then as in 16                Unknown JobUnknown
+//                        minute
 //   all  any             another of the group   outcome into its comment, cancelled, once no pod        -
 //                                               with its id could run
 //
 // Node unfit: unknown, not ready, cordoned, or a bridged pod is on it, or was released to it, whose own job does not run.
+// A pod that comes later takes a place of the group's job that is free.
 //
 // Nothing is destroyed because something is missing: a pod that runs is deleted only if Slurm says of its job, known by our
 // mark, that it is over; a job is cancelled only if the API server says that none of its pods is left which could run.
@@ -52,7 +63,8 @@ inline constexpr auto kGroup = "group";
 // What it does besides reading its pods.
 std::vector<plan::Right> Rights();
 
-// Adds the store of pods that belong to `bridge` (Settings::bridge), with the indexes that this needs.
-void AddPodStore(plan::Stores& stores, const std::string& bridge);
+// Adds the stores of the pods that belong to `bridge` (Settings::bridge) and of what stands for groups of them, with the
+// indexes that this needs.
+void AddPodStores(plan::Stores& stores, const std::string& bridge);
 
 }  // namespace capstan::bridge::group

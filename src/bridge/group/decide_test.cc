@@ -27,7 +27,7 @@ class GroupTest : public ::testing::Test {
  protected:
   GroupTest() {
     world.AddStores([](plan::Stores& stores) {
-      AddPodStore(stores, "slinky.slurm-bridge");
+      AddPodStores(stores, "slinky.slurm-bridge");
       AddNodeStore(stores);
       stores.Add<Namespace>();
     });
@@ -200,7 +200,7 @@ TEST_F(GroupTest, WaitsForANodeThatCannotTakeItAndGivesItUpAfterAWhile) {
   EXPECT_THAT(Shown(Decide()), HasSubstr("Kubernetes node node-1 is not ready"));
   const plan::Plan plan = Decide(settings.bind_timeout);
   EXPECT_THAT(ActionNames(plan), ElementsAre("comment " + JobTarget(), "cancel " + JobTarget()));
-  EXPECT_THAT(Guards(plan, 1), ElementsAre(HasSubstr("bears our mark"), HasSubstr("has not been released")));
+  EXPECT_THAT(Guards(plan, 1), ElementsAre(HasSubstr("bears our mark"), HasSubstr("has been released")));
   world.in_flight = {kPodTarget};
   EXPECT_THAT(Decide(settings.bind_timeout).actions, IsEmpty()) << "it may be released just now";
 }
@@ -247,7 +247,8 @@ TEST_F(GroupTest, AJobThatAPersonCancelledIsNotSubmittedAgain) {
   job.end_time = world.now - 24h;
   JobIs(job);
   const plan::Plan plan = Decide();
-  EXPECT_THAT(Shown(plan), HasSubstr("by somebody's wish; delete the pod to ask Slurm again"));
+  EXPECT_THAT(Shown(plan),
+              HasSubstr("by somebody's wish; delete the pod, or give annotation capstan.dev/retry another text"));
   EXPECT_EQ(plan.actions.size(), 1u);
   // Slurm forgets it after a while, or cannot be asked.
   world.Put(Saying(Labelled(), "False", "CancelledInSlurm"));
@@ -311,7 +312,7 @@ TEST_F(GroupTest, APodThatRunsSaysUnderWhichJob) {
   world.Put(testing::ReadyNode("node-2"));
   world.Nodes(kSlurm, {{.name = "w-0", .comment = R"({"namespace":"slurm","podName":"w-0","node":"node-2"})"}});
   JobIs(JobState{JobFlag::kRunning}, "w-0");
-  EXPECT_THAT(Shown(Decide()), HasSubstr("which is Kubernetes node node-2 now; the pod is on node-1"));
+  EXPECT_THAT(Shown(Decide()), HasSubstr("which is not Kubernetes node node-1; the pod is there"));
 }
 
 TEST_F(GroupTest, WhatTheSchedulerRefusesHoldsItsNodeNoLongerThanAWhile) {
@@ -325,7 +326,7 @@ TEST_F(GroupTest, WhatTheSchedulerRefusesHoldsItsNodeNoLongerThanAWhile) {
   plan::Plan plan = Decide(settings.bind_timeout);
   EXPECT_THAT(ActionNames(plan), ElementsAre("comment " + JobTarget(), "cancel " + JobTarget(),
                                              std::string("set conditions ") + kPodTarget + "/status"));
-  EXPECT_THAT(Guards(plan, 1), ElementsAre(HasSubstr("bears our mark"), HasSubstr("is on no node")));
+  EXPECT_THAT(Guards(plan, 1), ElementsAre(HasSubstr("bears our mark"), HasSubstr("is on a node")));
   // Its job is over then. What nobody would make again is not deleted.
   JobIs(JobState{JobFlag::kCancelled});
   plan = Decide();
@@ -361,9 +362,45 @@ TEST_F(GroupTest, AbsenceEndsNoPodThatRuns) {
   world.Put(Bound());
   JobIs(std::nullopt);
   EXPECT_THAT(Decide().actions, IsEmpty());
-  const plan::Plan plan = Decide(30s);
-  EXPECT_THAT(Shown(plan), HasSubstr("the pod goes on without it"));
+  plan::Plan plan = Decide(30s);
+  EXPECT_THAT(Shown(plan), HasSubstr("the pod goes on, and its nodes are booked anew"));
   EXPECT_EQ(plan.actions.size(), 1u);
+  EXPECT_THAT(plan.slurm_follows, ElementsAre(testing::IdOf(kUid), testing::IdOf(kUid, 2)));
+  world.Jobs(kSlurm, {{testing::IdOf(kUid), std::nullopt}, {testing::IdOf(kUid, 2), std::nullopt}});
+  plan = Decide(30s);
+  EXPECT_THAT(ActionNames(plan),
+              ElementsAre("submit " + JobTarget(2), std::string("set conditions ") + kPodTarget + "/status"));
+  EXPECT_EQ(plan.actions[0].event->reason, "Rebooked");
+  world.Jobs(kSlurm, {{testing::IdOf(kUid), std::nullopt},
+                      {testing::IdOf(kUid, 2), testing::JobOf(kUid, JobState{JobFlag::kPending}, "", 2)}});
+  world.follows = {testing::IdOf(kUid), testing::IdOf(kUid, 2)};
+  plan = Decide(30s);
+  EXPECT_THAT(ActionNames(plan), ::testing::Contains(std::string("label ") + kPodTarget));
+  EXPECT_THAT(ActionNames(plan), ::testing::Not(::testing::Contains(HasSubstr("cancel")))) << "it is no leftover";
+}
+
+TEST_F(GroupTest, PodsOfAJobThatIsToMakeRoomAreEndedInItsGraceTime) {
+  world.Put(Bound());
+  slurm::Job job = testing::JobOf(kUid, JobState{JobFlag::kRunning}, "w-0");
+  job.preempt_time = world.now;
+  JobIs(job);
+  plan::Plan plan = Decide();
+  EXPECT_THAT(ActionNames(plan), ElementsAre(std::string("set conditions ") + kPodTarget + "/status",
+                                             std::string("delete ") + kPodTarget));
+  EXPECT_THAT(Guards(plan, 1), ElementsAre(HasSubstr("is over or preempted"), HasSubstr("has not ended by itself")));
+  EXPECT_EQ(plan.actions[1].event->reason, "Preempted");
+  world.Put(Labelled());
+  EXPECT_THAT(ActionNames(Decide()), ElementsAre(std::string("set conditions ") + kPodTarget + "/status"))
+      << "nobody is released to a node that is given away";
+}
+
+TEST_F(GroupTest, AJobThatStaysSuspendedIsCancelledIfItStillIs) {
+  world.Put(Bound());
+  JobIs(JobState{JobFlag::kSuspended}, "w-0");
+  EXPECT_THAT(ActionNames(Decide(29s)), ElementsAre(std::string("set conditions ") + kPodTarget + "/status"));
+  const plan::Plan plan = Decide(30s);
+  EXPECT_THAT(ActionNames(plan), ::testing::Contains("cancel " + JobTarget()));
+  EXPECT_THAT(Guards(plan, 1), ElementsAre(HasSubstr("bears our mark"), HasSubstr("is suspended")));
 }
 
 TEST_F(GroupTest, AJobThatIsGoneAfterItWasSeenIsFollowedByTheNextAttemptAfterHalfAMinute) {
@@ -454,7 +491,7 @@ TEST_F(GroupTest, APodThatIsDeletedAtTheGateGivesItsJobBack) {
   JobIs(JobState{JobFlag::kRunning}, "w-0");
   const plan::Plan plan = Decide();
   EXPECT_THAT(ActionNames(plan), ElementsAre("comment " + JobTarget(), "cancel " + JobTarget()));
-  EXPECT_THAT(Guards(plan, 1), ElementsAre(HasSubstr("bears our mark"), HasSubstr("has not been released")));
+  EXPECT_THAT(Guards(plan, 1), ElementsAre(HasSubstr("bears our mark"), HasSubstr("has been released")));
 }
 
 // One of an attempt before, that came back with slurmctld's old state, or was handed over at the start.

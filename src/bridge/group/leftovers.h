@@ -2,6 +2,7 @@
 // pods bear.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "bridge/mark.h"
@@ -16,11 +17,14 @@ inline constexpr Duration kNewsHold = 1min;
 // What was heard of the jobs that are followed is recent.
 bool IsFresh(const plan::SlurmView& slurm);
 
-// Goes on to follow all jobs that the key has followed but `current`, until each is known to be over, another's, or, for a
-// minute, absent, and ends those that bear the group's mark, with `outcome` unless theirs stands there already. A submission that
-// comes late is seen so. REQUIRES: every pod of the group has ended or bears another job's id, as far as is seen; that none with
-// the job's own id could run is proven before it ends.
-void EndLeftovers(plan::Plan& plan, const plan::World& world, const JobMark& group, int64_t current,
+// Of a job that is absent: its submission may still be on its way.
+bool MayComeLate(plan::Plan& plan, const plan::World& world, int64_t id);
+
+// Goes on to follow all jobs that the key has followed but `current`, of which the Plan says what it wants, until each is known to
+// be over, another's, or, for a minute, absent, and ends those that bear the group's mark, with `outcome` unless theirs stands
+// there already. A submission that comes late is seen so. REQUIRES: every pod of the group has ended or bears another job's id, as
+// far as is seen; that none with the job's own id could run is proven before it ends.
+void EndLeftovers(plan::Plan& plan, const plan::World& world, const JobMark& group, std::span<const int64_t> current,
                   const std::string& outcome);
 
 }  // namespace capstan::bridge::group

@@ -36,6 +36,35 @@ class PodGuard final : public plan::Guard {
   std::string_view what_;
 };
 
+class PodsOfJobGuard final : public plan::Guard {
+ public:
+  using Disproves = bool (*)(const Pod& pod);
+  PodsOfJobGuard(std::string ns, int64_t job, Disproves disproves, std::string_view what)
+      : ns_(std::move(ns)),
+        selector_(std::string(kJobId) + "=" + std::to_string(job)),
+        disproves_(disproves),
+        what_(what) {}
+
+  std::string text() const override { return "no pod with " + selector_ + " in " + ns_ + " " + std::string(what_); }
+
+  Task<Proof> Prove(Services& services, Deadline deadline) const override {
+    kube::ListOptions options{.ns = ns_, .label_selector = selector_};
+    while (true) {
+      const auto page = co_await services.client.List<Pod>(kube::kPods, options, deadline);
+      if (!page) co_return Proof::kUnknown;
+      for (const Pod& pod : page->items)
+        if (!pod.HasEnded() && disproves_(pod)) co_return Proof::kNo;
+      options.continue_token = page->metadata.continue_token;
+      if (options.continue_token.empty()) co_return Proof::kYes;
+    }
+  }
+
+ private:
+  std::string ns_, selector_;
+  Disproves disproves_;
+  std::string_view what_;
+};
+
 class FailPodEffect final : public plan::Effect {
  public:
   FailPodEffect(const Pod& pod, std::string reason, std::string message)
@@ -63,8 +92,14 @@ class FailPodEffect final : public plan::Effect {
 
 }  // namespace
 
-std::shared_ptr<const plan::Guard> PodIsGated(const Pod& pod) {
-  return std::make_shared<PodGuard>(pod, [](const Pod& read) { return read.HasGate(kGate); }, "has not been released");
+std::shared_ptr<const plan::Guard> NoPodIsReleased(std::string ns, int64_t job) {
+  return std::make_shared<PodsOfJobGuard>(
+      std::move(ns), job, [](const Pod& read) { return !read.HasGate(kGate); }, "has been released");
+}
+
+std::shared_ptr<const plan::Guard> NoPodIsBound(std::string ns, int64_t job) {
+  return std::make_shared<PodsOfJobGuard>(
+      std::move(ns), job, [](const Pod& read) { return read.IsBound(); }, "is on a node");
 }
 
 std::shared_ptr<const plan::Guard> PodIsUnbound(const Pod& pod) {

@@ -1,4 +1,4 @@
-// What is proven of a pod before something is done that rests on it, each by a fresh read; and the end of a pod that is not
+// What is proven of pods before something is done that rests on it, each by a fresh read; and the end of a pod that is not
 // deleted.
 #pragma once
 
@@ -10,8 +10,11 @@
 
 namespace capstan::bridge::group {
 
-// All of these: it is the pod that was seen (its uid). One that is gone counts as no.
-std::shared_ptr<const plan::Guard> PodIsGated(const Pod& pod);    // it has our scheduling gate
+// Of all pods in the namespace that bear the job's id, none that could run has been let go; or none is on a node.
+std::shared_ptr<const plan::Guard> NoPodIsReleased(std::string ns, int64_t job);
+std::shared_ptr<const plan::Guard> NoPodIsBound(std::string ns, int64_t job);
+
+// It is the pod that was seen (its uid), and. One that is gone counts as no.
 std::shared_ptr<const plan::Guard> PodIsUnbound(const Pod& pod);  // it has no node, and has not ended
 std::shared_ptr<const plan::Guard> PodMayRun(const Pod& pod);     // it has not ended
 

@@ -129,6 +129,12 @@ Proof HasEnded(const Job& job, const std::string&) {
   return state.IsOver() ? Proof::kYes : Proof::kNo;
 }
 
+Proof GivesWay(const Job& job, const std::string& node) { return job.preempt_time ? Proof::kYes : HasEnded(job, node); }
+
+Proof IsSuspended(const Job& job, const std::string&) {
+  return job.state.Has(JobFlag::kSuspended) ? Proof::kYes : Proof::kNo;
+}
+
 std::string Words(int64_t id, std::string_view rest) { return "job " + std::to_string(id) + " " + std::string(rest); }
 
 }  // namespace
@@ -164,6 +170,16 @@ std::shared_ptr<const Guard> JobRunsOn(std::string cluster, int64_t id, std::str
 std::shared_ptr<const Guard> JobHasEnded(std::string cluster, int64_t id, std::string mark) {
   return std::make_shared<JobGuard>(std::move(cluster), id, std::move(mark), &HasEnded,
                                     Words(id, "bears our mark and is over"), Proof::kUnknown);
+}
+
+std::shared_ptr<const Guard> JobGivesWay(std::string cluster, int64_t id, std::string mark) {
+  return std::make_shared<JobGuard>(std::move(cluster), id, std::move(mark), &GivesWay,
+                                    Words(id, "bears our mark and is over or preempted"), Proof::kUnknown);
+}
+
+std::shared_ptr<const Guard> JobIsSuspended(std::string cluster, int64_t id, std::string mark) {
+  return std::make_shared<JobGuard>(std::move(cluster), id, std::move(mark), &IsSuspended,
+                                    Words(id, "bears our mark and is suspended"), Proof::kNo);
 }
 
 }  // namespace capstan::plan

@@ -37,4 +37,10 @@ std::shared_ptr<const Guard> JobRunsOn(std::string cluster, int64_t id, std::str
 // slurmctld that has lost its state knows none.
 std::shared_ptr<const Guard> JobHasEnded(std::string cluster, int64_t id, std::string mark);
 
+// The same, or it was told to make room for another job and its grace time goes on.
+std::shared_ptr<const Guard> JobGivesWay(std::string cluster, int64_t id, std::string mark);
+
+// The same as JobIsOurs, and it is suspended.
+std::shared_ptr<const Guard> JobIsSuspended(std::string cluster, int64_t id, std::string mark);
+
 }  // namespace capstan::plan

@@ -275,8 +275,11 @@ void FakeSlurm::EndJob(int64_t id, JobFlag end) {
 }
 
 void FakeSlurm::Retire(int64_t id) {
-  Later(options_.min_job_age, [this, id] {
-    jobs_.erase(id);
+  // Another job may have its id by then.
+  Later(options_.min_job_age, [this, id, submitted = jobs_.at(id).submit_time] {
+    const auto job = jobs_.find(id);
+    if (job == jobs_.end() || job->second.submit_time != submitted || !job->second.state.IsOver()) return;
+    jobs_.erase(job);
     JobsChanged();
   });
 }
@@ -303,9 +306,17 @@ Outcome FakeSlurm::SubmitJob(const ExternalJob& job) {
            .time_limit = std::nullopt};
   if (job.limit_minutes) made.time_limit = std::chrono::minutes(*job.limit_minutes);
   job_specs_[job.id] = {.nodes = {}, .whole_nodes = job.shared == "none", .user = made.user, .partition = partition};
+  orders_[job.id] = job;
   jobs_[job.id] = std::move(made);
   JobsChanged();
   return std::nullopt;
+}
+
+void FakeSlurm::WarnOfPreemption(int64_t id) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end() || !found->second.state.Has(JobFlag::kRunning)) return;
+  found->second.preempt_time = WholeSeconds(loop_.WallNow());
+  JobsChanged();
 }
 
 bool FakeSlurm::RunPending(int64_t id, const std::vector<std::string>& nodes) {

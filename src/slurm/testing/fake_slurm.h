@@ -96,6 +96,13 @@ class FakeSlurm {
   bool RunPending(int64_t id, const std::vector<std::string>& nodes);
   Outcome UpdateJob(const JobUpdate& update);
   Outcome CancelExactly(const JobCancel& cancel);
+  // What was asked for; nullptr: it was no external job.
+  const ExternalJob* OrderOf(int64_t id) const {
+    const auto found = orders_.find(id);
+    return found == orders_.end() ? nullptr : &found->second;
+  }
+  // It is to make room; it goes on until it is ended.
+  void WarnOfPreemption(int64_t id);
   // Why it waits and when it shall begin, as Slurm's scheduler would say it. REQUIRES: it is there.
   void Expect(int64_t id, std::string reason, std::optional<Time> start);
   // It ends so, whatever it is doing: kTimeout, kNodeFail, kPreempted.
@@ -197,6 +204,7 @@ class FakeSlurm {
   std::set<std::string> unregistered_;  // of slurmds_, those that have never registered
   std::map<int64_t, Job> jobs_;
   std::map<int64_t, JobSpec> job_specs_;
+  std::map<int64_t, ExternalJob> orders_;
   std::map<int64_t, Tick> job_ends_;      // of running ones that end by themselves
   std::map<int64_t, Duration> job_left_;  // of suspended ones, when they run again
   std::vector<int64_t> killed_;

@@ -350,7 +350,9 @@ net::Response FakeSlurmrestd::SubmitJob(const std::string& body) {
                    .partition = job.partition,
                    .user = job.user_id,
                    .admin_comment = job.admin_comment,
-                   .nodes = ParseInt(job.nodes).value_or(1),
+                   .nodes = ParseInt(Split(job.nodes, '-').front()).value_or(1),
+                   .most_nodes = ParseInt(Split(job.nodes, '-').back()).value_or(1),
+                   .required_nodes = job.required_nodes,
                    .shared = job.shared.empty() ? "" : job.shared.front()};
   if (job.time_limit) made.limit_minutes = job.time_limit->number;
   if (const Outcome refused = slurm_.SubmitJob(made))

@@ -1,11 +1,11 @@
-#include "bridge/order.h"
+#include "bridge/group/order.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "bridge/bridge_test.h"
 
-namespace capstan::bridge {
+namespace capstan::bridge::group {
 namespace {
 
 using ::testing::HasSubstr;
@@ -16,7 +16,17 @@ Pod With(const std::string& suffix, const std::string& value) {
   return pod;
 }
 
-Result<slurm::ExternalJob> Order(const Pod& pod) { return OrderOf(pod, testing::TestSettings()); }
+Shape ShapeFor(const Pod& pod, int64_t places = 1) {
+  Shape shape{.least = places, .most = places, .name = "ml/trainer"};
+  shape.annotations = pod.metadata.annotations;
+  return shape;
+}
+
+Result<slurm::ExternalJob> Order(const Pod& pod, int64_t places = 1) {
+  const Pod* const one = &pod;
+  CAPSTAN_TRY(struct Order order, OrderOf({&one, 1}, ShapeFor(pod, places), testing::TestSettings()));
+  return std::move(order.job);
+}
 
 TEST(OrderOf, AsksForAWholeNodeAndWhatThePodTakes) {
   const auto job = Order(testing::GatedPod());
@@ -89,15 +99,17 @@ TEST(OrderOf, AnnotationsStandAboveWhatIsDerived) {
 }
 
 TEST(OrderOf, WhatIsMalformedIsOneSentenceThatNamesTheAnnotation) {
-  for (const auto& [suffix, value] :
-       std::vector<std::pair<std::string, std::string>>{{"timelimit", "1h"},
-                                                        {"timelimit", "0"},
-                                                        {"timelimit", "99999999"},
-                                                        {"cpu-per-task", "two"},
-                                                        {"cpu-per-task", "0"},
-                                                        {"mem-per-node", "-1Gi"},
-                                                        {"account", "a\nb"},
-                                                        {"qos", std::string(2000, 'x')}}) {
+  for (const auto& [suffix, value] : std::vector<std::pair<std::string, std::string>>{{"timelimit", "1h"},
+                                                                                      {"timelimit", "0"},
+                                                                                      {"timelimit", "99999999"},
+                                                                                      {"cpu-per-task", "two"},
+                                                                                      {"cpu-per-task", "0"},
+                                                                                      {"mem-per-node", "-1Gi"},
+                                                                                      {"account", "a\nb"},
+                                                                                      {"qos", std::string(2000, 'x')},
+                                                                                      {"min-nodes", "0"},
+                                                                                      {"max-nodes", "many"},
+                                                                                      {"pods-per-node", "2000"}}) {
     const auto job = Order(With(suffix, value));
     ASSERT_FALSE(job) << suffix << "=" << value;
     EXPECT_EQ(job.error().code(), Code::kInvalid);
@@ -105,6 +117,55 @@ TEST(OrderOf, WhatIsMalformedIsOneSentenceThatNamesTheAnnotation) {
     EXPECT_EQ(job.error().message().find('\n'), std::string::npos);
     EXPECT_LT(job.error().message().size(), 400u);
   }
+}
+
+TEST(OrderOf, AGroupTakesAsManyNodesAsItsPlacesNeed) {
+  EXPECT_EQ(Order(testing::GatedPod(), 5)->nodes, 5);
+  Pod pod = With("pods-per-node", "2");
+  pod.spec.containers[0].resources.limits = {{"nvidia.com/gpu", "3"}};
+  const auto job = Order(pod, 5);
+  ASSERT_TRUE(job) << job.error().message();
+  EXPECT_EQ(job->nodes, 3);
+  EXPECT_EQ(job->most_nodes, 3);
+  EXPECT_EQ(job->tasks_per_node, 2);
+  EXPECT_EQ(job->cpus_per_task, 1);
+  EXPECT_EQ(job->memory_mib, 200);
+  EXPECT_EQ(job->gres, "gres/gpu=6");
+  Shape shape = ShapeFor(testing::GatedPod());
+  shape.least = 2, shape.most = 4;
+  const Pod one = testing::GatedPod();
+  Pod large = one;
+  large.spec.containers[0].resources.requests = {{"cpu", "7"}};
+  const Pod* const pods[] = {&one, &large};
+  const auto order = OrderOf(pods, shape, testing::TestSettings());
+  ASSERT_TRUE(order);
+  EXPECT_EQ(order->job.nodes, 2);
+  EXPECT_EQ(order->job.most_nodes, 4);
+  EXPECT_EQ(order->job.cpus_per_task, 7) << "of the largest";
+  EXPECT_EQ(order->job.memory_mib, 100);
+}
+
+TEST(OrderOf, NodesAreTheUsersToSay) {
+  Pod pod = With("min-nodes", "2");
+  EXPECT_EQ(Order(pod)->nodes, 2);
+  EXPECT_EQ(Order(pod)->most_nodes, 2);
+  pod.metadata.annotations[std::string(kJobAnnotations) + "max-nodes"] = "4";
+  EXPECT_EQ(Order(pod)->most_nodes, 4);
+  pod.metadata.annotations[std::string(kJobAnnotations) + "max-nodes"] = "1";
+  EXPECT_THAT(Order(pod).error().message(), HasSubstr("max-nodes allows 1"));
+}
+
+TEST(OrderOf, WhatAsksForTheSameHasTheSameHash) {
+  const Pod pod = testing::GatedPod();
+  const Pod* const one = &pod;
+  const auto hash = [&](const Shape& shape) { return OrderOf({&one, 1}, shape, testing::TestSettings())->Hash(); };
+  Shape shape = ShapeFor(pod);
+  const std::string before = hash(shape);
+  EXPECT_EQ(before.size(), 16u);
+  shape.annotations["note"] = "x";
+  EXPECT_EQ(hash(shape), before);
+  shape.annotations[std::string(kJobAnnotations) + "timelimit"] = "5";
+  EXPECT_NE(hash(shape), before);
 }
 
 TEST(OrderOf, WhatNoNodeHasIsRefusedBeforeAnythingOverflows) {
@@ -125,4 +186,4 @@ TEST(OrderOf, NobodyNamesAnotherUserOrAPriority) {
 }
 
 }  // namespace
-}  // namespace capstan::bridge
+}  // namespace capstan::bridge::group

@@ -1,0 +1,32 @@
+// What the kind of a group says of its job: how many places, what it is called, whose annotations count, and what is still
+// missing before anything can be asked of Slurm.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "bridge/group/members.h"
+#include "kube/quantity.h"
+#include "plan/world.h"
+
+namespace capstan::bridge::group {
+
+// One place is one pod's share of the job.
+struct Shape {
+  int64_t least = 1, most = 1;  // places
+  std::string name;             // of the job: "ns/NAME", unless an annotation says otherwise
+  // slurmjob.slinky.slurm.net/..., of the object that stands for the group, and for single pods the pod's own above them.
+  std::map<std::string, std::string> annotations;
+  std::optional<int64_t> limit_minutes;  // of the object that stands for the group
+  kube::Quantity cpu, memory;            // of each of its pods, where they name none
+  // "2 of 4 pods are there"; "": nothing. Whoever is gone for a moment is waited for, too.
+  std::string missing;
+  bool settled = true;  // false: more pods may come, and a while without a new one is waited for
+  bool ends = true;     // false: others follow the pods that have ended, in the same job
+};
+
+Shape ShapeOf(const plan::World& world, const kube::Key& key, const Members& members);
+
+}  // namespace capstan::bridge::group

@@ -1,0 +1,345 @@
+// The life of groups of pods behind one job, with an engine, on a modelled API server and slurmrestd.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bridge/life_fixture.h"
+
+namespace capstan::bridge {
+namespace {
+
+using slurm::JobFlag;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class GroupLife : public testing::BridgeLife {
+ protected:
+  // A Job whose pods are a gang, without them.
+  void PutJob(int parallelism, const std::string& annotations = {}) {
+    server.Put(Job::kResource, R"({"metadata":{"namespace":"ml","name":"sim","annotations":{)" + annotations +
+                                   R"(}},"spec":{"parallelism":)" + std::to_string(parallelism) + R"(,"completions":)" +
+                                   std::to_string(parallelism) + "}}");
+  }
+  void PutGangPod(const std::string& name, int index) {
+    const std::string uid(json::FindText(*server.Find(Job::kResource, {"ml", "sim"}), {"metadata", "uid"}));
+    PutPod(name, "",
+           R"(,"annotations":{"capstan.dev/gang":"job","batch.kubernetes.io/job-completion-index":")" +
+               std::to_string(index) +
+               R"("},"ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"sim","uid":")" + uid +
+               R"(","controller":true}])");
+  }
+  void PutGang(int count) {
+    PutJob(count);
+    for (int i = 0; i < count; ++i) PutGangPod("sim-" + std::to_string(i), i);
+  }
+  void PutPodOf(const std::string& pod_group, const std::string& name) {
+    PutPod(name, R"(,"scheduling.x-k8s.io/pod-group":")" + pod_group + "\"");
+  }
+  void PutPodGroup(const std::string& name, int min_member) {
+    server.Put(PodGroup::kResource, R"({"metadata":{"namespace":"ml","name":")" + name + R"("},"spec":{"minMember":)" +
+                                        std::to_string(min_member) + "}}");
+  }
+  // The body of the last submission.
+  std::string LastOrder() const {
+    std::string body;
+    for (const auto& write : rest.writes())
+      if (write.target.ends_with("/job/submit")) body = write.body;
+    return body;
+  }
+  size_t Orders() const {
+    return size_t(
+        std::ranges::count_if(rest.writes(), [](const auto& write) { return write.target.ends_with("/job/submit"); }));
+  }
+  void RunAll(const std::vector<std::string>& pods) {
+    for (const std::string& pod : pods) {
+      Bind(pod);
+      Becomes("Running", pod);
+    }
+    loop.Advance(2s);
+  }
+  // The job that waits or runs; 0: none.
+  int64_t LiveJob() const {
+    for (const auto& [id, job] : slurm.jobs())
+      if (!job.state.IsOver()) return id;
+    return 0;
+  }
+};
+
+TEST_F(GroupLife, AGangOfAJobRunsAsOneOnANodeEach) {
+  Start();
+  PutGang(3);
+  loop.Advance(3s);
+  ASSERT_EQ(slurm.jobs().size(), 1u);
+  EXPECT_THAT(LastOrder(), HasSubstr(R"("nodes":"3")"));
+  EXPECT_EQ(TheJob().name, "ml/sim");
+  EXPECT_TRUE(IsGated("sim-0"));
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0", "w-1", "w-2"}));
+  loop.Advance(2s);
+  EXPECT_EQ(NodeOf("sim-0"), "node-1") << "by rank";
+  EXPECT_EQ(NodeOf("sim-1"), "node-2");
+  EXPECT_EQ(NodeOf("sim-2"), "node-3");
+  RunAll({"sim-0", "sim-1", "sim-2"});
+  EXPECT_THAT(Says("sim-1"), HasSubstr("on Slurm node w-1"));
+  Becomes("Succeeded", "sim-0");
+  Becomes("Succeeded", "sim-1");
+  loop.Advance(1min);
+  EXPECT_TRUE(TheJob().state.Has(JobFlag::kRunning)) << "one is left";
+  Becomes("Succeeded", "sim-2");
+  loop.Advance(15s);
+  EXPECT_TRUE(TheJob().state.Has(JobFlag::kCancelled));
+  EXPECT_EQ(JobMark::Of(TheJob().admin_comment)->outcome, "Succeeded");
+  const size_t writes = Writes();
+  loop.Advance(1h);
+  EXPECT_EQ(Writes(), writes);
+}
+
+TEST_F(GroupLife, NothingIsAskedBeforeAllOfAGangAreThere) {
+  Start();
+  PutJob(3);
+  PutGangPod("sim-0", 0);
+  PutGangPod("sim-1", 1);
+  loop.Advance(1min);
+  EXPECT_TRUE(slurm.jobs().empty());
+  EXPECT_THAT(Says("sim-0"), HasSubstr("nothing is asked of Slurm yet: 2 of 3 pods are there"));
+  PutGangPod("sim-2", 2);
+  loop.Advance(3s);
+  EXPECT_EQ(slurm.jobs().size(), 1u);
+}
+
+TEST_F(GroupLife, AReplacementTakesTheFreePlaceOfTheRunningJob) {
+  Start();
+  PutGang(2);
+  loop.Advance(3s);
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0", "w-1"}));
+  loop.Advance(2s);
+  RunAll({"sim-0", "sim-1"});
+  Becomes("Failed", "sim-1");
+  PutGangPod("sim-1-again", 1);
+  loop.Advance(3s);
+  EXPECT_EQ(NodeOf("sim-1-again"), "node-2");
+  EXPECT_EQ(Orders(), 1u);
+  PutGangPod("sim-2", 2);
+  loop.Advance(3s);
+  EXPECT_TRUE(IsGated("sim-2"));
+  EXPECT_THAT(Says("sim-2"), HasSubstr("NoPlace"));
+}
+
+TEST_F(GroupLife, OfAPodGroupAsManyRunAsSlurmHasNodesFor) {
+  Start();
+  PutPodGroup("train", 2);
+  for (const char* name : {"a", "b", "c"}) PutPodOf("train", name);
+  loop.Advance(5s);
+  ASSERT_EQ(slurm.jobs().size(), 1u);
+  EXPECT_THAT(LastOrder(), HasSubstr(R"("nodes":"2-3")"));
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0", "w-1"}));
+  loop.Advance(3s);
+  EXPECT_EQ(NodeOf("a"), "node-1");
+  EXPECT_EQ(NodeOf("b"), "node-2");
+  EXPECT_TRUE(IsGated("c"));
+  EXPECT_THAT(Says("c"), HasSubstr("NoPlace"));
+  RunAll({"a", "b"});
+  Becomes("Succeeded", "a");
+  loop.Advance(3s);
+  EXPECT_EQ(NodeOf("c"), "node-1");
+}
+
+TEST_F(GroupLife, APodGroupThatIsNotThereIsWaitedFor) {
+  Start();
+  PutPodOf("train", "a");
+  loop.Advance(1min);
+  EXPECT_THAT(Says("a"), HasSubstr("PodGroup train is not there"));
+  PutPodGroup("train", 1);
+  loop.Advance(3s);
+  EXPECT_EQ(slurm.jobs().size(), 1u);
+}
+
+class WithoutPodGroups : public testing::BridgeLife {
+ protected:
+  WithoutPodGroups() : BridgeLife(false) {}
+};
+
+TEST_F(WithoutPodGroups, ThatThereAreNoneIsSaid) {
+  Start();
+  PutPod("a", R"(,"scheduling.x-k8s.io/pod-group":"train")");
+  loop.Advance(1min);
+  EXPECT_THAT(Says("a"), HasSubstr("this cluster has no PodGroups"));
+}
+
+TEST_F(GroupLife, WorkersTakeThePlacesThatTheirLeadersJobKeeps) {
+  server.Put(
+      LeaderWorkerSet::kResource,
+      R"({"metadata":{"namespace":"ml","name":"serve"},"spec":{"leaderWorkerTemplate":{"size":3},"startupPolicy":"LeaderReady"}})");
+  const auto put = [this](const std::string& index) {
+    PutPod("serve-0" + (index == "0" ? "" : "-" + index),
+           R"(,"leaderworkerset.sigs.k8s.io/name":"serve","leaderworkerset.sigs.k8s.io/group-key":"f00",)"
+           R"("leaderworkerset.sigs.k8s.io/group-index":"0","leaderworkerset.sigs.k8s.io/worker-index":")" +
+               index + "\"");
+  };
+  Start();
+  put("0");
+  loop.Advance(3s);
+  ASSERT_EQ(slurm.jobs().size(), 1u);
+  EXPECT_EQ(TheJob().name, "serve-0");
+  EXPECT_THAT(LastOrder(), HasSubstr(R"("nodes":"3")"));
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0", "w-1", "w-2"}));
+  loop.Advance(2s);
+  EXPECT_EQ(NodeOf("serve-0"), "node-1");
+  RunAll({"serve-0"});
+  put("1");
+  put("2");
+  loop.Advance(3s);
+  EXPECT_EQ(NodeOf("serve-0-1"), "node-2");
+  EXPECT_EQ(NodeOf("serve-0-2"), "node-3");
+  EXPECT_EQ(Orders(), 1u);
+}
+
+TEST_F(GroupLife, SeveralPodsOfAGroupGoToANodeWhereThatIsAskedFor) {
+  Start();
+  PutJob(3, R"("slurmjob.slinky.slurm.net/pods-per-node":"2")");
+  for (int i = 0; i < 3; ++i) PutGangPod("sim-" + std::to_string(i), i);
+  loop.Advance(3s);
+  EXPECT_THAT(LastOrder(), HasSubstr(R"("nodes":"2")"));
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0", "w-1"}));
+  loop.Advance(2s);
+  EXPECT_EQ(NodeOf("sim-0"), "node-1");
+  EXPECT_EQ(NodeOf("sim-1"), "node-1");
+  EXPECT_EQ(NodeOf("sim-2"), "node-2");
+}
+
+TEST_F(GroupLife, AnOrderThatIsChangedWhileItWaitsIsReplaced) {
+  Start();
+  PutGang(2);
+  loop.Advance(3s);
+  const int64_t first = TheJob().id;
+  server.Edit(
+      Job::kResource, {"ml", "sim"}, "",
+      [](json::Value& job) {
+        json::MakeObject(job, {"metadata", "annotations"})["slurmjob.slinky.slurm.net/timelimit"] = "30";
+      },
+      "kubectl");
+  loop.Advance(5s);
+  EXPECT_TRUE(slurm.jobs().at(first).state.Has(JobFlag::kCancelled));
+  EXPECT_EQ(JobMark::Of(slurm.jobs().at(first).admin_comment)->outcome, "Changed");
+  ASSERT_NE(LiveJob(), 0);
+  EXPECT_THAT(LastOrder(), HasSubstr(R"("time_limit":{"set":true,"number":30})"));
+  loop.Advance(1h);
+  EXPECT_EQ(Orders(), 2u);
+}
+
+TEST_F(GroupLife, AJobThatRunsKeepsItsOrder) {
+  Start();
+  PutGang(2);
+  loop.Advance(3s);
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0", "w-1"}));
+  loop.Advance(2s);
+  server.Edit(
+      Job::kResource, {"ml", "sim"}, "",
+      [](json::Value& job) {
+        json::MakeObject(job, {"metadata", "annotations"})["slurmjob.slinky.slurm.net/timelimit"] = "30";
+      },
+      "kubectl");
+  loop.Advance(1min);
+  EXPECT_TRUE(TheJob().state.Has(JobFlag::kRunning));
+}
+
+TEST_F(GroupLife, WhatAPersonCancelledIsAskedForAgainWhenItsUserSaysSo) {
+  Start();
+  PutPod();
+  loop.Advance(3s);
+  slurm.EndJobAs(TheJob().id, JobFlag::kCancelled);
+  loop.Advance(1min);
+  EXPECT_EQ(Orders(), 1u);
+  const auto retry = [this](const char* text) {
+    EditPod(
+        [text](json::Value& pod) { json::MakeObject(pod, {"metadata", "annotations"})["capstan.dev/retry"] = text; });
+    loop.Advance(3s);
+  };
+  retry("1");
+  EXPECT_EQ(Orders(), 2u);
+  slurm.EndJobAs(LiveJob(), JobFlag::kCancelled);
+  loop.Advance(1h);
+  EXPECT_EQ(Orders(), 2u) << "once";
+  retry("2");
+  EXPECT_EQ(Orders(), 3u);
+}
+
+TEST_F(GroupLife, AGangWhoseJobEndsIsDeletedAndItsNextJobWaitsUntilAllHaveGone) {
+  Start();
+  PutGang(2);
+  loop.Advance(3s);
+  const int64_t first = TheJob().id;
+  ASSERT_TRUE(slurm.RunPending(first, {"w-0", "w-1"}));
+  loop.Advance(2s);
+  RunAll({"sim-0", "sim-1"});
+  EditPod(
+      [](json::Value& pod) { json::MakeObject(pod, {"metadata"})["finalizers"] = *json::Parse(R"(["test/slow"])"); },
+      "sim-1");
+  slurm.EndJobAs(first, JobFlag::kTimeout);
+  loop.Advance(3s);
+  EXPECT_EQ(PodNow("sim-0"), nullptr);
+  PutGangPod("sim-0-again", 0);
+  PutGangPod("sim-1-again", 1);
+  loop.Advance(1min);
+  EXPECT_EQ(Orders(), 1u);
+  EditPod([](json::Value& pod) { json::MakeObject(pod, {"metadata"}).erase("finalizers"); }, "sim-1");
+  loop.Advance(1min);
+  EXPECT_EQ(Orders(), 2u);
+}
+
+TEST_F(GroupLife, AReplacementFindsTheJobOfPodsThatHaveGone) {
+  Start();
+  PutGang(1);
+  loop.Advance(3s);
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0"}));
+  loop.Advance(2s);
+  RunAll({"sim-0"});
+  for (const bool anew : {false, true}) {
+    // Both happen while nobody looks.
+    process.reset();
+    server.Remove(kube::kPods, {"ml", anew ? "sim-0-again" : "sim-0"}, {.grace_seconds = 0});
+    PutGangPod(anew ? "sim-0-anew" : "sim-0-again", 0);
+    Start();
+    loop.Advance(3s);
+    EXPECT_EQ(NodeOf(anew ? "sim-0-anew" : "sim-0-again"), "node-1");
+    EXPECT_EQ(slurm.jobs().size(), 1u);
+  }
+}
+
+class GroupCrash : public GroupLife, public ::testing::WithParamInterface<size_t> {
+ protected:
+  void Step(Duration span) {
+    for (Duration passed{0}; passed < span; passed += 5ms) {
+      loop.Advance(5ms);
+      if (crashed_ || Writes() - before_ < GetParam()) continue;
+      crashed_ = true;
+      Start();
+    }
+  }
+  void Begin() { before_ = Writes(); }
+
+ private:
+  size_t before_ = 0;
+  bool crashed_ = false;
+};
+
+// Whatever the moment, there is one job for the group, and each pod has its own node.
+TEST_P(GroupCrash, LosesAndDoublesNothing) {
+  Start();
+  PutGang(3);
+  Begin();
+  Step(6s);
+  ASSERT_EQ(slurm.jobs().size(), 1u);
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0", "w-1", "w-2"}));
+  Step(6s);
+  EXPECT_THAT((std::set{NodeOf("sim-0"), NodeOf("sim-1"), NodeOf("sim-2")}), ElementsAre("node-1", "node-2", "node-3"));
+  RunAll({"sim-0", "sim-1", "sim-2"});
+  for (const char* pod : {"sim-0", "sim-1", "sim-2"}) Becomes("Succeeded", pod);
+  Step(20s);
+  EXPECT_EQ(slurm.jobs().size(), 1u);
+  EXPECT_TRUE(TheJob().state.Has(JobFlag::kCancelled));
+  EXPECT_EQ(JobMark::Of(TheJob().admin_comment)->outcome, "Succeeded");
+}
+INSTANTIATE_TEST_SUITE_P(AfterEachWrite, GroupCrash, ::testing::Range<size_t>(1, 16));
+
+}  // namespace
+}  // namespace capstan::bridge
