@@ -32,6 +32,14 @@ class Reader {
     return {};
   }
 
+  Result<void> Truth(const char* key, bool& value) const {
+    std::string text = value ? "true" : "false";
+    CAPSTAN_CHECK_OK(Text(key, text));
+    if (text != "true" && text != "false") return Wrong(key, "must be true or false");
+    value = text == "true";
+    return {};
+  }
+
  private:
   std::unexpected<Error> Wrong(const char* key, std::string_view what) const {
     return Fail(Code::kInvalid, std::string(file_) + ": " + key + " " + std::string(what));
@@ -52,6 +60,7 @@ Result<Config> Read(const YAML::Node& root, std::string_view name) {
   CAPSTAN_CHECK_OK(reader.Text("partition", config.partition));
   CAPSTAN_CHECK_OK(reader.Text("jobIds", config.job_ids));
   CAPSTAN_CHECK_OK(reader.Seconds("bindTimeout", config.bind_timeout_seconds));
+  CAPSTAN_CHECK_OK(reader.Truth("ungate", config.ungate));
   return config;
 }
 
@@ -85,7 +94,8 @@ Result<Settings> SettingsFrom(const Config& config, std::string bridge, std::str
                   .partition = config.partition,
                   .first_id = *first,
                   .ids = *last - *first + 1,
-                  .bind_timeout = std::chrono::seconds(config.bind_timeout_seconds)};
+                  .bind_timeout = std::chrono::seconds(config.bind_timeout_seconds),
+                  .ungate = config.ungate};
 }
 
 std::string BridgeName(std::string_view ns, std::string_view fullname) {

@@ -19,6 +19,7 @@ struct Config {
   std::string partition = "slurm-bridge";                          // partition
   std::string job_ids = "40000000-67043327";                       // jobIds: first and last
   int64_t bind_timeout_seconds = 300;                              // bindTimeout
+  bool ungate = false;                                             // ungate
 
   bool operator==(const Config&) const = default;
 };

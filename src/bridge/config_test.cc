@@ -17,6 +17,7 @@ mcsLabel: kubernetes
 partition: gpu
 jobIds: 5-9
 bindTimeout: 60
+ungate: true
 somethingElse: {x: 1}
 )",
                                  "config.yaml");
@@ -28,6 +29,7 @@ somethingElse: {x: 1}
   EXPECT_EQ(settings->first_id, 5);
   EXPECT_EQ(settings->ids, 5);
   EXPECT_EQ(settings->bind_timeout, Duration(60s));
+  EXPECT_TRUE(settings->ungate);
 }
 
 TEST(BridgeConfig, AnEmptyFileIsAllDefaults) {
@@ -45,6 +47,7 @@ TEST(BridgeConfig, WhatIsWrongIsOneSentenceWithTheFileAndTheKey) {
            {"partition: ''", "partition must be a text"},
            {"bindTimeout: soon", "bindTimeout must be a number of seconds"},
            {"bindTimeout: 0", "bindTimeout must be a number of seconds"},
+           {"ungate: yes please", "ungate must be true or false"},
            {"a: [", "is not YAML"},
            {std::string(300 << 10, ' '), "larger than 256 KiB"}}) {
     const auto config = ReadConfig(text, "config.yaml");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "bridge/life_fixture.h"
+#include "bridge/roots.h"
 
 namespace capstan::bridge {
 namespace {
@@ -303,6 +304,64 @@ TEST_F(GroupLife, AReplacementFindsTheJobOfPodsThatHaveGone) {
     EXPECT_EQ(NodeOf(anew ? "sim-0-anew" : "sim-0-again"), "node-1");
     EXPECT_EQ(slurm.jobs().size(), 1u);
   }
+}
+
+TEST_F(GroupLife, WhatStandsOnADeploymentIsAskedForItsPods) {
+  server.objects().Serve(kReplicaSets);
+  const auto put = [this](const kube::Resource& resource, const std::string& annotations, const std::string& owner) {
+    const auto made = server.Put(
+        resource, R"({"metadata":{"namespace":"ml","name":"web","annotations":{)" + annotations + "}" + owner + "}}");
+    return R"(,"ownerReferences":[{"apiVersion":"apps/v1","kind":")" + std::string(resource.kind) +
+           R"(","name":"web","uid":")" + std::string(json::FindText(made, {"metadata", "uid"})) +
+           R"(","controller":true}])";
+  };
+  const std::string prefix(kJobAnnotations);
+  const std::string above =
+      put(kube::kDeployments, "\"" + prefix + R"(account":"physics",")" + prefix + R"(qos":"low")", "");
+  const std::string owner = put(kReplicaSets, "\"" + prefix + R"(account":"nobody's")", above);
+  Start();
+  PutPod("web-1", "", R"(,"annotations":{")" + prefix + R"(qos":"high"})" + owner);
+  loop.Advance(3s);
+  EXPECT_THAT(LastOrder(), HasSubstr(R"("account":"physics")")) << "of the highest";
+  EXPECT_THAT(LastOrder(), HasSubstr(R"("qos":"high")")) << "its own stands above";
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0"}));
+  loop.Advance(2s);
+  RunAll({"web-1"});
+  size_t reads = 0;
+  server.authorize = [&](std::string_view, const kube::Resource& resource, std::string_view) {
+    if (resource == kReplicaSets) ++reads;
+    return true;
+  };
+  loop.Advance(1h);
+  EXPECT_EQ(reads, 0u) << "what runs asks for nothing";
+}
+
+TEST_F(GroupLife, WhenTheBridgeIsToGoWhatWaitsIsLeftToKubernetes) {
+  Start();
+  PutPod();
+  PutPod("runs");
+  loop.Advance(3s);
+  int64_t runs = 0, waits = 0;
+  for (const auto& [id, job] : slurm.jobs()) (job.name == "ml/runs" ? runs : waits) = id;
+  ASSERT_TRUE(slurm.RunPending(runs, {"w-0"}));
+  loop.Advance(2s);
+  RunAll({"runs"});
+  settings.ungate = true;
+  Start();
+  loop.Advance(5s);
+  EXPECT_FALSE(IsGated());
+  EXPECT_EQ(NodeOf("trainer"), "") << "the scheduler chooses";
+  EXPECT_TRUE(slurm.jobs().at(waits).state.Has(JobFlag::kCancelled));
+  EXPECT_EQ(JobMark::Of(slurm.jobs().at(waits).admin_comment)->outcome, "Ungated");
+  EXPECT_TRUE(slurm.jobs().at(runs).state.Has(JobFlag::kRunning));
+  Becomes("Succeeded", "runs");
+  loop.Advance(5s);
+  EXPECT_TRUE(slurm.jobs().at(runs).state.Has(JobFlag::kCancelled));
+  // Also while nobody answers for Slurm.
+  slurm.StopController();
+  PutPod("late");
+  loop.Advance(2min);
+  EXPECT_FALSE(IsGated("late"));
 }
 
 class GroupCrash : public GroupLife, public ::testing::WithParamInterface<size_t> {

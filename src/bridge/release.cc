@@ -73,11 +73,22 @@ void RemoveGate(const Pod& pod, json::JsonPatch& patch) {
     patch.Replace(kGates, bj::serialize(left));
 }
 
-}  // namespace
-
-Result<json::JsonPatch> ReleasePatch(const Pod& pod, const std::string& node, const std::string& scheduler_name) {
+json::JsonPatch Unchanged(const Pod& pod) {
   json::JsonPatch patch;
   patch.Test("/metadata/resourceVersion", JsonQuoted(std::to_string(pod.metadata.resource_version)));
+  return patch;
+}
+
+}  // namespace
+
+json::JsonPatch UngatePatch(const Pod& pod) {
+  json::JsonPatch patch = Unchanged(pod);
+  RemoveGate(pod, patch);
+  return patch;
+}
+
+Result<json::JsonPatch> ReleasePatch(const Pod& pod, const std::string& node, const std::string& scheduler_name) {
+  json::JsonPatch patch = Unchanged(pod);
   bj::value affinity;
   if (!pod.spec.affinity.empty()) {
     CAPSTAN_TRY(affinity, json::Parse(pod.spec.affinity.text));

@@ -19,6 +19,7 @@ struct Settings {
   // The ids of our jobs: `first_id` and `ids - 1` after it.
   int64_t first_id = 40'000'000, ids = 27'043'328;
   Duration bind_timeout = 5min;  // for what has been allocated and cannot be used
+  bool ungate = false;           // the bridge is to be taken away: what waits is left to Kubernetes
 
   friend bool operator==(const Settings&, const Settings&) = default;
 };

@@ -1,9 +1,13 @@
 // Jobs whose processes Slurm does not start, on real daemons. What is learnt here stands in docs/slurm-facts.md.
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "base/text.h"
 #include "real_slurm.h"
 #include "slurm/external_job.h"
+#include "slurm/hostlist.h"
 
 namespace capstan::slurm {
 namespace {
@@ -122,7 +126,7 @@ TEST_F(RealExternalJob, TakesAsManyNodesAsThereAreOfThoseItMayHave) {
   order.tasks_per_node = 1;
   ASSERT_TRUE(Submit(order));
   ASSERT_TRUE(Becomes(order.id, JobFlag::kRunning));
-  EXPECT_EQ(JobNow(order.id)->nodes, "w-[0-1]");
+  EXPECT_THAT(HostSet::Parse(JobNow(order.id)->nodes)->names(), ElementsAre("w-0", "w-1"));
   ExternalJob more = Order(NextId());
   more.nodes = 3;
   more.most_nodes = 4;
@@ -186,6 +190,47 @@ TEST_F(RealExternalJob, StatesAreToldOfFiveHundredIdsAtOnceWithoutThoseThatSlurm
   ASSERT_TRUE(states) << states.error().message();
   ASSERT_EQ(states->records.size(), 1u);
   EXPECT_EQ(states->records[0].id, known);
+}
+
+class PreemptedExternalJob : public RealExternalJob {
+ protected:
+  void SetUp() override {
+    RealExternalJob::SetUp();
+    std::ifstream file(Env("SLURM_CONF_FILE"));
+    conf_ = std::string(std::istreambuf_iterator<char>(file), {});
+    Has("PreemptType=preempt/partition_prio\nPreemptMode=CANCEL\n"
+        "PartitionName=low Nodes=ALL PriorityTier=1 GraceTime=60 State=UP\n"
+        "PartitionName=high Nodes=ALL PriorityTier=10 PreemptMode=OFF State=UP\n");
+  }
+  void TearDown() override {
+    Shell("$SLURM_EXEC scancel --user root,slurm");
+    Has("");
+  }
+
+ private:
+  void Has(const std::string& lines) {
+    std::ofstream(Env("SLURM_CONF_FILE")) << conf_ << lines;
+    Shell("$SLURM_CONTROL restart slurmctld");  // a reconfigure does not change the way jobs are preempted
+    EXPECT_TRUE(RunUntil([] { return Shell("$SLURM_EXEC scontrol ping").find("UP") != std::string::npos; }, 40s));
+    for (const char* node : {"w-0", "w-1"})
+      EXPECT_TRUE(NodeBecomes(node, [](const Node& n) { return n.state.IsUsable(); }, 60s));
+  }
+  std::string conf_;
+};
+
+// What the bridge rests on: pods of a preempted job have its grace time to end.
+TEST_F(PreemptedExternalJob, IsToldToMakeRoomAndRunsOnInItsGraceTime) {
+  ExternalJob order = Order(NextId());
+  order.partition = "low";
+  order.nodes = order.most_nodes = 2;
+  ASSERT_TRUE(Submit(order));
+  ASSERT_TRUE(Becomes(order.id, JobFlag::kRunning));
+  EXPECT_FALSE(JobNow(order.id)->preempt_time);
+  Shell("$SLURM_EXEC sbatch --parsable -p high -w w-0 --exclusive --wrap 'sleep 300'");
+  EXPECT_TRUE(RunUntil([&] { return JobNow(order.id)->preempt_time.has_value(); }, 40s))
+      << Shell("$SLURM_EXEC squeue --states=all; $SLURM_EXEC scontrol show job " + std::to_string(order.id));
+  EXPECT_TRUE(JobNow(order.id)->state.Has(JobFlag::kRunning));
+  EXPECT_TRUE(JobNow(order.id)->end_time.has_value());
 }
 
 }  // namespace

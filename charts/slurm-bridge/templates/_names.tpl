@@ -54,6 +54,7 @@ mcsLabel: {{ .Values.schedulerConfig.mcsLabel | quote }}
 partition: {{ .Values.schedulerConfig.partition | quote }}
 jobIds: {{ .Values.sharedConfig.jobIds | quote }}
 bindTimeout: {{ int .Values.bindTimeout }}
+ungate: {{ .Values.ungate }}
 {{- end -}}
 
 {{/* The pod's spec but for what is particular to one; with the container up to its arguments' end. */}}

@@ -19,6 +19,7 @@
 #include "bridge/nodes.h"
 #include "bridge/objects.h"
 #include "bridge/release.h"
+#include "bridge/roots.h"
 #include "bridge/settings.h"
 #include "plan/objects/effects.h"
 #include "plan/objects/lists.h"
@@ -63,7 +64,7 @@ class Group {
         key_(key),
         settings_(SettingsOf(world)),
         members_(pods),
-        shape_(ShapeOf(world, key, members_)),
+        shape_(ShapeOf(world, key, members_, !members_.gated.empty())),
         slurm_(world.Slurm(kSlurm)),
         id_(members_.job),
         mark_{cluster, settings_.bridge, key.ToString(), members_.attempt} {
@@ -220,7 +221,29 @@ class Group {
     });
   }
 
+  // Row 21. Jobs of what runs stay.
+  void Ungate() {
+    const auto* known = id_ > 0 ? slurm_.FindJob(id_) : nullptr;
+    if (id_ > 0 && (known == nullptr || !IsFresh(slurm_))) {
+      const Duration held = world_.HeldFor("slurm does not tell");
+      if (held < kUnheardIsTold) return plan_.RequeueAfter(kUnheardIsTold - held);
+      known = nullptr;
+    }
+    if (known != nullptr && *known && IsOurs(**known) && !(*known)->state.IsOver() && members_.released.empty()) {
+      return EndJob(plan_, **known, MarkOf(**known), "Ungated", "the bridge is to be taken away",
+                    NoPodIsReleased(ns(), id_));
+    }
+    for (const Pod* pod : members_.gated) {
+      plan_.Add({.effect = plan::PatchTested("ungate", RefOf(*pod), pod->metadata.uid, UngatePatch(*pod)),
+                 .reason = "the bridge is to be taken away; Kubernetes places the pod by itself",
+                 .guards = {},
+                 .after = {},
+                 .event = plan::EventText{.reason = "Ungated", .action = "Ungate", .warning = true}});
+    }
+  }
+
   void Lives(bool knows_job) {
+    if (settings_.ungate && !members_.gated.empty()) return Ungate();
     if (!slurm_.heard() || (id_ > 0 && slurm_.FindJob(id_) != nullptr && !IsFresh(slurm_))) return Unheard();
     if (!knows_job) return;
     if (id_ == 0) return Begin();
@@ -372,7 +395,10 @@ class Group {
   }
 
   Result<Order> OrderForPlaces() const {
-    CAPSTAN_TRY(Order order, OrderOf(members_.released, shape_, settings_));
+    const Shape shape = ShapeOf(world_, key_, members_, true);
+    if (!shape.missing.empty() && members_.ended.empty() && KindOf(key_.name) == Kind::kPod)
+      return Fail(Code::kUnavailable, shape.missing);
+    CAPSTAN_TRY(Order order, OrderOf(members_.released, shape, settings_));
     std::set<std::string> nodes;
     Time began = world_.now();
     for (const Pod* pod : members_.released) {
@@ -638,6 +664,9 @@ std::vector<plan::Right> Rights() {
           {&kube::kPods, "patch", "status"},
           {&kube::kNodes, "get list watch"},
           {&kube::kNamespaces, "get list watch"},
+          {&kReplicaSets, "get"},
+          {&kube::kDeployments, "get"},
+          {&kube::kStatefulSets, "get"},
           {&Job::kResource, "get list watch"},
           {&PodGroup::kResource, "get list watch"},
           {&LeaderWorkerSet::kResource, "get list watch"}};

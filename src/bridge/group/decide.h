@@ -40,6 +40,8 @@
 //                        room for another
 //   20   released        suspended for half a   cancelled if it still is; then as in 16                Unknown JobUnknown
 //                        minute
+//   21   gated, and the  any                    job cancelled, gates taken away; also where nobody        -
+//        bridge is to go                        answers for Slurm
 //   all  any             another of the group   outcome into its comment, cancelled, once no pod        -
 //                                               with its id could run
 //

@@ -4,11 +4,14 @@
 
 #include "base/text.h"
 #include "bridge/names.h"
+#include "bridge/roots.h"
 
 namespace capstan::bridge::group {
 namespace {
 
 using plan::World;
+
+constexpr Duration kRootsAge = 10min;
 
 std::string Count(size_t there, int64_t wanted) {
   return std::to_string(there) + " of " + std::to_string(wanted) + (wanted == 1 ? " pod is there" : " pods are there");
@@ -33,8 +36,19 @@ void TakeJob(const Job& job, Shape& shape) {
     shape.limit_minutes = (*seconds - 1) / 60 + 1;
 }
 
-void OfPod(const World& world, const Pod& pod, Shape& shape) {
-  if (const Job* job = JobOf(world, pod)) TakeJob(*job, shape);
+void OfPod(const World& world, const Pod& pod, bool for_order, Shape& shape) {
+  const json::OwnerReference* owner = pod.metadata.ControllerOwner();
+  if (const Job* job = JobOf(world, pod)) {
+    TakeJob(*job, shape);
+  } else if (for_order && owner != nullptr && RootAnnotations::Knows(*owner)) {
+    const auto above = world.Ask(RootAnnotations(pod.metadata.namespace_, *owner), kRootsAge);
+    if (above.value != nullptr)
+      shape.annotations = *above.value;
+    else if (above.state == plan::AnswerState::kFailed)
+      shape.missing = "the annotations above " + owner->kind + " " + owner->name + " cannot be read: " + above.error;
+    else
+      shape.missing = "the annotations above " + owner->kind + " " + owner->name + " are being read";
+  }
   TakeJobAnnotations(pod.metadata, shape.annotations);
 }
 
@@ -102,12 +116,12 @@ void OfPodGroup(const World& world, const kube::Key& key, const Members& members
 
 }  // namespace
 
-Shape ShapeOf(const World& world, const kube::Key& key, const Members& members) {
+Shape ShapeOf(const World& world, const kube::Key& key, const Members& members, bool for_order) {
   const Pod& first = members.first();
   Shape shape{.name = first.metadata.namespace_ + "/" + first.metadata.name};
   switch (KindOf(key.name)) {
     case Kind::kPod:
-      OfPod(world, first, shape);
+      OfPod(world, first, for_order, shape);
       break;
     case Kind::kGang:
       OfGang(world, members, shape);

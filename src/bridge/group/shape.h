@@ -17,7 +17,8 @@ namespace capstan::bridge::group {
 struct Shape {
   int64_t least = 1, most = 1;  // places
   std::string name;             // of the job: "ns/NAME", unless an annotation says otherwise
-  // slurmjob.slinky.slurm.net/..., of the object that stands for the group, and for single pods the pod's own above them.
+  // slurmjob.slinky.slurm.net/..., of the object that stands for the group; for single pods of their highest controller, and
+  // their own above them.
   std::map<std::string, std::string> annotations;
   std::optional<int64_t> limit_minutes;  // of the object that stands for the group
   kube::Quantity cpu, memory;            // of each of its pods, where they name none
@@ -27,6 +28,7 @@ struct Shape {
   bool ends = true;     // false: others follow the pods that have ended, in the same job
 };
 
-Shape ShapeOf(const plan::World& world, const kube::Key& key, const Members& members);
+// `for_order`: something is to be asked of Slurm, so that controllers are read whom nobody watches.
+Shape ShapeOf(const plan::World& world, const kube::Key& key, const Members& members, bool for_order);
 
 }  // namespace capstan::bridge::group
