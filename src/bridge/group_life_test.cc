@@ -86,7 +86,7 @@ TEST_F(GroupLife, AGangOfAJobRunsAsOneOnANodeEach) {
   loop.Advance(1min);
   EXPECT_TRUE(TheJob().state.Has(JobFlag::kRunning)) << "one is left";
   Becomes("Succeeded", "sim-2");
-  loop.Advance(15s);
+  loop.Advance(30s);
   EXPECT_TRUE(TheJob().state.Has(JobFlag::kCancelled));
   EXPECT_EQ(JobMark::Of(TheJob().admin_comment)->outcome, "Succeeded");
   const size_t writes = Writes();
@@ -362,6 +362,44 @@ TEST_F(GroupLife, WhenTheBridgeIsToGoWhatWaitsIsLeftToKubernetes) {
   PutPod("late");
   loop.Advance(2min);
   EXPECT_FALSE(IsGated("late"));
+  // What was let go is nobody's business any more.
+  slurm.StartController();
+  Bind("trainer");
+  Becomes("Running");
+  loop.Advance(10min);
+  EXPECT_NE(PodNow("trainer"), nullptr);
+  EXPECT_NE(json::FindText(*PodNow("trainer"), {"status", "phase"}), "Failed");
+  EXPECT_EQ(json::FindText(*PodNow("trainer"), {"metadata", "labels", kJobId}), "");
+  for (const auto& [id, job] : slurm.jobs()) EXPECT_TRUE(job.state.IsOver()) << id;
+}
+
+TEST_F(GroupLife, AGroupThatIsMadeAnewAndLargerGetsAJobOfItsSize) {
+  Start();
+  PutPodGroup("train", 1);
+  PutPodOf("train", "a");
+  loop.Advance(3s);
+  const int64_t first = TheJob().id;
+  ASSERT_TRUE(slurm.RunPending(first, {"w-0"}));
+  loop.Advance(2s);
+  RunAll({"a"});
+  server.Remove(PodGroup::kResource, {"ml", "train"});
+  PutPodGroup("train", 2);
+  server.Remove(kube::kPods, {"ml", "a"});
+  for (const char* name : {"b", "c"}) PutPodOf("train", name);
+  loop.Advance(10s);
+  EXPECT_TRUE(slurm.jobs().at(first).state.Has(JobFlag::kCancelled));
+  ASSERT_NE(LiveJob(), 0);
+  EXPECT_THAT(LastOrder(), HasSubstr(R"("nodes":"2")"));
+  EXPECT_TRUE(IsGated("b") && IsGated("c"));
+}
+
+TEST_F(GroupLife, AJobThatTheWatchDoesNotShowIsNoJobWithoutAnnotations) {
+  Start();
+  PutPod("of-job", "",
+         R"(,"ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"gone","uid":"u","controller":true}])");
+  loop.Advance(10s);
+  EXPECT_TRUE(slurm.jobs().empty());
+  EXPECT_THAT(Says("of-job"), HasSubstr("its Job gone is not there"));
 }
 
 class GroupCrash : public GroupLife, public ::testing::WithParamInterface<size_t> {
@@ -393,7 +431,7 @@ TEST_P(GroupCrash, LosesAndDoublesNothing) {
   EXPECT_THAT((std::set{NodeOf("sim-0"), NodeOf("sim-1"), NodeOf("sim-2")}), ElementsAre("node-1", "node-2", "node-3"));
   RunAll({"sim-0", "sim-1", "sim-2"});
   for (const char* pod : {"sim-0", "sim-1", "sim-2"}) Becomes("Succeeded", pod);
-  Step(20s);
+  Step(30s);
   EXPECT_EQ(slurm.jobs().size(), 1u);
   EXPECT_TRUE(TheJob().state.Has(JobFlag::kCancelled));
   EXPECT_EQ(JobMark::Of(TheJob().admin_comment)->outcome, "Succeeded");

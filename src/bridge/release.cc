@@ -84,6 +84,10 @@ json::JsonPatch Unchanged(const Pod& pod) {
 json::JsonPatch UngatePatch(const Pod& pod) {
   json::JsonPatch patch = Unchanged(pod);
   RemoveGate(pod, patch);
+  if (pod.metadata.labels.contains(std::string(kJobId)))
+    patch.Remove(json::JsonPointer({"metadata", "labels", kJobId}));
+  if (pod.metadata.annotations.contains(std::string(kAttempt)))
+    patch.Remove(json::JsonPointer({"metadata", "annotations", kAttempt}));
   return patch;
 }
 

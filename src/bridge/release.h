@@ -17,7 +17,7 @@ namespace capstan::bridge {
 // `node`: of Kubernetes. kInvalid: the pod's affinity cannot be narrowed, and why.
 Result<json::JsonPatch> ReleasePatch(const Pod& pod, const std::string& node, const std::string& scheduler_name);
 
-// Takes our gate away and does nothing else, if nobody has changed the pod.
+// Takes our gate away, and what ties the pod to a job, if nobody has changed the pod.
 json::JsonPatch UngatePatch(const Pod& pod);
 
 }  // namespace capstan::bridge

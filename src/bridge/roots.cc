@@ -44,7 +44,7 @@ async::Task<Result<std::optional<plan::Question::Fetched>>> RootAnnotations::Fet
     if (resource == nullptr) break;
     const auto read =
         co_await services.client.Get<Controller>(*resource, {ns_, owner.name}, {.metadata_only = true}, deadline);
-    if (!read && (read.error().code() == Code::kNotFound || read.error().code() == Code::kForbidden)) break;
+    if (!read && read.error().code() == Code::kNotFound) break;
     if (!read) co_return Fail(read.error());
     if (read->metadata.uid != owner.uid) break;
     annotations.clear();

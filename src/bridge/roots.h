@@ -13,7 +13,7 @@ namespace capstan::bridge {
 inline constexpr kube::Resource kReplicaSets{"apps", "v1", "replicasets", "ReplicaSet", true};
 
 // Of the highest controller that can be read, from `owner` up through Deployments, ReplicaSets and StatefulSets: those of its
-// annotations that are about jobs. A controller that is gone or may not be read ends the way up; any other error is none.
+// annotations that are about jobs. A controller that is gone ends the way up; any error is no answer.
 class RootAnnotations final : public plan::Question {
  public:
   using Value = std::map<std::string, std::string>;

@@ -190,20 +190,27 @@ void JobFollower::Publish(Look& look) {
   look.hidden.clear();
 }
 
-// Whose last whole read is the longest ago, as many as may be read in one look.
-std::vector<int64_t> JobFollower::LongestUnread() const {
+// Whose last whole read is the longest ago, as many as may be read since the last turn. Half of them is kept for those that run:
+// a grace time does not wait.
+std::vector<int64_t> JobFollower::LongestUnread() {
   const Tick now = loop_.Now();
-  std::vector<std::pair<Tick, int64_t>> old;
+  std::vector<std::pair<Tick, int64_t>> waiting, running;
   for (const auto& [id, seen] : seen_) {
     const bool waits = seen.state.IsPending(), runs = seen.state.Has(JobFlag::kRunning);
     if (!seen.read_at || (!waits && !runs)) continue;
-    if (now - *seen.read_at >= (waits ? kPendingAge : kRunningAge)) old.emplace_back(*seen.read_at, id);
+    if (now - *seen.read_at >= (waits ? kPendingAge : kRunningAge))
+      (waits ? waiting : running).emplace_back(*seen.read_at, id);
   }
-  const size_t most = std::max<size_t>(1, options_.reads_in_turn * size_t(options_.fast / 1ms) / 1000);
-  std::ranges::sort(old);
-  if (old.size() > most) old.resize(most);
+  const auto since = std::clamp(now - took_turn_, options_.fast, kLongestRest);
+  took_turn_ = now;
+  const size_t most = std::max<size_t>(2, options_.reads_in_turn * size_t(since / 1ms) / 1000);
   std::vector<int64_t> ids;
-  for (const auto& [at, id] : old) ids.push_back(id);
+  const auto take = [&ids](std::vector<std::pair<Tick, int64_t>>& from, size_t count) {
+    std::ranges::sort(from);
+    for (size_t i = 0; i < std::min(count, from.size()); ++i) ids.push_back(from[i].second);
+  };
+  take(running, most - std::min(waiting.size(), most / 2));
+  take(waiting, most - ids.size());
   return ids;
 }
 

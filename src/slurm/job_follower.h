@@ -81,7 +81,7 @@ class JobFollower {
   async::Task<bool> ReadWhole(int64_t id, Look& look);
   void Publish(Look& look);
   std::vector<int64_t> Followed() const;
-  std::vector<int64_t> LongestUnread() const;
+  std::vector<int64_t> LongestUnread();
   bool AllOver() const;
   async::Task<void> Rest(Duration states_took);
 
@@ -93,6 +93,7 @@ class JobFollower {
   std::map<int64_t, Seen> seen_;        // of those
   std::shared_ptr<const FollowedJobs> jobs_ = std::make_shared<const FollowedJobs>();
   Tick looked_at_{};
+  Tick took_turn_{};  // when jobs were last read in turn
   bool soon_ = false;
   async::Event poked_;
 };

@@ -92,7 +92,9 @@ def test_nobody_makes_a_pod_that_bears_what_the_bridge_writes(guarded, make, wor
     ({"metadata": {"labels": {"capstan.dev/bridged": "others"}}}, "label capstan.dev/bridged of a bridged pod"),
     ({"metadata": {"annotations": {"slinky.slurm.net/slurm-node": "n"}}}, "annotation slinky.slurm.net/slurm-node of a bridged pod"),
     ({"spec": {"schedulingGates": [{"name": "others/gate"}]}}, "only Slurm lets this pod go"),
-], ids=["job", "no job", "unbridged", "another's", "node", "gate"])
+    ({"metadata": {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}}, "label scheduling.x-k8s.io/pod-group of a bridged pod cannot be changed"),
+    ({"metadata": {"annotations": {"capstan.dev/gang": "job"}}}, "annotation capstan.dev/gang of a bridged pod cannot be changed"),
+], ids=["job", "no job", "unbridged", "another's", "node", "gate", "group", "gang"])
 def test_nobody_changes_what_the_bridge_relies_on(guarded, pod, patch, words):
     status, answer = change(guarded, patch)
     assert status == 422 and words in answer["message"], answer

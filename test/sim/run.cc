@@ -83,7 +83,7 @@ struct Layout {
 
 class Run {
  public:
-  explicit Run(const RunOptions& options) : options_(options), random_(options.seed * 0x9e3779b97f4a7c15 + 1) {
+  explicit Run(const RunOptions& options) : options_(options), random_(Random(options.seed).Next()) {
     const uint64_t seed = random_.Next();
     const Layout layout(options.seed, 2 + int(random_.Below(4)));
     const bool share = random_.Percent(50);

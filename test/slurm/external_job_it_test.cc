@@ -192,6 +192,24 @@ TEST_F(RealExternalJob, StatesAreToldOfFiveHundredIdsAtOnceWithoutThoseThatSlurm
   EXPECT_EQ(states->records[0].id, known);
 }
 
+TEST_F(RealExternalJob, RunsOnTheNodesThatItMustHaveAndWaitsForThem) {
+  ExternalJob order = Order(NextId());
+  order.required_nodes = {"w-1"};
+  ASSERT_TRUE(Submit(order));
+  ASSERT_TRUE(Becomes(order.id, JobFlag::kRunning));
+  EXPECT_EQ(JobNow(order.id)->nodes, "w-1");
+  ExternalJob next = Order(NextId());
+  next.required_nodes = {"w-0", "w-1"};
+  next.nodes = 2;
+  next.most_nodes = 3;
+  ASSERT_TRUE(Submit(next));
+  EXPECT_TRUE(RunUntil([&] { return JobNow(next.id)->state_reason == "Resources"; }, 20s));
+  EXPECT_TRUE(JobNow(next.id)->state.IsPending());
+  ASSERT_TRUE(Cancel({.id = order.id, .name = "pod", .user = "slurm"}));
+  ASSERT_TRUE(Becomes(next.id, JobFlag::kRunning));
+  EXPECT_EQ(HostSet::Parse(JobNow(next.id)->nodes)->size(), 2u);
+}
+
 class PreemptedExternalJob : public RealExternalJob {
  protected:
   void SetUp() override {

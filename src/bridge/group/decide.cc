@@ -37,7 +37,7 @@ using Pods = std::vector<const Pod*>;
 constexpr Duration kUnheardIsTold = 1min;
 constexpr Duration kAbsenceHolds = 30s;
 constexpr Duration kRests = 1s;           // a group that still grows, an order that is being changed
-constexpr Duration kFollowersCome = 10s;  // pods that a controller makes in place of those that have ended
+constexpr Duration kFollowersCome = 20s;  // pods that a controller makes in place of those that have ended
 constexpr Duration kSuspensionHolds = 30s;
 constexpr Duration kFirstWait = 10s, kLongestWait = 10min;
 
@@ -83,10 +83,12 @@ class Group {
       Leaving();
     else
       Lives(knows_job);
-    // Its own job, and the one that would take its place for pods that run.
+    // Its own job, and the one that takes its place for pods that run, as long as it is not there.
     std::vector<int64_t> own{id_};
-    if (!members_.released.empty()) own.push_back(IdOf(*members_.released.front(), members_.attempt + 1));
-    if (all_ended || (id_ > 0 && Newcomers().empty())) {
+    const auto* known = id_ > 0 ? slurm_.FindJob(id_) : nullptr;
+    if (!members_.released.empty() && id_ > 0 && (known == nullptr || !*known))
+      own.push_back(IdOf(*members_.released.front(), members_.attempt + 1));
+    if (all_ended || Newcomers().empty()) {
       EndLeftovers(plan_, world_, mark_, own, "Superseded");
     } else {
       for (const int64_t id : world_.follows())
@@ -156,7 +158,7 @@ class Group {
     if (!IsOurs(job))
       return Now(untold, "False", "Ended", JobWords(id_) + " is not this pod's and is left alone; the pod has ended");
     if (job.state.IsOver()) return Now(untold, "False", "Ended", JobWords(id_) + " ended with the pod");
-    if (!shape_.ends) {
+    if (!shape_.ends && MarkOf(job).outcome.empty()) {
       const Duration held = world_.HeldFor("all pods have ended, and others may follow");
       if (held < kFollowersCome) return plan_.RequeueAfter(kFollowersCome - held);
     }
@@ -187,6 +189,7 @@ class Group {
       if (const auto found = marked.value->find(mark_.Prefix()); found != marked.value->end())
         std::ranges::copy(found->second, std::back_inserter(ids));
     }
+    if (members_.gated.empty()) return true;
     bool sure = true;
     for (const int64_t id : ids) {
       Follow(id);
@@ -245,10 +248,9 @@ class Group {
   void Lives(bool knows_job) {
     if (settings_.ungate && !members_.gated.empty()) return Ungate();
     if (!slurm_.heard() || (id_ > 0 && slurm_.FindJob(id_) != nullptr && !IsFresh(slurm_))) return Unheard();
-    if (!knows_job) return;
+    const auto* known = id_ > 0 ? slurm_.FindJob(id_) : nullptr;
+    if (!knows_job || (id_ > 0 && known == nullptr)) return Untold();
     if (id_ == 0) return Begin();
-    const auto* known = slurm_.FindJob(id_);
-    if (known == nullptr) return;
     if (!*known) return Absent();
     const slurm::Job& job = **known;
     if (!IsOurs(job)) return Strangers(job);
@@ -278,6 +280,17 @@ class Group {
       Now({pod}, "Unknown", "SlurmUnreachable",
           (told ? JobWords(id_) + " was there, and " : "") + "Slurm cannot be asked: " + why);
     }
+  }
+
+  // Slurm answers, and not about this.
+  void Untold() {
+    const Duration held = world_.HeldFor("slurm does not tell of the group");
+    if (held < kUnheardIsTold) return plan_.RequeueAfter(kUnheardIsTold - held);
+    for (const Pod* pod : members_.gated)
+      if (!HasStopped(*pod))
+        Now({pod}, "Unknown", "SlurmUnreachable",
+            (Show(world_, *pod).TellsOf(id_) ? JobWords(id_) + " was there, and " : "") +
+                "Slurm has not told for more than a minute how the group's job is");
   }
 
   // What it says of the job is why nothing more is asked of Slurm, until its user says so.
@@ -312,6 +325,10 @@ class Group {
     if (others) return false;
     if (!shape_.missing.empty()) {
       Soon(members_.gated, "False", "GroupIncomplete", "nothing is asked of Slurm yet: " + shape_.missing);
+      return false;
+    }
+    if (!shape_.unread.empty()) {
+      Soon(members_.gated, "Unknown", "OwnerUnread", "nothing is asked of Slurm yet: " + shape_.unread);
       return false;
     }
     if (shape_.settled) return true;
@@ -354,11 +371,14 @@ class Group {
   }
 
   void Absent() {  // rows 7, 8, 17
-    const bool was_seen = !members_.released.empty() || AnyTellsOfIt(members_.gated);
+    const bool was_seen = !members_.released.empty() || AnyTellsOfIt(members_.gated) ||
+                          AnyTellsOfIt(members_.leaving) || AnyTellsOfIt(members_.ended);
     if (!was_seen) {
       if (!MayAsk()) return;
       const Pods newcomers = Newcomers();
-      return newcomers.empty() ? Submit() : Join(newcomers);
+      if (newcomers.empty()) return Submit();
+      // It was another's, of the group's past, if none of those that wait bears it.
+      return newcomers.size() < members_.gated.size() ? Join(newcomers) : NextAttempt("its pods are new");
     }
     if (members_.released.empty() && AllHaveStopped()) return;
     if (members_.released.empty() && WantsRetry()) return NextAttempt("its user asks again");
@@ -396,8 +416,7 @@ class Group {
 
   Result<Order> OrderForPlaces() const {
     const Shape shape = ShapeOf(world_, key_, members_, true);
-    if (!shape.missing.empty() && members_.ended.empty() && KindOf(key_.name) == Kind::kPod)
-      return Fail(Code::kUnavailable, shape.missing);
+    if (!shape.unread.empty()) return Fail(Code::kUnavailable, shape.unread);
     CAPSTAN_TRY(Order order, OrderOf(members_.released, shape, settings_));
     std::set<std::string> nodes;
     Time began = world_.now();
@@ -416,7 +435,9 @@ class Group {
   }
 
   void Strangers(const slurm::Job& job) {  // rows 9, 17
-    Now(members_.released, "Unknown", "JobUnknown", JobWords(id_) + " is not this pod's; the pod goes on without one");
+    Now(members_.released, "Unknown", "JobUnknown",
+        JobWords(id_) + " is not this pod's, as its admin_comment is " + JsonQuoted(OneLine(job.admin_comment, 100)) +
+            "; the pod goes on, and nothing ends it with the job");
     const auto order = OrderOf(members_.gated, shape_, settings_);
     if (!WantsRetry() && job.external && order && job.name == order->job.name) {
       return Now(members_.gated, "False", "MarkChanged",
@@ -463,10 +484,12 @@ class Group {
   }
 
   void Waits(const slurm::Job& job) {  // row 10
-    Soon(members_.gated, "False", IsHeld(job) ? "Held" : "Pending", WhyPending(job, world_.now()));
-    if (!members_.released.empty() || !shape_.missing.empty()) return;
-    const JobMark mark = MarkOf(job);
     const auto order = OrderOf(members_.gated, shape_, settings_);
+    Soon(members_.gated, "False", IsHeld(job) ? "Held" : "Pending",
+         WhyPending(job, world_.now()) +
+             (order ? "" : "; what is asked for by now is refused: " + order.error().message()));
+    if (!members_.released.empty() || !shape_.missing.empty() || !shape_.unread.empty()) return;
+    const JobMark mark = MarkOf(job);
     const bool same = !order || mark.order.empty() || order->Hash() == mark.order;
     if (same && mark.outcome.empty()) return Join(Newcomers());
     if (!same) {
@@ -484,8 +507,11 @@ class Group {
     const std::string outcome = MarkOf(job).outcome;
     const bool by_person = (state.Has(JobFlag::kCancelled) && outcome.empty()) || state.Has(JobFlag::kDeadline);
     const std::string ended = JobWords(id_) + " ended as " + job.state.ToString();
-    if (!members_.released.empty() || !members_.leaving.empty())
-      return Soon(members_.gated, "False", "Resubmitting", ended + "; the next is submitted once no pod of it is left");
+    if (const Pod* left = FirstThatRuns()) {
+      return Soon(members_.gated, "False", "Resubmitting",
+                  ended + "; the next is submitted once pod " + left->metadata.name + " has gone" +
+                      (NodeOf(*left).empty() ? "" : " from Kubernetes node " + NodeOf(*left)));
+    }
     if (by_person && Newcomers().empty() && !WantsRetry()) {
       return Now(members_.gated, "False", "CancelledInSlurm",
                  ended + " before the pod was started, by somebody's wish; delete the pod, or give annotation " +
@@ -494,6 +520,13 @@ class Group {
     // What we ended is no failure of Slurm's, but for a node that could not be used.
     if (by_person || outcome == "Changed" || outcome == "Succeeded" || outcome == "Failed") return NextAttempt(ended);
     WaitForNext(job.end_time, ended + " before the pod was started");
+  }
+
+  // One that was released and has not gone; nullptr: there is none.
+  const Pod* FirstThatRuns() const {
+    if (!members_.released.empty()) return members_.released.front();
+    const auto found = std::ranges::find_if(members_.leaving, [](const Pod* pod) { return !pod->HasGate(kGate); });
+    return found == members_.leaving.end() ? nullptr : *found;
   }
 
   // Row 14. `since`: when that came to be, where it is known.
@@ -510,7 +543,11 @@ class Group {
   void Runs(const slurm::Job& job) {
     if (job.preempt_time) return GivesWay();
     const bool any_bound = std::ranges::any_of(members_.released, [](const Pod* pod) { return pod->IsBound(); });
-    for (const Pod* pod : members_.released) Placed(*pod, job, any_bound);
+    std::map<std::string, std::string> nodes;
+    if (const auto names = slurm::HostSet::Parse(job.nodes); names && !members_.released.empty())
+      for (const std::string& name : names->names())
+        if (const auto node = KubernetesNodeOf(world_, slurm_, name)) nodes[*node] = name;
+    for (const Pod* pod : members_.released) Placed(*pod, job, nodes, any_bound);
     if (!members_.gated.empty()) Allocated(job);
   }
 
@@ -541,13 +578,24 @@ class Group {
     if (!mark.outcome.empty() && members_.released.empty()) return GiveUp(job, mark.outcome, "its end has begun");
     Placing placing = PlaceIn(world_, members_, job, mark.pods_per_node, mark_.cluster);
     if (!placing.trouble.empty()) return Unfit(job, "WaitsForNode", placing.trouble);
-    if (members_.released.empty() && members_.leaving.empty() && !shape_.missing.empty())
-      return Unfit(job, "GroupIncomplete", shape_.missing);
+    if (const auto nodes = slurm::HostSet::Parse(job.nodes);
+        nodes && members_.released.empty() && int64_t(nodes->size()) * mark.pods_per_node < shape_.least)
+      return TooSmall(job, mark);
+    if (FirstThatRuns() == nullptr && !shape_.missing.empty()) return Unfit(job, "GroupIncomplete", shape_.missing);
     Soon(placing.without_place, "False", "NoPlace",
          JobWords(id_) + " on " + job.nodes + " has no free place; the pod waits for one");
     // Those that join are released with the others, unless these are on their way already.
     if (!placing.newcomers.empty()) return Join(placing.newcomers);
     for (const Placing::Release& release : placing.releases) Release(job, release);
+  }
+
+  // Of the group as it was before: one of the same name, or with fewer pods.
+  void TooSmall(const slurm::Job& job, const JobMark& mark) {
+    Soon(members_.gated, "False", "Pending",
+         JobWords(id_) + " on " + job.nodes +
+             " has too few places for the group; another follows once no pod of it is left");
+    EndJob(plan_, job, mark, "Changed", "it has too few places for the group as it is now", NoPodIsReleased(ns(), id_),
+           plan::EventText{.reason = "Changed", .action = "Cancel"});
   }
 
   void Release(const slurm::Job& job, const Placing::Release& release) {
@@ -575,22 +623,17 @@ class Group {
     for (const Pod* pod : members_.gated)
       if (world_.InFlight(RefOf(*pod).ToString())) return;  // it may be released just now
     EndJob(plan_, job, MarkOf(job), outcome, why, NoPodIsReleased(ns(), id_),
-           plan::EventText{.reason = "NodeUnsuitable", .action = "Cancel", .warning = true});
+           plan::EventText{.reason = outcome, .action = "Cancel", .warning = true});
   }
 
-  // Row 15.
-  void Placed(const Pod& pod, const slurm::Job& job, bool any_bound) {
+  // Row 15. `nodes`: Slurm's, by the Kubernetes node that each is.
+  void Placed(const Pod& pod, const slurm::Job& job, const std::map<std::string, std::string>& nodes, bool any_bound) {
     if (!pod.IsBound()) return Unplaced(pod, job, any_bound);
-    const auto nodes = slurm::HostSet::Parse(job.nodes);
-    std::string on;
-    for (const std::string& name : nodes ? nodes->names() : std::vector<std::string>()) {
-      const auto node = KubernetesNodeOf(world_, slurm_, name);
-      if (node && *node == pod.spec.node_name) on = name;
-    }
+    const auto on = nodes.find(pod.spec.node_name);
     Soon({&pod}, "True", "Running",
-         on.empty() ? JobWords(id_) + " on Slurm node " + job.nodes + ", which is not Kubernetes node " +
-                          pod.spec.node_name + "; the pod is there"
-                    : JobWords(id_) + " on Slurm node " + on);
+         on == nodes.end() ? JobWords(id_) + " on Slurm node " + job.nodes + ", which is not Kubernetes node " +
+                                 pod.spec.node_name + "; the pod is there"
+                           : JobWords(id_) + " on Slurm node " + on->second);
   }
 
   // The scheduler refuses it. Its silence is no refusal. A group of which one is bound is not ended for another's sake.

@@ -49,7 +49,7 @@
 // A pod that comes later takes a place of the group's job that is free.
 //
 // Nothing is destroyed because something is missing: a pod that runs is deleted only if Slurm says of its job, known by our
-// mark, that it is over; a job is cancelled only if the API server says that none of its pods is left which could run.
+// mark, that it is over or to make room; a job is cancelled only if the API server says that none of its pods is left which could run.
 #pragma once
 
 #include "plan/reconciler.h"

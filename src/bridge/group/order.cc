@@ -173,6 +173,11 @@ Result<void> TakeNodes(const Shape& shape, int64_t pods_per_node, slurm::Externa
   CAPSTAN_TRY(const std::optional<int64_t> most, Number(shape, "max-nodes", kMostNodes, "nodes"));
   job.nodes = least.value_or(nodes(shape.least));
   job.most_nodes = most.value_or(std::max(job.nodes, nodes(shape.most)));
+  if (job.most_nodes < nodes(shape.least)) {
+    return Fail(Code::kInvalid, "its pods need " + std::to_string(nodes(shape.least)) +
+                                    " nodes, and annotations allow " + std::to_string(job.most_nodes) + " (" +
+                                    Annotation("min-nodes") + ", max-nodes, pods-per-node)");
+  }
   if (job.most_nodes < job.nodes) {
     return Fail(Code::kInvalid, "it needs " + std::to_string(job.nodes) + " nodes, and annotation " +
                                     Annotation("max-nodes") + " allows " + std::to_string(job.most_nodes));

@@ -153,6 +153,8 @@ TEST(OrderOf, NodesAreTheUsersToSay) {
   EXPECT_EQ(Order(pod)->most_nodes, 4);
   pod.metadata.annotations[std::string(kJobAnnotations) + "max-nodes"] = "1";
   EXPECT_THAT(Order(pod).error().message(), HasSubstr("max-nodes allows 1"));
+  EXPECT_THAT(Order(With("max-nodes", "1"), 3).error().message(),
+              HasSubstr("its pods need 3 nodes, and annotations allow 1"));
 }
 
 TEST(OrderOf, WhatAsksForTheSameHasTheSameHash) {

@@ -22,10 +22,12 @@ void TakeJobAnnotations(const json::ObjectMeta& from, std::map<std::string, std:
     if (name.starts_with(kJobAnnotations)) to[name] = value;
 }
 
+bool IsJob(const json::OwnerReference& owner) { return owner.kind == "Job" && owner.api_version == "batch/v1"; }
+
 // nullptr: its controller is no Job, or that is not there.
 const Job* JobOf(const World& world, const Pod& pod) {
   const json::OwnerReference* owner = pod.metadata.ControllerOwner();
-  if (owner == nullptr || owner->kind != "Job") return nullptr;
+  if (owner == nullptr || !IsJob(*owner)) return nullptr;
   const Job* job = world.Find<Job>({pod.metadata.namespace_, owner->name});
   return job != nullptr && job->metadata.uid == owner->uid ? job : nullptr;
 }
@@ -40,14 +42,16 @@ void OfPod(const World& world, const Pod& pod, bool for_order, Shape& shape) {
   const json::OwnerReference* owner = pod.metadata.ControllerOwner();
   if (const Job* job = JobOf(world, pod)) {
     TakeJob(*job, shape);
+  } else if (owner != nullptr && IsJob(*owner)) {
+    shape.unread = "its Job " + owner->name + " is not there";
   } else if (for_order && owner != nullptr && RootAnnotations::Knows(*owner)) {
     const auto above = world.Ask(RootAnnotations(pod.metadata.namespace_, *owner), kRootsAge);
     if (above.value != nullptr)
       shape.annotations = *above.value;
     else if (above.state == plan::AnswerState::kFailed)
-      shape.missing = "the annotations above " + owner->kind + " " + owner->name + " cannot be read: " + above.error;
+      shape.unread = "the annotations above " + owner->kind + " " + owner->name + " cannot be read: " + above.error;
     else
-      shape.missing = "the annotations above " + owner->kind + " " + owner->name + " are being read";
+      shape.unread = "the annotations above " + owner->kind + " " + owner->name + " are being read";
   }
   TakeJobAnnotations(pod.metadata, shape.annotations);
 }
@@ -60,8 +64,11 @@ void OfGang(const World& world, const Members& members, Shape& shape) {
   }
   TakeJob(*job, shape);
   shape.name = job->metadata.namespace_ + "/" + job->metadata.name;
+  const auto done =
+      std::ranges::count_if(members.ended, [](const Pod* pod) { return pod->status.phase == "Succeeded"; });
   const int64_t parallel = job->spec.parallelism.value_or(1);
-  shape.least = shape.most = std::max<int64_t>(1, std::min(parallel, job->spec.completions.value_or(parallel)));
+  const int64_t left = job->spec.completions ? *job->spec.completions - int64_t(done) : parallel;
+  shape.least = shape.most = std::max<int64_t>(1, std::min(parallel, left));
   shape.ends = job->HasFinished() || job->metadata.deleting();
   // A Job whose first pods have ended makes no more than are left to do.
   if (members.ended.empty() && std::cmp_less(members.living(), shape.least))

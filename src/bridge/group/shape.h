@@ -24,6 +24,8 @@ struct Shape {
   kube::Quantity cpu, memory;            // of each of its pods, where they name none
   // "2 of 4 pods are there"; "": nothing. Whoever is gone for a moment is waited for, too.
   std::string missing;
+  // Why its annotations are not known yet; "": they are.
+  std::string unread;
   bool settled = true;  // false: more pods may come, and a while without a new one is waited for
   bool ends = true;     // false: others follow the pods that have ended, in the same job
 };

@@ -203,6 +203,24 @@ TEST_F(DaemonSetMode, WorkersOfTheFormerModeGoAndTheirNodesFollow) {
   EXPECT_NE(Find(Look(1), "delete"), nullptr);
 }
 
+// Two slurmds of one name on one machine was what became of it.
+TEST_F(DaemonSetMode, WhileAWorkerOfBeforeMayYetComeToAnyMachineNoneIsMade) {
+  for (const int i : {0, 1}) Put(Machine(i));
+  set.spec.pod_template.spec.text = R"({"hostNetwork":true})";
+  Pod pod = MakePod(0, "Pending", false);
+  pod.spec.host_network = true;
+  pod.metadata.labels.erase(std::string(kLabelPodHostname));
+  pod.metadata.annotations[std::string(kAnnotationNamed)] = "machine";
+  Put(pod);
+  EXPECT_EQ(Find(Look(1), "create"), nullptr);
+  EXPECT_NE(Find(Look(1), "delete"), nullptr) << "it is taken away as long as it is nowhere";
+  pod.spec.node_name = "k0";
+  Put(pod);
+  const plan::Plan plan = Look(1);
+  ASSERT_NE(Find(plan, "create"), nullptr);
+  EXPECT_EQ(Find(plan, "create")->effect->target(), "Pod slurm/" + PodName(1));
+}
+
 TEST_F(DaemonSetMode, AndBack) {
   for (const int i : {0, 1}) Serving(i);
   set.spec.scaling_mode = std::string(api::kScalingStatefulSet);

@@ -111,7 +111,12 @@ Scale ScaleToNodes(const api::NodeSet& set, const Placement& placement, const ku
     const auto found = by_node.find(node);
     return found == by_node.end() ? std::vector<const Worker*>() : found->second;
   };
-  for (const Worker* worker : of("")) (worker->daemon ? misplaced : former).push_back(worker);
+  // One that will be called as the machine where it is placed may yet come to any.
+  const std::vector<const Worker*> nowhere = of("");
+  const bool any_may_come = std::ranges::any_of(nowhere, [](const Worker* worker) {
+    return !worker->daemon && worker->stage == Stage::kUnbound && worker->host.empty();
+  });
+  for (const Worker* worker : nowhere) (worker->daemon ? misplaced : former).push_back(worker);
   for (const Node& node : nodes) {
     const Fit fit = placement.On(node);
     const std::string host = DaemonHost(node);
@@ -151,7 +156,7 @@ Scale ScaleToNodes(const api::NodeSet& set, const Placement& placement, const ku
       continue;
     }
     ++scale.missing;
-    if (all.empty() && scale.create.size() < size_t(kMostCreations))
+    if (all.empty() && !any_may_come && scale.create.size() < size_t(kMostCreations))
       scale.create.push_back({.ordinal = -1, .node = node.metadata.name, .host = host});
   }
   std::ranges::sort(scale.kept, {}, &Worker::ordinal);

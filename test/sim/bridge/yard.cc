@@ -241,8 +241,9 @@ void Yard::MakePod(Workload& workload) {
   }
   if (const Value* object = api.Find(*owned_by, {kNs, workload.name});
       object != nullptr && workload.kind != Workload::Kind::kBare)
-    owner = std::string(R"(,"ownerReferences":[{"apiVersion":"v1","kind":")") + kind + R"(","name":")" + workload.name +
-            R"(","uid":")" + std::string(json::FindText(*object, {"metadata", "uid"})) + R"(","controller":true}])";
+    owner = std::string(R"(,"ownerReferences":[{"apiVersion":")" + owned_by->ApiVersion() + R"(","kind":")") + kind +
+            R"(","name":")" + workload.name + R"(","uid":")" +
+            std::string(json::FindText(*object, {"metadata", "uid"})) + R"(","controller":true}])";
   api.Put(kube::kPods,
           R"({"metadata":{"namespace":")" + std::string(kNs) + R"(","name":")" + workload.name + "-" + number +
               R"(","labels":{)" + labels + R"(},"annotations":{)" + annotations + "}" + owner +
