@@ -246,6 +246,13 @@ TEST_F(DaemonSetMode, ALostRecordStaysUntilItsNodeIsGoneAndTheUserWantsItGone) {
   EXPECT_THAT(Acts(Look(0)), ::testing::Contains(removal));
 }
 
+TEST_F(DaemonSetMode, ALostRecordOfTheFormerModeIsNoMachinesThatMayComeBack) {
+  Serving(0);
+  slurm::Node record = MakeNode(3, {NodeFlag::kDown, NodeFlag::kNotResponding}, "Not responding");
+  nodes.push_back(record);
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("remove record Slurm node slurm/main/w-3"));
+}
+
 // Its pods have names of the server's choice.
 TEST_F(DaemonSetMode, WorkersOfAFormerOperatorAreTheWorkersOfTheirNodes) {
   Put(Machine(0));

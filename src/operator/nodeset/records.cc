@@ -8,6 +8,7 @@
 #include "operator/nodeset/machine.h"
 #include "operator/nodeset/placement.h"
 #include "operator/reasons.h"
+#include "operator/worker_comment.h"
 #include "plan/slurm/effects.h"
 
 namespace capstan::op::nodeset {
@@ -21,10 +22,17 @@ bool IsLost(const slurm::Node& node) {
          slurm::IsReasonOfSlurmctld(node.reason);
 }
 
+// Of a worker that was called as its pod, which no machine that comes back is.
+bool IsOfFormerMode(const api::NodeSet& set, const slurm::Node& node) {
+  const auto comment = WorkerComment::Of(node);
+  return comment && comment->pod == node.name && OrdinalOf(set.metadata.name, node.name).has_value();
+}
+
 // In DaemonSet mode a machine that is lost may come back under its name: its record goes when the user says so, and the
 // Kubernetes node is gone, which is proven then, or its worker has another name.
 bool IsToStay(const plan::World& world, const api::NodeSet& set, const slurm::Node& node, plan::Guards& guards) {
   if (set.metadata.deleting() || !set.spec.IsDaemonSet() || !IsLost(node)) return false;
+  if (IsOfFormerMode(set, node)) return false;
   if (set.spec.prune_slurm_node_records != api::kPruneNodeNotFound) return true;
   const std::string name = MachineOfRecord(node);
   const Node* machine = world.Find<Node>({"", name});
