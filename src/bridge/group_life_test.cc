@@ -373,6 +373,29 @@ TEST_F(GroupLife, WhenTheBridgeIsToGoWhatWaitsIsLeftToKubernetes) {
   for (const auto& [id, job] : slurm.jobs()) EXPECT_TRUE(job.state.IsOver()) << id;
 }
 
+TEST_F(GroupLife, WhatDoesNotBearTheJobDoesNotEndWithIt) {
+  Start();
+  PutPodGroup("train", 1);
+  PutPodOf("train", "a");
+  loop.Advance(3s);
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0"}));
+  loop.Advance(2s);
+  RunAll({"a"});
+  // As one that was ungated, or whose label somebody changed before the policy was there.
+  PutPodOf("train", "free");
+  EditPod(
+      [](json::Value& pod) {
+        json::MakeObject(pod, {"spec"}).erase("schedulingGates");
+        json::MakeObject(pod, {"metadata", "labels"}).erase("scheduler.slinky.slurm.net/slurm-jobid");
+      },
+      "free");
+  slurm.EndJobAs(TheJob().id, JobFlag::kTimeout);
+  loop.Advance(1min);
+  EXPECT_EQ(PodNow("a"), nullptr);
+  ASSERT_NE(PodNow("free"), nullptr);
+  EXPECT_NE(json::FindText(*PodNow("free"), {"status", "phase"}), "Failed");
+}
+
 TEST_F(GroupLife, AGroupThatIsMadeAnewAndLargerGetsAJobOfItsSize) {
   Start();
   PutPodGroup("train", 1);

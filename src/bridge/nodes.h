@@ -16,10 +16,10 @@ namespace capstan::bridge {
 Result<std::string> KubernetesNodeOf(const plan::World& world, const plan::SlurmView& slurm,
                                      const std::string& slurm_node);
 
-// Adds the store, with the index that this needs.
 // The other way round. kInvalid: no Slurm node is known to be that Kubernetes node.
 Result<std::string> SlurmNodeOf(const plan::World& world, const plan::SlurmView& slurm, const std::string& node);
 
+// Adds the store, with the index that this needs.
 void AddNodeStore(plan::Stores& stores);
 
 }  // namespace capstan::bridge

@@ -2,8 +2,8 @@
 //
 // One request asks for the states of all followed jobs (of 500 at most), of which slurmctld looks up only those; a job is read
 // whole when its state is another than at the last whole read, and else in turn with all others: while it is pending for its
-// reason and the start that Slurm expects, while it runs for a preemption whose grace time has begun. So what is followed costs slurmctld little, and a change shows after half a
-// second.
+// reason and the start that Slurm expects, while it runs for a preemption whose grace time has begun. So what is followed costs
+// slurmctld little, and a change shows after half a second.
 //
 // - The states are asked for every `fast`, and a tenth of the time at most; every `slow` once all of them are over or gone.
 // - After a write of ours to one of them, at once.

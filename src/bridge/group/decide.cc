@@ -209,14 +209,14 @@ class Group {
         sure = false;
         continue;
       }
-      if ((id_ > 0 && mark.attempt <= mark_.attempt)) continue;
+      if (id_ > 0 && mark.attempt <= mark_.attempt) continue;
       members_.job = id_ = id;
       members_.attempt = mark_.attempt = mark.attempt;
     }
     return sure;
   }
 
-  // Another job of the group is there, or may be: its end comes first.
+  // Another job of the group is there: its end comes first.
   bool HasEarlierJob() const {
     return std::ranges::any_of(world_.follows(), [this](int64_t id) {
       const auto* known = id == id_ ? nullptr : slurm_.FindJob(id);
@@ -256,7 +256,7 @@ class Group {
     if (!IsOurs(job)) return Strangers(job);
     // A job that stands in for one that was lost: those that do not bear it yet are to.
     for (const Pod* pod : members_.released)
-      if (!members_.BearsIt(*pod)) Join({pod});
+      if (JobIdOf(*pod) > 0 && !members_.BearsIt(*pod)) Join({pod});
     if (!plan_.actions.empty()) return;
     if (job.state.Has(JobFlag::kRunning)) return Runs(job);
     if (job.state.Has(JobFlag::kSuspended)) return Suspended(job);
@@ -270,27 +270,23 @@ class Group {
   }
 
   void Unheard() {  // row 4
-    const Duration held = world_.HeldFor("slurm is not heard");
+    TellSilence(
+        "slurm is not heard",
+        "Slurm cannot be asked: " +
+            (slurm_.heard() ? "it has not told how the bridge's jobs are for more than a minute" : slurm_.error()));
+  }
+  // Slurm answers, and not about this.
+  void Untold() {
+    TellSilence("slurm does not tell of the group", "Slurm has not told for more than a minute how the group's job is");
+  }
+  void TellSilence(std::string_view fact, const std::string& why) {
+    const Duration held = world_.HeldFor(fact);
     if (held < kUnheardIsTold) return plan_.RequeueAfter(kUnheardIsTold - held);
-    const std::string why =
-        slurm_.heard() ? "it has not told how the bridge's jobs are for more than a minute" : slurm_.error();
     for (const Pod* pod : members_.gated) {
       if (HasStopped(*pod)) continue;
       const bool told = Show(world_, *pod).TellsOf(id_);
-      Now({pod}, "Unknown", "SlurmUnreachable",
-          (told ? JobWords(id_) + " was there, and " : "") + "Slurm cannot be asked: " + why);
+      Now({pod}, "Unknown", "SlurmUnreachable", (told ? JobWords(id_) + " was there, and " : "") + why);
     }
-  }
-
-  // Slurm answers, and not about this.
-  void Untold() {
-    const Duration held = world_.HeldFor("slurm does not tell of the group");
-    if (held < kUnheardIsTold) return plan_.RequeueAfter(kUnheardIsTold - held);
-    for (const Pod* pod : members_.gated)
-      if (!HasStopped(*pod))
-        Now({pod}, "Unknown", "SlurmUnreachable",
-            (Show(world_, *pod).TellsOf(id_) ? JobWords(id_) + " was there, and " : "") +
-                "Slurm has not told for more than a minute how the group's job is");
   }
 
   // What it says of the job is why nothing more is asked of Slurm, until its user says so.
@@ -400,7 +396,8 @@ class Group {
     const auto* known = slurm_.FindJob(next);
     if (known == nullptr) return;
     if (*known && IsOurs(**known)) {
-      for (const Pod* pod : members_.released) Label(*pod, members_.attempt + 1, next, no_job);
+      for (const Pod* pod : members_.released)
+        if (JobIdOf(*pod) > 0) Label(*pod, members_.attempt + 1, next, no_job);
       return;
     }
     auto order = OrderForPlaces();
@@ -502,7 +499,7 @@ class Group {
 
   void IsOver(const slurm::Job& job, const slurm::JobState& state) {  // rows 13, 14, 16
     const std::string why = JobWords(id_) + " ended as " + state.ToString();
-    for (const Pod* pod : members_.released) EndPod(*pod, why, plan::JobHasEnded(kSlurm, id_, mark_.Prefix()), "Ended");
+    EndPods(why, plan::JobHasEnded(kSlurm, id_, mark_.Prefix()), "Ended");
     if (members_.gated.empty()) return;
     const std::string outcome = MarkOf(job).outcome;
     const bool by_person = (state.Has(JobFlag::kCancelled) && outcome.empty()) || state.Has(JobFlag::kDeadline);
@@ -554,8 +551,7 @@ class Group {
   // Row 19. Its grace time is for the end of the pods.
   void GivesWay() {
     const std::string why = JobWords(id_) + " is preempted: Slurm gives its nodes to another";
-    for (const Pod* pod : members_.released)
-      EndPod(*pod, why, plan::JobGivesWay(kSlurm, id_, mark_.Prefix()), "Preempted");
+    EndPods(why, plan::JobGivesWay(kSlurm, id_, mark_.Prefix()), "Preempted");
     Soon(members_.gated, "False", "Pending", why);
   }
 
@@ -650,34 +646,10 @@ class Group {
            plan::EventText{.reason = "NotPlaced", .action = "Cancel", .warning = true});
   }
 
-  // Row 16. What nobody would make again, and has not run, stays as a failed pod.
-  void EndPod(const Pod& pod, const std::string& why, const std::shared_ptr<const plan::Guard>& over,
-              std::string_view reason) {
-    const plan::EventText event{.reason = std::string(reason), .action = "Delete", .warning = true};
-    if (!pod.IsBound() && pod.metadata.ControllerOwner() == nullptr) {
-      plan_.Add({.effect = FailPod(pod, "SlurmJobEnded", why),
-                 .reason = why,
-                 .guards = {over, PodIsUnbound(pod)},
-                 .after = {},
-                 .event = event});
-      return;
-    }
-    std::vector<plan::ActionId> after;
-    const PodCondition* told = pod.Condition("DisruptionTarget");
-    if (told == nullptr || told->status != "True") {
-      after.push_back(plan_.Add(
-          {.effect = plan::ChangePodConditions(
-               pod.key(), pod.metadata.uid,
-               {{.type = "DisruptionTarget", .status = "True", .reason = "SlurmJobEnded", .message = why}}, {}),
-           .reason = why,
-           .guards = {over, PodMayRun(pod)},
-           .after = {},
-           .event = {}}));
-    }
-    plan::Action remove = plan::Delete(RefOf(pod), pod.metadata.uid, plan::Proven(over).And(PodMayRun(pod)), why);
-    remove.after = std::move(after);
-    remove.event = event;
-    plan_.Add(std::move(remove));
+  // Row 16. One that does not bear the job is not ended with it.
+  void EndPods(const std::string& why, const std::shared_ptr<const plan::Guard>& over, std::string_view event) {
+    for (const Pod* pod : members_.released)
+      if (members_.BearsIt(*pod)) EndPod(plan_, *pod, why, over, event);
   }
 
   const World& world_;

@@ -5,6 +5,7 @@
 #include "bridge/names.h"
 #include "kube/client.h"
 #include "plan/objects/effects.h"
+#include "plan/objects/lists.h"
 #include "plan/services.h"
 
 namespace capstan::bridge::group {
@@ -113,6 +114,36 @@ std::shared_ptr<const plan::Guard> PodMayRun(const Pod& pod) {
 
 std::shared_ptr<const plan::Effect> FailPod(const Pod& pod, std::string reason, std::string message) {
   return std::make_shared<FailPodEffect>(pod, std::move(reason), std::move(message));
+}
+
+void EndPod(plan::Plan& plan, const Pod& pod, const std::string& why, const std::shared_ptr<const plan::Guard>& over,
+            std::string_view event) {
+  const plan::EventText text{.reason = std::string(event), .action = "Delete", .warning = true};
+  if (!pod.IsBound() && pod.metadata.ControllerOwner() == nullptr) {
+    plan.Add({.effect = FailPod(pod, "SlurmJobEnded", why),
+              .reason = why,
+              .guards = {over, PodIsUnbound(pod)},
+              .after = {},
+              .event = text});
+    return;
+  }
+  std::vector<plan::ActionId> after;
+  const PodCondition* told = pod.Condition("DisruptionTarget");
+  if (told == nullptr || told->status != "True") {
+    after.push_back(
+        plan.Add({.effect = plan::ChangePodConditions(
+                      pod.key(), pod.metadata.uid,
+                      {{.type = "DisruptionTarget", .status = "True", .reason = "SlurmJobEnded", .message = why}}, {}),
+                  .reason = why,
+                  .guards = {over, PodMayRun(pod)},
+                  .after = {},
+                  .event = {}}));
+  }
+  plan::Action remove =
+      plan::Delete({&kube::kPods, pod.key()}, pod.metadata.uid, plan::Proven(over).And(PodMayRun(pod)), why);
+  remove.after = std::move(after);
+  remove.event = text;
+  plan.Add(std::move(remove));
 }
 
 }  // namespace capstan::bridge::group

@@ -4,9 +4,10 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "bridge/objects.h"
-#include "plan/action.h"
+#include "plan/plan.h"
 
 namespace capstan::bridge::group {
 
@@ -21,5 +22,10 @@ std::shared_ptr<const plan::Guard> PodMayRun(const Pod& pod);     // it has not 
 // Sets the pod's phase to Failed, for one that nobody would make again after a deletion. Destructive. A pod that is gone
 // counts as done. REQUIRES: guarded by PodIsUnbound, as the phase of any other pod is its kubelet's.
 std::shared_ptr<const plan::Effect> FailPod(const Pod& pod, std::string reason, std::string message);
+
+// Ends a released pod for what `over` proves, told in an Event of that reason: marked as disrupted, so that Jobs do not count it
+// as failed, and deleted; but one that is on no node and has no controller to make it again fails, and stays.
+void EndPod(plan::Plan& plan, const Pod& pod, const std::string& why, const std::shared_ptr<const plan::Guard>& over,
+            std::string_view event);
 
 }  // namespace capstan::bridge::group
