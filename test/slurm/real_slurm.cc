@@ -24,8 +24,8 @@ net::HttpClient::Options ClientOptions() {
   return options;
 }
 
-async::Task<void> StopWhen(async::Loop& loop, std::function<bool()> done, Tick end, bool& was) {
-  while (!(was = done()) && loop.Now() < end) co_await async::Sleep(loop, 5ms);
+async::Task<void> StopAfter(async::Loop& loop, Duration wait) {
+  co_await async::Sleep(loop, wait);
   loop.Stop();
 }
 
@@ -71,17 +71,21 @@ Result<Secret> RealSlurm::Sign(Duration lifetime) {
                    key);
 }
 
+// `done` is asked between runs of the loop and never within one, as it may run the loop itself.
 bool RealSlurm::RunUntil(const std::function<bool()>& done, Duration limit) {
-  bool was = false;
-  async::TaskGroup watch(loop);
-  watch.Spawn("watch", StopWhen(loop, done, loop.Now() + capstan::testing::Patient(limit), was));
-  loop.context().restart();
-  loop.Run();
-  // The watcher has returned once it stopped the loop; its group hears of it in the next round.
-  loop.context().restart();
-  while (watch.size() > 0 && loop.context().run_one() > 0) {
+  const Tick end = loop.Now() + capstan::testing::Patient(limit);
+  while (!done()) {
+    if (loop.Now() >= end) return false;
+    async::TaskGroup watch(loop);
+    watch.Spawn("watch", StopAfter(loop, 5ms));
+    loop.context().restart();
+    loop.Run();
+    // The watcher has returned once it stopped the loop; its group hears of it in the next round.
+    loop.context().restart();
+    while (watch.size() > 0 && loop.context().run_one() > 0) {
+    }
   }
-  return was;
+  return true;
 }
 
 void RealSlurm::StartPolling() {
