@@ -20,6 +20,7 @@ constexpr Duration kPatience = 5min;          // what has not come to rest by th
 constexpr Duration kLeaseTimeout = 60s;       // since the last renewal; a holder renews every two seconds
 constexpr Duration kLostPodTimeout = 5min;    // since the deletion of a pod on a node that does not answer
 constexpr Duration kPendingTimeout = 1min;    // until a pod that is not placed is told
+constexpr Duration kUnknownTimeout = 1min;    // since the worker was ready
 constexpr Duration kMostSkew = 5s;            // tokens are valid from ten seconds ago
 constexpr Duration kDeletionTimeout = 10min;  // until a deletion counts as blocked
 constexpr Duration kTokenNotice = 5min;       // a token that is not renewed is told so long before its end
@@ -513,6 +514,48 @@ Findings WorkersFail(const Cluster& cluster) {
   return findings;
 }
 
+// By whatever it may be called there: its pod's name or host name, its machine's, or its address.
+bool IsKnown(const SlurmSeen& slurm, const op::Pod& pod) {
+  return std::ranges::any_of(slurm.nodes, [&](const slurm::Node& node) {
+    for (const std::string_view name : {node.name, node.hostname, node.address}) {
+      if (name.empty()) continue;
+      if (name == pod.metadata.name || name == pod.spec.hostname || name == pod.spec.node_name) return true;
+      if (name == pod.status.pod_ip) return true;
+    }
+    return false;
+  });
+}
+
+Findings WorkersUnknown(const Cluster& cluster) {
+  Findings findings;
+  for (const SlurmSeen& slurm : cluster.slurm) {
+    if (!slurm.error.empty()) continue;
+    std::vector<std::string> unknown;
+    for (const op::Pod& pod : cluster.pods.items) {
+      if (!IsWorker(pod) || pod.metadata.deleting() || pod.metadata.namespace_ != slurm.controller.ns) continue;
+      if (pod.metadata.Label(std::string(op::kLabelCluster)) != slurm.controller.name) continue;
+      const op::PodCondition* ready = pod.Condition("Ready");
+      if (ready == nullptr || ready->status != "True") continue;
+      if (Older(ready->last_transition_time, cluster.now, kUnknownTimeout) && !IsKnown(slurm, pod))
+        unknown.push_back(pod.metadata.name);
+    }
+    if (unknown.empty()) continue;
+    const bool none = slurm.nodes.empty();
+    const std::string in = " --namespace " + slurm.controller.ns + " ";
+    findings.push_back({.object = "Controller " + slurm.controller.ToString(),
+                        .what = "Slurm has no record of workers that are ready: " + Several(unknown) +
+                                (none ? "; nor of any other node, as if slurmctld had come up without its state" : ""),
+                        .todo = none ? "see which volume slurmctld has: kubectl describe" + in + "pod/" +
+                                           op::ControllerName(slurm.controller.name) +
+                                           "-0. With the right one its jobs are back; without, workers without job "
+                                           "steps register anew by themselves"
+                                     : "kubectl logs" + in + unknown.front() +
+                                           " says what its slurmd is called; one without jobs is replaced by itself, "
+                                           "else delete its pod once no job runs there"});
+  }
+  return findings;
+}
+
 // "root@slurmctld" and the like are of Slurm's own.
 std::string By(const slurm::Node& node) {
   const std::string who = node.reason_set_by.empty() ? "" : " by " + node.reason_set_by;
@@ -686,6 +729,7 @@ constexpr auto kCauses = std::to_array<Cause>({
     {"NodesUnread", "slurmctld has left nodes out of what its files say.", &NodesUnread},
     {"WorkersPending", "Workers find no Kubernetes node.", &WorkersPending},
     {"WorkersFail", "Workers' pods do not run.", &WorkersFail},
+    {"WorkersUnknown", "Workers are ready, and Slurm has no record of them.", &WorkersUnknown},
     {"CgroupV1", "Machines have cgroup v1 where Slurm needs v2.", &CgroupV1},
     {"InvalidRegistration", "Workers registered with less than Slurm was told.", &InvalidRegistration},
     {"WorkersDown", "Slurm has nodes DOWN.", &WorkersDown},

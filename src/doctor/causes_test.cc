@@ -321,6 +321,31 @@ TEST_F(DoctorTest, ANodeThatIsDownIsTold) {
   EXPECT_THAT(Only("WorkersDown", "Controller slurm/main").what, HasSubstr("\"Not responding\""));
 }
 
+TEST_F(DoctorTest, AReadyWorkerThatSlurmDoesNotKnowIsTold) {
+  const auto add = [&](const std::string& name, Duration ready) {
+    op::Pod& pod = AddPod(op::kWorker, "w", name);
+    pod.spec.hostname = name;
+    pod.status.pod_ip = "10.0.0." + name.substr(2);
+    pod.status.conditions = {{.type = "Ready", .status = "True", .last_transition_time = kNow - ready}};
+  };
+  AddSlurmNode("w-0", {"IDLE"}, "");
+  AddSlurmNode("other", {"IDLE"}, "").address = "10.0.0.2";
+  add("w-0", 5min);
+  add("w-1", 30s);
+  add("w-2", 5min);
+  EXPECT_THAT(Said(), IsEmpty());
+  add("w-3", 5min);
+  const Finding one = Only("WorkersUnknown", "Controller slurm/main");
+  EXPECT_THAT(one.what, HasSubstr("ready: w-3"));
+  EXPECT_THAT(one.todo, HasSubstr("kubectl logs --namespace slurm w-3"));
+  cluster.slurm[0].nodes.clear();
+  const Finding all = Only("WorkersUnknown", "Controller slurm/main");
+  EXPECT_THAT(all.what, HasSubstr("ready: w-0; w-2; w-3; nor of any other node, as if slurmctld had come up without"));
+  EXPECT_THAT(all.todo, HasSubstr("pod/main-controller-0"));
+  cluster.slurm[0].error = "away";
+  EXPECT_THAT(Said(), IsEmpty()) << "nothing follows from what could not be read";
+}
+
 TEST_F(DoctorTest, ARegistrationWithTooLittleIsTold) {
   AddSlurmNode("w-0", {"IDLE", "DRAIN", "INVALID_REG"}, "Low RealMemory");
   EXPECT_THAT(Only("InvalidRegistration", "Controller slurm/main").what, HasSubstr("Low RealMemory"));

@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "entry/directories.h"
 #include "entry/identity.h"
 #include "entry/mounted.h"
@@ -19,7 +20,6 @@
 #include "entry/pam.h"
 #include "entry/process.h"
 #include "entry/sizing.h"
-#include "entry/words.h"
 
 namespace capstan::entry {
 namespace {
@@ -96,6 +96,14 @@ Result<uint16_t> Port(const char* variable, uint16_t usual) {
   if (!port || *port < 1 || *port > 65'535)
     return Fail(Code::kInvalid, std::string(variable) + " is '" + text + "', must be 1 to 65535");
   return static_cast<uint16_t>(*port);
+}
+
+// Of "0.0.0.0:6820"; 0: it names none.
+uint16_t PortIn(std::string_view address) {
+  const size_t colon = address.rfind(':');
+  if (colon == std::string_view::npos) return 0;
+  const std::optional<int64_t> port = ParseInt(address.substr(colon + 1));
+  return port && *port >= 1 && *port <= 65'535 ? static_cast<uint16_t>(*port) : 0;
 }
 
 Result<Reconfigurer::Options> ReconfigurerOptions(const std::string& folder) {
@@ -229,7 +237,8 @@ Result<Container> PrepareContainer(const Role& role, const std::vector<std::stri
   }
   if (role.waits) {
     CAPSTAN_TRY(const uint16_t port, Port("CAPSTAN_CONFIGURATION_PORT", kConfigurationPort));
-    container.wait = Waiting::Options{std::string(role.program), ConfigurationFolder(), port};
+    container.wait = Waiting::Options{std::string(role.program), ConfigurationFolder(), port,
+                                      role.probed ? PortIn(container.services.front().argv.back()) : uint16_t{0}};
   }
   if (role.reconfigures) {
     Result<Reconfigurer::Options> options = ReconfigurerOptions(container.folder);

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/words.h"
 #include "entry/process.h"
-#include "entry/words.h"
 
 namespace capstan::entry {
 namespace {

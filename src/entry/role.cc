@@ -54,7 +54,12 @@ constexpr Role kRoles[] = {
      .on_end = OnEnd::kEndUnlessJobs,
      .directories = kSlurmdDirectories,
      .may_have_people = true},
-    {.name = "slurmrestd", .program = "slurmrestd", .options_variable = "SLURMRESTD_OPTIONS", .ask = {}},
+    {.name = "slurmrestd",
+     .program = "slurmrestd",
+     .options_variable = "SLURMRESTD_OPTIONS",
+     .ask = {},
+     .waits = true,
+     .probed = true},
     // It waits by itself for a database that is away, or refuses it.
     {.name = "slurmdbd",
      .program = "slurmdbd",

@@ -39,6 +39,7 @@ struct Role {
   std::span<const MountedFile> files = {};        // what it reads and what may be mounted (see mounted.h)
   bool reconfigures = false;                      // a changed configuration reaches it (see reconfigurer.h)
   bool waits = false;                             // where it does not start (see waiting.h)
+  bool probed = false;                            // at the port that its last argument names, which is open meanwhile
   int reload_signal = 0;                          // what it gets when they change; after SIGTERM it is started again
 };
 

@@ -25,21 +25,31 @@ Waiting::Waiting(Options options, uint64_t seed)
 }
 
 void Waiting::AddTo(std::vector<pollfd>* waiting) const {
-  if (answerer_) answerer_->AddTo(waiting);
+  for (const auto& one : {&answerer_, &in_its_place_}) {
+    if (*one) (*one)->AddTo(waiting);
+  }
 }
 
 std::optional<Waiting::Clock::time_point> Waiting::next() const {
-  const auto next = answerer_ ? answerer_->next() : std::nullopt;
-  return look_at_ && (!next || *look_at_ < *next) ? look_at_ : next;
+  std::optional<Clock::time_point> next = look_at_;
+  for (const auto& one : {&answerer_, &in_its_place_}) {
+    const auto its = *one ? (*one)->next() : std::nullopt;
+    if (its && (!next || *its < *next)) next = its;
+  }
+  return next;
 }
 
 bool Waiting::Serve(Clock::time_point now) {
   if (answerer_) {
     answerer_->Serve(now, [this](std::string_view path) -> Answerer::Answer {
+      if (path == "/readyz") return {ready() ? "200 OK" : "503 Service Unavailable"};
       if (path != "/start") return {};
       return {"200 OK", Answer()};
     });
   }
+  if (in_its_place_)
+    in_its_place_->Serve(
+        now, [this](std::string_view) -> Answerer::Answer { return {"503 Service Unavailable", Answer()}; });
   if (!look_at_ || now < *look_at_) return false;
   look_at_ = now + kMountedEvery;
   std::optional<Configuration> mounted = ReadFiles(options_.mounted);
@@ -47,6 +57,7 @@ bool Waiting::Serve(Clock::time_point now) {
   if (!changed && now < *again_at_) return false;
   if (mounted) mounted_ = std::move(mounted);
   look_at_.reset();
+  in_its_place_.reset();
   return true;
 }
 
@@ -55,8 +66,18 @@ void Waiting::Ended(const LastWords& words, const std::string& otherwise, Clock:
   if (said.empty()) said = otherwise;
   const std::string before = std::exchange(message_, options_.daemon + " does not start: " + said);
   if (message_ != before) Say(message_ + "; it is tried again every half minute, and when its files change");
+  StandIn();
   look_at_ = now + kMountedEvery;
   again_at_ = now + std::chrono::duration_cast<Clock::duration>(random_.Jittered(kTriedAfter, kSpread));
+}
+
+void Waiting::StandIn() {
+  if (options_.probed == 0 || in_its_place_) return;
+  Result<Answerer> listening = Answerer::Listen(options_.probed);
+  if (listening)
+    in_its_place_.emplace(*std::move(listening));
+  else
+    Say("no probe is answered while " + options_.daemon + " does not run: " + listening.error().message());
 }
 
 std::string Waiting::Answer() const { return "{\"message\": " + JsonQuoted(message_) + "}\n"; }

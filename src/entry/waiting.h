@@ -1,4 +1,5 @@
-// Has a daemon that keeps no configuration wait where it does not start, as slurmdbd, whose configuration holds a password.
+// Has a daemon that keeps no configuration wait where it does not start: slurmdbd, whose configuration holds a password, and
+// slurmrestd, which has no folder for it.
 //
 // It does not start when it ends within ten seconds and was not asked to. Its container, which the kubelet would start ever later,
 // goes on: the daemon is tried again after half a minute, and at once when what is mounted changes. GET /start of
@@ -6,7 +7,9 @@
 //
 //   {"message": "slurmdbd does not start: fatal: ..."}
 //
-// and "" once it has run for so long. For one thread, the supervisor's; never waits.
+// and "" once it has run for so long; GET /readyz there answers 503 from a start that failed on, and else 200. While it waits, the
+// port whose being open is its life to the kubelet (`probed`) is open, and answers 503, with the message. For one thread, the
+// supervisor's; never waits.
 #pragma once
 
 #include <poll.h>
@@ -31,6 +34,7 @@ class Waiting {
     std::string daemon;
     std::string mounted;
     uint16_t port = 0;
+    uint16_t probed = 0;  // 0: no probe kills it
   };
   static constexpr std::chrono::seconds kSoon{10};  // after its start: an end is no start
 
@@ -46,11 +50,14 @@ class Waiting {
   void Runs() { message_.clear(); }
 
   std::string Answer() const;  // the JSON above
+  bool ready() const { return message_.empty(); }
 
  private:
+  void StandIn();
+
   const Options options_;
   Random random_;
-  std::optional<Answerer> answerer_;
+  std::optional<Answerer> answerer_, in_its_place_;
   std::optional<Configuration> mounted_;  // when it was started last
   std::string message_;
   std::optional<Clock::time_point> look_at_, again_at_;  // while it waits

@@ -16,7 +16,10 @@ class WaitingTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
     Mount("StoragePass=hunter2\n");
     ::testing::internal::CaptureStderr();
-    waiting_.emplace(Waiting::Options{"slurmdbd", folder_, static_cast<uint16_t>(20'000 + getpid() % 10'000)}, 1);
+    waiting_.emplace(
+        Waiting::Options{
+            .daemon = "slurmdbd", .mounted = folder_, .port = static_cast<uint16_t>(20'000 + getpid() % 10'000)},
+        1);
   }
   ~WaitingTest() override {
     ::testing::internal::GetCapturedStderr();

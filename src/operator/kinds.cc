@@ -55,20 +55,34 @@ constexpr Watched As(bool optional = false) {
           optional};
 }
 
-// Of a kind whose owners come back: those that nobody owns are looked for.
-template <class T>
-constexpr Watched AsAdopted() {
-  return {&T::kResource, [](plan::Stores& stores, plan::Watching watching) {
-            stores.Add<T>(std::move(watching)).AddIndex(std::string(kIndexOwnerless), [](const T& object) {
-              const bool owned = !object.metadata.owner_references.empty();
-              return owned ? std::vector<std::string>() : std::vector{object.metadata.namespace_};
-            });
-          }};
+std::vector<std::string> DeploymentOf(const Pod& pod) {
+  const json::OwnerReference* owner = pod.metadata.ControllerOwner();
+  if (owner == nullptr || owner->kind != "ReplicaSet") return {};
+  return {pod.metadata.namespace_ + "/" + owner->name.substr(0, owner->name.rfind('-'))};
 }
 
+// Of a kind whose owners come back: those that nobody owns are looked for.
+template <class T>
+kube::Store<T>& AddAdopted(plan::Stores& stores, plan::Watching watching) {
+  kube::Store<T>& store = stores.Add<T>(std::move(watching));
+  store.AddIndex(std::string(kIndexOwnerless), [](const T& object) {
+    const bool owned = !object.metadata.owner_references.empty();
+    return owned ? std::vector<std::string>() : std::vector{object.metadata.namespace_};
+  });
+  return store;
+}
+
+constexpr Watched kWatchedPods{
+    &kube::kPods, [](plan::Stores& stores, plan::Watching watching) {
+      AddAdopted<Pod>(stores, std::move(watching)).AddIndex(std::string(kIndexDeployment), &DeploymentOf);
+    }};
+constexpr Watched kWatchedRevisions{&ControllerRevision::kResource, [](plan::Stores& stores, plan::Watching watching) {
+                                      AddAdopted<ControllerRevision>(stores, std::move(watching));
+                                    }};
+
 constexpr auto kWatched =
-    std::to_array<Watched>({AsAdopted<Pod>(), As<StatefulSet>(), As<Deployment>(), As<Service>(), As<ConfigMap>(),
-                            AsAdopted<ControllerRevision>(), As<PodDisruptionBudget>(), As<ServiceMonitor>(true)});
+    std::to_array<Watched>({kWatchedPods, As<StatefulSet>(), As<Deployment>(), As<Service>(), As<ConfigMap>(),
+                            kWatchedRevisions, As<PodDisruptionBudget>(), As<ServiceMonitor>(true)});
 
 bool Watches(const Kind& kind, const kube::Resource& resource) {
   if (std::ranges::find(kind.children, &resource) != kind.children.end()) return true;

@@ -58,7 +58,7 @@ TEST(Kinds, ChildrenAreWatchedByTheComponentsOfTheirRows) {
   plan::Stores stores;
   AddStores(stores);
   EXPECT_EQ(stores.FindEntry(kube::kPods)->watching.label_selector,
-            "app.kubernetes.io/component in (accounting,controller,login,worker)");
+            "app.kubernetes.io/component in (accounting,controller,login,restapi,worker)");
   EXPECT_EQ(stores.FindEntry(kube::kDeployments)->watching.label_selector,
             "app.kubernetes.io/component in (login,restapi)");
 }

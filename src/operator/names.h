@@ -19,6 +19,8 @@ inline constexpr std::string_view kSlurmUserName = "slurm";
 
 // The index of objects that have no owner, by namespace, of the stores that have one (kinds.cc).
 inline constexpr std::string_view kIndexOwnerless = "ownerless";
+// The index of pods by the "namespace/name" of their Deployment, whose ReplicaSet owns them.
+inline constexpr std::string_view kIndexDeployment = "deployment";
 
 inline constexpr std::string_view kLabelName = "app.kubernetes.io/name";
 inline constexpr std::string_view kLabelInstance = "app.kubernetes.io/instance";

@@ -1,5 +1,7 @@
 #include "operator/reconcile.h"
 
+#include <algorithm>
+
 #include "operator/names.h"
 #include "operator/pods.h"
 #include "operator/questions.h"
@@ -51,8 +53,8 @@ void ReconcileBase::IsToCome(std::string_view daemon) {
     findings.Wait("Creating", std::string(daemon) + " is being created");
 }
 
-void ReconcileBase::Runs(const json::ObjectMeta& metadata, const WorkloadStatus& status, int32_t wanted,
-                         std::string_view daemon) {
+bool ReconcileBase::IsComplete(const json::ObjectMeta& metadata, const WorkloadStatus& status, int32_t wanted,
+                               std::string_view daemon) {
   const std::string name(daemon);
   const std::string counted = std::to_string(status.ready_replicas) + " of " + std::to_string(wanted);
   if (wanted == 0)
@@ -60,11 +62,16 @@ void ReconcileBase::Runs(const json::ObjectMeta& metadata, const WorkloadStatus&
   else if (status.ready_replicas > 0)
     findings.Ready(wanted == 1 ? name + " is ready" : counted + " " + name + " are ready");
   const bool current = status.observed_generation >= metadata.generation;
-  if (current && status.ready_replicas >= wanted && status.updated_replicas >= wanted) return;
+  const bool renewed = status.updated_replicas >= std::max(wanted, status.replicas);
+  if (current && status.ready_replicas >= wanted && renewed) return true;
   findings.Wait("Starting", name + " is starting: " + counted + " ready");
-  for (const Pod& pod : world.OwnedBy<Pod>(metadata.uid)) {
+  return false;
+}
+
+void ReconcileBase::TellOf(const kube::ObjectList<Pod>& pods, std::string_view daemon) {
+  for (const Pod& pod : pods) {
     if (std::string trouble = PodTrouble(pod); !trouble.empty()) findings.Problem("PodFailing", std::move(trouble));
-    if (daemon == kAccounting.app) AskWhyNot(pod);
+    if (daemon == kAccounting.app || daemon == kRestApi.app) AskWhyNot(pod);
     if (!pod.metadata.deleting()) continue;
     const Duration left = UntilLost(pod, world.now());
     if (left > Duration(0))

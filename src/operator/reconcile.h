@@ -15,11 +15,13 @@
 
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "api/common.h"
 #include "json/codec.h"
 #include "operator/findings.h"
+#include "operator/names.h"
 #include "operator/objects.h"
 #include "plan/plan.h"
 #include "plan/world.h"
@@ -52,7 +54,12 @@ struct ReconcileBase {
   template <class W>
   void Runs(const W* workload, int32_t wanted, std::string_view daemon) {
     if (workload == nullptr) return IsToCome(daemon);
-    Runs(workload->metadata, workload->status, wanted, daemon);
+    const json::ObjectMeta& metadata = workload->metadata;
+    if (IsComplete(metadata, workload->status, wanted, daemon)) return;
+    if constexpr (std::is_same_v<W, Deployment>)
+      TellOf(world.By<Pod>(kIndexDeployment, metadata.namespace_ + "/" + metadata.name), daemon);
+    else
+      TellOf(world.OwnedBy<Pod>(metadata.uid), daemon);
   }
 
   // Deletes pods of `set`, which is this object's, that are not of its newest template and for which `stuck` holds: a
@@ -67,7 +74,9 @@ struct ReconcileBase {
  private:
   void IsToCome(std::string_view daemon);
   void AskWhyNot(const Pod& pod);
-  void Runs(const json::ObjectMeta& metadata, const WorkloadStatus& status, int32_t wanted, std::string_view daemon);
+  bool IsComplete(const json::ObjectMeta& metadata, const WorkloadStatus& status, int32_t wanted,
+                  std::string_view daemon);
+  void TellOf(const kube::ObjectList<Pod>& pods, std::string_view daemon);
 };
 
 // T: a custom resource, with spec and status.

@@ -1,4 +1,5 @@
 """capstan-entry as a process: signals, handing over, reaping, exit status, with daemons that are fakes."""
+import http.server
 import json
 import os
 import shutil
@@ -6,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -204,7 +206,7 @@ def test_stops_the_new_process_when_asked_to_stop_during_a_hand_over(container):
 
 @pytest.mark.parametrize("fake, status", [("exit=0", 0), ("exit=3", 3), ("crash", 128 + signal.SIGSEGV)])
 def test_ends_with_the_daemons_status(container, fake, status):
-    assert container.run("slurmrestd", fake=fake).end() == status
+    assert container.run("slurmd", fake=fake).end() == status
 
 
 def test_kills_a_daemon_that_does_not_stop_in_time(container):
@@ -307,18 +309,59 @@ def test_waits_with_a_slurmctld_that_does_not_start(container):
     assert container.stop() == 3
 
 
-def test_waits_with_a_slurmdbd_that_does_not_start(container):
-    port = free_port()
+@pytest.mark.parametrize("daemon", ["slurmdbd", "slurmrestd"])
+def test_waits_with_a_daemon_that_does_not_start(container, daemon):
+    port, own = free_port(), free_port()
     os.makedirs(container.folder + "/etc")
-    container.run("slurmdbd", fake="exit=3", SLURM_CONF=container.folder + "/etc/slurm.conf", CAPSTAN_CONFIGURATION_PORT=str(port))
-    container.await_that(lambda: "slurmdbd does not start: it ended with status 3" in container.said(), "complaint")
+    container.run(daemon, f"0.0.0.0:{own}", fake="exit=3", SLURM_CONF=container.folder + "/etc/slurm.conf",
+                  CAPSTAN_CONFIGURATION_PORT=str(port))
+    container.await_that(lambda: f"{daemon} does not start: it ended with status 3" in container.said(), "complaint")
+    told = {"message": f"{daemon} does not start: it ended with status 3 and said nothing"}
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/start", timeout=5) as answer:
-        assert json.load(answer) == {"message": "slurmdbd does not start: it ended with status 3 and said nothing"}
+        assert json.load(answer) == told
+    with pytest.raises(urllib.error.HTTPError, match="503"):
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5)
+    if daemon == "slurmrestd":
+        with pytest.raises(urllib.error.HTTPError, match="503") as refused:
+            urllib.request.urlopen(f"http://127.0.0.1:{own}/slurm/v0.0.44/ping", timeout=5)
+        assert json.load(refused.value) == told
     assert len(container.events("start")) == 1
-    with open(container.folder + "/etc/slurmdbd.conf", "w") as file:
+    with open(f"{container.folder}/etc/{daemon}.conf", "w") as file:
         file.write("DbdHost=mended\n")
     container.await_events("start", 2)
     assert container.stop() == 3
+
+
+class ReadySlurmctld(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/readyz" else 404)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize("fake, status, said", [("exit=3", 1, "slurmrestd does not start\n"), ("", 0, "")])
+def test_the_probe_of_slurmrestd_sees_whether_its_container_waits(container, fake, status, said):
+    """The probe of the Deployment, as unit tests pin it, beside a slurmctld that is ready."""
+    with open(os.path.join(HERE, "../../src/operator/restapi/testdata/default-Deployment.json")) as file:
+        pinned = json.load(file)["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["exec"]["command"]
+    port = free_port()
+    container.run("slurmrestd", f"0.0.0.0:{free_port()}", fake=fake, SLURM_CONF=container.folder + "/slurm.conf",
+                  CAPSTAN_CONFIGURATION_PORT=str(port))
+    if fake:
+        container.await_that(lambda: "slurmrestd does not start" in container.said(), "complaint")
+    else:
+        container.await_events("serving")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), ReadySlurmctld) as slurmctld:
+        threading.Thread(target=slurmctld.serve_forever, daemon=True).start()
+        with open(container.folder + "/slurm.conf", "w") as conf:
+            conf.write(f"SlurmctldHost=here(127.0.0.1)\nSlurmctldPort={slurmctld.server_address[1]}\n")
+        script = pinned[-1].replace("/etc/slurm/", container.folder + "/").replace("127.0.0.1/6815", f"127.0.0.1/{port}")
+        probe = subprocess.run([*pinned[:-1], script], capture_output=True, text=True, timeout=10)
+        slurmctld.shutdown()
+    assert (probe.returncode, probe.stdout) == (status, said), probe.stderr
+    container.stop()
 
 
 def test_says_when_there_is_no_daemon(container):

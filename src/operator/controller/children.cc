@@ -51,8 +51,8 @@ JsonObject ConfigVolume(const api::Controller& controller) {
 
 JsonArray Volumes(const api::Controller& controller) {
   const api::ControllerSpec& spec = controller.spec;
-  JsonArray volumes{ConfigVolume(controller), MemoryDir("slurm-logfile"), MemoryDir("run"),
-                    EmptyDir("slurm-authsocket")};
+  JsonArray volumes{ConfigVolume(controller), MemoryDir("slurm-logfile", kLogfileSize),
+                    MemoryDir("run", kConfigurationSize), EmptyDir("slurm-authsocket")};
   if (!KeepsState(spec)) {
     volumes.push_back(EmptyDir(kStateVolume));
   } else if (!spec.persistence->existing_claim.empty()) {
@@ -74,7 +74,7 @@ Result<JsonObject> Slurmctld(const api::Controller& controller) {
       JsonArray{Mount("slurm-etc", "/etc/slurm", true), Mount("run", "/run"),
                 Mount(kStateVolume, "/var/spool/slurmctld/" + controller.ClusterName()),
                 Mount("slurm-authsocket", "/run/slurmctld"), Mount("slurm-logfile", "/var/log/slurm")};
-  CAPSTAN_TRY(const json::Raw users, WithoutOwnWords(controller.spec.slurmctld, kSlurmctldOwnWords, "spec.slurmctld"));
+  CAPSTAN_TRY(const json::Raw users, WithoutOwnWords(controller.spec.slurmctld, kSlurmctldOwnWords));
   return MergeContainer(std::move(container), users, "spec.slurmctld");
 }
 
@@ -245,6 +245,8 @@ Result<plan::Child> SlurmctldSet(const api::Controller& controller, const PodHas
   const api::ControllerSpec& spec = controller.spec;
   CAPSTAN_CHECK_OK(CheckHa(spec));
   CAPSTAN_TRY(JsonObject pod, PodSpec(controller, settings, hashes.sidecar));
+  api::PodTemplate user = spec.pod_template;
+  CAPSTAN_TRY(user.spec, PodWithoutOwnWords(user.spec, kSlurmctldOwnWords));
   JsonObject more{{"serviceName", ControllerInternalName(controller.metadata.name)}};
   CAPSTAN_TRY(JsonArray claims, ClaimTemplates(spec));
   if (!claims.empty()) more["volumeClaimTemplates"] = std::move(claims);
@@ -256,7 +258,7 @@ Result<plan::Child> SlurmctldSet(const api::Controller& controller, const PodHas
                                         .component = op::kController,
                                         .name = ControllerName(controller.metadata.name),
                                         .replicas = spec.Replicas(),
-                                        .user = spec.pod_template,
+                                        .user = user,
                                         .pod = std::move(pod),
                                         .hashes = {{std::string(kHashSlurmKey), hashes.slurm_key},
                                                    {std::string(kHashJwtKey), hashes.jwt_key},

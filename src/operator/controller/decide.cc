@@ -77,8 +77,10 @@ class Deciding : Reconcile<api::Controller> {
     }
     WatchAccountingQueue();
     AddUnheeded(object.spec, kUnheeded, findings);
-    if (const std::string own = render::OwnWordsIn(object.spec.slurmctld, render::kSlurmctldOwnWords); !own.empty()) {
-      findings.Remark("NotSupported", "spec.slurmctld.args: " + own +
+    const std::string own =
+        render::OwnWordsIn(object.spec.slurmctld, object.spec.pod_template.spec, render::kSlurmctldOwnWords);
+    if (!own.empty()) {
+      findings.Remark("NotSupported", own +
                                           " is left out: slurmctld has the configuration that is published, and the "
                                           "state that it saved");
     }

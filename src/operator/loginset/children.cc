@@ -34,8 +34,8 @@ JsonArray Volumes(const api::LoginSet& login_set, const api::Controller& control
   JsonArray keys;
   if (const auto& key = controller.spec.slurm_key_ref) keys.push_back(SlurmKeyFile(*key));
   return JsonArray{
-      MemoryDir("slurm-etc"),
-      MemoryDir("sackd-dir"),
+      MemoryDir("slurm-etc", kSmallSize),
+      MemoryDir("sackd-dir", kConfigurationSize),
       ProjectedVolume("slurm-config", kOwnerOnly, std::move(keys)),
       HostKeysVolume(SshHostKeysName(name)),
       SshConfigVolume(SshConfigName(name), {"sshd_config", "authorized_keys"}),

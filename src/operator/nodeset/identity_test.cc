@@ -177,7 +177,7 @@ TEST_F(OtherName, TheRecordOfAnotherSlurmdIsNotTheWorkers) {
 TEST_F(OtherName, AnOptionThatWouldMakeItIsLeftOutAndTold) {
   set.spec.slurmd.text = R"x({"args":["-N","$(MACHINE)","-vv"]})x";
   const plan::Plan plan = Look(2);
-  EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("spec.slurmd.args: -N is left out"));
+  EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("spec.slurmd: -N is left out"));
 }
 
 }  // namespace

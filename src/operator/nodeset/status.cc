@@ -238,9 +238,10 @@ void FindProblems(const Seen& seen, Findings& findings) {
   FindSssdTrouble(seen, findings);
   FindUnknownFields(seen, findings);
   AddUnheeded(seen.spec, kUnheeded, findings);
-  if (const std::string own = render::OwnWordsIn(seen.spec.slurmd, render::kSlurmdOwnWords); !own.empty()) {
+  const std::string own = render::OwnWordsIn(seen.spec.slurmd, seen.spec.pod_template.spec, render::kSlurmdOwnWords);
+  if (!own.empty()) {
     findings.Remark("NotSupported",
-                    "spec.slurmd.args: " + own +
+                    own +
                         " is left out: a worker is the Slurm node that its pod is known by, and has its "
                         "configuration from its Controller");
   }

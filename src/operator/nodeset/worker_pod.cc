@@ -25,7 +25,6 @@ namespace {
 using namespace render;  // NOLINT: this file is made of its parts
 
 constexpr std::string_view kLog = "/var/log/slurm/slurmd.log";
-constexpr std::string_view kLogfileSize = "16Mi";  // a FIFO is in it
 constexpr std::string_view kStateKept = "CAPSTAN_STATE_KEPT";
 constexpr int kOwnerOnly = 0600;
 
@@ -181,7 +180,7 @@ Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& contro
   stop["command"] = JsonArray{"/usr/bin/sh", "-c", kWorkerStopScript};
   slurmd["lifecycle"] = JsonObject{{"preStop", JsonObject{{"exec", std::move(stop)}}}};
   slurmd["volumeMounts"] = Mounts(set, live);
-  CAPSTAN_TRY(const json::Raw users, WithoutOwnWords(set.spec.slurmd, kSlurmdOwnWords, "spec.slurmd"));
+  CAPSTAN_TRY(const json::Raw users, WithoutOwnWords(set.spec.slurmd, kSlurmdOwnWords));
   CAPSTAN_TRY(JsonObject merged, MergeContainer(std::move(slurmd), users, "spec.slurmd"));
   InsistOnName(merged, by_machine);
   TellState(merged, controller.spec.external.value_or(false) || KeepsState(controller.spec));
@@ -334,7 +333,8 @@ Result<WorkerTemplate> WorkerTemplate::Of(const api::NodeSet& set, const api::Co
   made.set_ = &set;
   CAPSTAN_TRY(made.revision_, Revision(set));
   CAPSTAN_TRY(JsonObject base, BaseSpec(set, controller, settings));
-  CAPSTAN_TRY(JsonObject merged, MergePodSpec(std::move(base), set.spec.pod_template.spec, "spec.template.spec"));
+  CAPSTAN_TRY(const json::Raw user, PodWithoutOwnWords(set.spec.pod_template.spec, kSlurmdOwnWords));
+  CAPSTAN_TRY(JsonObject merged, MergePodSpec(std::move(base), user, "spec.template.spec"));
   Json spec(std::move(merged));
   spec.get_object().erase("nodeName");
   made.host_prefix_ = json::FindText(spec, {"hostname"});

@@ -20,8 +20,9 @@ constexpr int kOwnerOnly = 0600;
 constexpr std::string_view kThreads = "4";
 constexpr std::string_view kMostConnections = "64";
 
-// Status 1 unless a slurmctld of slurm.conf says that it is ready, as it tells the kubelet. All are asked at once: one on a
-// lost machine would take all the time. One that closes the connection without a word is older than this question.
+// Status 1 while the container waits for a slurmrestd that does not start (entry/waiting.h), and unless a slurmctld of slurm.conf
+// says that it is ready, as it tells the kubelet. All are asked at once: one on a lost machine would take all the time. One that
+// closes the connection without a word is older than this question.
 constexpr std::string_view kAskSlurmctld = R"sh(port=6817 hosts=()
 while IFS== read -r key value; do
   value=${value%%[[:blank:]]*}
@@ -30,6 +31,13 @@ while IFS== read -r key value; do
     slurmctldhost) value=${value%)} hosts+=("${value#*(}") ;;
   esac
 done < /etc/slurm/slurm.conf
+waits() {
+  exec 3<> /dev/tcp/127.0.0.1/6815 || return 1
+  printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3
+  read -r -t 3 answer <&3
+  [[ $answer == HTTP/*' 503 '* ]]
+}
+waits 2> /dev/null && echo "slurmrestd does not start" && exit 1
 ask() {
   exec 3<> "/dev/tcp/$1/$port" || return 1
   printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3
@@ -63,7 +71,7 @@ Result<JsonObject> Slurmrestd(const api::RestApi& rest_api, const api::Controlle
   // Without accounting, the calls that need slurmdbd would only fail.
   if (!controller.spec.accounting_ref) first.insert(first.end(), {"-s", "openapi/slurmctld"});
   container["args"] = std::move(first);
-  CAPSTAN_TRY(const json::Raw users, WithoutOwnWords(rest_api.spec.slurmrestd, kSlurmrestdOwnWords, "spec.slurmrestd"));
+  CAPSTAN_TRY(const json::Raw users, WithoutOwnWords(rest_api.spec.slurmrestd, kSlurmrestdOwnWords));
   CAPSTAN_TRY(JsonObject merged, MergeContainer(std::move(container), users, "spec.slurmrestd"));
   Json& args = merged["args"];
   if (!args.is_array()) args.emplace_array();
@@ -101,12 +109,14 @@ Result<plan::Child> ServiceObject(const api::RestApi& rest_api) {
 Result<plan::Child> DeploymentObject(const api::RestApi& rest_api, const api::Controller& controller,
                                      const PodHashes& hashes, const Settings& settings) {
   CAPSTAN_TRY(JsonObject pod, PodSpec(rest_api, controller, settings));
+  api::PodTemplate user = rest_api.spec.pod_template;
+  CAPSTAN_TRY(user.spec, PodWithoutOwnWords(user.spec, kSlurmrestdOwnWords));
   CAPSTAN_TRY(JsonObject deployment, ObjectOf({.resource = kube::kDeployments,
                                                .owner = OwnerOf(rest_api),
                                                .component = kRestApi,
                                                .name = RestApiName(rest_api.metadata.name),
                                                .replicas = *rest_api.spec.replicas,
-                                               .user = rest_api.spec.pod_template,
+                                               .user = user,
                                                .pod = std::move(pod),
                                                .hashes = {{std::string(kHashSlurmConfig), hashes.config},
                                                           {std::string(kHashSlurmKey), hashes.slurm_key}}}));

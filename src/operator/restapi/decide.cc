@@ -34,15 +34,18 @@ class Deciding : Reconcile<api::RestApi> {
     Want(ServiceObject(object));
     if (!RunSlurmrestd()) KeepWhatIsThere();
     WaitForSlurmctld();
-    if (const std::string own = render::OwnWordsIn(spec.slurmrestd, render::kSlurmrestdOwnWords); !own.empty())
-      findings.Remark("NotSupported", "spec.slurmrestd.args: " + own +
-                                          " is left out: slurmrestd has the configuration of its Controller");
+    if (const std::string own = OwnWords(); !own.empty())
+      findings.Remark("NotSupported", own + " is left out: slurmrestd has the configuration of its Controller");
     Runs(world.Find<Deployment>(key_), *spec.replicas, kRestApi.app);
     if (findings.ready && *spec.replicas == 0) findings.ready->message += ", and the operator cannot reach Slurm";
     return Finish(api::RestApiStatus());
   }
 
  private:
+  std::string OwnWords() const {
+    return render::OwnWordsIn(object.spec.slurmrestd, object.spec.pod_template.spec, render::kSlurmrestdOwnWords);
+  }
+
   // What the Deployment is made from, when all of it is there.
   struct Ingredients {
     const api::Controller* controller = nullptr;

@@ -89,7 +89,31 @@ TEST_F(RestApiTest, AnotherConfigurationIsLeftOutAndTold) {
   rest_api.spec.slurmrestd.text = R"({"args":["-vf","/mnt/other.conf"]})";
   const plan::Plan plan = Look();
   EXPECT_THAT(BodyOf(plan, "Deployment", "main-restapi"), ::testing::Not(HasSubstr("other.conf")));
-  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True NotSupported: spec.slurmrestd.args: -f is left out"));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True NotSupported: spec.slurmrestd: -f is left out"));
+}
+
+// Its container waits instead of ending, so that a kubelet has nothing to say of it; the Deployment does not own the pod.
+TEST_F(RestApiTest, WhatASlurmrestdThatDoesNotStartSaysIsTold) {
+  HaveCluster();
+  Deployment deployment;
+  deployment.metadata = {.name = "main-restapi", .namespace_ = "slurm", .uid = "uid-deployment"};
+  deployment.status = {.replicas = 2, .ready_replicas = 1, .updated_replicas = 1};
+  world.Put(deployment);
+  for (const std::string name : {"main-restapi-5c", "main-restapi-x-5c"}) {
+    op::Pod pod;
+    pod.metadata = {.name = name + "-1", .namespace_ = "slurm"};
+    pod.metadata.owner_references = {{.kind = "ReplicaSet", .name = name, .uid = "uid-" + name, .controller = true}};
+    pod.status.phase = "Running";
+    pod.status.pod_ip = "10.0.0.9";
+    world.Put(pod);
+  }
+  world.Answer("start of slurm/main-restapi-5c-1 at 10.0.0.9",
+               std::make_shared<const std::string>("slurmrestd does not start: fatal: no"));
+  const plan::Plan plan = Look();
+  EXPECT_EQ(ConditionOf(plan, "Degraded"),
+            "True PodFailing: pod main-restapi-5c-1: slurmrestd does not start: fatal: no");
+  EXPECT_THAT(ConditionOf(plan, "Ready"), StartsWith("True ")) << "the one before it still answers";
+  EXPECT_THAT(ConditionOf(plan, "Progressing"), StartsWith("True "));
 }
 
 TEST_F(RestApiTest, MissingControllerIsSaidAndNothingIsTakenAway) {

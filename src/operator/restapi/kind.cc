@@ -10,8 +10,8 @@ namespace {
 constexpr const kube::Resource* kChildren[] = {&kube::kDeployments, &kube::kServices};
 
 constexpr plan::Right kUses[] = {
-    {&kube::kSecrets, "get"},  // Slurm's key, for its digest
-    {&kube::kPods, "create"},  // tried without effect, for fields of the template that are not known
+    {&kube::kSecrets, "get"},                 // Slurm's key, for its digest
+    {&kube::kPods, "get list watch create"},  // why one cannot start; tried without effect, for fields not known
 };
 
 constexpr std::string_view kComponents[] = {kRestApi.component};

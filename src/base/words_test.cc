@@ -1,9 +1,9 @@
-#include "entry/words.h"
+#include "base/words.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace capstan::entry {
+namespace capstan {
 namespace {
 
 TEST(SplitWords, SplitsAsAShellDoesButExpandsNothing) {
@@ -36,6 +36,17 @@ TEST(SplitWords, SplitsAsAShellDoesButExpandsNothing) {
   }
 }
 
+TEST(JoinWords, IsWhatSplitWordsSplits) {
+  const std::vector<std::vector<std::string>> cases = {
+      {}, {"-vv"}, {"a", "", "b"}, {"--conf", "a=1 b=2"}, {"it's", "say \"hi\"", "\\", "$(HOME) `x`"}, {" \t\n"}};
+  for (const auto& words : cases) {
+    const auto split = SplitWords(JoinWords(words));
+    ASSERT_TRUE(split) << JoinWords(words);
+    EXPECT_EQ(*split, words);
+  }
+  EXPECT_EQ(JoinWords({"-v", "--conf", "a=1"}), "-v --conf a=1");
+}
+
 TEST(SplitWords, RefusesAQuoteThatIsNeverClosed) {
   for (const char* text : {"'", "a \"b", "'a' \"", "\"\\\""}) {
     const auto words = SplitWords(text);
@@ -46,4 +57,4 @@ TEST(SplitWords, RefusesAQuoteThatIsNeverClosed) {
 }
 
 }  // namespace
-}  // namespace capstan::entry
+}  // namespace capstan

@@ -1,6 +1,6 @@
-#include "entry/words.h"
+#include "base/words.h"
 
-namespace capstan::entry {
+namespace capstan {
 namespace {
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -48,4 +48,22 @@ Result<std::vector<std::string>> SplitWords(std::string_view text) {
   return words;
 }
 
-}  // namespace capstan::entry
+std::string JoinWords(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += ' ';
+    if (!word.empty() && word.find_first_of(" \t\n\r'\"\\") == std::string::npos) {
+      text += word;
+      continue;
+    }
+    text += '"';
+    for (const char c : word) {
+      if (std::string_view("\\\"$`").contains(c)) text += '\\';
+      text += c;
+    }
+    text += '"';
+  }
+  return text;
+}
+
+}  // namespace capstan
