@@ -7,11 +7,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # component, container, folder, medium, limit of its size. A new one is to be seen in a review: who runs programs in that
 # container, and what would another file there, or a full folder, do to the others?
 WRITABLE = {
-    ("accounting", "slurmdbd", "/run", "Memory", "16Mi"),
-    ("controller", "logfile", "/var/log/slurm", "Memory", "16Mi"),
-    ("controller", "slurmctld", "/run", "Memory", "64Mi"),
+    ("accounting", "slurmdbd", "/run", "Memory", None),
+    ("controller", "logfile", "/var/log/slurm", "Memory", None),
+    ("controller", "slurmctld", "/run", "Memory", None),
     ("controller", "slurmctld", "/run/slurmctld", None, None),
-    ("controller", "slurmctld", "/var/log/slurm", "Memory", "16Mi"),
+    ("controller", "slurmctld", "/var/log/slurm", "Memory", None),
     ("loginset", "initconf", "/mnt/etc/slurm", "Memory", "16Mi"),
     ("loginset", "login", "/run/slurm", "Memory", "64Mi"),
     ("nodeset", "logfile", "/var/log/slurm", "Memory", "16Mi"),

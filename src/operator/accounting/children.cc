@@ -38,8 +38,7 @@ Result<JsonObject> PodSpec(const api::Accounting& accounting, const Settings& se
   JsonObject pod{{"automountServiceAccountToken", false}};
   pod["securityContext"] = PodRunAs(kSlurmUser);
   pod["containers"] = JsonArray{std::move(slurmdbd)};
-  pod["volumes"] =
-      JsonArray{ProjectedVolume("slurm-etc", kOwnerOnly, std::move(sources)), MemoryDir("run", kSmallSize)};
+  pod["volumes"] = JsonArray{ProjectedVolume("slurm-etc", kOwnerOnly, std::move(sources)), MemoryDir("run")};
   return pod;
 }
 

@@ -51,8 +51,8 @@ JsonObject ConfigVolume(const api::Controller& controller) {
 
 JsonArray Volumes(const api::Controller& controller) {
   const api::ControllerSpec& spec = controller.spec;
-  JsonArray volumes{ConfigVolume(controller), MemoryDir("slurm-logfile", kLogfileSize),
-                    MemoryDir("run", kConfigurationSize), EmptyDir("slurm-authsocket")};
+  JsonArray volumes{ConfigVolume(controller), MemoryDir("slurm-logfile"), MemoryDir("run"),
+                    EmptyDir("slurm-authsocket")};
   if (!KeepsState(spec)) {
     volumes.push_back(EmptyDir(kStateVolume));
   } else if (!spec.persistence->existing_claim.empty()) {

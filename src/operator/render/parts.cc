@@ -19,7 +19,8 @@ JsonObject Patient(JsonObject probe) {
 JsonObject EmptyDir(std::string_view name) { return {{"name", name}, {"emptyDir", JsonObject()}}; }
 
 JsonObject MemoryDir(std::string_view name, std::string_view size_limit) {
-  JsonObject dir{{"medium", "Memory"}, {"sizeLimit", size_limit}};
+  JsonObject dir{{"medium", "Memory"}};
+  if (!size_limit.empty()) dir["sizeLimit"] = size_limit;
   return {{"name", name}, {"emptyDir", std::move(dir)}};
 }
 

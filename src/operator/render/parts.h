@@ -20,11 +20,11 @@ JsonObject Patient(JsonObject probe);
 
 // --- Volumes ---------------------------------------------------------------------------------------------------------
 JsonObject EmptyDir(std::string_view name);
-// In memory. Who fills it does not fill the machine's.
-JsonObject MemoryDir(std::string_view name, std::string_view size_limit);
+// In memory. "": none but the pod's memory, where nobody but a daemon writes: a limit would replace running pods.
+JsonObject MemoryDir(std::string_view name, std::string_view size_limit = "");
 inline constexpr std::string_view kLogfileSize = "16Mi";        // a FIFO is in it
 inline constexpr std::string_view kSmallSize = "16Mi";          // keys, sockets
-inline constexpr std::string_view kConfigurationSize = "64Mi";  // Slurm's files, at most some MiB, twice
+inline constexpr std::string_view kConfigurationSize = "64Mi";  // Slurm's files, at most some MiB
 JsonObject ClaimVolume(std::string_view name, std::string_view claim);
 // Files from several Secrets and ConfigMaps in one folder; `mode` as chmod has it (0600).
 JsonObject ProjectedVolume(std::string_view name, int mode, JsonArray sources);
