@@ -3,6 +3,7 @@
 #include "bridge/group/decide.h"
 #include "bridge/mark.h"
 #include "bridge/marked_jobs.h"
+#include "bridge/node/decide.h"
 #include "bridge/objects.h"
 #include "bridge/settings.h"
 
@@ -23,6 +24,7 @@ plan::Plan DecideCluster(const plan::World& world, const kube::Key& key) {
   plan.slurm_cluster = kSlurm;
   plan.slurm = {.server = settings.slurm_rest_api, .token_file = settings.token_file};
   if (!world.Slurm(kSlurm).heard()) return plan;
+  node::EndUnwanted(plan, world, system->metadata.uid);
   const auto jobs = world.Ask(MarkedJobs(), kMarkedJobsAge);
   if (!jobs.known() || jobs.age > kNew) return plan;
   for (const auto& [prefix, ids] : *jobs.value) {

@@ -60,6 +60,9 @@ Result<Config> Read(const YAML::Node& root, std::string_view name) {
   CAPSTAN_CHECK_OK(reader.Text("partition", config.partition));
   CAPSTAN_CHECK_OK(reader.Text("jobIds", config.job_ids));
   CAPSTAN_CHECK_OK(reader.Seconds("bindTimeout", config.bind_timeout_seconds));
+  CAPSTAN_CHECK_OK(reader.Text("nodeTaint", config.node_taint));
+  CAPSTAN_CHECK_OK(reader.Text("nodeReserveCpu", config.reserved_cpu));
+  CAPSTAN_CHECK_OK(reader.Text("nodeReserveMemory", config.reserved_memory));
   CAPSTAN_CHECK_OK(reader.Truth("ungate", config.ungate));
   return config;
 }
@@ -76,6 +79,17 @@ Result<Config> ReadConfig(std::string_view text, std::string_view name) {
   }
 }
 
+namespace {
+
+Result<kube::Quantity> Reserved(std::string_view key, const std::string& text) {
+  const auto quantity = kube::Quantity::Parse(text);
+  if (quantity && !quantity->is_negative()) return *quantity;
+  return Fail(Code::kInvalid,
+              std::string(key) + " is " + JsonQuoted(text) + ", and must be a quantity, such as 500m or 2Gi");
+}
+
+}  // namespace
+
 Result<Settings> SettingsFrom(const Config& config, std::string bridge, std::string token_file) {
   const std::string_view ids = config.job_ids;
   const size_t dash = ids.find('-');
@@ -86,6 +100,12 @@ Result<Settings> SettingsFrom(const Config& config, std::string bridge, std::str
                 "jobIds is " + JsonQuoted(ids) +
                     ", and must be the first and the last id of the bridge's jobs, such as 40000000-67043327");
   }
+  if (config.node_taint != "NoSchedule" && config.node_taint != "NoExecute" && config.node_taint != "none") {
+    return Fail(Code::kInvalid,
+                "nodeTaint is " + JsonQuoted(config.node_taint) + ", and must be NoSchedule, NoExecute or none");
+  }
+  CAPSTAN_TRY(const kube::Quantity cpu, Reserved("nodeReserveCpu", config.reserved_cpu));
+  CAPSTAN_TRY(const kube::Quantity memory, Reserved("nodeReserveMemory", config.reserved_memory));
   return Settings{.bridge = std::move(bridge),
                   .slurm_rest_api = config.slurm_rest_api,
                   .token_file = std::move(token_file),
@@ -95,6 +115,9 @@ Result<Settings> SettingsFrom(const Config& config, std::string bridge, std::str
                   .first_id = *first,
                   .ids = *last - *first + 1,
                   .bind_timeout = std::chrono::seconds(config.bind_timeout_seconds),
+                  .node_taint = config.node_taint == "none" ? "" : config.node_taint,
+                  .reserved_cpu = cpu,
+                  .reserved_memory = memory,
                   .ungate = config.ungate};
 }
 

@@ -19,6 +19,8 @@ struct Config {
   std::string partition = "slurm-bridge";                          // partition
   std::string job_ids = "40000000-67043327";                       // jobIds: first and last
   int64_t bind_timeout_seconds = 300;                              // bindTimeout
+  std::string node_taint = "NoSchedule";                           // nodeTaint: or "NoExecute", "none"
+  std::string reserved_cpu = "0", reserved_memory = "0";           // nodeReserve*: quantities
   bool ungate = false;                                             // ungate
 
   bool operator==(const Config&) const = default;
@@ -28,7 +30,7 @@ struct Config {
 // nobody knows are left alone.
 Result<Config> ReadConfig(std::string_view text, std::string_view name);
 
-// kInvalid: its jobIds make no sense.
+// kInvalid: its jobIds, nodeTaint or nodeReserve* make no sense.
 Result<Settings> SettingsFrom(const Config& config, std::string bridge, std::string token_file);
 
 // A bridge's name among all of a cluster, fit for a label's value: "<namespace>.<fullname>", or its beginning and a hash.

@@ -30,6 +30,13 @@ inline constexpr std::string_view kWorkerIndex = "leaderworkerset.sigs.k8s.io/wo
 
 // On Kubernetes nodes.
 inline constexpr std::string_view kSlurmNodeName = "slinky.slurm.net/slurm-nodename";  // label: its name in Slurm
+inline constexpr std::string_view kExternalNode =
+    "scheduler.slinky.slurm.net/external-node";  // label: Slurm is to know it
+inline constexpr std::string_view kNodePartitions =
+    "scheduler.slinky.slurm.net/external-node-partitions";  // annotation: its features in Slurm
+inline constexpr std::string_view kNodeTopology = "topology.slinky.slurm.net/spec";  // annotation
 inline constexpr std::string_view kManagedNodeTaint = "slinky.slurm.net/managed-node";
+inline constexpr std::string_view kDrainedTaint = "slinky.slurm.net/slurm-drained";
+inline constexpr std::string_view kNodeCondition = "capstan.dev/SlurmNode";
 
 }  // namespace capstan::bridge

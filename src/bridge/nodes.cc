@@ -53,6 +53,10 @@ Result<std::string> SlurmNodeOf(const plan::World& world, const plan::SlurmView&
   return Fail(Code::kInvalid, "no Slurm node is known to be Kubernetes node " + name);
 }
 
+kube::ObjectList<Node> WithSlurmName(const plan::World& world, const std::string& slurm_node) {
+  return world.By<Node>(kBySlurmName, slurm_node);
+}
+
 void AddNodeStore(plan::Stores& stores) {
   stores.Add<Node>({.everywhere = true}).AddIndex(kBySlurmName, [](const Node& node) {
     const std::string& name = node.metadata.Label(std::string(kSlurmNodeName));

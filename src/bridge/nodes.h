@@ -19,6 +19,9 @@ Result<std::string> KubernetesNodeOf(const plan::World& world, const plan::Slurm
 // The other way round. kInvalid: no Slurm node is known to be that Kubernetes node.
 Result<std::string> SlurmNodeOf(const plan::World& world, const plan::SlurmView& slurm, const std::string& node);
 
+// Those that bear the label with that name.
+kube::ObjectList<Node> WithSlurmName(const plan::World& world, const std::string& slurm_node);
+
 // Adds the store, with the index that this needs.
 void AddNodeStore(plan::Stores& stores);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "bridge/names.h"
+
 namespace capstan::bridge {
 
 bool Pod::HasGate(std::string_view name) const {
@@ -16,6 +18,18 @@ const PodCondition* Pod::Condition(std::string_view type) const {
 bool Node::IsReady() const {
   return std::ranges::any_of(status.conditions,
                              [](const NodeCondition& one) { return one.type == "Ready" && one.status == "True"; });
+}
+
+const NodeCondition* Node::Condition(std::string_view type) const {
+  const auto found = std::ranges::find(status.conditions, type, &NodeCondition::type);
+  return found == status.conditions.end() ? nullptr : &*found;
+}
+
+bool Node::IsExternal() const { return metadata.labels.contains(std::string(kExternalNode)); }
+
+std::string Node::SlurmName() const {
+  const std::string& label = metadata.Label(std::string(kSlurmNodeName));
+  return label.empty() ? metadata.name : label;
 }
 
 const json::Schema& Resources::Schema() {
@@ -87,6 +101,8 @@ const json::Schema& NodeCondition::Schema() {
   static const json::Schema schema = json::Object<NodeCondition>({
       json::Field<&NodeCondition::type>("type"),
       json::Field<&NodeCondition::status>("status"),
+      json::Field<&NodeCondition::reason>("reason"),
+      json::Field<&NodeCondition::message>("message"),
   });
   return schema;
 }
@@ -94,6 +110,7 @@ const json::Schema& NodeCondition::Schema() {
 const json::Schema& Node::Spec::Schema() {
   static const json::Schema schema = json::Object<Node::Spec>({
       json::Field<&Node::Spec::unschedulable>("unschedulable"),
+      json::Field<&Node::Spec::taints>("taints"),
   });
   return schema;
 }
@@ -101,6 +118,7 @@ const json::Schema& Node::Spec::Schema() {
 const json::Schema& Node::Status::Schema() {
   static const json::Schema schema = json::Object<Node::Status>({
       json::Field<&Node::Status::conditions>("conditions"),
+      json::Field<&Node::Status::allocatable>("allocatable"),
   });
   return schema;
 }

@@ -72,7 +72,7 @@ struct Pod {
 };
 
 struct NodeCondition {
-  std::string type, status;
+  std::string type, status, reason = {}, message = {};
   bool operator==(const NodeCondition&) const = default;
   static const json::Schema& Schema();
 };
@@ -82,11 +82,13 @@ struct Node {
   static constexpr const kube::Resource& kResource = kube::kNodes;
   struct Spec {
     bool unschedulable = false;  // cordoned
+    json::Raw taints;
     bool operator==(const Spec&) const = default;
     static const json::Schema& Schema();
   };
   struct Status {
     std::vector<NodeCondition> conditions;
+    std::map<std::string, std::string> allocatable;  // quantities
     bool operator==(const Status&) const = default;
     static const json::Schema& Schema();
   };
@@ -95,6 +97,10 @@ struct Node {
   Status status;
 
   bool IsReady() const;
+  bool TakesWork() const { return IsReady() && !spec.unschedulable && !metadata.deleting(); }
+  bool IsExternal() const;                                      // Slurm is to know it (kExternalNode)
+  std::string SlurmName() const;                                // as its label says, or its own
+  const NodeCondition* Condition(std::string_view type) const;  // nullptr: not there
   bool operator==(const Node&) const = default;
   static const json::Schema& Schema();
 };

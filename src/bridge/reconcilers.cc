@@ -2,6 +2,7 @@
 
 #include "bridge/cluster.h"
 #include "bridge/group/decide.h"
+#include "bridge/node/decide.h"
 #include "bridge/nodes.h"
 #include "bridge/objects.h"
 
@@ -13,6 +14,12 @@ std::vector<plan::Reconciler> Reconcilers() {
        .resource = &kube::kNamespaces,
        .decide = &DecideCluster,
        .children = {},
+       .has_status = false},
+      {.kind = "node",
+       .resource = &kube::kNodes,
+       .decide = &node::Decide,
+       .children = {},
+       .uses = node::Rights(),
        .has_status = false},
       {.kind = group::kGroup,
        .resource = &kube::kPods,

@@ -57,8 +57,10 @@ Result<bj::object> Pinned(const bj::value& affinity, const std::string& node) {
   return pinned;
 }
 
-bj::object Toleration(const std::string& scheduler_name) {
-  return {{"key", kManagedNodeTaint}, {"operator", "Equal"}, {"value", scheduler_name}};
+// Of the taint that keeps others away, and of that for a node which was drained in Slurm after the job had begun.
+bj::array Tolerations(const std::string& scheduler_name) {
+  return {{{"key", kManagedNodeTaint}, {"operator", "Equal"}, {"value", scheduler_name}},
+          {{"key", kDrainedTaint}, {"operator", "Exists"}, {"effect", "NoSchedule"}}};
 }
 
 // Ours is taken out of the list of gates.
@@ -99,11 +101,12 @@ Result<json::JsonPatch> ReleasePatch(const Pod& pod, const std::string& node, co
   }
   CAPSTAN_TRY(const bj::object pinned, Pinned(affinity, node));
   patch.Add("/spec/affinity", bj::serialize(pinned));
-  const std::string toleration = bj::serialize(Toleration(scheduler_name));
-  if (pod.spec.tolerations.empty())
-    patch.Add("/spec/tolerations", "[" + toleration + "]");
-  else
-    patch.Add("/spec/tolerations/-", toleration);
+  const bj::array tolerations = Tolerations(scheduler_name);
+  if (pod.spec.tolerations.empty()) {
+    patch.Add("/spec/tolerations", bj::serialize(tolerations));
+  } else {
+    for (const bj::value& one : tolerations) patch.Add("/spec/tolerations/-", bj::serialize(one));
+  }
   if (pod.metadata.annotations.empty()) patch.Add("/metadata/annotations", "{}");
   patch.Add(json::JsonPointer({"metadata", "annotations", kSlurmNode}), JsonQuoted(node));
   RemoveGate(pod, patch);

@@ -22,7 +22,8 @@ TEST(ReleasePatch, PinsAndUngatesInOneStep) {
       R"("requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchFields":[{"key":"metadata.name",)"
       R"("operator":"In","values":["node-1"]}]}]}}}},)"
       R"({"op":"add","path":"/spec/tolerations","value":[{"key":"slinky.slurm.net/managed-node","operator":"Equal",)"
-      R"("value":"slurm-bridge-scheduler"}]},)"
+      R"("value":"slurm-bridge-scheduler"},)"
+      R"({"key":"slinky.slurm.net/slurm-drained","operator":"Exists","effect":"NoSchedule"}]},)"
       R"({"op":"add","path":"/metadata/annotations","value":{}},)"
       R"({"op":"add","path":"/metadata/annotations/slinky.slurm.net~1slurm-node","value":"node-1"},)"
       R"({"op":"remove","path":"/spec/schedulingGates"}])");

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/time.h"
+#include "kube/quantity.h"
 #include "plan/world.h"
 
 namespace capstan::bridge {
@@ -19,7 +20,11 @@ struct Settings {
   // The ids of our jobs: `first_id` and `ids - 1` after it.
   int64_t first_id = 40'000'000, ids = 27'043'328;
   Duration bind_timeout = 5min;  // for what has been allocated and cannot be used
-  bool ungate = false;           // the bridge is to be taken away: what waits is left to Kubernetes
+  // Of machines that Slurm knows without a slurmd (node/decide.h): the effect of their taint, "": they get none; and what of
+  // their allocatable resources is left to pods that Slurm knows nothing of.
+  std::string node_taint = "NoSchedule";
+  kube::Quantity reserved_cpu = {}, reserved_memory = {};
+  bool ungate = false;  // the bridge is to be taken away: what waits is left to Kubernetes
 
   friend bool operator==(const Settings&, const Settings&) = default;
 };

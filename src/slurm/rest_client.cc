@@ -429,6 +429,16 @@ async::Task<Result<void>> RestClient::Update(NodeUpdate update, async::Deadline 
   co_return Result<void>();
 }
 
+async::Task<Result<void>> RestClient::CreateNode(ExternalNode node, async::Deadline deadline) {
+  CAPSTAN_CO_TRY(std::string line, LineOf(node));
+  std::string body = json::Encode(wire::NewNodeBody{.node_conf = std::move(line)});
+  CAPSTAN_CO_TRY(const Answer answer, co_await Call("POST", "new/node/", std::move(body), deadline));
+  if (answer.NoSuchEndpoint())
+    co_return Fail(Code::kInvalid, "this slurmrestd cannot make nodes; Slurm 25.11 and newer can");
+  if (!answer.ok()) co_return Fail(answer.ToError(true));
+  co_return Result<void>();
+}
+
 async::Task<Result<void>> RestClient::Delete(std::string name, async::Deadline deadline) {
   CAPSTAN_CO_CHECK_OK(CheckName(name));
   CAPSTAN_CO_TRY(const Answer answer, co_await Call("DELETE", "node/" + PercentEncoded(name), "", deadline));

@@ -18,6 +18,7 @@
 #include "base/secret.h"
 #include "net/http.h"
 #include "slurm/external_job.h"
+#include "slurm/external_node.h"
 #include "slurm/source.h"
 
 namespace capstan::slurm {
@@ -105,6 +106,8 @@ class RestClient {
   async::Task<Result<std::vector<ControllerPing>>> Ping(async::Deadline deadline);
   async::Task<Result<AccountingQueue>> ReadAccountingQueue(async::Deadline deadline);
   async::Task<Result<void>> Update(NodeUpdate update, async::Deadline deadline);
+  // kAlreadyExists: there is a node of that name. kInvalid: Slurm refuses it, in its words.
+  async::Task<Result<void>> CreateNode(ExternalNode node, async::Deadline deadline);
   // kNotFound when there is no such node, kConflict while a job or a reservation holds it.
   async::Task<Result<void>> Delete(std::string name, async::Deadline deadline);
   async::Task<Result<List<Reservation>>> Reservations(async::Deadline deadline);

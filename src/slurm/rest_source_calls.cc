@@ -105,6 +105,15 @@ async::Task<Result<void>> RestSource::UpdateNode(NodeUpdate update, async::Deadl
   co_return done;
 }
 
+async::Task<Result<void>> RestSource::CreateNode(ExternalNode node, async::Deadline deadline) {
+  CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
+  ++counters_.writes;
+  auto done = co_await client_.CreateNode(std::move(node), deadline);
+  RefreshSoon();
+  if (!done && done.error().code() == Code::kAlreadyExists) co_return Result<void>();
+  co_return done;
+}
+
 async::Task<Result<void>> RestSource::DeleteNode(std::string name, async::Deadline deadline) {
   CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
   ++counters_.writes;

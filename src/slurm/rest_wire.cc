@@ -27,6 +27,7 @@ constexpr Known kKnown[] = {
     {2055, "Requested reservation is in use", Code::kConflict},
     {2084, "Job has already finished", Code::kNotFound},
     {2104, "Reservation already started", Code::kConflict},
+    {2168, "Node already exists in the node table", Code::kAlreadyExists},
     {2180, "Invalid node state transition", Code::kConflict},
     {0, "Invalid node state specified", Code::kConflict},
 };
@@ -314,6 +315,11 @@ const json::Schema& JobRecord::Schema() {
       json::Field<&J::preempt_time>("preempt_time"),
       json::Field<&J::time_limit>("time_limit"),
   });
+  return schema;
+}
+
+const json::Schema& NewNodeBody::Schema() {
+  static const json::Schema schema = json::Object<NewNodeBody>({json::Field<&NewNodeBody::node_conf>("node_conf")});
   return schema;
 }
 

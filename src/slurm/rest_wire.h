@@ -159,6 +159,12 @@ struct UpdateBody {
 
 UpdateBody ToBody(const NodeUpdate& update);
 
+// The body of POST new/node/.
+struct NewNodeBody {
+  std::string node_conf;
+  static const json::Schema& Schema();
+};
+
 // The body of POST reservation.
 struct ReservationBody {
   std::string name;

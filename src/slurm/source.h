@@ -21,6 +21,7 @@
 #include "async/task.h"
 #include "base/result.h"
 #include "slurm/external_job.h"
+#include "slurm/external_node.h"
 #include "slurm/snapshot.h"
 
 namespace capstan::slurm {
@@ -195,6 +196,10 @@ class Source {
 
   // kNotFound when one of the names does not exist, and then nothing was changed.
   virtual async::Task<Result<void>> UpdateNode(NodeUpdate update, async::Deadline deadline) = 0;
+
+  // Makes the record of an external node. Success also when one of that name is there: whose it is, the next look tells.
+  // kInvalid: Slurm refuses it, in its words.
+  virtual async::Task<Result<void>> CreateNode(ExternalNode node, async::Deadline deadline) = 0;
 
   // Removes a dynamic node's record. Success when it is gone, also when it already was. A slurmd that still
   // runs does not bring it back; one that starts does.

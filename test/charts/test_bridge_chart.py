@@ -33,10 +33,11 @@ def test_only_the_controllers_have_a_token_of_slurm():
     assert "mine" not in yaml.safe_dump(pod(documents, "admission"))
 
 
-def test_the_controllers_write_nothing_but_pods_events_and_their_lease():
+def test_the_controllers_write_nothing_but_pods_nodes_events_and_their_lease():
     documents = bridge()
     assert rights(documents, "ClusterRole", "slurm-bridge-controllers") == {
         *(("pods", verb) for verb in ("get", "list", "watch", "patch", "delete")), ("pods/status", "patch"),
+        ("nodes", "patch"), ("nodes/status", "patch"),
         *((kind, verb) for kind in ("nodes", "namespaces", "jobs", "podgroups", "leaderworkersets") for verb in ("get", "list", "watch")),
         *((kind, "get") for kind in ("replicasets", "deployments", "statefulsets")),
         ("events", "create"), ("events", "patch")}
@@ -85,7 +86,8 @@ def test_the_configuration_has_the_keys_of_the_slinky_projects():
     text = pick(documents, "ConfigMap")["data"]["config.yaml"]
     assert yaml.safe_load(text) == {"schedulerName": "slurm-bridge-scheduler", "targetSchedulerName": "default-scheduler",
                                     "slurmRestApi": "http://rest:1", "managedNamespaces": ["slurm-bridge"], "mcsLabel": "kubernetes",
-                                    "partition": "gpu", "jobIds": "40000000-67043327", "bindTimeout": 5, "ungate": False}
+                                    "partition": "gpu", "jobIds": "40000000-67043327", "bindTimeout": 5, "ungate": False,
+                                    "nodeTaint": "NoSchedule", "nodeReserveCpu": "0", "nodeReserveMemory": "0"}
 
 
 def test_values_of_the_slinky_projects_chart_are_taken():

@@ -336,7 +336,7 @@ class Lab:
         helm("upgrade", "--install", "bridge", "charts/slurm-bridge", "-n", self.namespace, "--set", f"fullnameOverride={name}",
              "--set", f"imagePrefix={IMAGES}", "--set", "schedulerConfig.partition=all", "--set", f"admission.managedNamespaces={{{bridged}}}",
              "--set", f"sharedConfig.slurmRestApi=http://slurm-restapi.{self.namespace}:6820",
-             "--set", "sharedConfig.slurmJwtSecret=bridge-token", "--wait", "--timeout", "2m", timeout=150)
+             "--set", "sharedConfig.slurmJwtSecret=bridge-token", "--set", "nodes.taint.effect=none", "--wait", "--timeout", "2m", timeout=150)
 
     def remove_bridge(self, bridged):
         """Before Slurm goes; a pod that waits is nobody's then."""

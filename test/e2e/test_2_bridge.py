@@ -100,6 +100,35 @@ def test_scancel_ends_the_pod_and_its_replacement_asks_anew(bridge):
     labs.kubectl("-n", BRIDGED, "delete", "deployment", "again")
 
 
+def test_a_machine_without_a_slurmd_is_a_node_of_slurm_by_its_label(bridge):
+    lab = bridge
+    machine = lab.worker_pods()[f"{labs.NODESET}-1"]["spec"]["nodeName"]
+
+    def record():
+        done = lab.in_controller_result("scontrol", "show", "node", "outside")
+        return done.stdout if done.returncode == 0 else ""
+
+    try:
+        labs.kubectl("annotate", "node", machine, "scheduler.slinky.slurm.net/external-node-partitions=outside")
+        labs.kubectl("label", "node", machine, "scheduler.slinky.slurm.net/external-node=true", "slinky.slurm.net/slurm-nodename=outside")
+        lab.wait_for("Slurm knows it", lambda: "capstan-bridge" in record(), within=60)
+        assert "+EXTERNAL" in record() and "AvailableFeatures=outside" in record()
+        lab.wait_for("the node says so", lambda: any(
+            one["type"] == "capstan.dev/SlurmNode" and one["reason"] == "Registered"
+            for one in json.loads(labs.kubectl("get", "node", machine, "-o", "json"))["status"]["conditions"]), within=30)
+        apply(deployment("outside", **{"slurmjob.slinky.slurm.net/constraints": "outside"}))
+        pod = lab.wait_for("the pod runs", lambda: next((
+            one for one in pods() if one["metadata"]["labels"]["app"] == "outside" and one["status"]["phase"] == "Running"), None), within=90)
+        number = pod["metadata"]["labels"]["scheduler.slinky.slurm.net/slurm-jobid"]
+        assert (pod["spec"]["nodeName"], lab.job_fields(number)["NodeList"]) == (machine, "outside")
+        labs.kubectl("-n", BRIDGED, "delete", "deployment", "outside")
+        lab.wait_for("its job is over", lambda: lab.job_state(number) == "CANCELLED", within=60)
+    finally:
+        labs.kubectl("label", "node", machine, "scheduler.slinky.slurm.net/external-node-", "slinky.slurm.net/slurm-nodename-")
+        labs.kubectl("annotate", "node", machine, "scheduler.slinky.slurm.net/external-node-partitions-")
+    lab.wait_for("Slurm knows it no more", lambda: not record(), within=120)
+
+
 def test_a_mistake_in_an_annotation_is_one_sentence_on_the_pod(bridge):
     apply(deployment("wrong", **{"slurmjob.slinky.slurm.net/timelimit": "1h"}))
     found = bridge.wait_for("the pod says what is wrong", lambda: next(

@@ -179,10 +179,10 @@ class SharedLists : public OwnershipOnServer {
 };
 
 TEST_F(SharedLists, ConditionsOfAPodAreSetAndRemovedByType) {
-  const auto change = [&](std::vector<PodConditionText> set, std::vector<std::string> gone) {
-    return Do(ChangePodConditions(Pod(), uid_, std::move(set), std::move(gone)));
+  const auto change = [&](std::vector<ConditionText> set, std::vector<std::string> gone) {
+    return Do(ChangeConditions({&kube::kPods, Pod()}, uid_, std::move(set), std::move(gone)));
   };
-  const PodConditionText ours{.type = "example.com/Ours", .status = "True", .reason = "Set", .message = "one"};
+  const ConditionText ours{.type = "example.com/Ours", .status = "True", .reason = "Set", .message = "one"};
   const auto set = change({ours, {.type = "example.com/Other", .status = "True"}}, {});
   ASSERT_TRUE(set) << set.error().message();
   const auto began = [&] {
@@ -204,7 +204,7 @@ TEST_F(SharedLists, ConditionsOfAPodAreSetAndRemovedByType) {
   ASSERT_TRUE(change({}, {"example.com/Ours"})) << "repeating does no harm";
   EXPECT_THAT(Part(Get(kube::kPods), {"status", "conditions"}), HasSubstr(R"("reason":"theirs","status":"False")"));
 
-  const auto namesake = Do(ChangePodConditions(Pod(), kMe, {ours}, {}));
+  const auto namesake = Do(ChangeConditions({&kube::kPods, Pod()}, kMe, {ours}, {}));
   ASSERT_FALSE(namesake);
   EXPECT_EQ(namesake.error().code(), Code::kConflict) << namesake.error().message();
 }

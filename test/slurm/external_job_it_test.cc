@@ -210,6 +210,56 @@ TEST_F(RealExternalJob, RunsOnTheNodesThatItMustHaveAndWaitsForThem) {
   EXPECT_EQ(HostSet::Parse(JobNow(next.id)->nodes)->size(), 2u);
 }
 
+class RealExternalNode : public RealExternalJob {
+ protected:
+  Result<void> Create(const ExternalNode& node) { return Await(source.CreateNode(node, Soon())); }
+  ~RealExternalNode() override { Shell("$SLURM_EXEC scontrol delete nodename=k3"); }
+};
+
+TEST_F(RealExternalNode, RunsExternalJobsAloneAndKeepsWhatItIs) {
+  ASSERT_TRUE(Create({.name = "k3", .cpus = 4, .memory_mib = 2000, .features = {"a", "b"}}));
+  EXPECT_TRUE(Create({.name = "k3", .cpus = 8, .memory_mib = 2000})) << "it is there";
+  const auto made = NodeNow("k3");
+  ASSERT_TRUE(made);
+  EXPECT_TRUE(made->state.Has(NodeFlag::kExternal) && made->state.IsUsable()) << made->state.ToString();
+  EXPECT_EQ(made->cpus, 4);
+  EXPECT_EQ(made->memory_mib, 2000);
+  EXPECT_THAT(made->features, ElementsAre("a", "b"));
+  NodeUpdate update{.comment = "capstan-bridge {\"v\":1}", .features = {{"a", "c"}}, .active_features = {{"a", "c"}}};
+  update.names = {"k3"};
+  ASSERT_TRUE(Await(source.UpdateNode(update, Soon())));
+  EXPECT_THAT(Shell("$SLURM_EXEC sbatch -w k3 --wrap true 2>&1"), HasSubstr("configuration is not available"));
+  ExternalJob order = Order(NextId());
+  order.required_nodes = {"k3"};
+  ASSERT_TRUE(Submit(order));
+  ASSERT_TRUE(Becomes(order.id, JobFlag::kRunning));
+  EXPECT_EQ(Await(source.DeleteNode("k3", Soon())).error().code(), Code::kConflict);
+  ASSERT_TRUE(Update("k3", NodeAction::kDrain, "slurm-bridge: cordoned"));
+  EXPECT_TRUE(JobNow(order.id)->state.Has(JobFlag::kRunning));
+  Shell("$SLURM_CONTROL restart slurmctld");
+  EXPECT_TRUE(NodeBecomes("k3", [](const Node& node) { return node.state.IsDraining(); }));
+  const auto kept = NodeNow("k3");
+  EXPECT_EQ(kept->comment, "capstan-bridge {\"v\":1}");
+  EXPECT_EQ(kept->reason, "slurm-bridge: cordoned");
+  EXPECT_THAT(kept->features, ElementsAre("a", "c"));
+  EXPECT_FALSE(kept->state.IsNotResponding());
+  ASSERT_TRUE(Update("k3", NodeAction::kUndrain));
+  EXPECT_TRUE(NodeBecomes("k3", [](const Node& node) { return !node.state.IsDraining(); }));
+  ASSERT_TRUE(Cancel({.id = order.id, .name = "pod", .user = "slurm"}));
+  EXPECT_TRUE(NodeBecomes("k3", [](const Node& node) { return !node.state.IsBusy(); }));
+  ASSERT_TRUE(Await(source.DeleteNode("k3", Soon())));
+  EXPECT_FALSE(NodeNow("k3"));
+}
+
+TEST_F(RealExternalNode, WhatSlurmRefusesIsToldAndUnknownGresIsLeftOut) {
+  const auto refused = Create({.name = "k3", .topology = "nope:s1"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::kInvalid);
+  EXPECT_THAT(refused.error().message(), HasSubstr("topology"));
+  ASSERT_TRUE(Create({.name = "k3", .gres = {{"gpu", 2}, {"nic", 1}}}));
+  EXPECT_EQ(NodeNow("k3")->gres, "");
+}
+
 class PreemptedExternalJob : public RealExternalJob {
  protected:
   void SetUp() override {

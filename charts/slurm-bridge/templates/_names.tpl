@@ -54,6 +54,9 @@ mcsLabel: {{ .Values.schedulerConfig.mcsLabel | quote }}
 partition: {{ .Values.schedulerConfig.partition | quote }}
 jobIds: {{ .Values.sharedConfig.jobIds | quote }}
 bindTimeout: {{ int .Values.bindTimeout }}
+nodeTaint: {{ .Values.nodes.taint.effect }}
+nodeReserveCpu: {{ .Values.nodes.reserve.cpu | quote }}
+nodeReserveMemory: {{ .Values.nodes.reserve.memory | quote }}
 ungate: {{ .Values.ungate }}
 {{- end -}}
 

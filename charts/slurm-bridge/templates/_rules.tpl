@@ -22,6 +22,12 @@
   resources: [podgroups]
   verbs: [get, list, watch]
 - apiGroups: [""]
-  resources: [namespaces, nodes]
+  resources: [namespaces]
   verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [nodes]
+  verbs: [get, list, watch, patch]
+- apiGroups: [""]
+  resources: [nodes/status]
+  verbs: [patch]
 {{- end -}}

@@ -131,8 +131,8 @@ void EndPod(plan::Plan& plan, const Pod& pod, const std::string& why, const std:
   const PodCondition* told = pod.Condition("DisruptionTarget");
   if (told == nullptr || told->status != "True") {
     after.push_back(
-        plan.Add({.effect = plan::ChangePodConditions(
-                      pod.key(), pod.metadata.uid,
+        plan.Add({.effect = plan::ChangeConditions(
+                      {&kube::kPods, pod.key()}, pod.metadata.uid,
                       {{.type = "DisruptionTarget", .status = "True", .reason = "SlurmJobEnded", .message = why}}, {}),
                   .reason = why,
                   .guards = {over, PodMayRun(pod)},

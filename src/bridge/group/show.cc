@@ -49,18 +49,17 @@ void Show::Into(plan::Plan& plan) const {
     const Duration held = world_.HeldFor("shows " + wanted_.reason + wanted_.message);
     if (held < after_) return plan.RequeueAfter(after_ - held);
   }
-  plan::Action write{
-      .effect = plan::ChangePodConditions(pod_.key(), pod_.metadata.uid,
-                                          {{.type = wanted_.type,
-                                            .status = wanted_.status,
-                                            .reason = wanted_.reason,
-                                            .message = wanted_.message,
-                                            .begins = said == nullptr || said->status != wanted_.status}},
-                                          {}),
-      .reason = wanted_.message,
-      .guards = {},
-      .after = {},
-      .event = {}};
+  plan::Action write{.effect = plan::ChangeConditions({&kube::kPods, pod_.key()}, pod_.metadata.uid,
+                                                      {{.type = wanted_.type,
+                                                        .status = wanted_.status,
+                                                        .reason = wanted_.reason,
+                                                        .message = wanted_.message,
+                                                        .begins = said == nullptr || said->status != wanted_.status}},
+                                                      {}),
+                     .reason = wanted_.message,
+                     .guards = {},
+                     .after = {},
+                     .event = {}};
   if (warning_) write.event = plan::EventText{.reason = wanted_.reason, .action = "Submit", .warning = true};
   plan.Add(std::move(write));
 }

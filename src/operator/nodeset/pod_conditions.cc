@@ -74,7 +74,7 @@ std::optional<plan::Action> TellNodeState(const Worker& worker) {
     if (SaysAll(*worker.pod, worker.node->state, message)) return std::nullopt;
     missing = NodeStateConditions(worker.node->state);
   }
-  std::vector<plan::PodConditionText> set;
+  std::vector<plan::ConditionText> set;
   std::vector<std::string> gone;
   for (const PodCondition& condition : worker.pod->status.conditions) {
     if (!condition.type.starts_with(kConditionPrefix)) continue;
@@ -86,9 +86,9 @@ std::optional<plan::Action> TellNodeState(const Worker& worker) {
   for (const std::string& type : missing) set.push_back({type, "True", "", message, true});
   if (set.empty() && gone.empty()) return std::nullopt;
   const json::ObjectMeta& pod = worker.pod->metadata;
-  return plan::Action{
-      .effect = plan::ChangePodConditions({pod.namespace_, pod.name}, pod.uid, std::move(set), std::move(gone)),
-      .reason = "what Slurm says of the worker"};
+  return plan::Action{.effect = plan::ChangeConditions({&kube::kPods, {pod.namespace_, pod.name}}, pod.uid,
+                                                       std::move(set), std::move(gone)),
+                      .reason = "what Slurm says of the worker"};
 }
 
 }  // namespace capstan::op::nodeset

@@ -206,7 +206,7 @@ TEST_F(EffectsTest, WhatIsThereStillIsNotDeleted) {
 TEST_F(EffectsTest, WhatWasRefusedIsSeenToHaveAnotherTargetWhenMoreThanItsStatusChanged) {
   const std::string uid = PutPod();
   const std::vector<std::shared_ptr<const Effect>> effects = {
-      MergePatch("label", pod, uid, "{}"), ChangePodConditions(key, uid, {}, {"x"}),
+      MergePatch("label", pod, uid, "{}"), ChangeConditions({&kube::kPods, key}, uid, {}, {"x"}),
       Delete(pod, uid, Proven(SameGeneration(pod, uid, 1)), "").effect};
   const auto seen = [&] {
     std::vector<uint64_t> digests;

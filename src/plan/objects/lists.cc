@@ -44,12 +44,12 @@ class FinalizersEffect final : public Effect {
   std::string patch_;
 };
 
-// --- Conditions of pods ----------------------------------------------------------------------------------------------
+// --- Conditions ----------------------------------------------------------------------------------------------
 
-class PodConditionsEffect final : public Effect {
+class ConditionsEffect final : public Effect {
  public:
-  PodConditionsEffect(kube::Key pod, std::string uid, std::vector<PodConditionText> set, std::vector<std::string> gone)
-      : ref_{&kube::kPods, std::move(pod)}, uid_(std::move(uid)), set_(std::move(set)), gone_(std::move(gone)) {}
+  ConditionsEffect(ObjectRef ref, std::string uid, std::vector<ConditionText> set, std::vector<std::string> gone)
+      : ref_(std::move(ref)), uid_(std::move(uid)), set_(std::move(set)), gone_(std::move(gone)) {}
 
   std::string_view verb() const override { return "set conditions"; }
   std::string target() const override { return ref_.ToString() + "/status"; }
@@ -60,7 +60,7 @@ class PodConditionsEffect final : public Effect {
     std::string patch = R"({"metadata":{"uid":)" + JsonQuoted(uid_) + R"(},"status":{"conditions":[)" +
                         Items(FormatRfc3339(services.loop.WallNow())) + "]}}";
     kube::WriteOptions options{.subresource = "status", .field_manager = services.field_manager};
-    const auto patched = co_await services.client.Patch(kube::kPods, ref_.key, kube::PatchType::kStrategic,
+    const auto patched = co_await services.client.Patch(*ref_.resource, ref_.key, kube::PatchType::kStrategic,
                                                         std::move(patch), std::move(options), deadline);
     if (patched) Remember(services, ref_, *patched);
     if (patched || patched.error().code() == Code::kNotFound) co_return Result<void>();
@@ -71,7 +71,7 @@ class PodConditionsEffect final : public Effect {
   // Entries of the list in a strategic merge patch.
   std::string Items(const std::string& now) const {
     std::string items;
-    for (const PodConditionText& one : set_) {
+    for (const ConditionText& one : set_) {
       items += (items.empty() ? "" : ",") + (R"({"type":)" + JsonQuoted(one.type)) + R"(,"status":)" +
                JsonQuoted(one.status) + R"(,"reason":)" + JsonQuoted(one.reason) + R"(,"message":)" +
                JsonQuoted(one.message);
@@ -85,7 +85,7 @@ class PodConditionsEffect final : public Effect {
 
   ObjectRef ref_;
   std::string uid_;
-  std::vector<PodConditionText> set_;
+  std::vector<ConditionText> set_;
   std::vector<std::string> gone_;
 };
 
@@ -103,9 +103,9 @@ std::shared_ptr<const Effect> RemoveFinalizer(ObjectRef ref, const json::ObjectM
   return std::make_shared<FinalizersEffect>(false, std::move(ref), seen, finalizers);
 }
 
-std::shared_ptr<const Effect> ChangePodConditions(kube::Key pod, std::string uid, std::vector<PodConditionText> set,
-                                                  std::vector<std::string> gone) {
-  return std::make_shared<PodConditionsEffect>(std::move(pod), std::move(uid), std::move(set), std::move(gone));
+std::shared_ptr<const Effect> ChangeConditions(ObjectRef ref, std::string uid, std::vector<ConditionText> set,
+                                               std::vector<std::string> gone) {
+  return std::make_shared<ConditionsEffect>(std::move(ref), std::move(uid), std::move(set), std::move(gone));
 }
 
 }  // namespace capstan::plan

@@ -2,8 +2,8 @@
 //
 // A list that is sent whole undoes whatever another writer has put into it meanwhile. Finalizers are therefore changed
 // only if nobody has changed the object since it was seen: kConflict says that somebody was quicker, and the key decides
-// again. A pod's conditions are merged by their type on the server, so that no version is needed and the kubelet's own
-// writes, many a second, are no conflict. All carry the object's uid: a namesake is never touched.
+// again. The conditions of a pod or a node are merged by their type on the server, so that no version is needed and the
+// kubelet's own writes, many a second, are no conflict. All carry the object's uid: a namesake is never touched.
 #pragma once
 
 #include <memory>
@@ -25,15 +25,15 @@ std::shared_ptr<const Effect> AddFinalizer(ObjectRef ref, const json::ObjectMeta
 std::shared_ptr<const Effect> RemoveFinalizer(ObjectRef ref, const json::ObjectMeta& seen, std::string_view finalizer);
 
 // One entry of the list.
-struct PodConditionText {
+struct ConditionText {
   std::string type, status;  // "PodScheduled"; "True", "False" or "Unknown"
   std::string reason, message;
   bool begins = true;  // its status is another than before: the time of the write becomes its lastTransitionTime
 };
 
-// Sets these conditions in a pod's status, and removes those of the types `gone`; all others stay. A pod that is gone has
-// none.
-std::shared_ptr<const Effect> ChangePodConditions(kube::Key pod, std::string uid, std::vector<PodConditionText> set,
-                                                  std::vector<std::string> gone);
+// Sets these conditions in the status of a pod or a node, and removes those of the types `gone`; all others stay. One that is
+// gone has none.
+std::shared_ptr<const Effect> ChangeConditions(ObjectRef ref, std::string uid, std::vector<ConditionText> set,
+                                               std::vector<std::string> gone);
 
 }  // namespace capstan::plan

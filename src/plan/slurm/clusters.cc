@@ -398,6 +398,13 @@ Task<Result<void>> SlurmClusters::UpdateNode(std::string cluster, slurm::NodeUpd
   co_return done;
 }
 
+Task<Result<void>> SlurmClusters::CreateNode(std::string cluster, slurm::ExternalNode node, Deadline deadline) {
+  CAPSTAN_CO_TRY(const std::shared_ptr<slurm::Source> source, Reach(cluster));
+  const std::vector<std::string> names{node.name};
+  source->ExpectChange(names, loop_.Now() + kExpectAfterWrite);
+  co_return co_await source->CreateNode(std::move(node), deadline);
+}
+
 Task<Result<void>> SlurmClusters::DeleteNode(std::string cluster, std::string node, Deadline deadline) {
   CAPSTAN_CO_TRY(const std::shared_ptr<slurm::Source> source, Reach(cluster));
   const std::vector<std::string> names{node};

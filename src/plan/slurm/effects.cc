@@ -30,7 +30,7 @@ class UpdateNodeEffect final : public Effect {
   Lane lane() const override { return cluster_; }
   uint64_t content() const override {
     uint64_t hash = Fnv64(update_.reason.value_or(""), update_.action ? uint64_t(*update_.action) + 1 : 0);
-    hash = Fnv64(update_.comment.value_or("\x01"), hash);
+    for (const auto* text : {&update_.comment, &update_.topology}) hash = Fnv64(text->value_or("\x01"), hash);
     for (const auto* list : {&update_.features, &update_.active_features}) {
       if (!*list) continue;
       for (const std::string& feature : **list) hash = Fnv64(feature, hash + 1);
@@ -46,6 +46,25 @@ class UpdateNodeEffect final : public Effect {
   std::string verb_;
   std::string cluster_;
   slurm::NodeUpdate update_;
+};
+
+class CreateNodeEffect final : public Effect {
+ public:
+  CreateNodeEffect(std::string cluster, slurm::ExternalNode node)
+      : cluster_(std::move(cluster)), node_(std::move(node)) {}
+
+  std::string_view verb() const override { return "register"; }
+  std::string target() const override { return NodeTarget(cluster_, node_.name); }
+  Lane lane() const override { return cluster_; }
+  uint64_t content() const override { return Fnv64(slurm::LineOf(node_).value_or("")); }
+
+  Task<Result<void>> Run(Services& services, Deadline deadline) const override {
+    co_return co_await services.slurm.CreateNode(cluster_, node_, deadline);
+  }
+
+ private:
+  std::string cluster_;
+  slurm::ExternalNode node_;
 };
 
 class DeleteNodeEffect final : public Effect {
@@ -269,6 +288,10 @@ std::string ReservationTarget(std::string_view cluster, std::string_view name) {
 
 std::shared_ptr<const Effect> UpdateNode(std::string_view verb, std::string cluster, slurm::NodeUpdate update) {
   return std::make_shared<UpdateNodeEffect>(verb, std::move(cluster), std::move(update));
+}
+
+std::shared_ptr<const Effect> CreateNode(std::string cluster, slurm::ExternalNode node) {
+  return std::make_shared<CreateNodeEffect>(std::move(cluster), std::move(node));
 }
 
 std::shared_ptr<const Effect> DeleteNode(std::string cluster, std::string node) {

@@ -30,6 +30,9 @@ std::string ReservationTarget(std::string_view cluster, std::string_view name);
 // does not know (any more) is kNotFound.
 std::shared_ptr<const Effect> UpdateNode(std::string_view verb, std::string cluster, slurm::NodeUpdate update);
 
+// Makes the record of an external node. One of that name that is there stays as it is: whose it is, the next look tells.
+std::shared_ptr<const Effect> CreateNode(std::string cluster, slurm::ExternalNode node);
+
 // Removes the record of a dynamic node. What is gone already counts as removed.
 std::shared_ptr<const Effect> DeleteNode(std::string cluster, std::string node);
 

@@ -8,6 +8,8 @@
 namespace capstan::slurm::testing {
 
 const Refusal Refusal::kNoSuchNode{2018, "Invalid node name specified"};
+const Refusal Refusal::kNodeExists{2168, "Node already exists in the node table"};
+const Refusal Refusal::kTopology{2178, "Requested topology configuration is not available"};
 const Refusal Refusal::kNoSuchPartition{2000, "Invalid partition name specified"};
 const Refusal Refusal::kDuplicate{2011, "Duplicate job id"};
 const Refusal Refusal::kNoSuchJob{2017, "Invalid job id specified"};
@@ -162,6 +164,7 @@ void FakeSlurm::SignOfLife(Record& record) {
 // slurmctld has forgotten when it last heard from the node and asks it.
 void FakeSlurm::AwaitContact(const std::string& name) {
   Record& record = records_.at(name);
+  if (record.node.state.Has(NodeFlag::kExternal)) return;
   record.node.state.Add(NodeFlag::kNotResponding);
   record.node.boot_time.reset();
   NodesChanged();
@@ -436,6 +439,7 @@ void FakeSlurm::StartController(Lose lose) {
   }
   for (const Reservation& reservation : Reservations()) FollowReservation(reservation.name);
   for (const auto& [name, record] : records_) {
+    if (record.node.state.Has(NodeFlag::kExternal)) continue;
     if (SlurmdRuns(name))
       AwaitContact(name);
     else
@@ -509,6 +513,8 @@ Outcome FakeSlurm::UpdateNodes(const std::vector<std::string>& names, const Upda
     Record& record = records_.at(name);
     Node& node = record.node;
     if (const Outcome no = CheckFeatures(node, update)) return no;
+    const bool external = node.state.Has(NodeFlag::kExternal);
+    if (external && update.topology && !HasTopology(*update.topology)) return Refusal::kTopology;
     if (update.comment) node.comment = *update.comment;
     if (update.extra) node.extra = *update.extra;
     if (update.topology) node.topology = *update.topology;
@@ -566,6 +572,29 @@ void FakeSlurm::SettleReason(Record& record) {
   if (node.state.HasAny({NodeFlag::kDrain, NodeFlag::kDown, NodeFlag::kFail})) return;
   node.reason.clear();
   node.reason_set_by.clear();
+}
+
+bool FakeSlurm::HasTopology(const std::string& topology) const {
+  return topology.empty() || topologies.contains(topology.substr(0, topology.find(':')));
+}
+
+Outcome FakeSlurm::CreateNode(const ExternalNode& asked) {
+  if (records_.contains(asked.name)) return Refusal::kNodeExists;
+  if (!HasTopology(asked.topology)) return Refusal::kTopology;
+  Node& node = records_[asked.name].node;
+  node.name = node.address = node.hostname = asked.name;
+  node.state = NodeState{NodeFlag::kIdle, NodeFlag::kDynamicNorm, NodeFlag::kExternal};
+  node.features = node.active_features = asked.features;
+  node.partitions = {options_.partition};
+  node.topology = asked.topology;
+  node.weight = 1;
+  node.cpus = asked.cpus;
+  node.memory_mib = asked.memory_mib;
+  ExternalNode known = asked;
+  std::erase_if(known.gres, [this](const ExternalNode::Gres& one) { return !gres_types.contains(one.name); });
+  node.gres = known.GresText();
+  NodesChanged();
+  return std::nullopt;
 }
 
 Outcome FakeSlurm::DeleteNode(const std::string& name) {

@@ -6,7 +6,7 @@
 // nothing; a machine booted since the node was heard last makes it DOWN unless ReturnToService is 2; DOWN kills jobs; jobs vanish MinJobAge after their end; a restarted slurmctld may have lost its
 // nodes, and a slurmd that runs does not bring its record back. It schedules nothing: a test says which job
 // runs where, also of external jobs, which wait until a test lets them run and end with their time limit. No job starts on a node in an active maintenance reservation, whose record cannot be removed; such a
-// reservation changes but its nodes no more. test/slurm compares it with the real thing.
+// reservation changes but its nodes no more. An external node is IDLE from the moment in which it is made, and never silent. test/slurm compares it with the real thing.
 //
 // FakeSlurmrestd (fake_slurmrestd.h) puts slurmrestd's HTTP in front of it.
 #pragma once
@@ -20,6 +20,7 @@
 
 #include "async/loop.h"
 #include "base/random.h"
+#include "slurm/external_node.h"
 #include "slurm/snapshot.h"
 #include "slurm/source.h"
 
@@ -30,7 +31,7 @@ struct Refusal {
   int64_t number;
   std::string_view text;
 
-  static const Refusal kNoSuchNode, kBusy, kTransition, kFeature, kReservation, kTime, kStarted;
+  static const Refusal kNoSuchNode, kNodeExists, kTopology, kBusy, kTransition, kFeature, kReservation, kTime, kStarted;
   static const Refusal kNoSuchJob, kDuplicate, kNoSuchPartition, kFinished, kAlreadyOver, kFiltered;
   friend bool operator==(const Refusal& a, const Refusal& b) { return a.number == b.number; }
 };
@@ -138,6 +139,8 @@ class FakeSlurm {
     std::string user = "slurm";
   };
   Outcome UpdateNodes(const std::vector<std::string>& names, const Update& update);
+  // External nodes (external_node.h), which no slurmd speaks for.
+  Outcome CreateNode(const ExternalNode& node);
   Outcome DeleteNode(const std::string& name);
   Outcome WriteReservation(const ReservationUpdate& update);
   Outcome DeleteReservation(const std::string& name);
@@ -155,6 +158,9 @@ class FakeSlurm {
 
   // State by name: what slurm.conf says. Jobs heed it not.
   std::map<std::string, std::string> partitions;
+
+  // GRES that slurm.conf names, and topologies that there are; others are left out, and refused.
+  std::set<std::string> gres_types = {"gpu"}, topologies = {"topo"};
 
   // Messages for a slurmdbd that is away; it keeps the 20,000 that it keeps by default.
   int64_t accounting_queue = 0;
@@ -175,6 +181,7 @@ class FakeSlurm {
   const Reservation* ActiveOn(const std::string& node) const;  // nullptr: none
   void FollowReservation(const std::string& name);
   Outcome CheckState(const Record& record, const std::string& state) const;
+  bool HasTopology(const std::string& topology) const;
   static Outcome CheckFeatures(const Node& node, const Update& update);
   void ApplyState(Record& record, const Update& update);
   void SettleReason(Record& record);

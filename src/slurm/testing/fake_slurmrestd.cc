@@ -58,6 +58,29 @@ std::string NodeJson(const Node& node) {
          ",\"topology\":" + JsonQuoted(node.topology) + ",\"version\":" + JsonQuoted(node.version) + "}";
 }
 
+// What a line of slurm.conf says, as far as ours go (external_node.h).
+ExternalNode NodeOf(std::string_view line) {
+  ExternalNode node;
+  for (const std::string_view word : Words(line)) {
+    const size_t equals = word.find('=');
+    const std::string_view key = word.substr(0, equals);
+    std::string value(word.substr(equals + 1));
+    std::erase(value, '"');
+    if (key == "NodeName") node.name = value;
+    if (key == "CPUs") node.cpus = ParseInt(value).value_or(0);
+    if (key == "RealMemory") node.memory_mib = ParseInt(value).value_or(0);
+    if (key == "Feature")
+      for (const std::string_view feature : Split(value, ',')) node.features.emplace_back(feature);
+    if (key == "Topology") node.topology = value;
+    if (key != "Gres") continue;
+    for (const std::string_view one : Split(value, ',')) {
+      const size_t colon = one.find(':');
+      node.gres.push_back({std::string(one.substr(0, colon)), ParseInt(one.substr(colon + 1)).value_or(0)});
+    }
+  }
+  return node;
+}
+
 std::string ReservationJson(const Reservation& reservation) {
   return "{\"name\":" + JsonQuoted(reservation.name) + ",\"node_list\":" + JsonQuoted(reservation.nodes) +
          ",\"flags\":" + Strings(reservation.flags) + ",\"users\":" + JsonQuoted(Join(reservation.users, ",")) +
@@ -264,6 +287,7 @@ net::Response FakeSlurmrestd::Route(const net::Request& request, std::string_vie
   if (path == "reservations/" && get)
     return Envelope(200, List("reservations", slurm_.Reservations(), ReservationJson, slurm_.loop().WallNow()),
                     release);
+  if (path == "new/node/" && request.method == "POST") return CreateNode(request.body);
   if (path == "reservation" && request.method == "POST") return WriteReservation(request.body);
   if (path == "jobs/" && get) return ListJobs(query);
   if (path == "jobs/state/" && get) return JobStates(query);
@@ -417,6 +441,15 @@ net::Response FakeSlurmrestd::UpdateNodes(std::vector<std::string> names, const 
   if (asked->weight) update.weight = asked->weight->number;
   if (const Outcome refused = slurm_.UpdateNodes(names, update))
     return Envelope(422, "", release, Problem("Failure to update node " + Join(names, ","), *refused, source));
+  return Envelope(200, "", release);
+}
+
+net::Response FakeSlurmrestd::CreateNode(const std::string& body) {
+  const std::string& release = slurm_.options().release;
+  const auto asked = json::Decode<wire::NewNodeBody>(body);
+  if (!asked) return Text(400, "Unable to parse the body");
+  if (const Outcome refused = slurm_.CreateNode(NodeOf(asked->node_conf)))
+    return Envelope(422, "", release, Problem("Failure to create node", *refused, "_create_node"));
   return Envelope(200, "", release);
 }
 

@@ -96,6 +96,7 @@ class FakeSlurmrestd final : public net::Transport {
   void DoLate();
   net::Response OneNode(const std::string& name, std::string_view query) const;
   net::Response UpdateNodes(std::vector<std::string> names, const std::string& body, std::string_view source);
+  net::Response CreateNode(const std::string& body);
   net::Response DeleteNode(const std::string& name);
   net::Response WriteReservation(const std::string& body);
   net::Response Life() const;
