@@ -68,6 +68,7 @@ void Rules::Fold(std::initializer_list<std::string_view> texts) {
 void Rules::Started(const plan::Key& key, const plan::Action& action) {
   const kube::Resource& resource = *KindOf(key).resource;
   flights_.emplace(action.effect->target(), Flight{.key = key,
+                                                   .verb = std::string(action.effect->verb()),
                                                    .contract = op::test::ContractOf(resource),
                                                    .known = machines_.Last(resource, {key.ns, key.name})});
 }
@@ -78,14 +79,17 @@ void Rules::Ended(const plan::Key& key, const plan::Action& action) {
   if (found != end) flights_.erase(found);
 }
 
-// By the first of these targets that somebody acts on.
-std::optional<Rules::Flight> Rules::SenderOf(const std::string& title, std::initializer_list<std::string> targets) {
+// By the first of these targets that somebody acts on. Of several who do, by the one whose action sends such a call.
+std::optional<Rules::Flight> Rules::SenderOf(const std::string& title, std::initializer_list<std::string> targets,
+                                             bool (*sends)(const Flight& flight)) {
   for (const std::string& target : targets) {
     const auto [begin, end] = flights_.equal_range(target);
     if (begin == end) continue;
     const plan::Key& key = begin->second.key;
     const auto other = std::find_if(begin, end, [&](const auto& flight) { return flight.second.key != key; });
     if (other == end) return begin->second;
+    const auto does = [&](const auto& flight) { return sends(flight.second); };
+    if (std::count_if(begin, end, does) == 1) return std::find_if(begin, end, does)->second;
     Break(title + " is sent while " + ToString(key) + " and " + ToString(other->second.key) + " act on it");
     return std::nullopt;
   }
@@ -226,9 +230,13 @@ void Rules::Created(const kube::Key& pod) {
 // --- Slurm -----------------------------------------------------------------------------------------------------------
 
 op::Broken Rules::SlurmBreach(const Site& site, const op::SlurmCall& call) {
+  // A worker takes the name of a machine from one of another NodeSet, whose record is removed at the same time.
+  const auto removes = [](const Flight& flight) { return flight.verb.starts_with("remove"); };
+  const auto writes = [](const Flight& flight) { return !flight.verb.starts_with("remove"); };
   const auto sender = SenderOf("Slurm " + call.verb + " " + call.cluster + "/" + call.node + call.reservation,
                                {call.reservation.empty() ? plan::NodeTarget(call.cluster, call.node)
-                                                         : plan::ReservationTarget(call.cluster, call.reservation)});
+                                                         : plan::ReservationTarget(call.cluster, call.reservation)},
+                               call.verb == "delete" ? +removes : +writes);
   if (!sender) return std::nullopt;
   if (!sender->known.object || sender->contract->slurm_breach == nullptr)
     return ToString(sender->key) + " writes to Slurm";

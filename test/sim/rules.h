@@ -57,13 +57,16 @@ class Rules {
   // One action in flight, with the custom resource of its key as it was at the start.
   struct Flight {
     plan::Key key;
+    std::string verb;
     const op::Contract* contract;
     Machines::Known known;
   };
 
   void OnApiWrite(const kube::testing::ApiWrite& write);
   void OnSlurmWrite(Site& site, const net::Request& request);
-  std::optional<Flight> SenderOf(const std::string& title, std::initializer_list<std::string> targets);
+  std::optional<Flight> SenderOf(
+      const std::string& title, std::initializer_list<std::string> targets,
+      bool (*sends)(const Flight& flight) = [](const Flight&) { return true; });
   op::Broken ApiBreach(const kube::testing::ApiWrite& write);
   op::Broken SlurmBreach(const Site& site, const op::SlurmCall& call);
   void OnReservationWrite(Site& site, op::SlurmCall call, const net::Request& request);

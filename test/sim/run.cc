@@ -548,7 +548,20 @@ class Run {
   void BringBack(SetStory& set) {
     PassUntil([&] { return !JobsLeft(); }, 3h);
     if (set.IsDeleting() && !PassUntil([&] { return set.IsGone(); }, kConvergeTimeout)) Fail(*rules_->Left(set));
-    if (set.IsGone()) Reinstall(set);
+    if (!set.IsGone()) return;
+    ForgetFarReservation(set);
+    Reinstall(set);
+  }
+
+  // Of a NodeSet that went without its Controller, so that nobody could remove it: it ends by itself, but for a clock that was put
+  // back.
+  void ForgetFarReservation(SetStory& set) {
+    for (const slurm::Reservation& one : set.site.slurm.Reservations()) {
+      if (one.name != "SlurmOperatorMaint-" + set.key.name || one.end < machines_->loop.WallNow() + kConvergeTimeout)
+        continue;
+      machines_->story.Add("person: scontrol delete reservation " + one.name);
+      set.site.slurm.DeleteReservation(one.name);
+    }
   }
 
   // One more thing that a user does, with nothing else going on.

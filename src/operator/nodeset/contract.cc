@@ -313,12 +313,14 @@ Broken BudgetBreach(const Value& set, const SlurmCall& call, const slurm::Node& 
     return std::nullopt;
   const int64_t replicas = std::max<int64_t>(0, Number(json::Find(set, {"spec", "replicas"})));
   int64_t there = 0, out = 0;
+  bool serves = false;  // else its pod has ended while the drain was on its way
   for (const Value* pod : around.pods) {
     if (!Owned(*pod, UidOf(set))) continue;
     if (FindText(*pod, {"metadata", "labels", "nodeset.slinky.slurm.net/scaling-mode"}) == "DaemonSet")
       return std::nullopt;  // the mode is being changed
     const std::string host = HostOf(*pod);
     if (host == call.node && !IsTrue(*pod, "Ready")) return std::nullopt;
+    serves |= host == call.node;
     ++there;
     const auto record = std::ranges::find(around.records, host, &slurm::Node::name);
     const bool goes =
@@ -326,7 +328,7 @@ Broken BudgetBreach(const Value& set, const SlurmCall& call, const slurm::Node& 
     out += goes && host != call.node && record != around.records.end() && record->state.IsDraining() &&
            IsDrainToGo(record->reason);
   }
-  if (there > replicas) return std::nullopt;  // whoever is too many is out for no update's sake
+  if (!serves || there > replicas) return std::nullopt;  // whoever is too many is out for no update's sake
   out += replicas - there;
   const int64_t most = MaxUnavailable(set, replicas);
   if (out < most) return std::nullopt;
@@ -651,7 +653,8 @@ Broken Clash(const Value& set, const Around& around) {
     const auto [same, only] = ordinals.emplace(ordinal, name);
     if (!only && ordinal >= 0) return same->second + " and " + name + " have one ordinal";
     const std::string host = HostOf(*pod);
-    if (host.empty()) continue;
+    const std::string_view phase = FindText(*pod, {"status", "phase"});
+    if (host.empty() || phase == "Failed" || phase == "Succeeded") continue;  // nobody speaks for one that has ended
     const auto [twin, unique] = hosts.emplace(host, name);
     if (!unique) return twin->second + " and " + name + " are both " + twin->first + " in Slurm";
   }

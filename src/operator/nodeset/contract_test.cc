@@ -384,6 +384,9 @@ TEST(NodeSetClash, IsTwoWorkersThatAreOne) {
   EXPECT_EQ(clash(WorkerPod("w-0", "w-0"), *json::Parse(R"({"metadata":{"name":"w-00"},"spec":{"hostname":"w-0"}})")),
             std::nullopt)
       << "one that was orphaned is nobody's";
+  json::Value ended = WorkerPod("w-0", "gpu");
+  json::MakeObject(ended, {"status"})["phase"] = "Failed";
+  EXPECT_EQ(clash(ended, WorkerPod("w-1", "gpu")), std::nullopt) << "nobody speaks for one that has ended";
 }
 
 TEST(NodeSetRemains, AreItsPodsAndRecordsButNotWhatAPersonHolds) {
