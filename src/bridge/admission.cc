@@ -14,7 +14,6 @@ namespace bj = boost::json;
 
 constexpr std::string_view kStockScheduler = "default-scheduler";
 constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
-constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
 
 const bj::array* ListAt(const json::Value& pod, std::initializer_list<std::string_view> path) {
   const json::Value* found = json::Find(pod, path);
@@ -61,7 +60,7 @@ std::string Refusal(const json::Value& pod) {
   if (!json::FindText(pod, {"metadata", "labels", kJobId}).empty()) return set_by_us(kJobId, "label");
   if (!json::FindText(pod, {"metadata", "annotations", kSlurmNode}).empty()) return set_by_us(kSlurmNode, "annotation");
   if (!json::FindText(pod, {"metadata", "annotations", kAttempt}).empty()) return set_by_us(kAttempt, "annotation");
-  const bj::array* terms = ListAt(pod, {"spec", "affinity", "nodeAffinity", kRequired, "nodeSelectorTerms"});
+  const bj::array* terms = ListAt(pod, {"spec", "affinity", "nodeAffinity", kRequiredAffinity, "nodeSelectorTerms"});
   if (terms != nullptr && std::ranges::all_of(*terms, TermIsEmpty))
     return "this nodeAffinity matches no node: all of its nodeSelectorTerms are empty";
   return {};
@@ -70,7 +69,7 @@ std::string Refusal(const json::Value& pod) {
 std::vector<std::string> Warnings(const json::Value& pod) {
   std::vector<std::string> warnings;
   for (const std::string_view kind : {std::string_view("podAffinity"), std::string_view("podAntiAffinity")}) {
-    if (ListAt(pod, {"spec", "affinity", kind, kRequired}) != nullptr)
+    if (ListAt(pod, {"spec", "affinity", kind, kRequiredAffinity}) != nullptr)
       warnings.push_back("a required " + std::string(kind) +
                          " may keep the pod from the node that Slurm chooses for it");
   }

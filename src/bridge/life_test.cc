@@ -10,6 +10,7 @@ namespace {
 using slurm::JobFlag;
 using testing::BridgeLife;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST_F(BridgeLife, APodRunsWhereAndWhenSlurmSaysAndItsJobEndsWithIt) {
@@ -132,6 +133,35 @@ TEST_F(BridgeLife, ANodeIsGivenToTheNextPodOnlyOnceTheOneBeforeHasLeftIt) {
   loop.Advance(5s);
   EXPECT_EQ(PodNow(), nullptr);
   EXPECT_EQ(json::Find(*PodNow("next"), {"spec", "schedulingGates"}), nullptr);
+}
+
+TEST_F(BridgeLife, NodesThatDoNotSuitThePodAreLeftOutAndOneThatIsFoundSoIsGivenBackAtOnce) {
+  settings.partition = "all";
+  const auto label = [&](const std::string& node, const std::string& zone) {
+    server.Edit(
+        kube::kNodes, {"", node}, "",
+        [&](json::Value& value) { json::MakeObject(value, {"metadata", "labels"})["zone"] = zone; }, "administrator");
+  };
+  label("node-2", "b");
+  Start();
+  PutPod();
+  EditPod([](json::Value& pod) { json::MakeObject(pod, {"spec", "nodeSelector"})["zone"] = "b"; });
+  loop.Advance(3s);
+  ASSERT_EQ(slurm.jobs().size(), 1u);
+  EXPECT_THAT(slurm.OrderOf(TheJob().id)->excluded_nodes, ElementsAre("w-0", "w-2"));
+  const int64_t first = TheJob().id;
+  label("node-2", "a");
+  ASSERT_TRUE(slurm.RunPending(first, {"w-1"}));
+  loop.Advance(5s);
+  EXPECT_TRUE(slurm.jobs().at(first).state.IsOver());
+  EXPECT_TRUE(IsGated());
+  EXPECT_THAT(told, Contains("trainer: NodeUnsuitable"));
+  loop.Advance(15s);
+  EXPECT_EQ(slurm.jobs().size(), 1u) << "none is left";
+  EXPECT_THAT(Says(), HasSubstr("no node of partition all suits the pod: each of 3 of 3 lacks the label zone=b"));
+  label("node-1", "b");
+  loop.Advance(10s);
+  EXPECT_EQ(slurm.jobs().size(), 2u);
 }
 
 TEST_F(BridgeLife, WhatTheSchedulerRefusesGivesItsNodeBack) {

@@ -9,7 +9,6 @@
 namespace capstan::bridge {
 namespace {
 
-constexpr std::string_view kWord = "capstan-bridge ";
 constexpr int kVersion = 1;
 
 struct Text {
@@ -35,14 +34,14 @@ struct Text {
 }  // namespace
 
 std::optional<JobMark> JobMark::Of(std::string_view admin_comment) {
-  if (!admin_comment.starts_with(kWord)) return std::nullopt;
-  const auto text = json::Decode<Text>(admin_comment.substr(kWord.size()));
+  if (!admin_comment.starts_with(kMarkWord)) return std::nullopt;
+  const auto text = json::Decode<Text>(admin_comment.substr(kMarkWord.size()));
   if (!text || text->v != kVersion || text->g.empty()) return std::nullopt;
   return JobMark{text->c, text->b, text->g, text->a, std::max<int64_t>(1, text->k), text->d, text->o};
 }
 
 std::string JobMark::Prefix() const {
-  return std::string(kWord) + "{\"v\":" + std::to_string(kVersion) + ",\"c\":" + JsonQuoted(cluster) +
+  return std::string(kMarkWord) + "{\"v\":" + std::to_string(kVersion) + ",\"c\":" + JsonQuoted(cluster) +
          ",\"b\":" + JsonQuoted(bridge) + ",\"g\":" + JsonQuoted(group) + ",";
 }
 

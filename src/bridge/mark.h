@@ -14,6 +14,9 @@
 
 namespace capstan::bridge {
 
+// With which every mark begins, of jobs and of nodes (node/mark.h).
+inline constexpr std::string_view kMarkWord = "capstan-bridge ";
+
 struct JobMark {
   std::string cluster;  // uid of the namespace kube-system
   std::string bridge;   // Settings::bridge

@@ -28,6 +28,9 @@ inline constexpr std::string_view kWorkerGroup = "leaderworkerset.sigs.k8s.io/gr
 inline constexpr std::string_view kWorkerGroupIndex = "leaderworkerset.sigs.k8s.io/group-index";
 inline constexpr std::string_view kWorkerIndex = "leaderworkerset.sigs.k8s.io/worker-index";
 
+// In a pod's affinity: what it cannot run without.
+inline constexpr std::string_view kRequiredAffinity = "requiredDuringSchedulingIgnoredDuringExecution";
+
 // On Kubernetes nodes.
 inline constexpr std::string_view kSlurmNodeName = "slinky.slurm.net/slurm-nodename";  // label: its name in Slurm
 inline constexpr std::string_view kExternalNode =

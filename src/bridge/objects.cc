@@ -69,6 +69,7 @@ const json::Schema& Pod::Spec::Schema() {
   static const json::Schema schema = json::Object<Pod::Spec>({
       json::Field<&Pod::Spec::node_name>("nodeName"),
       json::Field<&Pod::Spec::scheduling_gates>("schedulingGates"),
+      json::Field<&Pod::Spec::node_selector>("nodeSelector"),
       json::Field<&Pod::Spec::affinity>("affinity"),
       json::Field<&Pod::Spec::tolerations>("tolerations"),
       json::Field<&Pod::Spec::init_containers>("initContainers"),

@@ -43,6 +43,7 @@ struct Pod {
   struct Spec {
     std::string node_name;  // "": not bound
     std::vector<SchedulingGate> scheduling_gates;
+    std::map<std::string, std::string> node_selector;
     json::Raw affinity, tolerations;
     std::vector<Container> init_containers, containers;
     Resources resources;  // of the pod as a whole

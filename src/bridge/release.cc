@@ -12,8 +12,6 @@ namespace {
 
 namespace bj = boost::json;
 
-constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
-
 bj::object Pin(const std::string& node) {
   return {{"key", "metadata.name"}, {"operator", "In"}, {"values", bj::array{node}}};
 }
@@ -46,7 +44,7 @@ Result<bj::object> Pinned(const bj::value& affinity, const std::string& node) {
   bj::object pinned = affinity.is_object() ? affinity.as_object() : bj::object();
   bj::value& of_nodes = pinned["nodeAffinity"];
   if (!of_nodes.is_object()) of_nodes = bj::object();
-  bj::value& required = of_nodes.as_object()[kRequired];
+  bj::value& required = of_nodes.as_object()[kRequiredAffinity];
   if (!required.is_object()) required = bj::object();
   bj::value& terms = required.as_object()["nodeSelectorTerms"];
   if (!terms.is_array() || terms.as_array().empty()) {
@@ -55,12 +53,6 @@ Result<bj::object> Pinned(const bj::value& affinity, const std::string& node) {
   }
   CAPSTAN_CHECK_OK(PinTerms(terms.as_array(), node));
   return pinned;
-}
-
-// Of the taint that keeps others away, and of that for a node which was drained in Slurm after the job had begun.
-bj::array Tolerations(const std::string& scheduler_name) {
-  return {{{"key", kManagedNodeTaint}, {"operator", "Equal"}, {"value", scheduler_name}},
-          {{"key", kDrainedTaint}, {"operator", "Exists"}, {"effect", "NoSchedule"}}};
 }
 
 // Ours is taken out of the list of gates.
@@ -82,6 +74,11 @@ json::JsonPatch Unchanged(const Pod& pod) {
 }
 
 }  // namespace
+
+bj::array Tolerations(const std::string& scheduler_name) {
+  return {{{"key", kManagedNodeTaint}, {"operator", "Equal"}, {"value", scheduler_name}},
+          {{"key", kDrainedTaint}, {"operator", "Exists"}, {"effect", "NoSchedule"}}};
+}
 
 json::JsonPatch UngatePatch(const Pod& pod) {
   json::JsonPatch patch = Unchanged(pod);

@@ -5,6 +5,7 @@
 // The stock scheduler then binds the pod, and keeps volumes, ports and spreading.
 #pragma once
 
+#include <boost/json.hpp>
 #include <string>
 
 #include "base/result.h"
@@ -16,6 +17,10 @@ namespace capstan::bridge {
 // It tests that nobody has changed the pod since it was seen (for plan::PatchTested).
 // `node`: of Kubernetes. kInvalid: the pod's affinity cannot be narrowed, and why.
 Result<json::JsonPatch> ReleasePatch(const Pod& pod, const std::string& node, const std::string& scheduler_name);
+
+// Those that a pod is given: of the taint that keeps others away from the bridge's nodes, and of that for a node which was drained
+// in Slurm after the job had begun.
+boost::json::array Tolerations(const std::string& scheduler_name);
 
 // Takes our gate away, and what ties the pod to a job, if nobody has changed the pod.
 json::JsonPatch UngatePatch(const Pod& pod);

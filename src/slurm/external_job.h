@@ -27,6 +27,7 @@ struct ExternalJob {
   std::string admin_comment;                     // only administrators can write it
   int64_t nodes = 1, most_nodes = 1;             // at least, and at most; the same unless that is more
   std::vector<std::string> required_nodes = {};  // all of these, by name
+  std::vector<std::string> excluded_nodes = {};  // none of these. REQUIRES: Slurm knows all of them
   std::optional<int64_t> tasks_per_node, cpus_per_task;
   std::optional<int64_t> memory_mib;     // of each node; not 0, which is all that a node has
   std::string gres;                      // of each node: "gres/gpu=2"

@@ -1,4 +1,4 @@
-// Nodes on which Slurm starts nothing (State=External; Slurm 25.11 and newer): no slurmd is asked about them, and external jobs
+// Nodes on which Slurm starts nothing (State=External; seen with Slurm 26.05): no slurmd is asked about them, and external jobs
 // (external_job.h) alone run there.
 //
 // slurmctld knows such a node from the moment in which it is made, IDLE with the flag EXTERNAL, and keeps it over restarts and

@@ -434,7 +434,7 @@ async::Task<Result<void>> RestClient::CreateNode(ExternalNode node, async::Deadl
   std::string body = json::Encode(wire::NewNodeBody{.node_conf = std::move(line)});
   CAPSTAN_CO_TRY(const Answer answer, co_await Call("POST", "new/node/", std::move(body), deadline));
   if (answer.NoSuchEndpoint())
-    co_return Fail(Code::kInvalid, "this slurmrestd cannot make nodes; Slurm 25.11 and newer can");
+    co_return Fail(Code::kInvalid, "this slurmrestd cannot make nodes; that of Slurm 26.05 can");
   if (!answer.ok()) co_return Fail(answer.ToError(true));
   co_return Result<void>();
 }

@@ -180,7 +180,7 @@ struct JobBody {
   int64_t job_id = 0;
   std::string name, partition, account, qos, reservation, wckey, constraints, licenses, user_id, group_id, mcs_label;
   std::string admin_comment, current_working_directory, nodes, tres_per_node;
-  std::vector<std::string> flags, shared, required_nodes;
+  std::vector<std::string> flags, shared, required_nodes, excluded_nodes;
   std::optional<int64_t> tasks_per_node, cpus_per_task;
   std::optional<Number> memory_per_node, time_limit, priority;
   static const json::Schema& Schema();

@@ -210,6 +210,23 @@ TEST_F(RealExternalJob, RunsOnTheNodesThatItMustHaveAndWaitsForThem) {
   EXPECT_EQ(HostSet::Parse(JobNow(next.id)->nodes)->size(), 2u);
 }
 
+TEST_F(RealExternalJob, RunsOnNoNodeThatItMustNotHave) {
+  ExternalJob order = Order(NextId());
+  order.excluded_nodes = {"w-0"};
+  ASSERT_TRUE(Submit(order));
+  ASSERT_TRUE(Becomes(order.id, JobFlag::kRunning));
+  EXPECT_EQ(JobNow(order.id)->nodes, "w-1");
+  ExternalJob none = Order(NextId());
+  none.excluded_nodes = {"w-0", "w-1"};
+  const auto submitted = Submit(none);
+  EXPECT_TRUE(!submitted || JobNow(none.id)->state.IsPending());
+  ExternalJob unknown = Order(NextId());
+  unknown.excluded_nodes = {"w-9"};
+  const auto refused = Submit(unknown);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::kInvalid);
+}
+
 class RealExternalNode : public RealExternalJob {
  protected:
   Result<void> Create(const ExternalNode& node) { return Await(source.CreateNode(node, Soon())); }

@@ -13,6 +13,7 @@
 #include "bridge/group/pods.h"
 #include "bridge/group/shape.h"
 #include "bridge/group/show.h"
+#include "bridge/group/suitable.h"
 #include "bridge/mark.h"
 #include "bridge/marked_jobs.h"
 #include "bridge/names.h"
@@ -407,7 +408,7 @@ class Group {
               (*known ? JobWords(next) + " is another's" : order.error().message()));
       return;
     }
-    SubmitAs(next, members_.attempt + 1, *std::move(order), no_job,
+    SubmitAs(next, members_.attempt + 1, *std::move(order), {}, no_job,
              {.reason = "Rebooked", .action = "Submit", .warning = true});
   }
 
@@ -461,16 +462,24 @@ class Group {
         return NextAttempt("Slurm has refused " + JobWords(id_) + ", and is to be asked again");
       Soon(members_.gated, refused ? "False" : "Unknown", refused ? "Refused" : "SlurmUnreachable", failure.message);
     }
+    Unsuitable unsuitable = UnsuitableFor(world_, members_.gated, order->job.partition);
+    if (!unsuitable.none_left.empty()) {
+      for (const Pod* pod : members_.gated) ShowOf(*pod).Warn("Refused", unsuitable.none_left);
+      return;
+    }
     const std::string reason = "to run " + std::string(members_.gated.size() == 1 ? "the pod" : "the group's pods") +
                                " in partition " + order->job.partition;
-    SubmitAs(id_, members_.attempt, *std::move(order), reason, {.reason = "Submitted", .action = "Submit"});
+    SubmitAs(id_, members_.attempt, *std::move(order), std::move(unsuitable.nodes), reason,
+             {.reason = "Submitted", .action = "Submit"});
   }
 
-  void SubmitAs(int64_t id, int attempt, Order order, const std::string& reason, plan::EventText event) {
+  void SubmitAs(int64_t id, int attempt, Order order, std::vector<std::string> excluded, const std::string& reason,
+                plan::EventText event) {
     JobMark mark = mark_;
     mark.attempt = attempt;
     mark.pods_per_node = order.pods_per_node;
     mark.order = order.Hash();
+    order.job.excluded_nodes = std::move(excluded);
     order.job.id = id;
     order.job.admin_comment = mark.ToString();
     plan_.Add({.effect = plan::SubmitJob(kSlurm, std::move(order.job)),
@@ -573,6 +582,7 @@ class Group {
     const JobMark mark = MarkOf(job);
     if (!mark.outcome.empty() && members_.released.empty()) return GiveUp(job, mark.outcome, "its end has begun");
     Placing placing = PlaceIn(world_, members_, job, mark.pods_per_node, mark_.cluster);
+    if (placing.unsuitable && members_.released.empty()) return GiveUp(job, "NodeUnsuitable", placing.trouble);
     if (!placing.trouble.empty()) return Unfit(job, "WaitsForNode", placing.trouble);
     if (const auto nodes = slurm::HostSet::Parse(job.nodes);
         nodes && members_.released.empty() && int64_t(nodes->size()) * mark.pods_per_node < shape_.least)

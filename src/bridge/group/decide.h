@@ -15,14 +15,16 @@
 //    5   gated           none                   nothing until ours is the last gate and all are there False OtherGates,
 //                                                                                                     GroupIncomplete
 //    6   gated           none                   each labelled with the id of this attempt's job         -
-//    7   gated           never seen             submitted under that id                               False Refused, where it is
+//    7   gated           never seen             submitted under that id, without nodes of Slurm that  False Refused, where it is
+//                                               suit no pod (suitable.h)
 //    8   gated           unknown though seen    next attempt, after half a minute                      -
 //    9   gated           a stranger's           next attempt, as in 14                                False Resubmitting;
 //                                               nothing, where it bears the group's name              False MarkChanged
 //   10   gated           waits                  nothing; another order for long enough: cancelled if   False Pending, Held
 //                                               it still waits, next attempt
-//   11   gated           runs, a node unfit or  nothing; after bind_timeout, or once its outcome is   False WaitsForNode,
-//                        pods missing           written, cancelled, unless a pod was released         GroupIncomplete
+//   11   gated           runs, a node unfit or  nothing; after bind_timeout, at once if the node      False WaitsForNode,
+//                        pods missing           does not suit the pod, or once its outcome is         GroupIncomplete
+//                                               written, cancelled, unless a pod was released
 //   12   gated           runs                   all released to its nodes, proven just before;         -
 //                                               those for whom it has no place wait                   False NoPlace
 //   13   gated           cancelled by a person, nothing, as long as no pod is new and none asks to     False CancelledInSlurm

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "bridge/fit.h"
 #include "bridge/mark.h"
 #include "bridge/names.h"
 #include "bridge/nodes.h"
@@ -34,6 +35,13 @@ std::string TroubleOn(const World& world, const std::string& cluster, const std:
            (other.metadata.deleting() ? " and ends" : ", though no job that runs is known for it");
   }
   return {};
+}
+
+std::string WhyUnsuitable(const World& world, const Pod& pod, const std::string& name) {
+  const Node* node = world.Find<Node>({"", name});
+  if (node == nullptr) return {};
+  const std::string why = Needs(pod, SettingsOf(world)).WhyNot(*node);
+  return why.empty() ? "" : "Kubernetes node " + name + " " + why;
 }
 
 // One node of the job.
@@ -89,8 +97,13 @@ Placing PlaceIn(const World& world, const Members& members, const slurm::Job& jo
         continue;
       }
       placing.releases.push_back({pod, seat->slurm_node, seat->node});
-      if (placing.trouble.empty() && !troubles.contains(seat->node))
+      if (placing.unsuitable) continue;
+      if (std::string why = WhyUnsuitable(world, *pod, seat->node); !why.empty()) {
+        placing.trouble = std::move(why);
+        placing.unsuitable = true;
+      } else if (placing.trouble.empty() && !troubles.contains(seat->node)) {
         placing.trouble = troubles[seat->node] = TroubleOn(world, cluster, seat->node);
+      }
     }
   }
   return placing;

@@ -12,6 +12,7 @@ namespace capstan::bridge::group {
 struct Placing {
   // Why nobody can be released now; "": nothing.
   std::string trouble;
+  bool unsuitable = false;  // it is that a node does not suit a pod, which no waiting mends
   struct Release {
     const Pod* pod;
     std::string slurm_node, node;  // and the Kubernetes node

@@ -261,8 +261,9 @@ class Deciding {
     if (!wanted) return Tell("False", "Invalid", is + " stays as it was: " + wanted.error().message());
     if (by_others) {
       const std::string by = record.reason_set_by.empty() ? "" : " by " + record.reason_set_by;
+      const std::string_view how = record.state.IsDown() ? "DOWN" : "drained";
       return Tell("True", "Drained",
-                  is + " is " + record.state.ToString() + by + ": " + OneLine(record.reason, kLongestWords));
+                  is + " is " + std::string(how) + by + ": " + OneLine(record.reason, kLongestWords));
     }
     if (record.state.IsDraining()) return Tell("True", "Drained", is + " is drained: " + record.reason);
     if (!wanted->gres.empty() && record.gres.empty()) {

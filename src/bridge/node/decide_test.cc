@@ -216,7 +216,13 @@ TEST_F(NodeTest, ADrainOfSomebodyElsesIsNeverTouchedAndKeepsPodsAway) {
     machine.spec.unschedulable = cordoned;
     const plan::Plan plan = With(Drained("bad fan"));
     EXPECT_THAT(ActionNames(plan), ElementsAre("taint Node gpu-7", "set conditions Node gpu-7/status"));
-    EXPECT_EQ(Shown(plan), "Drained: Slurm node gpu-7 is IDLE+EXTERNAL+DRAIN+DYNAMIC_NORM by ada: bad fan");
+    EXPECT_EQ(Shown(plan), "Drained: Slurm node gpu-7 is drained by ada: bad fan");
+    Node told = machine;
+    told.status.conditions.back() = {std::string(kNodeCondition), "True", "Drained",
+                                     "Slurm node gpu-7 is drained by ada: bad fan"};
+    std::swap(machine, told);
+    EXPECT_EQ(Shown(With(Drained("bad fan", {NodeFlag::kMixed}))), "") << "a job there is no news";
+    std::swap(machine, told);
   }
 }
 

@@ -1,12 +1,12 @@
 #include "bridge/node/mark.h"
 
 #include "base/text.h"
+#include "bridge/mark.h"
 #include "json/codec.h"
 
 namespace capstan::bridge::node {
 namespace {
 
-constexpr std::string_view kWord = "capstan-bridge ";
 constexpr int kVersion = 1;
 
 struct Text {
@@ -27,14 +27,14 @@ struct Text {
 }  // namespace
 
 std::optional<NodeMark> NodeMark::Of(std::string_view comment) {
-  if (!comment.starts_with(kWord)) return std::nullopt;
-  const auto text = json::Decode<Text>(comment.substr(kWord.size()));
+  if (!comment.starts_with(kMarkWord)) return std::nullopt;
+  const auto text = json::Decode<Text>(comment.substr(kMarkWord.size()));
   if (!text || text->v != kVersion || text->n.empty()) return std::nullopt;
   return NodeMark{text->c, text->b, text->n, text->h};
 }
 
 std::string NodeMark::ToString() const {
-  return std::string(kWord) + "{\"v\":" + std::to_string(kVersion) + ",\"c\":" + JsonQuoted(cluster) +
+  return std::string(kMarkWord) + "{\"v\":" + std::to_string(kVersion) + ",\"c\":" + JsonQuoted(cluster) +
          ",\"b\":" + JsonQuoted(bridge) + ",\"n\":" + JsonQuoted(node) + ",\"h\":" + JsonQuoted(size) + "}";
 }
 

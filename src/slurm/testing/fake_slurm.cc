@@ -330,6 +330,8 @@ bool FakeSlurm::RunPending(int64_t id, const std::vector<std::string>& nodes) {
     const auto record = records_.find(name);
     if (record == records_.end() || !StateOf(record->second).IsUsable()) return false;
     if (!HasRoom(record->second, spec.whole_nodes)) return false;
+    const auto& excluded = orders_.at(id).excluded_nodes;
+    if (std::ranges::find(excluded, name) != excluded.end()) return false;
   }
   Job& job = found->second;
   spec.nodes = nodes;

@@ -377,6 +377,7 @@ net::Response FakeSlurmrestd::SubmitJob(const std::string& body) {
                    .nodes = ParseInt(Split(job.nodes, '-').front()).value_or(1),
                    .most_nodes = ParseInt(Split(job.nodes, '-').back()).value_or(1),
                    .required_nodes = job.required_nodes,
+                   .excluded_nodes = job.excluded_nodes,
                    .shared = job.shared.empty() ? "" : job.shared.front()};
   if (job.time_limit) made.limit_minutes = job.time_limit->number;
   if (const Outcome refused = slurm_.SubmitJob(made))
