@@ -57,6 +57,7 @@ Result<Config> Read(const YAML::Node& root, std::string_view name) {
   CAPSTAN_CHECK_OK(reader.Text("targetSchedulerName", config.target_scheduler_name));
   CAPSTAN_CHECK_OK(reader.Text("slurmRestApi", config.slurm_rest_api));
   CAPSTAN_CHECK_OK(reader.Text("mcsLabel", config.mcs_label));
+  CAPSTAN_CHECK_OK(reader.Text("sharing", config.sharing));
   CAPSTAN_CHECK_OK(reader.Text("partition", config.partition));
   CAPSTAN_CHECK_OK(reader.Text("jobIds", config.job_ids));
   CAPSTAN_CHECK_OK(reader.Seconds("bindTimeout", config.bind_timeout_seconds));
@@ -100,6 +101,8 @@ Result<Settings> SettingsFrom(const Config& config, std::string bridge, std::str
                 "jobIds is " + JsonQuoted(ids) +
                     ", and must be the first and the last id of the bridge's jobs, such as 40000000-67043327");
   }
+  if (config.sharing != "mcs" && config.sharing != "any")
+    return Fail(Code::kInvalid, "sharing is " + JsonQuoted(config.sharing) + ", and must be mcs or any");
   if (config.node_taint != "NoSchedule" && config.node_taint != "NoExecute" && config.node_taint != "none") {
     return Fail(Code::kInvalid,
                 "nodeTaint is " + JsonQuoted(config.node_taint) + ", and must be NoSchedule, NoExecute or none");
@@ -111,6 +114,7 @@ Result<Settings> SettingsFrom(const Config& config, std::string bridge, std::str
                   .token_file = std::move(token_file),
                   .scheduler_name = config.scheduler_name,
                   .mcs_label = config.mcs_label,
+                  .shared = config.sharing == "any" ? "" : config.sharing,
                   .partition = config.partition,
                   .first_id = *first,
                   .ids = *last - *first + 1,

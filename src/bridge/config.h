@@ -16,6 +16,7 @@ struct Config {
   std::string target_scheduler_name = "default-scheduler";         // targetSchedulerName: who binds what is let go
   std::string slurm_rest_api = "http://slurm-restapi.slurm:6820";  // slurmRestApi
   std::string mcs_label = "kubernetes";                            // mcsLabel
+  std::string sharing = "mcs";                                     // sharing: or "any"
   std::string partition = "slurm-bridge";                          // partition
   std::string job_ids = "40000000-67043327";                       // jobIds: first and last
   int64_t bind_timeout_seconds = 300;                              // bindTimeout
@@ -30,7 +31,7 @@ struct Config {
 // nobody knows are left alone.
 Result<Config> ReadConfig(std::string_view text, std::string_view name);
 
-// kInvalid: its jobIds, nodeTaint or nodeReserve* make no sense.
+// kInvalid: its jobIds, sharing, nodeTaint or nodeReserve* make no sense.
 Result<Settings> SettingsFrom(const Config& config, std::string bridge, std::string token_file);
 
 // A bridge's name among all of a cluster, fit for a label's value: "<namespace>.<fullname>", or its beginning and a hash.

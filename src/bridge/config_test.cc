@@ -14,6 +14,7 @@ schedulerName: slurm-bridge-scheduler
 slurmRestApi: http://rest:6820
 managedNamespaces: [a, b]
 mcsLabel: kubernetes
+sharing: any
 partition: gpu
 jobIds: 5-9
 bindTimeout: 60
@@ -26,6 +27,7 @@ somethingElse: {x: 1}
   ASSERT_TRUE(settings);
   EXPECT_EQ(settings->slurm_rest_api, "http://rest:6820");
   EXPECT_EQ(settings->partition, "gpu");
+  EXPECT_EQ(settings->shared, "");
   EXPECT_EQ(settings->first_id, 5);
   EXPECT_EQ(settings->ids, 5);
   EXPECT_EQ(settings->bind_timeout, Duration(60s));
@@ -38,6 +40,8 @@ TEST(BridgeConfig, AnEmptyFileIsAllDefaults) {
   ASSERT_TRUE(settings);
   EXPECT_EQ(settings->first_id, 40'000'000);
   EXPECT_EQ(settings->ids, 27'043'328);
+  EXPECT_EQ(settings->shared, "mcs");
+  EXPECT_FALSE(SettingsFrom(Config{.sharing = "all"}, "b", "/token"));
 }
 
 TEST(BridgeConfig, WhatIsWrongIsOneSentenceWithTheFileAndTheKey) {

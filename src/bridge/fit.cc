@@ -1,6 +1,7 @@
 #include "bridge/fit.h"
 
 #include <algorithm>
+#include <boost/json.hpp>
 
 #include "base/text.h"
 #include "bridge/names.h"
@@ -95,6 +96,12 @@ Needs::Needs(const Pod& pod, const Settings& settings)
   const Value* terms = Find(*affinity, {"nodeAffinity", kRequiredAffinity, "nodeSelectorTerms"});
   has_terms_ = terms != nullptr;
   terms_ = ListIn(terms);
+}
+
+bool Tolerates(const Pod& pod, const std::string& key, const std::string& value, const std::string& effect) {
+  const Value taint = boost::json::object{{"key", key}, {"value", value}, {"effect", effect}};
+  return std::ranges::any_of(Parsed(pod.spec.tolerations),
+                             [&](const Value& toleration) { return Tolerates(toleration, taint); });
 }
 
 std::string Needs::WhyNot(const Node& node) const {

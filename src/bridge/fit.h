@@ -31,4 +31,7 @@ class Needs {
   std::vector<json::Value> tolerations_;
 };
 
+// The pod itself lets such a taint be.
+bool Tolerates(const Pod& pod, const std::string& key, const std::string& value, const std::string& effect);
+
 }  // namespace capstan::bridge

@@ -53,8 +53,12 @@ class BridgeLife : public ::testing::Test {
   // A machine that is a node of Kubernetes and, through its worker, of Slurm.
   void AddNode(const std::string& slurm_node, const std::string& node) {
     slurm.StartSlurmd({.name = slurm_node, .address = "10.0.0.1", .features = {}, .topology = ""});
-    slurm.UpdateNodes({slurm_node}, {.comment = R"({"namespace":"slurm","podName":"w","node":")" + node + R"("})"});
-    server.Put(kube::kNodes, R"({"metadata":{"name":")" + node + R"("}})");
+    slurm.UpdateNodes({slurm_node}, {.comment = R"({"namespace":"slurm","podName":")" + slurm_node + R"(","node":")" +
+                                                node + R"("})"});
+    server.Put(kube::kPods, R"({"metadata":{"namespace":"slurm","name":")" + slurm_node +
+                                R"("},"spec":{"tolerations":[{"key":"slinky.slurm.net/managed-node",)" +
+                                R"("operator":"Exists"}]}})");
+    server.Put(kube::kNodes, R"({"metadata":{"name":")" + node + R"("},"spec":{}})");
     server.Edit(
         kube::kNodes, {"", node}, "status",
         [](json::Value& value) {

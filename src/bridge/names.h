@@ -40,6 +40,9 @@ inline constexpr std::string_view kNodePartitions =
 inline constexpr std::string_view kNodeTopology = "topology.slinky.slurm.net/spec";  // annotation
 inline constexpr std::string_view kManagedNodeTaint = "slinky.slurm.net/managed-node";
 inline constexpr std::string_view kDrainedTaint = "slinky.slurm.net/slurm-drained";
+inline constexpr std::string_view kNodeBridge = "capstan.dev/slurm-bridge";  // annotation: which bridge looks after it
 inline constexpr std::string_view kNodeCondition = "capstan.dev/SlurmNode";
+inline constexpr std::string_view kGresCondition =
+    "SlinkySlurmGRESCompatible";  // condition, as Slinky's slurm-bridge has it
 
 }  // namespace capstan::bridge

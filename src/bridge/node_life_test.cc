@@ -76,9 +76,9 @@ TEST_F(ExternalNodeLife, IsKnownToSlurmRunsAPodAndGoesWithItsMachine) {
   BridgeLife::Becomes("Succeeded");
   EXPECT_TRUE(Becomes([&] { return !Record(); }, 2min));
   EXPECT_TRUE(slurm.killed().empty());
-  loop.Advance(1min);
+  loop.Advance(2min);
   EXPECT_EQ(NodeNow().find("managed-node"), std::string::npos);
-  EXPECT_EQ(NodeNow().find("capstan.dev/SlurmNode"), std::string::npos);
+  EXPECT_EQ(NodeNow().find("capstan.dev"), std::string::npos);
 }
 
 TEST_F(ExternalNodeLife, DrainsHaveOwners) {
@@ -133,6 +133,59 @@ TEST_F(ExternalNodeLife, AnotherSizeIsTakenOverOnceNoJobIsThere) {
   slurm.FinishJob(*job);
   ASSERT_TRUE(Becomes([&] { return Record() && Record()->cpus == 2; }, 2min));
   ASSERT_TRUE(Becomes([&] { return IsMarked() && !Record()->state.IsDraining(); }));
+}
+
+class HybridNodeLife : public testing::BridgeLife {
+ protected:
+  std::string NodeNow() { return json::Serialize(*server.Find(kube::kNodes, {"", "node-1"})); }
+  bool IsTainted() { return NodeNow().contains(R"("key":"slinky.slurm.net/managed-node")"); }
+};
+
+TEST_F(HybridNodeLife, IsTaintedAsLongAsItsWorkerToleratesThat) {
+  server.Edit(
+      kube::kNodes, {"", "node-1"}, "status",
+      [](json::Value& node) {
+        json::MakeObject(node, {"status"})["allocatable"] = *json::Parse(R"({"cpu":"2","memory":"2Gi"})");
+      },
+      "kubelet");
+  Start();
+  ASSERT_TRUE(loop.RunUntil([&] { return IsTainted(); }, 30s));
+  loop.Advance(5s);
+  EXPECT_THAT(NodeNow(), HasSubstr(R"("capstan.dev/slurm-bridge":"slinky.slurm-bridge")"));
+  EXPECT_THAT(NodeNow(), HasSubstr("Slurm node w-0 gives out 2 CPUs"));
+  const size_t writes = Writes();
+  loop.Advance(30min);
+  EXPECT_EQ(Writes(), writes) << "it is at rest";
+
+  told.clear();
+  server.Edit(
+      kube::kPods, {"slurm", "w-0"}, "", [](json::Value& pod) { json::MakeObject(pod, {"spec"}).erase("tolerations"); },
+      "operator");
+  ASSERT_TRUE(loop.RunUntil([&] { return !IsTainted(); }, 15min));
+  loop.Advance(5s);
+  EXPECT_THAT(told, Contains("node-1: Untainted"));
+
+  slurm.StopSlurmd("w-0");
+  ASSERT_TRUE(slurm.DeleteNode("w-0") == std::nullopt);
+  ASSERT_TRUE(loop.RunUntil([&] { return !NodeNow().contains("capstan.dev"); }, 15min));
+}
+
+TEST_F(HybridNodeLife, ASlurmdOfTheMachineIsDrainedAndTakesWorkAgainWithIt) {
+  slurm.UpdateNodes({"w-0"}, {.comment = ""});
+  server.Edit(
+      kube::kNodes, {"", "node-1"}, "",
+      [](json::Value& node) { json::MakeObject(node, {"metadata", "labels"})[kSlurmNodeName] = "w-0"; }, "admin");
+  Start();
+  const auto cordon = [&](bool on) {
+    server.Edit(
+        kube::kNodes, {"", "node-1"}, "",
+        [on](json::Value& node) { json::MakeObject(node, {"spec"})["unschedulable"] = on; }, "admin");
+  };
+  cordon(true);
+  ASSERT_TRUE(loop.RunUntil([&] { return slurm.NodeNamed("w-0")->reason == "slurm-bridge: cordoned"; }, 2min));
+  EXPECT_FALSE(slurm.NodeNamed("w-1")->state.IsDraining());
+  cordon(false);
+  ASSERT_TRUE(loop.RunUntil([&] { return !slurm.NodeNamed("w-0")->state.IsDraining(); }, 30s));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "bridge/nodes.h"
 
+#include <algorithm>
+
 #include "bridge/names.h"
 #include "json/codec.h"
 
@@ -8,22 +10,29 @@ namespace {
 
 constexpr auto kBySlurmName = "slurm-nodename";
 
-// The comment that slurm-operator gives a worker's record, Slinky's and Capstan's alike.
-struct WorkerComment {
-  std::string node;
-  static const json::Schema& Schema() {
-    static const json::Schema schema = json::Object<WorkerComment>({json::Field<&WorkerComment::node>("node")});
-    return schema;
-  }
-};
-
-std::string NodeOfWorker(const slurm::Node& record) {
-  if (!record.comment.starts_with('{')) return {};
-  const auto comment = json::Decode<WorkerComment>(record.comment);
-  return comment ? comment->node : std::string();
+// In which entry of the index of Slurm's nodes (Stores::IndexSlurmNodes) a record stands: the Kubernetes node that it seems to be.
+std::string MachineOf(const slurm::Node& record) {
+  const auto worker = WorkerOf(record);
+  return worker ? worker->node : record.name;
 }
 
 }  // namespace
+
+const json::Schema& WorkerPlace::Schema() {
+  static const json::Schema schema = json::Object<WorkerPlace>({
+      json::Field<&WorkerPlace::ns>("namespace"),
+      json::Field<&WorkerPlace::pod>("podName"),
+      json::Field<&WorkerPlace::node>("node"),
+  });
+  return schema;
+}
+
+std::optional<WorkerPlace> WorkerOf(const slurm::Node& record) {
+  if (!record.comment.starts_with('{')) return std::nullopt;
+  auto place = json::Decode<WorkerPlace>(record.comment);
+  if (!place || place->node.empty()) return std::nullopt;
+  return *std::move(place);
+}
 
 Result<std::string> KubernetesNodeOf(const plan::World& world, const plan::SlurmView& slurm,
                                      const std::string& slurm_node) {
@@ -35,9 +44,10 @@ Result<std::string> KubernetesNodeOf(const plan::World& world, const plan::Slurm
                                     "; only one of them can be that Slurm node");
   }
   const slurm::Node* record = slurm.Find(slurm_node);
-  std::string node = record != nullptr ? NodeOfWorker(*record) : std::string();
-  if (node.empty()) node = slurm_node;
-  if (world.Find<Node>({"", node}) != nullptr) return node;
+  const auto worker = record != nullptr ? WorkerOf(*record) : std::nullopt;
+  const std::string& name = worker ? worker->node : slurm_node;
+  const Node* node = world.Find<Node>({"", name});
+  if (node != nullptr && (worker || node->SlurmName() == slurm_node)) return name;
   return Fail(Code::kInvalid, "Slurm node " + slurm_node + " is no node of this Kubernetes cluster; label one with " +
                                   std::string(kSlurmNodeName) + "=" + slurm_node +
                                   ", or keep the partition to nodes that are");
@@ -47,10 +57,22 @@ Result<std::string> SlurmNodeOf(const plan::World& world, const plan::SlurmView&
   const Node* node = world.Find<Node>({"", name});
   if (node != nullptr)
     if (const std::string& label = node->metadata.Label(std::string(kSlurmNodeName)); !label.empty()) return label;
-  for (const slurm::Node& record : slurm.All())
-    if (NodeOfWorker(record) == name) return record.name;
-  if (slurm.Find(name) != nullptr) return name;
+  if (const auto records = slurm.By(name); !records.empty()) return records.front()->name;
   return Fail(Code::kInvalid, "no Slurm node is known to be Kubernetes node " + name);
+}
+
+std::vector<const slurm::Node*> RecordsOn(const plan::World& world, const plan::SlurmView& slurm, const Node& node) {
+  std::vector<const slurm::Node*> records = slurm.By(node.metadata.name);
+  if (const std::string& label = node.metadata.Label(std::string(kSlurmNodeName)); !label.empty())
+    if (const slurm::Node* record = slurm.Find(label)) records.push_back(record);
+  std::ranges::sort(records, {}, &slurm::Node::name);
+  const auto same = std::ranges::unique(records);
+  records.erase(same.begin(), same.end());
+  std::erase_if(records, [&](const slurm::Node* record) {
+    const auto is = KubernetesNodeOf(world, slurm, record->name);
+    return !is || *is != node.metadata.name;
+  });
+  return records;
 }
 
 kube::ObjectList<Node> WithSlurmName(const plan::World& world, const std::string& slurm_node) {
@@ -62,6 +84,7 @@ void AddNodeStore(plan::Stores& stores) {
     const std::string& name = node.metadata.Label(std::string(kSlurmNodeName));
     return name.empty() ? std::vector<std::string>() : std::vector{name};
   });
+  stores.IndexSlurmNodes(&MachineOf);
 }
 
 }  // namespace capstan::bridge

@@ -1,7 +1,9 @@
 // Which Kubernetes node a node of Slurm is.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "bridge/objects.h"
@@ -11,7 +13,7 @@
 namespace capstan::bridge {
 
 // The node that bears the label `slinky.slurm.net/slurm-nodename` with that name; else, of a Slurm worker in a pod, the one
-// where the comment of its record says that the pod is; else the one of the same name. kInvalid: there is none, or two bear
+// where the comment of its record says that the pod is; else the one of the same name, unless its label says another. kInvalid: there is none, or two bear
 // the label, of which neither is used; in words.
 Result<std::string> KubernetesNodeOf(const plan::World& world, const plan::SlurmView& slurm,
                                      const std::string& slurm_node);
@@ -19,10 +21,21 @@ Result<std::string> KubernetesNodeOf(const plan::World& world, const plan::Slurm
 // The other way round. kInvalid: no Slurm node is known to be that Kubernetes node.
 Result<std::string> SlurmNodeOf(const plan::World& world, const plan::SlurmView& slurm, const std::string& node);
 
+// The nodes of Slurm that are this Kubernetes node, by name: none, one, or the workers of several NodeSets on it.
+std::vector<const slurm::Node*> RecordsOn(const plan::World& world, const plan::SlurmView& slurm, const Node& node);
+
+// The worker's pod that a record's comment names, and where that is: slurm-operator writes it, Slinky's and Capstan's alike.
+struct WorkerPlace {
+  std::string ns, pod, node;
+  static const json::Schema& Schema();
+};
+// nullopt: the record is not that of a worker in a pod.
+std::optional<WorkerPlace> WorkerOf(const slurm::Node& record);
+
 // Those that bear the label with that name.
 kube::ObjectList<Node> WithSlurmName(const plan::World& world, const std::string& slurm_node);
 
-// Adds the store, with the index that this needs.
+// Adds the store, with the indexes that this needs.
 void AddNodeStore(plan::Stores& stores);
 
 }  // namespace capstan::bridge

@@ -16,11 +16,13 @@ struct Settings {
   std::string token_file;                                 // holds a token of SlurmUser; read again and again
   std::string scheduler_name = "slurm-bridge-scheduler";  // of the taint and of its toleration
   std::string mcs_label = "kubernetes";
+  std::string shared =
+      "mcs";  // of orders that do not want their nodes alone (ExternalJob::shared): "" with any job of Slurm
   std::string partition = "slurm-bridge";  // of orders that name none
   // The ids of our jobs: `first_id` and `ids - 1` after it.
   int64_t first_id = 40'000'000, ids = 27'043'328;
   Duration bind_timeout = 5min;  // for what has been allocated and cannot be used
-  // Of machines that Slurm knows without a slurmd (node/decide.h): the effect of their taint, "": they get none; and what of
+  // Of machines that are nodes of Slurm, too (node/decide.h): the effect of their taint, "": they get none; and what of
   // their allocatable resources is left to pods that Slurm knows nothing of.
   std::string node_taint = "NoSchedule";
   kube::Quantity reserved_cpu = {}, reserved_memory = {};

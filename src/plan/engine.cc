@@ -112,6 +112,7 @@ Task<void> Engine::Run() {
   for (const Stores::Entry& entry : stores_.all()) entry.store->SetListener(this);
   const bool any_namespace =
       std::ranges::any_of(reconcilers_, [](const Reconciler& one) { return !one.resource->namespaced; });
+  clusters_.IndexNodes(stores_.node_entry());
   watches_.Start(options_.namespaces, any_namespace);
   group_.Spawn("decide", DecideLoop());
   group_.Spawn("watchdog", Watchdog());

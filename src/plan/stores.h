@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kube/store.h"
+#include "plan/slurm/node_index.h"
 
 namespace capstan::plan {
 
@@ -62,6 +63,10 @@ class Stores {
 
   const std::vector<Entry>& all() const { return all_; }
 
+  // By what SlurmView::By finds nodes. REQUIRES: said once at most, before anything is decided.
+  void IndexSlurmNodes(NodeEntry entry) { node_entry_ = entry; }
+  NodeEntry node_entry() const { return node_entry_; }  // nullptr: by nothing
+
   // Every kind that is watched has been listed completely (AnyStore::Synced), and none is suspect of telling an old story. While false,
   // nothing destructive is done.
   bool Trusted() const;
@@ -69,6 +74,7 @@ class Stores {
  private:
   std::map<const void*, kube::AnyStore*> by_type_;
   std::vector<Entry> all_;
+  NodeEntry node_entry_ = nullptr;
 };
 
 }  // namespace capstan::plan

@@ -12,6 +12,16 @@ std::span<const slurm::Node> SlurmView::All() const {
   return look_.snapshot ? std::span<const slurm::Node>(*look_.snapshot->nodes) : std::span<const slurm::Node>();
 }
 
+std::vector<const slurm::Node*> SlurmView::By(std::string_view entry) const {
+  reads_->Note(World::NodeRead(cluster_, World::EntryName(entry)));
+  std::vector<const slurm::Node*> nodes;
+  if (!look_.snapshot || !look_.index) return nodes;
+  const auto [first, last] = look_.index->equal_range(entry);
+  for (auto at = first; at != last; ++at)
+    if (const slurm::Node* node = look_.snapshot->FindNode(at->second)) nodes.push_back(node);
+  return nodes;
+}
+
 const std::vector<slurm::Job>* SlurmView::Jobs() const {
   reads_->Note(World::NodeRead(cluster_, World::kSlurmJobs));
   return look_.snapshot ? look_.snapshot->jobs.get() : nullptr;

@@ -17,6 +17,7 @@
 #include "plan/ledger.h"
 #include "plan/question.h"
 #include "plan/reads.h"
+#include "plan/slurm/node_index.h"
 #include "plan/stores.h"
 #include "slurm/snapshot.h"
 #include "slurm/source.h"
@@ -34,6 +35,7 @@ struct SlurmLook {
   State state = State::kNone;
   std::string error;  // why it is not heard, in words
   std::shared_ptr<const slurm::Snapshot> snapshot;
+  std::shared_ptr<const NodeIndex> index = {};  // of the snapshot's nodes; null: there is none
   bool absence_counts = false;
   Duration age{0};                                   // of the snapshot: since the read began that confirmed it
   Duration jobs_age{0};                              // the same of its jobs; means nothing while it has none
@@ -56,6 +58,9 @@ class SlurmView {
 
   // All nodes, by name. Notes every one, and that there may be more.
   std::span<const slurm::Node> All() const;
+
+  // The nodes in this entry of the index (Stores::IndexSlurmNodes), by name. Notes the entry.
+  std::vector<const slurm::Node*> By(std::string_view entry) const;
 
   // A drain of this node may be lifted at any moment, by a write of ours that nobody knows the end of: no proof about it
   // counts until it has been drained anew (SlurmClusters::ReadForProof).
@@ -201,7 +206,8 @@ class World {
   static Read ServedRead(std::string_view store) { return MakeRead("served", store); }
   // In place of a node's name: the jobs.
   static constexpr std::string_view kSlurmJobs = "/jobs";
-  // The same for one job.
+  // The same for an entry of the index, and for one job.
+  static std::string EntryName(std::string_view entry) { return "/by/" + std::string(entry); }
   static std::string JobName(int64_t id) { return "/job/" + std::to_string(id); }
   static Read NodeRead(std::string_view cluster, std::string_view node) {
     return MakeRead("slurm/" + std::string(cluster), node);

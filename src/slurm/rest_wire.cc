@@ -137,6 +137,8 @@ Node NodeRecord::ToNode() && {
           .weight = weight,
           .cpus = cpus,
           .memory_mib = real_memory,
+          .job_cpus = effective_cpus > 0 ? effective_cpus : cpus,
+          .job_memory_mib = real_memory - std::clamp<int64_t>(specialized_memory, 0, std::max<int64_t>(0, real_memory)),
           .boot_time = boot_time.ToTime(),
           .slurmd_start_time = slurmd_start_time.ToTime(),
           .reason_changed_at = reason_changed_at.ToTime()};
@@ -290,7 +292,9 @@ const json::Schema& NodeRecord::Schema() {
       json::Field<&N::partitions>("partitions"),
       json::Field<&N::weight>("weight"),
       json::Field<&N::cpus>("cpus"),
+      json::Field<&N::effective_cpus>("effective_cpus"),
       json::Field<&N::real_memory>("real_memory"),
+      json::Field<&N::specialized_memory>("specialized_memory"),
       json::Field<&N::boot_time>("boot_time"),
       json::Field<&N::slurmd_start_time>("slurmd_start_time"),
       json::Field<&N::reason_changed_at>("reason_changed_at"),

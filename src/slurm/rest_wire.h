@@ -27,7 +27,7 @@ struct Number {
 struct NodeRecord {
   std::string name, reason, reason_set_by_user, comment, extra, address, hostname, topology, reservation, gres, version;
   std::vector<std::string> state, features, active_features, partitions;
-  int64_t weight = 0, cpus = 0, real_memory = 0;
+  int64_t weight = 0, cpus = 0, effective_cpus = 0, real_memory = 0, specialized_memory = 0;
   Number boot_time, slurmd_start_time, reason_changed_at;
   static const json::Schema& Schema();
 

@@ -37,6 +37,8 @@ struct Node {
   int64_t weight = 0;
   int64_t cpus = 0;
   int64_t memory_mib = 0;
+  int64_t job_cpus = 0;           // without those that CoreSpecCount and its like keep from jobs
+  int64_t job_memory_mib = 0;     // likewise MemSpecLimit
   std::optional<Time> boot_time;  // of the machine; absent until registered, and for a moment after UNDRAIN or RESUME
   std::optional<Time> slurmd_start_time;  // of the slurmd that registered last; also new after a reconfigure
   std::optional<Time> reason_changed_at;

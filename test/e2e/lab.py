@@ -334,7 +334,8 @@ class Lab:
             "spec": {"jwtKeyRef": self.get("controllers", "slurm")["spec"]["jwtKeyRef"], "username": "slurm", "refresh": True,
                      "secretRef": {"name": "bridge-token", "key": "auth-token"}}}))
         helm("upgrade", "--install", "bridge", "charts/slurm-bridge", "-n", self.namespace, "--set", f"fullnameOverride={name}",
-             "--set", f"imagePrefix={IMAGES}", "--set", "schedulerConfig.partition=all", "--set", f"admission.managedNamespaces={{{bridged}}}",
+             "--set", f"imagePrefix={IMAGES}", "--set", "schedulerConfig.partition=all",
+             "--set", "schedulerConfig.sharing=any", "--set", f"admission.managedNamespaces={{{bridged}}}",
              "--set", f"sharedConfig.slurmRestApi=http://slurm-restapi.{self.namespace}:6820",
              "--set", "sharedConfig.slurmJwtSecret=bridge-token", "--set", "nodes.taint.effect=none", "--wait", "--timeout", "2m", timeout=150)
 

@@ -128,6 +128,45 @@ def test_a_machine_without_a_slurmd_is_a_node_of_slurm_by_its_label(bridge):
         labs.kubectl("annotate", "node", machine, "scheduler.slinky.slurm.net/external-node-partitions-")
 
 
+def test_a_job_and_a_pod_share_a_machine_and_the_next_of_either_waits(bridge):
+    lab = bridge
+    worker, node = f"{labs.NODESET}-2", "slinky-2"
+    machine = lab.worker_pods()[worker]["spec"]["nodeName"]
+    shared = {"slurmjob.slinky.slurm.net/exclusive": "false"}
+
+    def pod_of(name):
+        return next((one for one in pods() if one["metadata"]["labels"]["app"] == name), {"status": {}, "metadata": {"labels": {}}, "spec": {}})
+
+    def on_it(name):
+        one = deployment(name, **shared)
+        spec = one["spec"]["template"]["spec"]
+        spec["nodeSelector"] = {"kubernetes.io/hostname": machine}
+        spec["containers"][0]["resources"]["requests"]["cpu"] = "1"
+        return one
+
+    def open_job():
+        return lab.submit("-w", node, "-n1", f"-c{cpus - 1}", "--mem=50", "--wrap",
+                          "until [ -e /tmp/end-$SLURM_JOB_ID ]; do sleep 0.2; done")
+
+    cpus = int(lab.in_controller_result("scontrol", "show", "node", node).stdout.split("CPUEfctv=")[1].split()[0])
+    job = open_job()
+    lab.wait_for_job(job, "RUNNING", within=60)
+    apply(on_it("one"))
+    lab.wait_for("the pod runs beside the job", lambda: pod_of("one")["status"].get("phase") == "Running", within=90)
+    assert pod_of("one")["spec"]["nodeName"] == machine and lab.job_state(job) == "RUNNING"
+    apply(on_it("two"))
+    lab.wait_for("the next pod waits", lambda: told(pod_of("two"))["reason"] == "Pending" and "Resources" in told(pod_of("two"))["message"],
+                 within=60)
+    later = open_job()
+    labs.kubectl("-n", BRIDGED, "delete", "deployment", "one")
+    lab.wait_for("it runs in the place of the first", lambda: pod_of("two")["status"].get("phase") == "Running", within=90)
+    assert (lab.job_state(job), lab.job_state(later)) == ("RUNNING", "PENDING"), "the machine's CPUs are gone again"
+    lab.let_end(job, worker)
+    lab.wait_for_job(later, "RUNNING", within=90)
+    labs.kubectl("-n", BRIDGED, "delete", "deployment", "two")
+    lab.let_end(later, worker)
+
+
 def test_a_mistake_in_an_annotation_is_one_sentence_on_the_pod(bridge):
     apply(deployment("wrong", **{"slurmjob.slinky.slurm.net/timelimit": "1h"}))
     found = bridge.wait_for("the pod says what is wrong", lambda: next(

@@ -318,5 +318,67 @@ TEST_F(PreemptedExternalJob, IsToldToMakeRoomAndRunsOnInItsGraceTime) {
   EXPECT_TRUE(JobNow(order.id)->end_time.has_value());
 }
 
+// A job of Slurm's own and those of pods on one node.
+class SharedNode : public RealExternalJob {
+ protected:
+  void SetUp() override {
+    RealExternalJob::SetUp();
+    ASSERT_TRUE(Update("w-1", NodeAction::kDrain, "test"));
+  }
+  void TearDown() override {
+    Shell("$SLURM_EXEC scancel --user root,slurm");
+    EXPECT_TRUE(Update("w-1", NodeAction::kUndrain));
+  }
+  static ExternalJob Sharing(const std::string& shared) {
+    ExternalJob order = Order(NextId());
+    order.shared = shared;
+    order.cpus_per_task = 1;
+    order.memory_mib = 10;
+    return order;
+  }
+  // One that leaves a CPU of the node.
+  int64_t OfSlurm(const std::string& options = "") {
+    const int64_t cpus = NodeNow("w-0")->job_cpus - 1;
+    const std::string id = Shell("$SLURM_EXEC sbatch --parsable -n1 -c" + std::to_string(cpus) + " --mem=10 " +
+                                 options + " --wrap 'sleep 300'");
+    return ParseInt(Trim(id)).value_or(-1);
+  }
+  bool WaitsFor(int64_t id, const std::string& reason) {
+    return RunUntil(
+        [&] {
+          const auto job = JobNow(id);
+          return job && job->state.IsPending() && job->state_reason == reason;
+        },
+        40s);
+  }
+};
+
+TEST_F(SharedNode, HasAnyJobAndAPodsUntilItsCpusAreGone) {
+  const int64_t job = OfSlurm();
+  ASSERT_TRUE(Becomes(job, JobFlag::kRunning));
+  const ExternalJob pod = Sharing(""), next = Sharing("");
+  ASSERT_TRUE(Submit(pod));
+  ASSERT_TRUE(Becomes(pod.id, JobFlag::kRunning));
+  EXPECT_EQ(JobNow(pod.id)->nodes, "w-0");
+  ASSERT_TRUE(Submit(next));
+  EXPECT_TRUE(WaitsFor(next.id, "Resources"));
+  const int64_t later = OfSlurm();
+  EXPECT_TRUE(WaitsFor(later, "Priority")) << "behind the pod";
+  Shell("$SLURM_EXEC scancel " + std::to_string(job));
+  ASSERT_TRUE(Becomes(next.id, JobFlag::kRunning));
+  EXPECT_TRUE(WaitsFor(later, "Resources"));
+}
+
+TEST_F(SharedNode, WithMcsHasOnlyJobsThatShareItWithTheirLabelToo) {
+  const ExternalJob pod = Sharing("mcs");
+  ASSERT_TRUE(Submit(pod));
+  ASSERT_TRUE(Becomes(pod.id, JobFlag::kRunning));
+  const int64_t same = OfSlurm("--exclusive=mcs --mcs-label=kubernetes");
+  ASSERT_TRUE(Becomes(same, JobFlag::kRunning));
+  Shell("$SLURM_EXEC scancel " + std::to_string(same));
+  ASSERT_TRUE(Becomes(same, JobFlag::kCancelled));
+  EXPECT_TRUE(WaitsFor(OfSlurm("--mcs-label=kubernetes"), "Resources"));
+}
+
 }  // namespace
 }  // namespace capstan::slurm

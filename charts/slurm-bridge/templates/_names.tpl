@@ -51,6 +51,7 @@ managedNamespaces:
   {{- toYaml .Values.admission.managedNamespaces | nindent 2 }}
 {{- end }}
 mcsLabel: {{ .Values.schedulerConfig.mcsLabel | quote }}
+sharing: {{ .Values.schedulerConfig.sharing }}
 partition: {{ .Values.schedulerConfig.partition | quote }}
 jobIds: {{ .Values.sharedConfig.jobIds | quote }}
 bindTimeout: {{ int .Values.bindTimeout }}

@@ -37,6 +37,7 @@ using Pods = std::vector<const Pod*>;
 
 constexpr Duration kUnheardIsTold = 1min;
 constexpr Duration kAbsenceHolds = 30s;
+constexpr Duration kNotReadyIsTold = 1min;
 constexpr Duration kRests = 1s;           // a group that still grows, an order that is being changed
 constexpr Duration kFollowersCome = 20s;  // pods that a controller makes in place of those that have ended
 constexpr Duration kSuspensionHolds = 30s;
@@ -95,6 +96,7 @@ class Group {
       for (const int64_t id : world_.follows())
         if (std::ranges::find(own, id) == own.end()) Follow(id);
     }
+    TellOfLostNodes();
     for (const auto& [name, show] : shows_) show.Into(plan_);
     return std::move(plan_);
   }
@@ -176,6 +178,26 @@ class Group {
     if (IsOurs(job) && !job.state.IsOver())
       EndJob(plan_, job, MarkOf(job), "Deleted", "its pods are being deleted and were never released",
              NoPodIsReleased(ns(), id_));
+  }
+
+  // Row 3, where it may last for ever: only the kubelet can say that a pod has ended.
+  void TellOfLostNodes() {
+    for (const Pod* pod : members_.leaving) {
+      const Node* node = pod->IsBound() ? world_.Find<Node>({"", pod->spec.node_name}) : nullptr;
+      if (node != nullptr && node->IsReady() && Show(world_, *pod).Is("NodeLost"))
+        Now({pod}, "True", "Running", JobWords(id_) + " ends with the pod, which is being deleted");
+      if (node == nullptr || node->IsReady()) continue;
+      const Duration held = world_.HeldFor("is being deleted, and not Ready is node " + pod->spec.node_name);
+      if (held < kNotReadyIsTold) {
+        plan_.RequeueAfter(kNotReadyIsTold - held);
+        continue;
+      }
+      ShowOf(*pod).Warn("NodeLost", (id_ > 0 ? JobWords(id_) + " stays: " : "") +
+                                        "the pod is being deleted, and its end is not known, as Kubernetes node " +
+                                        pod->spec.node_name +
+                                        " is not Ready; if the machine is off, delete the Node, or give it the taint "
+                                        "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute");
+    }
   }
 
   // --- Pods that live ------------------------------------------------------------------------------------------------

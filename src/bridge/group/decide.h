@@ -8,8 +8,8 @@
 //    1   none            ours                   outcome into its comment, cancelled once pods are       -
 //                                               proven to have ended
 //    2   all have ended  ours                   the same                                              False Ended
-//    3   all others are  any                    nothing: the job stays until they are gone or          -
-//        being deleted                          have ended; but pods that are gated never will run,
+//    3   all others are  any                    nothing: the job stays until they are gone or         False NodeLost, where the
+//        being deleted                          have ended; but pods that are gated never will run,   node is not Ready
 //                                               and the job of none but these is ended
 //    4   any             not heard              nothing                                               Unknown SlurmUnreachable
 //    5   gated           none                   nothing until ours is the last gate and all are there False OtherGates,

@@ -482,6 +482,23 @@ TEST_F(GroupTest, APodThatIsBeingDeletedKeepsItsJobUntilItIsGone) {
   }
 }
 
+// A kubelet that is away may never say that the pod has ended.
+TEST_F(GroupTest, APodThatIsBeingDeletedOnANodeThatIsNotReadyKeepsItsJobAndSaysWhatHelps) {
+  Pod pod = Bound();
+  pod.metadata.deletion_timestamp = world.now;
+  world.Put(pod);
+  Node node = testing::ReadyNode("node-1");
+  node.status.conditions = {{"Ready", "Unknown"}};
+  world.Put(node);
+  JobIs(JobState{JobFlag::kRunning}, "w-0");
+  EXPECT_THAT(Decide(59s).actions, IsEmpty());
+  const plan::Plan plan = Decide(1min);
+  EXPECT_THAT(ActionNames(plan), ElementsAre("set conditions Pod ml/trainer/status"));
+  EXPECT_THAT(Shown(plan), HasSubstr("stays: the pod is being deleted, and its end is not known, as Kubernetes node "
+                                     "node-1 is not Ready; if the machine is off, delete the Node"));
+  EXPECT_TRUE(plan.actions[0].event->warning);
+}
+
 // A finalizer may hold the object for long, and the node with it.
 TEST_F(GroupTest, APodThatIsDeletedAtTheGateGivesItsJobBack) {
   Pod pod = Labelled();

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "bridge/names.h"
+#include "bridge/taken.h"
 
 namespace capstan::bridge::group {
 namespace {
@@ -67,32 +68,6 @@ Result<void> TakeTexts(const Shape& shape, slurm::ExternalJob& job) {
     }
   }
   return {};
-}
-
-Result<Quantity> QuantityOf(const std::map<std::string, std::string>& list, const std::string& resource) {
-  const auto found = list.find(resource);
-  return found == list.end() ? Result<Quantity>(Quantity()) : Quantity::Parse(found->second);
-}
-
-// One side, requests or limits, of the pod.
-Result<Quantity> Sum(const Pod& pod, const std::string& resource,
-                     std::map<std::string, std::string> Resources::* side) {
-  Quantity running, largest;
-  for (const Container& container : pod.spec.init_containers) {
-    CAPSTAN_TRY(const Quantity own, QuantityOf(container.resources.*side, resource));
-    const bool sidecar = container.restart_policy == "Always";
-    largest = std::max(largest, running + own);
-    if (sidecar) running += own;
-  }
-  for (const Container& container : pod.spec.containers) {
-    CAPSTAN_TRY(const Quantity own, QuantityOf(container.resources.*side, resource));
-    running += own;
-  }
-  Quantity sum = std::max(running, largest);
-  CAPSTAN_TRY(const Quantity whole, QuantityOf(pod.spec.resources.*side, resource));
-  if (!whole.is_zero()) sum = whole;
-  CAPSTAN_TRY(const Quantity overhead, QuantityOf(pod.spec.overhead, resource));
-  return sum.is_zero() ? sum : sum + overhead;
 }
 
 // The most that one of them takes.
@@ -193,12 +168,6 @@ bool SharesNodes(const Shape& shape) {
 
 }  // namespace
 
-Result<Quantity> Taken(const Pod& pod, const std::string& resource) {
-  CAPSTAN_TRY(const Quantity requests, Sum(pod, resource, &Resources::requests));
-  CAPSTAN_TRY(const Quantity limits, Sum(pod, resource, &Resources::limits));
-  return std::max(requests, limits);
-}
-
 std::string Order::Hash() const {
   slurm::ExternalJob wanted = job;
   wanted.id = 0;
@@ -212,7 +181,7 @@ Result<Order> OrderOf(std::span<const Pod* const> pods, const Shape& shape, cons
   Order order{.job = {.name = shape.name,
                       .partition = settings.partition,
                       .mcs_label = settings.mcs_label,
-                      .shared = SharesNodes(shape) ? "mcs" : "none"}};
+                      .shared = SharesNodes(shape) ? settings.shared : "none"}};
   CAPSTAN_CHECK_OK(TakeTexts(shape, order.job));
   CAPSTAN_TRY(const std::optional<int64_t> pods_per_node, Number(shape, "pods-per-node", kMostPodsPerNode, "pods"));
   order.pods_per_node = pods_per_node.value_or(1);

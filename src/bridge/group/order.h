@@ -12,7 +12,7 @@
 //   min-nodes, max-nodes   nodes    as many as the group's places need
 //   pods-per-node  tasks_per_node   1
 //   timelimit      time_limit       the Job's activeDeadlineSeconds, rounded up; minutes
-//   exclusive      shared           whole nodes; "false": as mcs_label's owners share them (Shared=mcs)
+//   exclusive      shared           whole nodes; "false": shared with others, as Settings::shared says
 //
 // `user-id`, `group-id` and `priority` are refused: who may name them is for a policy to say. Whatever is malformed is one
 // sentence, and nothing is asked of Slurm.
@@ -24,7 +24,6 @@
 #include "bridge/group/shape.h"
 #include "bridge/objects.h"
 #include "bridge/settings.h"
-#include "kube/quantity.h"
 #include "slurm/external_job.h"
 
 namespace capstan::bridge::group {
@@ -38,9 +37,5 @@ struct Order {
 
 // `pods`: of the group, not empty. kInvalid: one sentence that names the annotation or the resource, for their user.
 Result<Order> OrderOf(std::span<const Pod* const> pods, const Shape& shape, const Settings& settings);
-
-// What a pod takes of a resource, as the scheduler counts it: its containers and sidecars together, or its largest init
-// container; or what it says of itself as a whole; and its overhead. The more of requests and limits. kInvalid: not a quantity.
-Result<kube::Quantity> Taken(const Pod& pod, const std::string& resource);
 
 }  // namespace capstan::bridge::group

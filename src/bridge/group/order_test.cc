@@ -58,29 +58,6 @@ TEST(OrderOf, RoundsUp) {
   EXPECT_EQ(Order(pod)->memory_mib, 1);
 }
 
-TEST(Taken, CountsAsTheSchedulerDoes) {
-  const auto cpu = [](const Pod& pod) { return Taken(pod, "cpu")->ToString(); };
-  const auto of = [](std::string requests, std::string restart = "") {
-    return Container{.resources = {.requests = {{"cpu", std::move(requests)}}, .limits = {}},
-                     .restart_policy = std::move(restart)};
-  };
-  Pod pod;
-  pod.spec.containers = {of("1"), of("500m")};
-  EXPECT_EQ(cpu(pod), "1500m");
-  pod.spec.init_containers = {of("2")};
-  EXPECT_EQ(cpu(pod), "2") << "an init container runs before the others";
-  pod.spec.init_containers = {of("1", "Always"), of("2")};
-  EXPECT_EQ(cpu(pod), "3") << "beside the sidecar before it";
-  pod.spec.init_containers = {of("1", "Always")};
-  EXPECT_EQ(cpu(pod), "2500m");
-  pod.spec.overhead = {{"cpu", "100m"}};
-  EXPECT_EQ(cpu(pod), "2600m");
-  pod.spec.resources.requests = {{"cpu", "4"}};
-  EXPECT_EQ(cpu(pod), "4100m") << "what it says of itself as a whole";
-  pod.spec.containers[0].resources.limits = {{"cpu", "8"}};
-  EXPECT_EQ(cpu(pod), "8100m") << "the more of requests and limits";
-}
-
 TEST(OrderOf, AnnotationsStandAboveWhatIsDerived) {
   EXPECT_EQ(Order(With("account", "physics"))->account, "physics");
   EXPECT_EQ(Order(With("qos", "high"))->qos, "high");
@@ -95,6 +72,10 @@ TEST(OrderOf, AnnotationsStandAboveWhatIsDerived) {
   EXPECT_EQ(Order(With("mem-per-node", "1Gi"))->memory_mib, 1024);
   EXPECT_EQ(Order(With("timelimit", "90"))->limit_minutes, 90);
   EXPECT_EQ(Order(With("exclusive", " False "))->shared, "mcs");
+  Settings any = testing::TestSettings();
+  any.shared = "";
+  const Pod pod = With("exclusive", "false"), *one = &pod;
+  EXPECT_EQ(OrderOf({&one, 1}, ShapeFor(pod), any)->job.shared, "");
   EXPECT_EQ(Order(With("exclusive", "true"))->shared, "none");
 }
 

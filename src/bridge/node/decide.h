@@ -1,9 +1,12 @@
-// Kubernetes nodes that Slurm is to know without a slurmd: those with the label `scheduler.slinky.slurm.net/external-node`, each
-// an external node of Slurm (slurm/external_node.h) on which bridged pods alone run.
+// Kubernetes nodes that are nodes of Slurm, too. Those with the label `scheduler.slinky.slurm.net/external-node` have no slurmd: each is
+// an external node of Slurm (slurm/external_node.h) on which bridged pods alone run (external.h). The others have one, in a
+// worker's pod or of their own, and bridged pods run beside Slurm's jobs (hybrid.h).
 //
 //   row  Kubernetes node            Slurm's record          done                                           shown
 //   -------------------------------------------------------------------------------------------------------------------
-//    1   any                        not heard               nothing                                          -
+//    1   any                        not heard; or another   nothing                                          -
+//                                   bridge has marked the
+//                                   Kubernetes node
 //    2   label, and takes work      none                    made (wanted.h)                                False Refused,
 //                                                                                                          if it is
 //    3   label, and does not        none                    nothing                                        False Waiting
@@ -20,12 +23,23 @@
 //    9   takes work                 drained by us           the drain is lifted                              -
 //   10   label                      ours, drained or DOWN   nothing; the taint slurm-drained stands on     True Drained
 //                                   by somebody else        the Kubernetes node as long
-//   11   label gone, or node gone,  ours                    after a minute drained; proven to be without     -
-//        for a minute                                       a job, removed
-//   12   no label                   none                    our taints and our condition go                  -
+//   11   no label                   a worker's, in a pod    nothing: drains are its operator's             True Registered,
+//                                   that is there                                                          TooLittleRoom
+//   12   no label                   a worker's, whose pod   no taint managed-node, which would keep the    True Untainted
+//                                   does not tolerate ours, worker itself away                             (or TooLittleRoom)
+//                                   or is gone for a minute
+//   13   no label                   a slurmd's, in no pod   rows 7, 9 and 10                               as there
+//                                   for a minute
+//   14   no label                   GPUs: as many as are    nothing                                        True, False Slinky-
+//                                   allocatable, or not                                                    SlurmGRESCompatible
+//   15   no label                   none for a minute; or   our taints, conditions and mark go               -
+//                                   the bridge is to go
+//   16   label gone, node gone, or  ours, external          after a minute drained; proven to be without     -
+//        marked by another bridge                           a job, removed
 //
-// A record is ours by its comment alone. A drain of ours is one whose reason begins with "slurm-bridge: "; no other is ever lifted.
-// The taint managed-node (Settings::node_taint) stands on nodes with a record of ours. A drain ends no job: pods run to their end.
+// An external record is ours by its comment alone. A drain of ours is one whose reason begins with "slurm-bridge: "; no other is
+// ever lifted. The taint managed-node (Settings::node_taint) stands on all nodes with a record of ours or a slurmd's, but for row 12.
+// A drain ends no job: pods run to their end.
 #pragma once
 
 #include <string>
@@ -35,10 +49,10 @@
 
 namespace capstan::bridge::node {
 
-// Of a Kubernetes node: all rows but 11.
+// Of a Kubernetes node: all rows but 16.
 plan::Plan Decide(const plan::World& world, const kube::Key& key);
 
-// Row 11, which no node is left to be asked about. `cluster`: uid of kube-system.
+// Row 16, which no node is left to be asked about. `cluster`: uid of kube-system.
 void EndUnwanted(plan::Plan& plan, const plan::World& world, const std::string& cluster);
 
 std::vector<plan::Right> Rights();

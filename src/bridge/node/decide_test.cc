@@ -4,93 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bridge/bridge_test.h"
-#include "bridge/node/mark.h"
-#include "bridge/node/wanted.h"
-#include "bridge/nodes.h"
-#include "plan/testing/world.h"
+#include "bridge/node/node_fixture.h"
 
 namespace capstan::bridge::node {
 namespace {
 
 using plan::testing::ActionNames;
-using plan::testing::TestWorld;
 using slurm::NodeFlag;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-constexpr auto kTaints = R"([{"key":"slinky.slurm.net/managed-node","effect":"NoSchedule",)"
-                         R"("value":"slurm-bridge-scheduler"}])";
-
-class NodeTest : public ::testing::Test {
- protected:
-  NodeTest() {
-    world.AddStores([](plan::Stores& stores) {
-      AddNodeStore(stores);
-      stores.Add<Namespace>();
-    });
-    world.settings = &settings;
-    Namespace system;
-    system.metadata.name = "kube-system";
-    system.metadata.uid = testing::kCluster;
-    world.Put(system);
-    world.Nodes(kSlurm, {});
-    machine = testing::ReadyNode("gpu-7");
-    machine.metadata.labels = {{std::string(kExternalNode), "true"}};
-    machine.status.allocatable = {{"cpu", "3920m"}, {"memory", "2Gi"}, {"nvidia.com/gpu", "2"}};
-    record = {.name = "gpu-7", .state = {NodeFlag::kIdle, NodeFlag::kDynamicNorm, NodeFlag::kExternal}};
-    record.cpus = 3;
-    record.memory_mib = 2048;
-    record.gres = "gpu:2";
-    record.comment = MarkOf(machine);
-  }
-
-  std::string MarkOf(const Node& node) const {
-    return NodeMark{testing::kCluster, settings.bridge, node.metadata.name, SizeOf(*ExternalNodeOf(node, settings))}
-        .ToString();
-  }
-  // What it is when nothing is left to do.
-  void Settled() {
-    machine.spec.taints.text = kTaints;
-    machine.status.conditions.push_back(
-        {std::string(kNodeCondition), "True", "Registered", "Slurm node gpu-7 has 3 CPUs, 2048 MiB, gpu:2"});
-  }
-  plan::Plan Decide(Duration settle = 1s) {
-    world.Put(machine);
-    return world.Decide(&node::Decide, "gpu-7", settle);
-  }
-  // The same with this record in Slurm.
-  plan::Plan With(const slurm::Node& node, Duration settle = 1s) {
-    world.Nodes(kSlurm, {node});
-    return Decide(settle);
-  }
-  slurm::Node Drained(const std::string& reason, std::initializer_list<NodeFlag> more = {}) const {
-    slurm::Node node = record;
-    node.state.Add(NodeFlag::kDrain);
-    for (const NodeFlag flag : more) node.state.Add(flag);
-    node.reason = reason;
-    node.reason_set_by = "ada";
-    return node;
-  }
-  // "Reason: message" that its condition gets; "": it is left alone.
-  static std::string Shown(const plan::Plan& plan) {
-    for (const plan::Action& action : plan.actions)
-      if (action.effect->verb() == "set conditions" && action.event) return action.event->reason + ": " + action.reason;
-    return {};
-  }
-  static std::vector<std::string> ToSlurm(const plan::Plan& plan) {
-    std::vector<std::string> names;
-    for (const std::string& name : ActionNames(plan))
-      if (name.contains("Slurm node")) names.push_back(name.substr(0, name.find(" Slurm node")));
-    return names;
-  }
-
-  Settings settings = testing::TestSettings();
-  TestWorld world{""};
-  Node machine;
-  slurm::Node record;
-};
+using testing::NodeTest;
 
 TEST_F(NodeTest, IsMadeKnownToSlurmOnceItTakesWork) {
   EXPECT_THAT(ActionNames(Decide()), ElementsAre("register Slurm node slurm/gpu-7"));
@@ -112,11 +36,12 @@ TEST_F(NodeTest, NothingIsDoneWhileSlurmIsNotHeard) {
 }
 
 TEST_F(NodeTest, WhatMakesNoSenseIsOneSentence) {
-  machine.metadata.annotations = {{std::string(kNodePartitions), "a b"}};
+  Annotate(kNodePartitions, "a b");
   EXPECT_EQ(Shown(Decide()), "Invalid: the feature \"a b\" has a character that slurm.conf does not take in a name");
-  machine.metadata.annotations = {{std::string(kNodeTopology), "s1 State=Cloud"}};
+  machine.metadata.annotations.erase(std::string(kNodePartitions));
+  Annotate(kNodeTopology, "s1 State=Cloud");
   EXPECT_THAT(Shown(Decide()), HasSubstr("Invalid: the topology"));
-  machine.metadata.annotations.clear();
+  machine.metadata.annotations.erase(std::string(kNodeTopology));
   settings.reserved_cpu = *kube::Quantity::Parse("3500m");
   EXPECT_THAT(Shown(Decide()), HasSubstr("it has 3920m CPUs and 2Gi of memory allocatable, and nodes.reserve"));
 }
@@ -168,7 +93,8 @@ TEST_F(NodeTest, IsShownAndTaintedAndThenLeftAlone) {
 
 TEST_F(NodeTest, FeaturesAndTopologyFollowTheAnnotations) {
   Settled();
-  machine.metadata.annotations = {{std::string(kNodePartitions), "a, b,"}, {std::string(kNodeTopology), "topo:s1"}};
+  Annotate(kNodePartitions, "a, b,");
+  Annotate(kNodeTopology, "topo:s1");
   slurm::Node node = record;
   node.features = {"b", "a"};
   EXPECT_THAT(ToSlurm(With(node)), ElementsAre("set topology"));
@@ -254,16 +180,33 @@ TEST_F(NodeTest, WithoutTheLabelItsTaintsAndConditionGoOnceSlurmDoesNotKnowIt) {
   world.slurm[kSlurm].absence_counts = false;
   EXPECT_THAT(Decide().actions, IsEmpty());
   world.Nodes(kSlurm, {});
-  EXPECT_THAT(ActionNames(Decide()), ElementsAre("taint Node gpu-7", "set conditions Node gpu-7/status"));
+  EXPECT_THAT(Decide(59s).actions, IsEmpty());
+  EXPECT_THAT(ActionNames(Decide(1min)), ElementsAre("taint Node gpu-7", "set conditions Node gpu-7/status"));
+  machine.spec.taints.text.clear();
+  machine.status.conditions.pop_back();
+  EXPECT_THAT(ActionNames(Decide(1min)), ElementsAre("disclaim Node gpu-7"));
+  machine.metadata.annotations.clear();
+  EXPECT_THAT(Decide(1min).actions, IsEmpty());
 }
 
 TEST_F(NodeTest, ANodeThatIsNobodysIsNotTouched) {
   machine.metadata.labels.clear();
-  machine.spec.taints.text = R"([{"key":"slinky.slurm.net/managed-node","value":"other","effect":"NoExecute"}])";
-  EXPECT_THAT(Decide().actions, IsEmpty());
-  slurm::Node worker = record;
-  worker.state.Remove(NodeFlag::kExternal);
-  EXPECT_THAT(With(worker).actions, IsEmpty());
+  machine.metadata.annotations.clear();
+  machine.spec.taints.text = testing::kTaints;
+  EXPECT_THAT(Decide(1min).actions, IsEmpty());
+}
+
+TEST_F(NodeTest, OfSeveralBridgesTheOneThatMarkedTheNodeLooksAfterIt) {
+  machine.metadata.annotations.clear();
+  EXPECT_THAT(ActionNames(Decide()), ElementsAre("claim Node gpu-7"));
+  machine.metadata.annotations = {{"a", "b"}};
+  EXPECT_THAT(ActionNames(With(record)), ElementsAre("claim Node gpu-7"));
+  Settled();
+  Annotate(kNodeBridge, "another.bridge");
+  EXPECT_THAT(With(record).actions, IsEmpty());
+  machine.metadata.labels.clear();
+  world.Nodes(kSlurm, {});
+  EXPECT_THAT(Decide(1min).actions, IsEmpty()) << "its marks are not ours";
 }
 
 class UnwantedNode : public NodeTest {
@@ -286,6 +229,12 @@ TEST_F(UnwantedNode, IsDrainedAndRemovedWithoutAJob) {
   EXPECT_THAT(End(Drained("slurm-bridge: removing", {NodeFlag::kAllocated})), IsEmpty());
   EXPECT_THAT(End(Drained("slurm-bridge: removing")), ElementsAre("remove record"));
   EXPECT_THAT(End(Drained("bad fan")), ElementsAre("remove record"));
+}
+
+TEST_F(UnwantedNode, IsOneThatAnotherBridgeLooksAfterByNow) {
+  Annotate(kNodeBridge, "another.bridge");
+  world.Put(machine);
+  EXPECT_THAT(End(record), ElementsAre("drain"));
 }
 
 TEST_F(UnwantedNode, IsOneOfOursWhoseMachineIsGoneOrHasNoLabelOrAnotherName) {

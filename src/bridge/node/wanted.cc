@@ -1,19 +1,12 @@
 #include "bridge/node/wanted.h"
 
-#include <array>
-
 #include "base/hash.h"
 #include "base/text.h"
 #include "bridge/names.h"
 #include "kube/quantity.h"
 
 namespace capstan::bridge::node {
-namespace {
 
-constexpr std::array<std::string_view, 2> kGpus = {"nvidia.com/gpu", "amd.com/gpu"};
-constexpr int64_t kMebi = 1 << 20;
-
-// 0 of a resource that is not there.
 Result<kube::Quantity> Allocatable(const Node& node, std::string_view resource) {
   const auto found = node.status.allocatable.find(std::string(resource));
   if (found == node.status.allocatable.end()) return kube::Quantity();
@@ -22,8 +15,6 @@ Result<kube::Quantity> Allocatable(const Node& node, std::string_view resource) 
   return Fail(Code::kInvalid, "its allocatable " + std::string(resource) + " is " +
                                   JsonQuoted(OneLine(found->second, 50)) + ", which is no quantity");
 }
-
-}  // namespace
 
 Result<slurm::ExternalNode> ExternalNodeOf(const Node& node, const Settings& settings) {
   slurm::ExternalNode wanted{.name = node.SlurmName()};
@@ -38,7 +29,7 @@ Result<slurm::ExternalNode> ExternalNodeOf(const Node& node, const Settings& set
                     "CPU or MiB of that");
   }
   int64_t gpus = 0;
-  for (const std::string_view resource : kGpus) {
+  for (const std::string_view resource : kGpuResources) {
     CAPSTAN_TRY(const kube::Quantity some, Allocatable(node, resource));
     gpus += some.Ceiling();
   }

@@ -10,15 +10,26 @@
 //   Topology          annotation topology.slinky.slurm.net/spec
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "bridge/objects.h"
 #include "bridge/settings.h"
+#include "kube/quantity.h"
 #include "slurm/external_node.h"
 #include "slurm/snapshot.h"
 
 namespace capstan::bridge::node {
+
+inline constexpr int64_t kMebi = 1 << 20;
+
+// Of Kubernetes: what is a GPU.
+inline constexpr std::array<std::string_view, 2> kGpuResources = {"nvidia.com/gpu", "amd.com/gpu"};
+
+// 0 of a resource that is not there. kInvalid: no quantity.
+Result<kube::Quantity> Allocatable(const Node& node, std::string_view resource);
 
 // kInvalid: one sentence that names the label, the annotation or the resource, for whoever wrote it.
 Result<slurm::ExternalNode> ExternalNodeOf(const Node& node, const Settings& settings);

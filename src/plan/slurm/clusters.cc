@@ -32,6 +32,19 @@ const std::vector<slurm::Job>* JobsOf(const std::shared_ptr<const slurm::Snapsho
   return snapshot ? snapshot->jobs.get() : nullptr;
 }
 
+// The entries of the index that these nodes stand in, in any of the snapshots.
+std::set<std::string> EntriesOf(NodeEntry entry, const std::vector<std::string>& nodes,
+                                std::initializer_list<const slurm::Snapshot*> snapshots) {
+  std::set<std::string> entries;
+  for (const slurm::Snapshot* snapshot : snapshots) {
+    if (snapshot == nullptr) continue;
+    for (const std::string& name : nodes)
+      if (const slurm::Node* node = snapshot->FindNode(name)) entries.insert(entry(*node));
+  }
+  entries.erase("");
+  return entries;
+}
+
 // Those of which something else is known than before.
 std::vector<int64_t> ChangedJobs(const slurm::FollowedJobs& before, const slurm::FollowedJobs& after) {
   std::vector<int64_t> changed;
@@ -67,6 +80,7 @@ struct SlurmClusters::Entry {
   std::shared_ptr<slurm::Source> source;
   std::unique_ptr<slurm::Source::Subscription> subscription;
   std::shared_ptr<const slurm::Snapshot> last;
+  std::shared_ptr<const NodeIndex> index;  // of the nodes of `last`
   bool last_failed = false;
   std::shared_ptr<Batch> batch, proof_batch;  // still taking names
   struct Expected {
@@ -136,6 +150,7 @@ SlurmLook SlurmClusters::Look(const std::string& cluster) const {
     look.age = view.snapshot->Age(loop_.Now());
     look.jobs_age = loop_.Now() - view.snapshot->jobs_read.began;
   }
+  look.index = entry.index;
   look.followed = view.followed;
   look.followed_age = loop_.Now() - view.followed_at;
   if (!view.snapshot)
@@ -274,6 +289,12 @@ void SlurmClusters::Heard(const std::string& cluster) {
   Entry& entry = *found->second;
   const slurm::Source::View view = entry.source->Latest();
   auto changes = slurm::ChangedNodes(entry.last.get(), view.snapshot.get());
+  if (node_entry_ != nullptr && !changes.empty()) {
+    for (const std::string& name : EntriesOf(node_entry_, changes, {entry.last.get(), view.snapshot.get()}))
+      changes.push_back(World::EntryName(name));
+    entry.index =
+        view.snapshot ? std::make_shared<const NodeIndex>(MakeNodeIndex(node_entry_, *view.snapshot->nodes)) : nullptr;
+  }
   if (JobsOf(entry.last) != JobsOf(view.snapshot)) changes.emplace_back(World::kSlurmJobs);
   for (const int64_t id : ChangedJobs(*entry.last_followed, *view.followed)) changes.push_back(World::JobName(id));
   entry.last_followed = view.followed;

@@ -40,12 +40,15 @@ class SlurmClusters {
   // sense.
   using Factory = std::function<Result<Link>(const SlurmConnection& how, SignToken sign)>;
 
-  // What changed of a cluster: names of nodes, World::kSlurmJobs among them for its jobs and World::JobName for one that is
-  // followed; none for its reachability.
+  // What changed of a cluster: names of nodes, and among them World::kSlurmJobs for its jobs, World::JobName for one that is
+  // followed and World::EntryName for an entry of the index; none for its reachability.
   using Changed = std::function<void(const std::string& cluster, const std::vector<std::string>& nodes)>;
 
   SlurmClusters(async::Loop& loop, kube::Client& client, Factory factory, Changed changed, uint64_t seed);
   ~SlurmClusters();
+
+  // By what the nodes of all clusters are found (Stores::IndexSlurmNodes). Before the first Keep.
+  void IndexNodes(NodeEntry entry) { node_entry_ = entry; }
 
   // Keeps a Source to `cluster` as `how` says, replaces it when that changes, ends it for nullopt.
   void Keep(const std::string& cluster, const std::optional<SlurmConnection>& how);
@@ -128,6 +131,7 @@ class SlurmClusters {
   Factory factory_;
   Changed changed_;
   Random random_;
+  NodeEntry node_entry_ = nullptr;
   std::map<std::string, std::unique_ptr<Entry>> entries_;
   // By cluster and node; of every node that was ever written to or proven. Outlives the Sources, as what they sent does.
   std::map<std::string, std::map<std::string, Written>> written_;

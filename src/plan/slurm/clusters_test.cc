@@ -1,5 +1,6 @@
 #include "plan/slurm/clusters.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/hash.h"
@@ -9,6 +10,9 @@
 
 namespace capstan::plan {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
 
 const std::string kCluster = "ns/main";
 const SlurmConnection kHow{.server = "http://rest", .token_secret = {"ns", "key"}, .token_key = "jwt.key"};
@@ -39,7 +43,11 @@ class SlurmClustersTest : public ::testing::Test {
   int links = 0;
   SlurmClusters clusters{
       loop, client, [this](const SlurmConnection&, SlurmClusters::SignToken sign) { return Connect(std::move(sign)); },
-      [](const std::string&, const std::vector<std::string>&) {}, 1};
+      [this](const std::string&, const std::vector<std::string>& what) {
+        changed.insert(changed.end(), what.begin(), what.end());
+      },
+      1};
+  std::vector<std::string> changed;
 };
 
 // Whoever waited for the next try found the cluster gone, and the process ended by an exception.
@@ -65,6 +73,24 @@ TEST_F(SlurmClustersTest, OneThatIsFollowedAnewHasOneSource) {
   ASSERT_TRUE(loop.RunUntil([&] { return clusters.Look(kCluster).state == SlurmLook::State::kHeard; }, 1min));
   loop.Advance(1min);
   EXPECT_EQ(links, 1);
+}
+
+TEST_F(SlurmClustersTest, AChangeOfANodeIsOneOfItsEntriesInTheIndexBeforeAndAfter) {
+  clusters.IndexNodes([](const slurm::Node& node) { return node.comment; });
+  PutKey();
+  for (const char* name : {"w-0", "w-1"})
+    slurm.StartSlurmd({.name = name, .address = "10.0.0.1", .features = {}, .topology = ""});
+  slurm.UpdateNodes({"w-0"}, {.comment = "a"});
+  clusters.Keep(kCluster, kHow);
+  ASSERT_TRUE(loop.RunUntil([&] { return clusters.Look(kCluster).state == SlurmLook::State::kHeard; }, 1min));
+  loop.Advance(5s);
+  EXPECT_THAT(changed, ElementsAre("w-0", "w-1", "/by/a"));
+  EXPECT_THAT(*clusters.Look(kCluster).index, ElementsAre(Pair("a", "w-0")));
+  changed.clear();
+  slurm.UpdateNodes({"w-0"}, {.comment = "b"});
+  loop.Advance(1min);
+  EXPECT_THAT(changed, ElementsAre("w-0", "/by/a", "/by/b"));
+  EXPECT_THAT(*clusters.Look(kCluster).index, ElementsAre(Pair("b", "w-0")));
 }
 
 }  // namespace

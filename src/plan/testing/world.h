@@ -79,8 +79,12 @@ class TestWorld {
   void Nodes(const std::string& cluster, std::vector<slurm::Node> nodes) {
     std::ranges::sort(nodes, {}, &slurm::Node::name);
     auto snapshot = std::make_shared<slurm::Snapshot>();
+    auto index = std::make_shared<const NodeIndex>(MakeNodeIndex(stores_.node_entry(), nodes));
     snapshot->nodes = std::make_shared<const std::vector<slurm::Node>>(std::move(nodes));
-    slurm[cluster] = {.state = SlurmLook::State::kHeard, .snapshot = std::move(snapshot), .absence_counts = true};
+    slurm[cluster] = {.state = SlurmLook::State::kHeard,
+                      .snapshot = std::move(snapshot),
+                      .index = std::move(index),
+                      .absence_counts = true};
   }
 
   // What the last look at the jobs that are followed found (SlurmView::FindJob). REQUIRES: Nodes was called for the cluster.

@@ -93,7 +93,11 @@ void FakeSlurm::WentSilent(const std::string& name) {
   record.node.state.Add(NodeFlag::kNotResponding);
   record.node.boot_time.reset();
   NodesChanged();
-  Later(options_.slurmd_timeout - options_.ping_interval, [this, name] {
+  DownUnlessHeard(name, options_.slurmd_timeout - options_.ping_interval);
+}
+
+void FakeSlurm::DownUnlessHeard(const std::string& name, Duration within) {
+  Later(within, [this, name] {
     const auto it = records_.find(name);
     if (it == records_.end() || SlurmdRuns(name) || it->second.node.state.IsDown()) return;
     it->second.node.state.Remove(NodeFlag::kIdle);
@@ -122,8 +126,8 @@ void FakeSlurm::Register(const std::string& name) {
   node.address = spec.address;
   node.hostname = name;
   node.version = options_.release;
-  node.cpus = spec.cpus;
-  node.memory_mib = 1024;
+  node.cpus = node.job_cpus = spec.cpus;
+  node.memory_mib = node.job_memory_mib = 1024;
   node.slurmd_start_time = WholeSeconds(slurmd_started_.at(name));
   if (record.heard && spec.boot_time > *record.heard && options_.return_to_service != 2)
     WasRebooted(record);
@@ -168,6 +172,7 @@ void FakeSlurm::AwaitContact(const std::string& name) {
   record.node.state.Add(NodeFlag::kNotResponding);
   record.node.boot_time.reset();
   NodesChanged();
+  if (!SlurmdRuns(name)) return DownUnlessHeard(name, options_.slurmd_timeout);
   Later(options_.contact, [this, name] {
     if (SlurmdRuns(name) && records_.contains(name)) Heard(records_.at(name));
   });
@@ -590,8 +595,8 @@ Outcome FakeSlurm::CreateNode(const ExternalNode& asked) {
   node.partitions = {options_.partition};
   node.topology = asked.topology;
   node.weight = 1;
-  node.cpus = asked.cpus;
-  node.memory_mib = asked.memory_mib;
+  node.cpus = node.job_cpus = asked.cpus;
+  node.memory_mib = node.job_memory_mib = asked.memory_mib;
   ExternalNode known = asked;
   std::erase_if(known.gres, [this](const ExternalNode::Gres& one) { return !gres_types.contains(one.name); });
   node.gres = known.GresText();

@@ -191,6 +191,7 @@ class FakeSlurm {
   void WasRebooted(Record& record);
   void SignOfLife(Record& record);
   void WentSilent(const std::string& name);
+  void DownUnlessHeard(const std::string& name, Duration within);
   bool HasRoom(const Record& record, bool whole) const;
   void RunFor(int64_t id, Duration left);
   void EndJob(int64_t id, JobFlag end);

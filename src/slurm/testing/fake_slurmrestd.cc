@@ -45,13 +45,16 @@ std::string Strings(std::span<const std::string> list) {
 
 std::string NodeJson(const Node& node) {
   return "{\"architecture\":\"x86_64\",\"boot_time\":" + Number(node.boot_time) +
-         ",\"cpu_load\":7,\"cpus\":" + std::to_string(node.cpus) + ",\"extra\":" + JsonQuoted(node.extra) +
+         ",\"cpu_load\":7,\"cpus\":" + std::to_string(node.cpus) +
+         ",\"effective_cpus\":" + std::to_string(node.job_cpus) + ",\"extra\":" + JsonQuoted(node.extra) +
          ",\"features\":" + Strings(node.features) + ",\"active_features\":" + Strings(node.active_features) +
          ",\"gres\":" + JsonQuoted(node.gres) + ",\"name\":" + JsonQuoted(node.name) +
          ",\"address\":" + JsonQuoted(node.address) + ",\"hostname\":" + JsonQuoted(node.hostname) +
          ",\"state\":" + Strings(node.state.Names()) + ",\"partitions\":" + Strings(node.partitions) +
-         ",\"real_memory\":" + std::to_string(node.memory_mib) + ",\"comment\":" + JsonQuoted(node.comment) +
-         ",\"reason\":" + JsonQuoted(node.reason) + ",\"reason_changed_at\":" + Number(node.reason_changed_at) +
+         ",\"real_memory\":" + std::to_string(node.memory_mib) +
+         ",\"specialized_memory\":" + std::to_string(node.memory_mib - node.job_memory_mib) +
+         ",\"comment\":" + JsonQuoted(node.comment) + ",\"reason\":" + JsonQuoted(node.reason) +
+         ",\"reason_changed_at\":" + Number(node.reason_changed_at) +
          ",\"reason_set_by_user\":" + JsonQuoted(node.reason_set_by) +
          ",\"reservation\":" + JsonQuoted(node.reservation) +
          ",\"slurmd_start_time\":" + Number(node.slurmd_start_time) + ",\"weight\":" + std::to_string(node.weight) +

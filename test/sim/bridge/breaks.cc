@@ -7,10 +7,13 @@
 #include "bridge/group/members.h"
 #include "bridge/mark.h"
 #include "bridge/names.h"
+#include "bridge/node/decide.h"
+#include "bridge/node/steps.h"
 #include "bridge/nodes.h"
 #include "bridge/release.h"
 #include "bridge/settings.h"
 #include "plan/objects/effects.h"
+#include "plan/slurm/effects.h"
 #include "plan/slurm/jobs.h"
 #include "slurm/hostlist.h"
 
@@ -159,6 +162,18 @@ Plan EndsWithTheFirst(const World& world, const kube::Key& key) {
   return plan;
 }
 
+// Whoever drained it.
+Plan LiftsWhatOthersHold(const World& world, const kube::Key& key) {
+  Plan plan = node::Decide(world, key);
+  const auto* node = world.Find<Node>(key);
+  if (node == nullptr || !node->TakesWork()) return plan;
+  for (const slurm::Node* record : RecordsOn(world, world.Slurm(kSlurm), *node))
+    if (node::Steps::HeldByOthers(*record))
+      plan.Add(
+          Do(plan::UpdateNode("undrain", kSlurm, {.names = {record->name}, .action = slurm::NodeAction::kResume})));
+  return plan;
+}
+
 constexpr auto kBreaks = std::to_array<Break>({
     {"S1", "pods are released while their job waits", &ReleasesWhatWaits},
     {"S2", "another job is submitted while the first runs", &AsksTwice},
@@ -170,6 +185,7 @@ constexpr auto kBreaks = std::to_array<Break>({
     {"S8", "one of a gang is never released", &ReleasesHalf},
     {"S9", "jobs stay when their pods are gone", &LeavesJobs},
     {"S10", "a job ends with the first of its pods", &EndsWithTheFirst},
+    {"S11", "a node is taken back from whoever has drained it", &LiftsWhatOthersHold, "node"},
 });
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "bridge/group/members.h"
 #include "bridge/names.h"
+#include "bridge/node/steps.h"
 #include "json/codec.h"
 #include "json/value.h"
 #include "slurm/hostlist.h"
@@ -58,6 +59,15 @@ void Rules::Look() {
     const auto [other, first] = running.emplace(mark->group, id);
     if (!first)
       Break("S2: jobs " + std::to_string(id) + " and " + std::to_string(other->second) + " of " + mark->group + " run");
+  }
+  for (const std::string& node : yard_.nodes()) {
+    const std::string slurm_node = Yard::SlurmNode(node);
+    const auto record = yard_.slurm.NodeNamed(slurm_node);
+    if (TakesWork(node)) took_work_[node] = yard_.loop.Now();
+    if (record && node::Steps::HeldByOthers(*record))
+      held_since_.emplace(slurm_node, yard_.loop.Now());
+    else
+      held_since_.erase(slurm_node);
   }
   pods_.clear();
   for (Pod& pod : yard_.Pods()) pods_[pod.key()] = std::move(pod);
@@ -127,7 +137,10 @@ void Rules::Ended(const kube::Key& key) {
 void Rules::OnRequest(const net::Request& request) {
   if (request.method == "GET") return;
   const std::string_view path = request.target;
-  if (path.find("/node") != path.npos) return Break("S3: it writes to nodes: " + request.target);
+  if (const size_t at = path.find("/node/"); at != path.npos) {
+    WroteNode(std::string(path.substr(at + 6)), request.body);
+    return Wrote("POST node/" + std::string(path.substr(at + 6)) + " " + OneLine(request.body, 300));
+  }
   if (path.ends_with("/job/submit")) {
     Submitted(request.body);
   } else if (request.method == "DELETE") {
@@ -172,6 +185,30 @@ void Rules::Cancelled(const std::string& body) {
   }
 }
 
+bool Rules::TakesWork(const std::string& node) const {
+  const auto* object = yard_.api.Find(kube::kNodes, {"", node});
+  const auto decoded = object == nullptr ? Result<Node>(Node()) : json::Decode<Node>(json::Serialize(*object));
+  return decoded && decoded->TakesWork();
+}
+
+void Rules::WroteNode(const std::string& slurm_node, const std::string& body) {
+  const auto update = json::Decode<slurm::wire::UpdateBody>(body);
+  const std::string what = "Slurm node " + slurm_node + " is changed: " + OneLine(body, 200);
+  if (!update || !update->state || update->state->size() != 1) return Break("S11: " + what);
+  if (const auto held = held_since_.find(slurm_node);
+      held != held_since_.end() && yard_.loop.Now() - held->second > kAge)
+    return Break("S11: " + what + ", and somebody else holds it");
+  if (update->state->front() == "DRAIN") {
+    if (!update->reason.value_or("").starts_with(node::kDrainReason))
+      Break("S11: " + what + ", without a reason of the bridge's");
+    return;
+  }
+  const std::string node = Yard::KubernetesNode(slurm_node);
+  const auto took = took_work_.find(node);
+  if (!TakesWork(node) && (took == took_work_.end() || yard_.loop.Now() - took->second > kAge))
+    Break("S11: " + what + ", and its machine takes no work");
+}
+
 // --- In the end ------------------------------------------------------------------------------------------------------
 
 std::optional<std::string> Rules::Unmatched() const {
@@ -201,6 +238,11 @@ std::optional<std::string> Rules::Unmatched() const {
   for (const auto& [group, pods] : gangs)
     if (pods.first > 0 && pods.second > 0 && !yard_.has_lost_jobs)
       return "S8: of " + group + " some are released and some are not";
+  for (const std::string& node : yard_.nodes()) {
+    const auto record = yard_.slurm.NodeNamed(Yard::SlurmNode(node));
+    if (record && TakesWork(node) && record->reason.starts_with(node::kDrainReason))
+      return "S11: " + record->name + " is " + record->reason + ", and its machine takes work";
+  }
   for (const auto& [id, job] : yard_.slurm.jobs()) {
     const auto mark = yard_.MarkOf(job);
     if (mark && !job.state.IsOver() && !living.contains(mark->group))

@@ -38,7 +38,7 @@ class Process {
         group_(yard.loop) {
     AddStores(engine_.stores(), yard.settings.bridge);
     for (plan::Reconciler& reconciler : Reconcilers()) {
-      if (broken != nullptr && reconciler.kind == group::kGroup) reconciler.decide = broken->decide;
+      if (broken != nullptr && reconciler.kind == broken->kind) reconciler.decide = broken->decide;
       engine_.Add(std::move(reconciler));
     }
     yard.connected = true;

@@ -63,8 +63,8 @@ Yard::Yard(uint64_t seed, int nodes, bool echo)
     const std::string node = "k" + std::to_string(i);
     nodes_.push_back(node);
     slurm.StartSlurmd({.name = SlurmNode(node), .address = "10.0.0.1", .features = {}, .topology = ""});
-    slurm.UpdateNodes({SlurmNode(node)}, {.comment = R"({"node":")" + node + R"("})"});
-    api.Put(kube::kNodes, R"({"metadata":{"name":")" + node + R"("}})");
+    api.Put(kube::kNodes, R"({"metadata":{"name":")" + node + R"(","labels":{")" + std::string(kSlurmNodeName) +
+                              R"(":")" + SlurmNode(node) + R"("}},"spec":{}})");
     SetReady(node, true);
   }
   After(kTick, [this] { Tick(); });
