@@ -217,13 +217,10 @@ void Machines::CollectPodsOf(const std::string& machine) {
     story.Add("pod garbage collector: " + key.ToString() + " goes with " + machine);
     if (Site* site = SiteOf(pod)) {
       const Orphan slurmd{site, HostOf(pod), std::string(UidOf(pod))};
-      if (cut_off_.contains(machine)) {
-        // Its slurmd lives, and who has deleted its Node said that it does not.
-        site->Forgive(slurmd.host);
+      if (cut_off_.contains(machine))
         orphans_[machine].push_back(slurmd);
-      } else {
+      else
         site->EndSlurmd(slurmd.host, slurmd.uid);
-      }
     }
     api.Remove(kube::kPods, key, {.grace_seconds = 0});
   }

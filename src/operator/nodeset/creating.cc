@@ -16,6 +16,7 @@ namespace capstan::op::nodeset {
 namespace {
 
 constexpr Duration kOldRecordTimeout = 1min;           // until a worker is made in spite of its predecessor's record
+constexpr Duration kSilenceHolds = 1min;               // until a slurmd that is not heard counts as silent
 constexpr Duration kFirstAnswerTimeout = 30s;          // until workers are made though Slurm has not been heard
 constexpr size_t kMostCreatedBytes = size_t{8} << 20;  // of the workers in one Plan
 
@@ -97,19 +98,24 @@ class Creating {
 
   // The slurmd before it may be alive on a machine that Kubernetes has given up: cut off from it, and its pod deleted. To
   // slurmctld, which requeues the jobs there when the next one registers, all of that is known later. While Slurm is not heard,
-  // what it said last counts.
+  // what it said last counts. Where no job seems to be there, and none can begin, that is proven just before it is made, as a
+  // suspended job shows in no record.
   bool MayRunOn(const NewWorker& worker, const Place& place) {
     const slurm::Node* record = look_.slurm.Find(worker.host);
-    if (record == nullptr || record->state.IsDown() || record->state.IsDrained() || !IsRecordOf(*record, look_.set))
-      return false;
+    if (record == nullptr || record->state.IsDown() || !IsRecordOf(*record, look_.set)) return false;
     const std::string machine = MachineOfRecord(*record);
     if (machine.empty() || machine == place.node) return false;
     const Node* node = look_.world.Find<Node>({"", machine});
     if (node != nullptr && (IsReady(*node) || IsOutOfService(*node))) return false;
     const bool heard = !record->state.IsNotResponding();
-    if (!heard && !record->state.IsBusy()) return false;
+    const bool silent = !heard && !record->state.IsBusy() &&
+                        look_.Lasts(creation_.wants, "Slurm does not hear from " + worker.host, kSilenceHolds);
+    if (silent || record->state.IsDrained()) {
+      to_prove_.insert(worker.host);
+      return false;
+    }
     creation_.waiting.push_back("the name " + worker.host + " in Slurm, " +
-                                (heard ? "which still hears it from" : "which has not given up its jobs on") +
+                                (heard ? "which still hears it from" : "which has not given it up on") +
                                 " Kubernetes node " + machine);
     return true;
   }
@@ -137,9 +143,11 @@ class Creating {
       if (AreRemovedInScaleIn(look_.spec)) made.guards = {ClaimStays(ref.key)};
       after.push_back(create(std::move(made)));
     }
+    plan::Guards guards;
+    if (to_prove_.contains(worker.host)) guards.push_back(plan::NodeIsFree(look_.cluster, worker.host));
     create({.effect = plan::Create({&kube::kPods, {ns, worker.name}}, worker.body, look_.set.metadata.uid),
             .reason = "scale-out to " + std::to_string(*look_.spec.replicas),
-            .guards = {},
+            .guards = std::move(guards),
             .after = std::move(after),
             .event = {{.reason = EventWord("SuccessfulCreate"), .action = "Create"}}});
     creation_.hosts.insert(worker.host);
@@ -186,6 +194,7 @@ class Creating {
   const Scale& scale_;
   WorkerTemplate& workers_;
   std::set<std::string_view> failed_;                  // targets of actions that have failed
+  std::set<std::string> to_prove_;                     // names whose former slurmd may be alive, without a job
   std::optional<PodsByHost> hosts_;                    // once it was needed
   std::optional<std::vector<plan::ActionId>> strays_;  // the same
   Creation creation_;

@@ -77,7 +77,19 @@ TEST_F(LostTest, TheNextWorkerWaitsForTheNameThatMayBeInUse) {
   EXPECT_THAT(made(), Not(Contains(kCreate))) << "so it was when Slurm was heard last";
   slurm.state = plan::SlurmLook::State::kHeard;
   nodes[0] = MakeNode(0, {NodeFlag::kIdle, NodeFlag::kNotResponding});
+  EXPECT_THAT(made(), Not(Contains(kCreate))) << "for a moment nothing was heard";
+  held["Slurm does not hear from w-0"] = Tick(-60s);
   EXPECT_THAT(made(), Contains(kCreate));
+  const auto proofs = [this] {
+    const plan::Plan plan = Look(1);
+    for (const plan::Action& action : plan.actions)
+      if (action.effect->verb() == "create") return Proofs(action);
+    return std::vector<std::string>();
+  };
+  constexpr auto kFree = "no job holds Slurm node w-0, suspended ones included, and none begins there";
+  EXPECT_THAT(proofs(), ElementsAre(kFree));
+  nodes[0] = MakeNode(0, {NodeFlag::kIdle, NodeFlag::kDrain}, "look at the disk");
+  EXPECT_THAT(proofs(), ElementsAre(kFree)) << "a suspended job leaves it IDLE";
   nodes[0] = MakeNode(0, {NodeFlag::kDown, NodeFlag::kNotResponding}, "Not responding");
   EXPECT_THAT(made(), Contains(kCreate));
   nodes[0] = MakeNode(0, {NodeFlag::kMixed});

@@ -182,6 +182,30 @@ class NodeIsDrainedGuard final : public Guard {
   bool absent_is_enough_;
 };
 
+class NodeIsFreeGuard final : public Guard {
+ public:
+  NodeIsFreeGuard(std::string cluster, std::string node) : cluster_(std::move(cluster)), node_(std::move(node)) {}
+
+  std::string text() const override {
+    return "no job holds Slurm node " + node_ + ", suspended ones included, and none begins there";
+  }
+
+  Task<Proof> Prove(Services& services, Deadline deadline) const override {
+    const auto fresh = co_await services.slurm.ReadForProof(cluster_, node_, deadline);
+    if (!fresh) co_return Proof::kUnknown;
+    if (fresh->holds_job) co_return Proof::kNo;
+    if (!fresh->node) co_return fresh->absence_counts ? Proof::kYes : Proof::kUnknown;
+    co_return Judge(services, cluster_, node_, fresh->node, [](const slurm::Node* node) {
+      if (node == nullptr || node->state.IsBusy()) return node == nullptr;
+      return node->state.IsDrained() || node->state.IsDown() || node->state.IsNotResponding();
+    });
+  }
+
+ private:
+  std::string cluster_;
+  std::string node_;
+};
+
 class NodeIsNotHeldGuard final : public Guard {
  public:
   NodeIsNotHeldGuard(std::string cluster, std::string node, std::string reason_prefix)
@@ -312,6 +336,10 @@ std::shared_ptr<const Effect> Reconfigure(std::string cluster, std::string text)
 
 std::shared_ptr<const Guard> NodeIsDrained(std::string cluster, std::string node, bool absent_is_enough) {
   return std::make_shared<NodeIsDrainedGuard>(std::move(cluster), std::move(node), absent_is_enough);
+}
+
+std::shared_ptr<const Guard> NodeIsFree(std::string cluster, std::string node) {
+  return std::make_shared<NodeIsFreeGuard>(std::move(cluster), std::move(node));
 }
 
 std::shared_ptr<const Guard> NodeIsNotHeld(std::string cluster, std::string node, std::string reason_prefix) {

@@ -63,6 +63,10 @@ std::shared_ptr<const Guard> NodeIsDownFor(std::string cluster, std::string node
 // Slurm says, asked just now: it does not hear from the node.
 std::shared_ptr<const Guard> NodeIsSilent(std::string cluster, std::string node);
 
+// Slurm says, asked just now: no job holds the node, suspended ones included, and none begins there, as it is drained, DOWN or not
+// heard from; or there is no record of it, and slurmctld has been up long enough. Before another slurmd takes its name.
+std::shared_ptr<const Guard> NodeIsFree(std::string cluster, std::string node);
+
 // Slurm says, asked just now: no job holds the node, suspended ones included, and what is wrong with it (DRAIN or DOWN)
 // bears a reason that begins with `reason_prefix`. For removing its record, which Slurm refuses for jobs that run, and
 // does not for suspended ones.

@@ -223,5 +223,23 @@ TEST_F(SlurmGuards, ALaterLookThatWasAnsweredSoonerMustAgree) {
   EXPECT_EQ(ProveSlowly(ours, [this] { Update("DOWN", "burnt"); }), Proof::kNo);
 }
 
+TEST_F(SlurmGuards, ANodeIsFreeOnceNoJobIsThereAndNoneBegins) {
+  const auto free = NodeIsFree(kSlurmCluster, "w-0");
+  EXPECT_EQ(Prove(free), Proof::kNo) << "a job may begin there";
+  const auto job = slurm.StartJob({.nodes = {"w-0"}, .whole_nodes = true, .user = "ann", .runs_for = {}});
+  ASSERT_TRUE(job);
+  Update("DRAIN", "look at the disk");
+  EXPECT_EQ(Prove(free), Proof::kNo);
+  ASSERT_TRUE(slurm.SuspendJob(*job));
+  EXPECT_EQ(Prove(free), Proof::kNo) << "its record does not show it";
+  slurm.CancelJob(*job);
+  loop.Advance(1s);
+  EXPECT_EQ(Prove(free), Proof::kYes);
+  Update("RESUME", "");
+  slurm.StopSlurmd("w-0");
+  loop.Advance(3min);
+  EXPECT_EQ(Prove(free), Proof::kYes) << "nobody hears it";
+}
+
 }  // namespace
 }  // namespace capstan::plan
