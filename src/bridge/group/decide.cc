@@ -184,7 +184,7 @@ class Group {
   void TellOfLostNodes() {
     for (const Pod* pod : members_.leaving) {
       const Node* node = pod->IsBound() ? world_.Find<Node>({"", pod->spec.node_name}) : nullptr;
-      if (node != nullptr && node->IsReady() && Show(world_, *pod).Is("NodeLost"))
+      if (id_ > 0 && node != nullptr && node->IsReady() && Show(world_, *pod).Is("NodeLost"))
         Now({pod}, "True", "Running", JobWords(id_) + " ends with the pod, which is being deleted");
       if (node == nullptr || node->IsReady()) continue;
       const Duration held = world_.HeldFor("is being deleted, and not Ready is node " + pod->spec.node_name);

@@ -1,8 +1,6 @@
 #include "bridge/node/hybrid.h"
 
 #include <algorithm>
-#include <array>
-#include <optional>
 
 #include "base/text.h"
 #include "bridge/fit.h"
@@ -91,7 +89,8 @@ class Hybrid {
     }
     for (const node::Taint& taint : taint_)
       if (!Tolerates(*pod.value, taint.key, taint.value, taint.effect))
-        unwilling_.push_back("worker pod " + key.ToString() + " does not tolerate it; let the template of its NodeSet");
+        unwilling_.push_back("worker pod " + key.ToString() +
+                             " does not tolerate it; let the template of its NodeSet do so");
     for (const std::string_view resource : kGpuResources)
       workers_.gpus += Requested(*pod.value, std::string(resource)).value_or(Quantity()).Ceiling();
     workers_.cpu += Requested(*pod.value, "cpu").value_or(Quantity());

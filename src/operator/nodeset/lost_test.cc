@@ -86,7 +86,7 @@ TEST_F(LostTest, TheNextWorkerWaitsForTheNameThatMayBeInUse) {
       if (action.effect->verb() == "create") return Proofs(action);
     return std::vector<std::string>();
   };
-  constexpr auto kFree = "no job holds Slurm node w-0, suspended ones included, and none begins there";
+  constexpr auto kFree = "Slurm node w-0 begins no job and no job holds it, suspended ones included";
   EXPECT_THAT(proofs(), ElementsAre(kFree));
   nodes[0] = MakeNode(0, {NodeFlag::kIdle, NodeFlag::kDrain}, "look at the disk");
   EXPECT_THAT(proofs(), ElementsAre(kFree)) << "a suspended job leaves it IDLE";

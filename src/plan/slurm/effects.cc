@@ -156,54 +156,37 @@ class ReconfigureEffect final : public Effect {
   std::string text_;
 };
 
-class NodeIsDrainedGuard final : public Guard {
+// No job holds the node, suspended ones included, and its state is such.
+class NodeWithoutJobGuard final : public Guard {
  public:
-  NodeIsDrainedGuard(std::string cluster, std::string node, bool absent_is_enough)
-      : cluster_(std::move(cluster)), node_(std::move(node)), absent_is_enough_(absent_is_enough) {}
+  NodeWithoutJobGuard(std::string cluster, std::string node, std::string_view is,
+                      bool (*state)(const slurm::NodeState&), bool absent_is_enough)
+      : cluster_(std::move(cluster)),
+        node_(std::move(node)),
+        is_(is),
+        state_(state),
+        absent_is_enough_(absent_is_enough) {}
 
   std::string text() const override {
-    return "Slurm node " + node_ + " is drained and no job holds it, suspended ones included";
+    return "Slurm node " + node_ + " " + std::string(is_) + " and no job holds it, suspended ones included";
   }
 
   Task<Proof> Prove(Services& services, Deadline deadline) const override {
     const auto fresh = co_await services.slurm.ReadForProof(cluster_, node_, deadline);
     if (!fresh) co_return Proof::kUnknown;
     if (fresh->holds_job) co_return Proof::kNo;
-    if (!fresh->node && !(absent_is_enough_ && fresh->absence_counts)) co_return Proof::kUnknown;
     const bool absent = !fresh->node;
-    co_return Judge(services, cluster_, node_, fresh->node, [absent](const slurm::Node* node) {
-      return node != nullptr ? !absent && node->state.IsDrained() : absent;
+    if (absent && !(absent_is_enough_ && fresh->absence_counts)) co_return Proof::kUnknown;
+    co_return Judge(services, cluster_, node_, fresh->node, [this, absent](const slurm::Node* node) {
+      return node != nullptr ? !absent && state_(node->state) : absent;
     });
   }
 
  private:
-  std::string cluster_;
-  std::string node_;
+  std::string cluster_, node_;
+  std::string_view is_;
+  bool (*state_)(const slurm::NodeState&);
   bool absent_is_enough_;
-};
-
-class NodeIsFreeGuard final : public Guard {
- public:
-  NodeIsFreeGuard(std::string cluster, std::string node) : cluster_(std::move(cluster)), node_(std::move(node)) {}
-
-  std::string text() const override {
-    return "no job holds Slurm node " + node_ + ", suspended ones included, and none begins there";
-  }
-
-  Task<Proof> Prove(Services& services, Deadline deadline) const override {
-    const auto fresh = co_await services.slurm.ReadForProof(cluster_, node_, deadline);
-    if (!fresh) co_return Proof::kUnknown;
-    if (fresh->holds_job) co_return Proof::kNo;
-    if (!fresh->node) co_return fresh->absence_counts ? Proof::kYes : Proof::kUnknown;
-    co_return Judge(services, cluster_, node_, fresh->node, [](const slurm::Node* node) {
-      if (node == nullptr || node->state.IsBusy()) return node == nullptr;
-      return node->state.IsDrained() || node->state.IsDown() || node->state.IsNotResponding();
-    });
-  }
-
- private:
-  std::string cluster_;
-  std::string node_;
 };
 
 class NodeIsNotHeldGuard final : public Guard {
@@ -335,11 +318,16 @@ std::shared_ptr<const Effect> Reconfigure(std::string cluster, std::string text)
 }
 
 std::shared_ptr<const Guard> NodeIsDrained(std::string cluster, std::string node, bool absent_is_enough) {
-  return std::make_shared<NodeIsDrainedGuard>(std::move(cluster), std::move(node), absent_is_enough);
+  const auto drained = [](const slurm::NodeState& state) { return state.IsDrained(); };
+  return std::make_shared<NodeWithoutJobGuard>(std::move(cluster), std::move(node), "is drained", drained,
+                                               absent_is_enough);
 }
 
 std::shared_ptr<const Guard> NodeIsFree(std::string cluster, std::string node) {
-  return std::make_shared<NodeIsFreeGuard>(std::move(cluster), std::move(node));
+  const auto begins_none = [](const slurm::NodeState& state) {
+    return !state.IsBusy() && (state.IsDrained() || state.IsDown() || state.IsNotResponding());
+  };
+  return std::make_shared<NodeWithoutJobGuard>(std::move(cluster), std::move(node), "begins no job", begins_none, true);
 }
 
 std::shared_ptr<const Guard> NodeIsNotHeld(std::string cluster, std::string node, std::string reason_prefix) {
