@@ -1,37 +1,59 @@
 #include "slurm/gres.h"
 
 #include <algorithm>
-#include <cctype>
+#include <optional>
+#include <vector>
 
 #include "base/text.h"
 
 namespace capstan::slurm {
 namespace {
 
-// Of "gpu:a100:4", whose name is known.
-int64_t CountOf(std::string_view one) {
-  const size_t colon = one.rfind(':');
-  if (colon == one.npos) return 1;
-  std::string_view number = one.substr(colon + 1);
-  const bool is_type = number.empty() || std::isdigit(static_cast<unsigned char>(number.front())) == 0;
-  return is_type ? 1 : std::max<int64_t>(0, ParseInt(number).value_or(0));
+// "4", "2K": as Slurm counts, in steps of 1024.
+std::optional<int64_t> CountOf(std::string_view text) {
+  int64_t unit = 1;
+  const size_t suffix = std::string_view("KMGTP").find(text.empty() ? ' ' : char(text.back() & ~0x20));
+  if (suffix != std::string_view::npos) {
+    unit = int64_t{1} << (10 * (suffix + 1));
+    text.remove_suffix(1);
+  }
+  const auto count = ParseInt(text);
+  if (!count || *count < 0 || *count > int64_t{1} << 40) return std::nullopt;
+  return *count * unit;
 }
 
 }  // namespace
 
-int64_t GresCount(std::string_view gres, std::string_view name) {
-  int64_t count = 0;
-  while (!gres.empty()) {
-    const size_t end = gres.find_first_of(",(");
-    const std::string_view one = Trim(gres.substr(0, end));
-    if (one.substr(0, one.find(':')) == name) count += CountOf(one);
-    if (end == gres.npos) break;
-    gres.remove_prefix(end);
-    if (gres.front() == '(') gres.remove_prefix(std::min(gres.size(), gres.find(')')));
-    gres.remove_prefix(std::min(gres.size(), gres.find(',')));
-    if (!gres.empty()) gres.remove_prefix(1);
+Gres Gres::Parse(std::string_view text) {
+  std::string plain;
+  int depth = 0;
+  for (const char c : text) {  // sockets stand in brackets, with commas between them
+    if (c == '(') ++depth;
+    if (depth == 0) plain += c;
+    if (c == ')' && depth > 0) --depth;
   }
-  return count;
+  Gres gres;
+  for (const std::string_view one : Split(plain, ',')) {
+    std::vector<std::string_view> parts = Split(Trim(one), ':');
+    if (parts.front().empty()) continue;
+    std::erase(parts, "no_consume");
+    int64_t count = 1;
+    if (parts.size() > 1) {
+      if (const auto given = CountOf(parts.back())) {
+        count = *given;
+        parts.pop_back();
+      }
+    }
+    const std::string name(parts.front());
+    gres.by_name[name] += count;
+    if (parts.size() > 1) gres.types[name][std::string(parts[1])] += count;
+  }
+  return gres;
+}
+
+int64_t Gres::Count(std::string_view name) const {
+  const auto found = by_name.find(name);
+  return found == by_name.end() ? 0 : found->second;
 }
 
 }  // namespace capstan::slurm

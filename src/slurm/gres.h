@@ -1,14 +1,23 @@
-// GRES as Slurm writes them of a node: "gpu:a100:4(S:0-1),gpu:h100:2,shard:8".
+// GRES as Slurm writes them of a node, and as users do: "gpu:a100:4(S:0-1),gpu:h100:2,shard:8".
 //
 // Pure; any thread.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
 
 namespace capstan::slurm {
 
-// How many of that name there are, of all types together. One without a number counts as one; what is no number is none.
-int64_t GresCount(std::string_view gres, std::string_view name);
+struct Gres {
+  std::map<std::string, int64_t, std::less<>> by_name;                                    // "gpu": of all its types
+  std::map<std::string, std::map<std::string, int64_t, std::less<>>, std::less<>> types;  // of those that tell one
+
+  // Sockets in brackets and "no_consume" are left out. One without a count counts as one; "2K" are 2048, as with Slurm.
+  static Gres Parse(std::string_view text);
+
+  int64_t Count(std::string_view name) const;  // 0: none of that name
+};
 
 }  // namespace capstan::slurm

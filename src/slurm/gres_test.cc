@@ -5,7 +5,7 @@
 namespace capstan::slurm {
 namespace {
 
-TEST(GresCount, IsOfAllTypesOfOneName) {
+TEST(Gres, AreCountedByNameOverAllTypes) {
   struct Case {
     const char* gres;
     int64_t gpus;
@@ -16,12 +16,12 @@ TEST(GresCount, IsOfAllTypesOfOneName) {
                         {"gpus:3,shard:gpu:8", 0},
                         {"gpu", 1},
                         {"gpu:tesla", 1},
-                        {"gpu:", 1},
-                        {"gpu:9999999999999999999999", 0},
+                        {"gpu:9999999999999999999999", 1},
+                        {"gpu:2K,gpu:no_consume:1", 2049},
                         {"gpu:2(S:0", 2},
                         {"(,gpu:1", 0},
                         {" gpu:1 , gpu:1", 2}};
-  for (const Case& c : cases) EXPECT_EQ(GresCount(c.gres, "gpu"), c.gpus) << c.gres;
+  for (const Case& c : cases) EXPECT_EQ(Gres::Parse(c.gres).Count("gpu"), c.gpus) << c.gres;
 }
 
 }  // namespace

@@ -129,8 +129,8 @@ Result<void> TakeGpus(std::span<const Pod* const> pods, int64_t pods_per_node, s
   int64_t most = 0;
   for (const Pod* pod : pods) {
     int64_t own = 0;
-    for (const char* resource : {"nvidia.com/gpu", "amd.com/gpu"}) {
-      CAPSTAN_TRY(const Quantity taken, Taken(*pod, resource));
+    for (const std::string_view resource : kGpuResources) {
+      CAPSTAN_TRY(const Quantity taken, Taken(*pod, std::string(resource)));
       own += std::min(taken.Ceiling(), kMostGpus + 1);
     }
     most = std::max(most, own);

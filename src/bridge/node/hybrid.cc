@@ -102,7 +102,7 @@ class Hybrid {
     for (const slurm::Node* record : records_) {
       slurms_.cpu += Quantity::OfInteger(record->job_cpus);
       slurms_.memory += Quantity::OfInteger(record->job_memory_mib * kMebi);
-      slurms_.gpus += slurm::GresCount(record->gres, "gpu");
+      slurms_.gpus += slurm::Gres::Parse(record->gres).Count("gpu");
     }
     const auto allocatable = [this](std::string_view resource) {
       return Allocatable(node_, resource).value_or(Quantity());

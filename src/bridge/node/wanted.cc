@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "bridge/names.h"
+#include "bridge/taken.h"
 #include "kube/quantity.h"
 
 namespace capstan::bridge::node {

@@ -10,7 +10,6 @@
 //   Topology          annotation topology.slinky.slurm.net/spec
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 
@@ -24,9 +23,6 @@
 namespace capstan::bridge::node {
 
 inline constexpr int64_t kMebi = 1 << 20;
-
-// Of Kubernetes: what is a GPU.
-inline constexpr std::array<std::string_view, 2> kGpuResources = {"nvidia.com/gpu", "amd.com/gpu"};
 
 // 0 of a resource that is not there. kInvalid: no quantity.
 Result<kube::Quantity> Allocatable(const Node& node, std::string_view resource);

@@ -8,6 +8,7 @@
 #include "kube/quantity.h"
 #include "operator/render/json.h"
 #include "slurm/conf.h"
+#include "slurm/gres.h"
 
 namespace capstan::op::nodeset {
 namespace {
@@ -57,56 +58,9 @@ std::string GresInConf(std::string_view extra_conf) {
   return Join(all, ",");
 }
 
-// "4", "2K": as Slurm counts, in steps of 1024.
-std::optional<int64_t> CountOf(std::string_view text) {
-  int64_t unit = 1;
-  const size_t suffix = std::string_view("KMGTP").find(text.empty() ? ' ' : char(text.back() & ~0x20));
-  if (suffix != std::string_view::npos) {
-    unit = int64_t{1} << (10 * (suffix + 1));
-    text.remove_suffix(1);
-  }
-  const auto count = ParseInt(text);
-  if (!count || *count < 0 || *count > int64_t{1} << 40) return std::nullopt;
-  return *count * unit;
-}
-
-struct Gres {
-  std::map<std::string, int64_t, std::less<>> by_name;                                    // "gpu"
-  std::map<std::string, std::map<std::string, int64_t, std::less<>>, std::less<>> types;  // of those that tell one
-};
-
-// Of "gpu:a100:4(S:0-1),nvme:1".
-Gres Parsed(std::string_view text) {
-  std::string plain;
-  int depth = 0;
-  for (const char c : text) {  // sockets stand in brackets, with commas between them
-    if (c == '(') ++depth;
-    if (depth == 0) plain += c;
-    if (c == ')' && depth > 0) --depth;
-  }
-  Gres gres;
-  for (const std::string_view one : Split(plain, ',')) {
-    std::vector<std::string_view> parts = Split(Trim(one), ':');
-    if (parts.front().empty()) continue;
-    std::erase(parts, "no_consume");
-    int64_t count = 1;
-    if (parts.size() > 1) {
-      if (const auto given = CountOf(parts.back())) {
-        count = *given;
-        parts.pop_back();
-      }
-    }
-    const std::string name(parts.front());
-    gres.by_name[name] += count;
-    if (parts.size() > 1) gres.types[name][std::string(parts[1])] += count;
-  }
-  return gres;
-}
-
-bool IsThere(const Gres& wanted, const Gres& has) {
+bool IsThere(const slurm::Gres& wanted, const slurm::Gres& has) {
   for (const auto& [name, count] : wanted.by_name) {
-    const auto found = has.by_name.find(name);
-    if ((found == has.by_name.end() ? 0 : found->second) != count) return false;
+    if (has.Count(name) != count) return false;
     const auto types = wanted.types.find(name), told = has.types.find(name);
     if (types != wanted.types.end() && told != has.types.end() && types->second != told->second) return false;
   }
@@ -134,7 +88,7 @@ Result<std::string> ConfWithGres(const api::NodeSet& set, const api::Controller&
 }
 
 std::string GresTrouble(const slurm::Node& node, const GresWish& wish) {
-  if (wish.text.empty() || IsThere(Parsed(wish.text), Parsed(node.gres))) return "";
+  if (wish.text.empty() || IsThere(slurm::Gres::Parse(wish.text), slurm::Gres::Parse(node.gres))) return "";
   return "has " + (node.gres.empty() ? "no generic resources" : OneLine(node.gres, kLongestGres)) + " in Slurm, and " +
          wish.source + " asks for " + OneLine(wish.text, kLongestGres) +
          "; if it registered before that was asked for, delete its pod once it is idle, else look at gres.conf and at "
