@@ -23,7 +23,7 @@ inline int64_t IdOf(const std::string& uid, int attempt = 1) {
 }
 
 inline JobMark MarkOf(const std::string& uid, int attempt = 1, std::string outcome = {}) {
-  return {kCluster, TestSettings().bridge, "ml/pod." + uid, attempt, 1, "", std::move(outcome)};
+  return {kCluster, TestSettings().bridge, "ml/pod." + uid, attempt, 1, "", "", std::move(outcome)};
 }
 
 // A pod that waits at the gate. "ml/trainer", "uid-trainer".
@@ -49,6 +49,13 @@ inline slurm::Job JobOf(const std::string& uid, slurm::JobState state, std::stri
           .nodes = std::move(nodes),
           .admin_comment = MarkOf(uid, attempt).ToString(),
           .external = true};
+}
+
+inline Namespace NamespaceNamed(const std::string& name, const std::string& uid = {}) {
+  Namespace ns;
+  ns.metadata.name = name;
+  ns.metadata.uid = uid;
+  return ns;
 }
 
 inline Node ReadyNode(const std::string& name) {

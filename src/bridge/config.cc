@@ -64,6 +64,8 @@ Result<Config> Read(const YAML::Node& root, std::string_view name) {
   CAPSTAN_CHECK_OK(reader.Text("nodeTaint", config.node_taint));
   CAPSTAN_CHECK_OK(reader.Text("nodeReserveCpu", config.reserved_cpu));
   CAPSTAN_CHECK_OK(reader.Text("nodeReserveMemory", config.reserved_memory));
+  CAPSTAN_CHECK_OK(reader.Truth("policyRequired", config.policy_required));
+  CAPSTAN_CHECK_OK(reader.Truth("policyAllowIdentity", config.allow_identity));
   CAPSTAN_CHECK_OK(reader.Truth("ungate", config.ungate));
   return config;
 }
@@ -122,6 +124,8 @@ Result<Settings> SettingsFrom(const Config& config, std::string bridge, std::str
                   .node_taint = config.node_taint == "none" ? "" : config.node_taint,
                   .reserved_cpu = cpu,
                   .reserved_memory = memory,
+                  .policy_required = config.policy_required,
+                  .allow_identity = config.allow_identity,
                   .ungate = config.ungate};
 }
 

@@ -22,6 +22,7 @@ struct Config {
   int64_t bind_timeout_seconds = 300;                              // bindTimeout
   std::string node_taint = "NoSchedule";                           // nodeTaint: or "NoExecute", "none"
   std::string reserved_cpu = "0", reserved_memory = "0";           // nodeReserve*: quantities
+  bool policy_required = false, allow_identity = false;            // policyRequired, policyAllowIdentity
   bool ungate = false;                                             // ungate
 
   bool operator==(const Config&) const = default;

@@ -18,6 +18,7 @@ sharing: any
 partition: gpu
 jobIds: 5-9
 bindTimeout: 60
+policyRequired: true
 ungate: true
 somethingElse: {x: 1}
 )",
@@ -31,6 +32,8 @@ somethingElse: {x: 1}
   EXPECT_EQ(settings->first_id, 5);
   EXPECT_EQ(settings->ids, 5);
   EXPECT_EQ(settings->bind_timeout, Duration(60s));
+  EXPECT_TRUE(settings->policy_required);
+  EXPECT_FALSE(settings->allow_identity);
   EXPECT_TRUE(settings->ungate);
 }
 

@@ -26,7 +26,7 @@ void EndJob(plan::Plan& plan, const slurm::Job& job, JobMark mark, std::string o
                               .after = {},
                               .event = {}}));
   }
-  plan.Add({.effect = plan::CancelJob(kSlurm, {.id = job.id, .name = job.name, .user = job.user, .only_if = only_if}),
+  plan.Add({.effect = plan::CancelJob(kSlurm, {.id = job.id, .name = job.name, .only_if = only_if}),
             .reason = reason,
             .guards = std::move(guards),
             .after = std::move(after),

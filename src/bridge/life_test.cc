@@ -43,6 +43,46 @@ TEST_F(BridgeLife, APodRunsWhereAndWhenSlurmSaysAndItsJobEndsWithIt) {
   EXPECT_THAT(told, Contains("trainer: Allocated"));
 }
 
+// Slurm need not know a name for the user.
+TEST_F(BridgeLife, TheJobsOfANamespaceAreThoseOfItsPolicyAndFollowItsChanges) {
+  const auto charge = [&](const std::string& annotation, const std::string& value) {
+    server.Edit(
+        kube::kNamespaces, {"", "ml"}, "",
+        [&](json::Value& ns) {
+          json::MakeObject(ns, {"metadata", "annotations"})[std::string(kPolicyAnnotations) + annotation] = value;
+        },
+        "administrator");
+  };
+  charge("user", "54321");
+  charge("group", "100");
+  charge("accounts", "vision");
+  Start();
+  PutPod();
+  loop.Advance(3s);
+  const int64_t first = TheJob().id;
+  EXPECT_EQ(slurm.OrderOf(first)->user, "54321");
+  EXPECT_EQ(slurm.OrderOf(first)->account, "vision");
+  charge("accounts", "speech,vision");
+  loop.Advance(1min);
+  EXPECT_TRUE(slurm.jobs().at(first).state.Has(JobFlag::kCancelled)) << "another takes its place";
+  ASSERT_EQ(slurm.jobs().size(), 2u);
+  const int64_t second =
+      slurm.jobs().begin()->first == first ? slurm.jobs().rbegin()->first : slurm.jobs().begin()->first;
+  EXPECT_EQ(slurm.OrderOf(second)->account, "speech");
+  charge("accounts", " , ");
+  loop.Advance(1min);
+  EXPECT_TRUE(slurm.jobs().at(second).state.IsPending()) << "what it is by now makes no sense";
+  EXPECT_THAT(Says(), HasSubstr("policy-accounts of namespace ml is"));
+  // Its user would keep what the policy takes away by an order that cannot be read.
+  EditPod([](json::Value& pod) {
+    json::MakeObject(pod, {"metadata", "annotations"})[std::string(kJobAnnotations) + "timelimit"] = "x";
+  });
+  charge("accounts", "vision");
+  loop.Advance(1min);
+  EXPECT_TRUE(slurm.jobs().at(second).state.Has(JobFlag::kCancelled));
+  EXPECT_EQ(slurm.jobs().size(), 2u) << "and none follows";
+}
+
 TEST_F(BridgeLife, AWaitingPodCostsNoWrites) {
   Start();
   PutPod();

@@ -13,7 +13,7 @@ constexpr int kVersion = 1;
 
 struct Text {
   int32_t v = 0;
-  std::string c, b, g, d, o;
+  std::string c, b, g, d, p, o;
   int32_t a = 0;
   int64_t k = 1;
   static const json::Schema& Schema() {
@@ -25,6 +25,7 @@ struct Text {
         json::Field<&Text::a>("a"),
         json::Field<&Text::k>("k"),
         json::Field<&Text::d>("d"),
+        json::Field<&Text::p>("p"),
         json::Field<&Text::o>("o"),
     });
     return schema;
@@ -37,7 +38,7 @@ std::optional<JobMark> JobMark::Of(std::string_view admin_comment) {
   if (!admin_comment.starts_with(kMarkWord)) return std::nullopt;
   const auto text = json::Decode<Text>(admin_comment.substr(kMarkWord.size()));
   if (!text || text->v != kVersion || text->g.empty()) return std::nullopt;
-  return JobMark{text->c, text->b, text->g, text->a, std::max<int64_t>(1, text->k), text->d, text->o};
+  return JobMark{text->c, text->b, text->g, text->a, std::max<int64_t>(1, text->k), text->d, text->p, text->o};
 }
 
 std::string JobMark::Prefix() const {
@@ -49,6 +50,7 @@ std::string JobMark::ToString() const {
   std::string text = Prefix() + "\"a\":" + std::to_string(attempt);
   if (pods_per_node != 1) text += ",\"k\":" + std::to_string(pods_per_node);
   if (!order.empty()) text += ",\"d\":" + JsonQuoted(order);
+  if (!policy.empty()) text += ",\"p\":" + JsonQuoted(policy);
   if (!outcome.empty()) text += ",\"o\":" + JsonQuoted(outcome);
   return text + "}";
 }

@@ -1,6 +1,6 @@
 // Whose a job of Slurm is, and for what: the text in its admin_comment, which administrators of Slurm alone can write.
 //
-//   capstan-bridge {"v":1,"c":"<uid of kube-system>","b":"slinky.slurm-bridge","g":"ml/pod.<uid>","a":1,"k":1,"d":"<hash>"}
+//   capstan-bridge {"v":1,"c":"<uid of kube-system>","b":"slinky.slurm-bridge","g":"ml/pod.<uid>","a":1,"k":1,"d":"<hash>","p":"<hash>"}
 //
 // As a whole it is no JSON: slurm-bridge of the Slinky projects, on the same Slurm, cancels every job whose admin_comment is a
 // JSON object that names none of its pods. Everything up to a group is the same text for all of its jobs, so that a proof
@@ -24,6 +24,7 @@ struct JobMark {
   int attempt = 1;
   int64_t pods_per_node = 1;  // as it was asked for: so many of the group's pods may go to each of its nodes
   std::string order = {};     // a hash of what was asked for
+  std::string policy = {};    // a hash of the policy of its namespace then (policy.h)
   std::string outcome = {};   // how it ended, once that is known: "Succeeded", "Failed", "Deleted"; "": it has not
 
   // nullopt: not a mark of any bridge.

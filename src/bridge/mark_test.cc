@@ -9,8 +9,8 @@ namespace {
 
 TEST(JobMark, IsReadBackAsItWasWritten) {
   for (const JobMark& mark : {JobMark{"uid", "slinky.slurm-bridge", "ml/pod.1"},
-                              JobMark{"uid", "slinky.slurm-bridge", "ml/pod.1", 17, 4, "9f", "Succeeded"},
-                              JobMark{"u\"id", "a.b", "ml/x\\y", 2, 1, "", "Failed"}}) {
+                              JobMark{"uid", "slinky.slurm-bridge", "ml/pod.1", 17, 4, "9f", "7c", "Succeeded"},
+                              JobMark{"u\"id", "a.b", "ml/x\\y", 2, 1, "", "", "Failed"}}) {
     const auto read = JobMark::Of(mark.ToString());
     ASSERT_TRUE(read) << mark.ToString();
     EXPECT_EQ(*read, mark);

@@ -31,6 +31,9 @@ inline constexpr std::string_view kWorkerIndex = "leaderworkerset.sigs.k8s.io/wo
 // In a pod's affinity: what it cannot run without.
 inline constexpr std::string_view kRequiredAffinity = "requiredDuringSchedulingIgnoredDuringExecution";
 
+// On Namespaces, by cluster administrators (policy.h).
+inline constexpr std::string_view kPolicyAnnotations = "capstan.dev/policy-";
+
 // On Kubernetes nodes.
 inline constexpr std::string_view kSlurmNodeName = "slinky.slurm.net/slurm-nodename";  // label: its name in Slurm
 inline constexpr std::string_view kExternalNode =

@@ -45,7 +45,7 @@ std::string RulesTemplate() {
 void AddStores(plan::Stores& stores, const std::string& bridge) {
   group::AddPodStores(stores, bridge);
   AddNodeStore(stores);
-  stores.Add<Namespace>({.field_selector = "metadata.name=kube-system", .everywhere = true});
+  stores.Add<Namespace>({.metadata_only = true, .everywhere = true});
 }
 
 }  // namespace capstan::bridge

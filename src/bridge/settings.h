@@ -26,6 +26,9 @@ struct Settings {
   // their allocatable resources is left to pods that Slurm knows nothing of.
   std::string node_taint = "NoSchedule";
   kube::Quantity reserved_cpu = {}, reserved_memory = {};
+  // Of namespaces (policy.h): one that does not say whose its jobs are is refused; and pods of one without a policy may name a user,
+  // a group and a priority.
+  bool policy_required = false, allow_identity = false;
   bool ungate = false;  // the bridge is to be taken away: what waits is left to Kubernetes
 
   friend bool operator==(const Settings&, const Settings&) = default;

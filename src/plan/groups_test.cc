@@ -32,7 +32,7 @@ Plan DecideGroup(const World& world, const kube::Key& key) {
       const auto* job = world.Slurm(kGroupCluster).FindJob(id);
       if (job == nullptr || !*job || (*job)->state.IsOver()) continue;
       plan.slurm_follows.push_back(id);
-      plan.Add({.effect = CancelJob(kGroupCluster, {.id = id, .name = (*job)->name, .user = (*job)->user}),
+      plan.Add({.effect = CancelJob(kGroupCluster, {.id = id, .name = (*job)->name}),
                 .reason = "no book is left",
                 .guards = {JobIsOurs(kGroupCluster, id, kMark)},
                 .event = EventText{.reason = "Cancelled", .action = "Cancel"}});

@@ -50,7 +50,7 @@ struct JobUpdate {
 // Which job is to be cancelled. slurmctld compares all of it in the moment in which it does so.
 struct JobCancel {
   int64_t id = 0;
-  std::string name, user;          // not empty: of a stranger's job under a reused id one of them differs
+  std::string name;                // not empty: a stranger's job under a reused id has another
   std::optional<JobFlag> only_if;  // its base state: kPending, kRunning or kSuspended
 };
 

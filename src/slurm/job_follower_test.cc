@@ -86,7 +86,7 @@ TEST_F(FollowedJobsTest, AWriteOfOursShowsAtOnce) {
   ASSERT_LT(UntilKnown(7, "PENDING"), 1s);
   ASSERT_TRUE(Await(source->UpdateJob({.id = 7, .admin_comment = "ours, ended"}, loop.After(30s))));
   EXPECT_LT(TimeUntil([&] { return source->Latest().followed->at(7)->admin_comment == "ours, ended"; }, 10s), 200ms);
-  ASSERT_TRUE(Await(source->CancelJob({.id = 7, .name = "pod", .user = "slurm"}, loop.After(30s))));
+  ASSERT_TRUE(Await(source->CancelJob({.id = 7, .name = "pod"}, loop.After(30s))));
   EXPECT_LT(UntilKnown(7, "CANCELLED"), 200ms);
 }
 
@@ -96,20 +96,17 @@ TEST_F(FollowedJobsTest, NoOtherJobThanTheOneThatWasMeantIsCancelled) {
   const auto code = [this](JobCancel cancel) {
     return Await(source->CancelJob(cancel, loop.After(30s))).error().code();
   };
-  EXPECT_EQ(code({.id = 7, .name = "another", .user = "slurm"}), Code::kConflict);
-  EXPECT_EQ(code({.id = 7, .name = "pod", .user = "ada"}), Code::kConflict);
-  EXPECT_EQ(code({.id = 7, .name = "pod", .user = "slurm", .only_if = JobFlag::kRunning}), Code::kConflict);
-  EXPECT_EQ(code({.id = 8, .name = "pod", .user = "slurm"}), Code::kNotFound);
+  EXPECT_EQ(code({.id = 7, .name = "another"}), Code::kConflict);
+  EXPECT_EQ(code({.id = 7, .name = "pod", .only_if = JobFlag::kRunning}), Code::kConflict);
+  EXPECT_EQ(code({.id = 8, .name = "pod"}), Code::kNotFound);
   // Without one of these slurmctld would take what is left for a filter over all jobs.
   const size_t asked = server.requests();
-  EXPECT_EQ(code({.id = 0, .name = "pod", .user = "slurm"}), Code::kInvalid);
-  EXPECT_EQ(code({.id = 7, .name = "", .user = "slurm"}), Code::kInvalid);
-  EXPECT_EQ(code({.id = 7, .name = "pod", .user = ""}), Code::kInvalid);
+  EXPECT_EQ(code({.id = 0, .name = "pod"}), Code::kInvalid);
+  EXPECT_EQ(code({.id = 7, .name = ""}), Code::kInvalid);
   EXPECT_EQ(server.requests(), asked);
   EXPECT_TRUE(slurm.jobs().at(7).state.IsPending());
-  EXPECT_TRUE(Await(
-      source->CancelJob({.id = 7, .name = "pod", .user = "slurm", .only_if = JobFlag::kPending}, loop.After(30s))));
-  EXPECT_EQ(code({.id = 7, .name = "pod", .user = "slurm"}), Code::kNotFound);
+  EXPECT_TRUE(Await(source->CancelJob({.id = 7, .name = "pod", .only_if = JobFlag::kPending}, loop.After(30s))));
+  EXPECT_EQ(code({.id = 7, .name = "pod"}), Code::kNotFound);
 }
 
 TEST_F(FollowedJobsTest, AThousandJobsAtRestCostTwoRequestsALook) {

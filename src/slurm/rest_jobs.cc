@@ -62,8 +62,8 @@ async::Task<Result<void>> RestClient::UpdateJob(JobUpdate update, async::Deadlin
 
 // The list of ids is never empty: without one, slurmctld would cancel every job that the filters match.
 async::Task<Result<void>> RestClient::CancelJob(JobCancel cancel, async::Deadline deadline) {
-  if (cancel.id <= 0 || cancel.name.empty() || cancel.user.empty())
-    co_return Fail(Code::kInvalid, "a job is cancelled by its id, its name and its user, and no less");
+  if (cancel.id <= 0 || cancel.name.empty())
+    co_return Fail(Code::kInvalid, "a job is cancelled by its id and its name, and no less");
   CAPSTAN_CO_TRY(const Answer answer, co_await Call("DELETE", "jobs/", json::Encode(wire::ToBody(cancel)), deadline));
   if (!answer.ok()) co_return Fail(answer.ToError(true));
   const auto killed = DecodeAnswer<wire::KillAnswer>(answer.body, options_);

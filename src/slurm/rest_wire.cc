@@ -241,8 +241,7 @@ SubmitBody ToBody(const ExternalJob& job) {
 }
 
 KillBody ToBody(const JobCancel& cancel) {
-  KillBody body{
-      .jobs = {std::to_string(cancel.id)}, .job_state = {}, .job_name = cancel.name, .user_name = cancel.user};
+  KillBody body{.jobs = {std::to_string(cancel.id)}, .job_state = {}, .job_name = cancel.name};
   if (cancel.only_if) body.job_state = {std::string(StateNames(JobFlag{})[size_t(*cancel.only_if)])};
   return body;
 }
@@ -547,7 +546,6 @@ const json::Schema& KillBody::Schema() {
       json::Field<&KillBody::jobs>("jobs"),
       json::Field<&KillBody::job_state>("job_state"),
       json::Field<&KillBody::job_name>("job_name"),
-      json::Field<&KillBody::user_name>("user_name"),
   });
   return schema;
 }

@@ -207,7 +207,7 @@ struct JobUpdateBody {
 // The body of DELETE jobs/, and its answer: a status of each job that was not signalled.
 struct KillBody {
   std::vector<std::string> jobs, job_state;
-  std::string job_name, user_name;
+  std::string job_name;
   static const json::Schema& Schema();
 };
 

@@ -86,7 +86,8 @@ def test_the_configuration_has_the_keys_of_the_slinky_projects():
     text = pick(documents, "ConfigMap")["data"]["config.yaml"]
     assert yaml.safe_load(text) == {"schedulerName": "slurm-bridge-scheduler", "targetSchedulerName": "default-scheduler",
                                     "slurmRestApi": "http://rest:1", "managedNamespaces": ["slurm-bridge"], "mcsLabel": "kubernetes",
-                                    "sharing": "mcs", "partition": "gpu", "jobIds": "40000000-67043327", "bindTimeout": 5, "ungate": False,
+                                    "sharing": "mcs", "partition": "gpu", "jobIds": "40000000-67043327", "bindTimeout": 5,
+                                    "policyRequired": False, "policyAllowIdentity": False, "ungate": False,
                                     "nodeTaint": "NoSchedule", "nodeReserveCpu": "0", "nodeReserveMemory": "0"}
 
 

@@ -78,11 +78,27 @@ TEST_F(RealExternalJob, HasTheIdThatItsSubmitterChoseAndSlurmsSequenceDoesNotMov
   EXPECT_THAT(shown, HasSubstr("OverSubscribe=NO"));
 }
 
+// Charged to somebody else than the bridge's own user, who has a name on Slurm's machines or has not.
+TEST_F(RealExternalJob, IsTheUsersForWhomItIsSubmittedAndIsCancelledAllTheSame) {
+  for (const char* uid : {"1", "54321"}) {
+    ExternalJob order = Order(NextId());
+    order.user = order.group = uid;
+    ASSERT_TRUE(Submit(order));
+    ASSERT_TRUE(Becomes(order.id, JobFlag::kRunning));
+    EXPECT_THAT(Shell("$SLURM_EXEC scontrol show job " + std::to_string(order.id)),
+                HasSubstr(std::string("(") + uid + ") GroupId="));
+    EXPECT_EQ(JobNow(order.id)->user.empty(), std::string(uid) == "54321") << JobNow(order.id)->user;
+    const auto cancelled = Cancel({.id = order.id, .name = "pod", .only_if = JobFlag::kRunning});
+    EXPECT_TRUE(cancelled) << uid << ": " << cancelled.error().message();
+    EXPECT_TRUE(Becomes(order.id, JobFlag::kCancelled));
+  }
+}
+
 TEST_F(RealExternalJob, ARepeatedSubmissionMeetsItsOwnJobAlsoWhenThatIsOver) {
   const int64_t id = NextId();
   ASSERT_TRUE(Submit(Order(id)));
   EXPECT_EQ(Submit(Order(id)).error().code(), Code::kAlreadyExists);
-  ASSERT_TRUE(Cancel({.id = id, .name = "pod", .user = "slurm"}));
+  ASSERT_TRUE(Cancel({.id = id, .name = "pod"}));
   ASSERT_TRUE(Becomes(id, JobFlag::kCancelled));
   EXPECT_EQ(Submit(Order(id)).error().code(), Code::kAlreadyExists) << "as long as slurmctld remembers it";
 }
@@ -91,16 +107,14 @@ TEST_F(RealExternalJob, IsCancelledOnlyAsItWasMeant) {
   const int64_t id = NextId();
   ASSERT_TRUE(Submit(Order(id)));
   ASSERT_TRUE(Becomes(id, JobFlag::kRunning));
-  EXPECT_EQ(Cancel({.id = id, .name = "other", .user = "slurm"}).error().code(), Code::kConflict);
-  EXPECT_EQ(Cancel({.id = id, .name = "pod", .user = "root"}).error().code(), Code::kConflict);
-  EXPECT_EQ(Cancel({.id = id, .name = "pod", .user = "slurm", .only_if = JobFlag::kPending}).error().code(),
-            Code::kConflict);
-  EXPECT_EQ(Cancel({.id = NextId(), .name = "pod", .user = "slurm"}).error().code(), Code::kNotFound);
+  EXPECT_EQ(Cancel({.id = id, .name = "other"}).error().code(), Code::kConflict);
+  EXPECT_EQ(Cancel({.id = id, .name = "pod", .only_if = JobFlag::kPending}).error().code(), Code::kConflict);
+  EXPECT_EQ(Cancel({.id = NextId(), .name = "pod"}).error().code(), Code::kNotFound);
   ASSERT_TRUE(JobNow(id)->state.Has(JobFlag::kRunning));
   const std::string node = JobNow(id)->nodes;
-  ASSERT_TRUE(Cancel({.id = id, .name = "pod", .user = "slurm", .only_if = JobFlag::kRunning}));
+  ASSERT_TRUE(Cancel({.id = id, .name = "pod", .only_if = JobFlag::kRunning}));
   EXPECT_TRUE(NodeBecomes(node, [](const Node& n) { return !n.state.IsBusy(); }));
-  EXPECT_EQ(Cancel({.id = id, .name = "pod", .user = "slurm"}).error().code(), Code::kNotFound);
+  EXPECT_EQ(Cancel({.id = id, .name = "pod"}).error().code(), Code::kNotFound);
   EXPECT_EQ(Await(source.UpdateJob({.id = id, .admin_comment = "late"}, Soon())).error().code(), Code::kNotFound);
   EXPECT_EQ(Await(source.UpdateJob({.id = NextId(), .admin_comment = "x"}, Soon())).error().code(), Code::kNotFound);
 }
@@ -151,7 +165,7 @@ TEST_F(RealExternalJob, IsFollowedFromTheQueueToItsEnd) {
   EXPECT_FALSE(source.Latest().followed->at(99));
   EXPECT_TRUE(RunUntil([&] { return source.Latest().followed->at(second)->state_reason != "None"; }, 20s));
   EXPECT_EQ(source.Latest().followed->at(second)->nodes, "");
-  ASSERT_TRUE(Cancel({.id = first, .name = "pod", .user = "slurm"}));
+  ASSERT_TRUE(Cancel({.id = first, .name = "pod"}));
   EXPECT_TRUE(RunUntil([&] { return known(second, JobFlag::kRunning); }, 60s));
   EXPECT_EQ(source.Latest().followed->at(second)->nodes, "w-0");
 }
@@ -205,7 +219,7 @@ TEST_F(RealExternalJob, RunsOnTheNodesThatItMustHaveAndWaitsForThem) {
   ASSERT_TRUE(Submit(next));
   EXPECT_TRUE(RunUntil([&] { return JobNow(next.id)->state_reason == "Resources"; }, 20s));
   EXPECT_TRUE(JobNow(next.id)->state.IsPending());
-  ASSERT_TRUE(Cancel({.id = order.id, .name = "pod", .user = "slurm"}));
+  ASSERT_TRUE(Cancel({.id = order.id, .name = "pod"}));
   ASSERT_TRUE(Becomes(next.id, JobFlag::kRunning));
   EXPECT_EQ(HostSet::Parse(JobNow(next.id)->nodes)->size(), 2u);
 }
@@ -262,7 +276,7 @@ TEST_F(RealExternalNode, RunsExternalJobsAloneAndKeepsWhatItIs) {
   EXPECT_FALSE(kept->state.IsNotResponding());
   ASSERT_TRUE(Update("k3", NodeAction::kUndrain));
   EXPECT_TRUE(NodeBecomes("k3", [](const Node& node) { return !node.state.IsDraining(); }));
-  ASSERT_TRUE(Cancel({.id = order.id, .name = "pod", .user = "slurm"}));
+  ASSERT_TRUE(Cancel({.id = order.id, .name = "pod"}));
   EXPECT_TRUE(NodeBecomes("k3", [](const Node& node) { return !node.state.IsBusy(); }));
   ASSERT_TRUE(Await(source.DeleteNode("k3", Soon())));
   EXPECT_FALSE(NodeNow("k3"));

@@ -58,6 +58,8 @@ bindTimeout: {{ int .Values.bindTimeout }}
 nodeTaint: {{ .Values.nodes.taint.effect }}
 nodeReserveCpu: {{ .Values.nodes.reserve.cpu | quote }}
 nodeReserveMemory: {{ .Values.nodes.reserve.memory | quote }}
+policyRequired: {{ .Values.policy.required }}
+policyAllowIdentity: {{ .Values.policy.allowIdentity }}
 ungate: {{ .Values.ungate }}
 {{- end -}}
 

@@ -435,9 +435,15 @@ class Group {
   }
 
   Result<Order> OrderForPlaces() const {
-    const Shape shape = ShapeOf(world_, key_, members_, true);
+    Shape shape = ShapeOf(world_, key_, members_, true);
     if (!shape.unread.empty()) return Fail(Code::kUnavailable, shape.unread);
-    CAPSTAN_TRY(Order order, OrderOf(members_.released, shape, settings_));
+    Result<Order> asked = OrderOf(members_.released, shape, settings_);
+    // They run, and are charged as the policy says by now rather than to nobody.
+    if (!asked && asked.error().code() == Code::kForbidden) {
+      LeaveToPolicy(shape);
+      asked = OrderOf(members_.released, shape, settings_);
+    }
+    CAPSTAN_TRY(Order order, std::move(asked));
     std::set<std::string> nodes;
     Time began = world_.now();
     for (const Pod* pod : members_.released) {
@@ -501,6 +507,7 @@ class Group {
     mark.attempt = attempt;
     mark.pods_per_node = order.pods_per_node;
     mark.order = order.Hash();
+    mark.policy = shape_.policy.Hash();
     order.job.excluded_nodes = std::move(excluded);
     order.job.id = id;
     order.job.admin_comment = mark.ToString();
@@ -511,13 +518,28 @@ class Group {
                .event = std::move(event)});
   }
 
+  // The policy of the namespace has changed since it was submitted, and it is not what would be submitted by now: whatever its pods
+  // say, or do not say, keeps no job that the policy may not allow any more.
+  bool IsBesidePolicy(const JobMark& mark) const {
+    if (mark.policy.empty() || !shape_.refused.empty() || shape_.policy.ns.empty()) return false;
+    if (mark.policy == shape_.policy.Hash()) return false;
+    if (!shape_.missing.empty() || !shape_.unread.empty()) return true;
+    const auto order = OrderOf(members_.gated, shape_, settings_);
+    return !order || order->Hash() != mark.order;
+  }
+  void EndForPolicy(const slurm::Job& job, const JobMark& mark) {
+    EndJob(plan_, job, mark, "Changed", "the policy of namespace " + ns() + " is another by now",
+           NoPodIsReleased(ns(), id_), plan::EventText{.reason = "Changed", .action = "Cancel"});
+  }
+
   void Waits(const slurm::Job& job) {  // row 10
     const auto order = OrderOf(members_.gated, shape_, settings_);
     Soon(members_.gated, "False", IsHeld(job) ? "Held" : "Pending",
          WhyPending(job, world_.now()) +
              (order ? "" : "; what is asked for by now is refused: " + order.error().message()));
-    if (!members_.released.empty() || !shape_.missing.empty() || !shape_.unread.empty()) return;
     const JobMark mark = MarkOf(job);
+    if (members_.released.empty() && IsBesidePolicy(mark)) return EndForPolicy(job, mark);
+    if (!members_.released.empty() || !shape_.missing.empty() || !shape_.unread.empty()) return;
     const bool same = !order || mark.order.empty() || order->Hash() == mark.order;
     if (same && mark.outcome.empty()) return Join(Newcomers());
     if (!same) {
@@ -603,6 +625,7 @@ class Group {
     if (world_.InFlight(plan::JobTarget(kSlurm, id_))) return;  // its end may be under way
     const JobMark mark = MarkOf(job);
     if (!mark.outcome.empty() && members_.released.empty()) return GiveUp(job, mark.outcome, "its end has begun");
+    if (members_.released.empty() && IsBesidePolicy(mark)) return EndForPolicy(job, mark);
     Placing placing = PlaceIn(world_, members_, job, mark.pods_per_node, mark_.cluster);
     if (placing.unsuitable && members_.released.empty()) return GiveUp(job, "NodeUnsuitable", placing.trouble);
     if (!placing.trouble.empty()) return Unfit(job, "WaitsForNode", placing.trouble);

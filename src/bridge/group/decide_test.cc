@@ -32,10 +32,8 @@ class GroupTest : public ::testing::Test {
       stores.Add<Namespace>();
     });
     world.settings = &settings;
-    Namespace system;
-    system.metadata.name = "kube-system";
-    system.metadata.uid = testing::kCluster;
-    world.Put(system);
+    world.Put(testing::NamespaceNamed("kube-system", testing::kCluster));
+    world.Put(testing::NamespaceNamed("ml"));
     world.Put(testing::ReadyNode("node-1"));
     world.Nodes(kSlurm, {{.name = "w-0", .comment = R"({"namespace":"slurm","podName":"w-0","node":"node-1"})"}});
     world.Jobs(kSlurm, {});
@@ -131,6 +129,30 @@ TEST_F(GroupTest, AMalformedOrderIsToldAndNotSubmitted) {
   EXPECT_THAT(Shown(plan), HasSubstr("timelimit is \"1h\""));
   ASSERT_EQ(plan.actions.size(), 1u);
   EXPECT_TRUE(plan.actions[0].event && plan.actions[0].event->warning);
+}
+
+TEST_F(GroupTest, TheNamespaceSaysWhatItsPodsMayAskFor) {
+  Namespace ns = testing::NamespaceNamed("ml");
+  ns.metadata.annotations[std::string(kPolicyAnnotations) + "accounts"] = "vision";
+  world.Put(ns);
+  Pod pod = Labelled();
+  pod.metadata.annotations[std::string(kJobAnnotations) + "account"] = "speech";
+  world.Put(pod);
+  JobIs(std::nullopt);
+  const plan::Plan plan = Decide();
+  EXPECT_THAT(ActionNames(plan), ElementsAre("set conditions Pod ml/trainer/status"));
+  EXPECT_THAT(Shown(plan), HasSubstr("namespace ml may not use account \"speech\"; it may use vision"));
+}
+
+// It may be younger than what is known of Namespaces.
+TEST_F(GroupTest, NothingIsAskedBeforeTheNamespaceIsKnown) {
+  Pod pod = testing::GatedPod();
+  pod.metadata.namespace_ = "fresh";
+  world.Put(pod);
+  world.Look([](const plan::World& seen) {
+    const auto plan = group::Decide(seen, {"fresh", std::string("pod.") + kUid});
+    EXPECT_THAT(plan.actions, IsEmpty());
+  });
 }
 
 TEST_F(GroupTest, WhyItWaitsAndWhenItShallBeginStandsOnThePod) {

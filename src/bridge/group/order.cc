@@ -44,7 +44,21 @@ constexpr auto kTexts = std::to_array<TextMember>({
     {"gres", &slurm::ExternalJob::gres},
 });
 
-constexpr auto kRefused = std::to_array<std::string_view>({"user-id", "group-id", "priority"});
+// Texts of which a policy may allow some alone.
+struct LimitedMember {
+  std::string_view list, what;
+  std::string slurm::ExternalJob::* member;
+};
+constexpr auto kIdentity = std::to_array<std::string_view>({"user-id", "group-id", "priority"});
+constexpr auto kLimited = std::to_array<LimitedMember>({
+    {"accounts", "account", &slurm::ExternalJob::account},
+    {"partitions", "partition", &slurm::ExternalJob::partition},
+    {"qos", "QOS", &slurm::ExternalJob::qos},
+    {"reservations", "reservation", &slurm::ExternalJob::reservation},
+    {"wckeys", "WCKey", &slurm::ExternalJob::wckey},
+});
+
+constexpr int64_t kMostId = 4'294'967'293;
 
 const std::string& Value(const Shape& shape, std::string_view suffix) {
   static const std::string none;
@@ -60,12 +74,6 @@ Result<void> TakeTexts(const Shape& shape, slurm::ExternalJob& job) {
     if (std::ranges::any_of(value, [](unsigned char c) { return c < ' ' || c == 0x7f; }))
       return Malformed(text.suffix, value, "one line without control characters");
     job.*text.member = value;
-  }
-  for (const std::string_view suffix : kRefused) {
-    if (!Value(shape, suffix).empty()) {
-      return Fail(Code::kInvalid, "annotation " + Annotation(suffix) +
-                                      " is not allowed here: jobs are charged to the bridge's own user; remove it");
-    }
   }
   return {};
 }
@@ -98,6 +106,72 @@ Result<std::optional<int64_t>> Number(const Shape& shape, std::string_view suffi
   if (!number || *number < 1 || *number > most)
     return Malformed(suffix, value, "a whole number of " + of_what + " from 1 to " + std::to_string(most));
   return *number;
+}
+
+// A user, a group or a priority that an annotation names; nullopt: none does.
+Result<std::optional<int64_t>> Identity(const Shape& shape, std::string_view suffix, bool allowed) {
+  const std::string& value = Value(shape, suffix);
+  if (value.empty()) return std::nullopt;
+  if (!allowed) {
+    return Fail(Code::kForbidden, "annotation " + Annotation(suffix) + " is not allowed in namespace " +
+                                      shape.policy.ns +
+                                      ": its policy says as whom its jobs run, and with which priority; remove it");
+  }
+  const auto number = ParseInt(value);
+  if (number && *number >= 1 && *number <= kMostId) return *number;
+  return Malformed(suffix, value, "a number from 1 to " + std::to_string(kMostId) + ", and no name");
+}
+
+// `own`: of the policy.
+Result<void> IsTheOnly(const Policy& policy, std::optional<int64_t> own, std::optional<int64_t> named,
+                       std::string_view suffix) {
+  if (!own || !named || *own == *named) return {};
+  return Fail(Code::kForbidden, "annotation " + Annotation(suffix) + " is " + std::to_string(*named) +
+                                    ", and namespace " + policy.ns + " may only have " + std::to_string(*own));
+}
+
+Result<void> TakeIdentity(const Shape& shape, const Settings& settings, slurm::ExternalJob& job) {
+  const Policy& policy = shape.policy;
+  const bool free = settings.allow_identity && !policy.there;
+  CAPSTAN_TRY(const auto user, Identity(shape, "user-id", free || policy.user));
+  CAPSTAN_TRY(const auto group, Identity(shape, "group-id", free || policy.group));
+  CAPSTAN_TRY(job.priority, Identity(shape, "priority", free || policy.max_priority));
+  CAPSTAN_CHECK_OK(IsTheOnly(policy, policy.user, user, "user-id"));
+  CAPSTAN_CHECK_OK(IsTheOnly(policy, policy.group, group, "group-id"));
+  if (policy.max_priority && job.priority && *job.priority > *policy.max_priority) {
+    return Fail(Code::kForbidden, "annotation " + Annotation("priority") + " is " + std::to_string(*job.priority) +
+                                      ", and namespace " + policy.ns + " may have " +
+                                      std::to_string(*policy.max_priority) + " at most");
+  }
+  const auto as = policy.user ? policy.user : user, of = policy.group ? policy.group : group;
+  if (!as && !of) return {};
+  if (!as || !of) {
+    return Fail(Code::kInvalid, "annotations " + Annotation("user-id") + " and " + Annotation("group-id") +
+                                    " need each other: Slurm would take the group of the bridge's own user");
+  }
+  if (IsReservedUser(*as))
+    return Fail(Code::kInvalid, "annotation " + Annotation("user-id") + " is root's or Slurm's own, which no pod gets");
+  job.user = std::to_string(*as);
+  job.group = std::to_string(*of);
+  return {};
+}
+
+Result<void> TakePolicy(const Shape& shape, const Settings& settings, slurm::ExternalJob& job) {
+  if (!shape.refused.empty()) return Fail(Code::kInvalid, shape.refused);
+  for (const LimitedMember& limited : kLimited) {
+    // The bridge's own partition is for orders that name none, of namespaces that have no other.
+    const bool named = limited.list != "partitions" || !Value(shape, "partition").empty();
+    std::string& member = job.*limited.member;
+    CAPSTAN_TRY(std::string chosen, shape.policy.Choose(limited.list, limited.what, named ? member : ""));
+    if (named || !chosen.empty()) member = std::move(chosen);
+  }
+  CAPSTAN_CHECK_OK(TakeIdentity(shape, settings, job));
+  if (!settings.policy_required || !job.user.empty()) return {};
+  return Fail(Code::kForbidden,
+              "namespace " + shape.policy.ns +
+                  " has no policy that says whose its jobs are, and this bridge wants one: annotations " +
+                  std::string(kPolicyAnnotations) + "user and " + std::string(kPolicyAnnotations) +
+                  "group of the Namespace");
 }
 
 Result<void> TakeCpus(std::span<const Pod* const> pods, const Shape& shape, slurm::ExternalJob& job) {
@@ -168,6 +242,12 @@ bool SharesNodes(const Shape& shape) {
 
 }  // namespace
 
+void LeaveToPolicy(Shape& shape) {
+  for (const std::string_view suffix : kIdentity) shape.annotations.erase(Annotation(suffix));
+  for (const std::string_view suffix : {"account", "partition", "qos", "reservation", "wckey"})
+    shape.annotations.erase(Annotation(suffix));
+}
+
 std::string Order::Hash() const {
   slurm::ExternalJob wanted = job;
   wanted.id = 0;
@@ -183,6 +263,7 @@ Result<Order> OrderOf(std::span<const Pod* const> pods, const Shape& shape, cons
                       .mcs_label = settings.mcs_label,
                       .shared = SharesNodes(shape) ? settings.shared : "none"}};
   CAPSTAN_CHECK_OK(TakeTexts(shape, order.job));
+  CAPSTAN_CHECK_OK(TakePolicy(shape, settings, order.job));
   CAPSTAN_TRY(const std::optional<int64_t> pods_per_node, Number(shape, "pods-per-node", kMostPodsPerNode, "pods"));
   order.pods_per_node = pods_per_node.value_or(1);
   order.job.tasks_per_node = order.pods_per_node;

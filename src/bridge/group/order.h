@@ -14,8 +14,11 @@
 //   timelimit      time_limit       the Job's activeDeadlineSeconds, rounded up; minutes
 //   exclusive      shared           whole nodes; "false": shared with others, as Settings::shared says
 //
-// `user-id`, `group-id` and `priority` are refused: who may name them is for a policy to say. Whatever is malformed is one
-// sentence, and nothing is asked of Slurm.
+//   user-id, group-id      user, group   the policy's; numbers
+//   priority       priority         Slurm's own
+//
+// The policy of the namespace (policy.h) judges partition, account, QOS, reservation, user, group and priority. Whatever is malformed
+// or not allowed is one sentence, and nothing is asked of Slurm.
 #pragma once
 
 #include <span>
@@ -35,7 +38,11 @@ struct Order {
   std::string Hash() const;  // of the job; the same for what asks for the same
 };
 
-// `pods`: of the group, not empty. kInvalid: one sentence that names the annotation or the resource, for their user.
+// `pods`: of the group, not empty. kInvalid: one sentence that names the annotation or the resource, for their user. kForbidden:
+// likewise, what the policy of the namespace does not allow.
 Result<Order> OrderOf(std::span<const Pod* const> pods, const Shape& shape, const Settings& settings);
+
+// What the pods say of that on which the policy has a word is left out: so are pods charged that run already.
+void LeaveToPolicy(Shape& shape);
 
 }  // namespace capstan::bridge::group

@@ -19,6 +19,7 @@ Pod With(const std::string& suffix, const std::string& value) {
 Shape ShapeFor(const Pod& pod, int64_t places = 1) {
   Shape shape{.least = places, .most = places, .name = "ml/trainer"};
   shape.annotations = pod.metadata.annotations;
+  shape.policy.ns = "ml";
   return shape;
 }
 
@@ -162,10 +163,102 @@ TEST(OrderOf, WhatNoNodeHasIsRefusedBeforeAnythingOverflows) {
 
 TEST(OrderOf, NobodyNamesAnotherUserOrAPriority) {
   for (const char* suffix : {"user-id", "group-id", "priority"}) {
-    const auto job = Order(With(suffix, "0"));
+    const auto job = Order(With(suffix, "7"));
     ASSERT_FALSE(job) << suffix;
-    EXPECT_THAT(job.error().message(), HasSubstr("remove it"));
+    EXPECT_THAT(job.error().message(), HasSubstr("is not allowed in namespace ml: its policy says"));
   }
+}
+
+// The order of a pod with these annotations in a namespace with these.
+class Judged {
+ public:
+  Judged(std::map<std::string, std::string> pod, std::map<std::string, std::string> ns,
+         Settings settings = testing::TestSettings()) {
+    Namespace space;
+    space.metadata.name = "ml";
+    for (const auto& [name, value] : ns) space.metadata.annotations[std::string(kPolicyAnnotations) + name] = value;
+    Pod one = testing::GatedPod();
+    for (const auto& [name, value] : pod) one.metadata.annotations[std::string(kJobAnnotations) + name] = value;
+    Shape shape = ShapeFor(one);
+    if (const auto policy = Policy::Of(space))
+      shape.policy = *policy;
+    else
+      shape.refused = policy.error().message();
+    const Pod* const pods = &one;
+    order_ = OrderOf({&pods, 1}, shape, settings);
+  }
+  const slurm::ExternalJob& job() const { return order_.value().job; }
+  std::string refused() const { return order_ ? "" : order_.error().message(); }
+
+ private:
+  Result<struct Order> order_ = Fail(Code::kInvalid, "");
+};
+
+TEST(Judged, APolicySaysWhoIsChargedAndWhatIsMeantWhereNothingIsNamed) {
+  const Judged order({}, {{"user", "1000"},
+                          {"group", "100"},
+                          {"accounts", "vision, speech"},
+                          {"partitions", "gpu"},
+                          {"qos", "normal"},
+                          {"reservations", "course"},
+                          {"max-priority", "50"}});
+  EXPECT_EQ(order.job().user, "1000");
+  EXPECT_EQ(order.job().group, "100");
+  EXPECT_EQ(order.job().account, "vision");
+  EXPECT_EQ(order.job().partition, "gpu");
+  EXPECT_EQ(order.job().qos, "normal");
+  EXPECT_EQ(order.job().reservation, "") << "named or not";
+  EXPECT_FALSE(order.job().priority);
+  EXPECT_EQ(Judged({}, {}).job().partition, "bridge") << "the bridge's own";
+  EXPECT_EQ(Judged({{"partition", "other"}}, {}).job().partition, "other");
+}
+
+TEST(Judged, WhatIsNotAllowedIsRefusedInOneSentence) {
+  struct Case {
+    std::map<std::string, std::string> pod, ns;
+    const char* refused;
+  };
+  const Case cases[] = {
+      {{{"account", "b"}}, {{"accounts", "a"}}, "namespace ml may not use account \"b\"; it may use a"},
+      {{{"partition", "a,b"}}, {{"partitions", "a"}}, "namespace ml may not use partition \"b\""},
+      {{{"qos", "high"}}, {{"qos", "normal"}}, "namespace ml may not use QOS \"high\""},
+      {{{"reservation", "x"}}, {{"reservations", "y"}}, "namespace ml may not use reservation \"x\""},
+      {{{"wckey", "x"}}, {{"wckeys", "y"}}, "namespace ml may not use WCKey \"x\""},
+      {{}, {{"account", "y"}}, "annotation capstan.dev/policy-account of namespace ml is none that a policy has"},
+      {{{"user-id", "1001"}},
+       {{"user", "1000"}, {"group", "1"}},
+       "user-id is 1001, and namespace ml may only have 1000"},
+      {{{"group-id", "2"}}, {{"user", "1000"}, {"group", "1"}}, "group-id is 2, and namespace ml may only have 1"},
+      {{{"priority", "51"}}, {{"max-priority", "50"}}, "priority is 51, and namespace ml may have 50 at most"},
+      {{}, {{"user", "x"}, {"group", "1"}}, "policy-user of namespace ml is \"x\""},
+  };
+  for (const Case& c : cases) EXPECT_THAT(Judged(c.pod, c.ns).refused(), HasSubstr(c.refused));
+  EXPECT_EQ(
+      Judged({{"user-id", "1000"}, {"priority", "50"}}, {{"user", "1000"}, {"group", "1"}, {"max-priority", "50"}})
+          .job()
+          .priority,
+      50);
+}
+
+TEST(Judged, ABridgeMayWantAPolicyOfEachNamespaceOrLetPodsNameAnybody) {
+  Settings settings = testing::TestSettings();
+  settings.policy_required = true;
+  for (const std::map<std::string, std::string>& ns : {std::map<std::string, std::string>(), {{"accounts", "a"}}})
+    EXPECT_THAT(Judged({}, ns, settings).refused(),
+                HasSubstr("namespace ml has no policy that says whose its jobs are"));
+  EXPECT_EQ(Judged({}, {{"user", "1000"}, {"group", "1"}}, settings).job().user, "1000");
+  settings = testing::TestSettings();
+  settings.allow_identity = true;
+  const Judged named({{"user-id", "1000"}, {"group-id", "100"}, {"priority", "9"}}, {}, settings);
+  EXPECT_EQ(named.job().user, "1000");
+  EXPECT_EQ(named.job().group, "100");
+  EXPECT_EQ(named.job().priority, 9);
+  EXPECT_THAT(Judged({{"user-id", "1000"}}, {}, settings).refused(), HasSubstr("need each other"));
+  for (const char* suffix : {"user-id", "group-id", "priority"})
+    EXPECT_THAT(Judged({{suffix, "9"}}, {{"accounts", "a"}}, settings).refused(), HasSubstr("is not allowed"))
+        << suffix;
+  for (const char* uid : {"0", "401", "root"})
+    EXPECT_NE(Judged({{"user-id", uid}, {"group-id", "100"}}, {}, settings).refused(), "") << uid;
 }
 
 }  // namespace

@@ -121,6 +121,19 @@ void OfPodGroup(const World& world, const kube::Key& key, const Members& members
   if (there < wanted) shape.missing = Count(members.living(), wanted);
 }
 
+void TakePolicy(const World& world, const std::string& name, Shape& shape) {
+  const Namespace* ns = world.Find<Namespace>({"", name});
+  shape.policy.ns = name;
+  if (ns == nullptr) {
+    shape.unread = "namespace " + name + " is not known yet";
+    return;
+  }
+  if (auto policy = Policy::Of(*ns))
+    shape.policy = *std::move(policy);
+  else
+    shape.refused = policy.error().message();
+}
+
 }  // namespace
 
 Shape ShapeOf(const World& world, const kube::Key& key, const Members& members, bool for_order) {
@@ -140,6 +153,7 @@ Shape ShapeOf(const World& world, const kube::Key& key, const Members& members, 
       OfPodGroup(world, key, members, shape);
       break;
   }
+  TakePolicy(world, first.metadata.namespace_, shape);
   return shape;
 }
 

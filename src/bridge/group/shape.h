@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bridge/group/members.h"
+#include "bridge/policy.h"
 #include "kube/quantity.h"
 #include "plan/world.h"
 
@@ -21,6 +22,8 @@ struct Shape {
   // their own above them.
   std::map<std::string, std::string> annotations;
   std::optional<int64_t> limit_minutes;  // of the object that stands for the group
+  Policy policy;                         // of its namespace
+  std::string refused;                   // why that makes no sense; "": it does
   kube::Quantity cpu, memory;            // of each of its pods, where they name none
   // "2 of 4 pods are there"; "": nothing. Whoever is gone for a moment is waited for, too.
   std::string missing;

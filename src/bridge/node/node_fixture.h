@@ -28,10 +28,7 @@ class NodeTest : public ::testing::Test {
       stores.Add<Namespace>();
     });
     world.settings = &settings;
-    Namespace system;
-    system.metadata.name = "kube-system";
-    system.metadata.uid = kCluster;
-    world.Put(system);
+    world.Put(bridge::testing::NamespaceNamed("kube-system", kCluster));
     world.Nodes(kSlurm, {});
     machine = ReadyNode("gpu-7");
     machine.metadata.labels = {{std::string(kExternalNode), "true"}};

@@ -64,7 +64,7 @@ class CancelJobEffect final : public JobEffect {
   CancelJobEffect(std::string cluster, slurm::JobCancel cancel)
       : JobEffect(std::move(cluster), cancel.id), cancel_(std::move(cancel)) {}
   std::string_view verb() const override { return "cancel"; }
-  uint64_t content() const override { return Fnv64(cancel_.user, Fnv64(cancel_.name)); }
+  uint64_t content() const override { return Fnv64(cancel_.name); }
   bool destructive() const override { return true; }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {

@@ -375,7 +375,9 @@ net::Response FakeSlurmrestd::SubmitJob(const std::string& body) {
   ExternalJob made{.id = job.job_id,
                    .name = job.name,
                    .partition = job.partition,
+                   .account = job.account,
                    .user = job.user_id,
+                   .group = job.group_id,
                    .admin_comment = job.admin_comment,
                    .nodes = ParseInt(Split(job.nodes, '-').front()).value_or(1),
                    .most_nodes = ParseInt(Split(job.nodes, '-').back()).value_or(1),
@@ -403,7 +405,7 @@ net::Response FakeSlurmrestd::UpdateJob(std::string_view id, const std::string& 
 net::Response FakeSlurmrestd::CancelJobs(const std::string& body) {
   const auto asked = json::Decode<wire::KillBody>(body);
   if (!asked || asked->jobs.size() != 1) return Text(400, "Unable to parse the body");
-  JobCancel cancel{.id = ParseInt(asked->jobs.front()).value_or(0), .name = asked->job_name, .user = asked->user_name};
+  JobCancel cancel{.id = ParseInt(asked->jobs.front()).value_or(0), .name = asked->job_name};
   if (!asked->job_state.empty()) {
     for (const JobFlag flag : {JobFlag::kPending, JobFlag::kRunning, JobFlag::kSuspended})
       if (StateNames(flag)[size_t(flag)] == asked->job_state.front()) cancel.only_if = flag;

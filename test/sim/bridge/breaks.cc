@@ -84,7 +84,7 @@ Plan CancelsWhatIsThere(const World& world, const kube::Key& key) {
   Plan plan = group::Decide(world, key);
   const Looked looked(world, key);
   if (looked.job != nullptr && !JobMark::Of(looked.job->admin_comment)) {
-    plan.Add(Do(plan::CancelJob(kSlurm, {.id = looked.job->id, .name = looked.job->name, .user = looked.job->user})));
+    plan.Add(Do(plan::CancelJob(kSlurm, {.id = looked.job->id, .name = looked.job->name})));
   }
   return plan;
 }
@@ -158,7 +158,7 @@ Plan EndsWithTheFirst(const World& world, const kube::Key& key) {
   const Looked looked(world, key);
   if (!looked.Runs() || (looked.members->ended.empty() && looked.members->leaving.empty())) return plan;
   if (JobMark::Of(looked.job->admin_comment))
-    plan.Add(Do(plan::CancelJob(kSlurm, {.id = looked.job->id, .name = looked.job->name, .user = looked.job->user})));
+    plan.Add(Do(plan::CancelJob(kSlurm, {.id = looked.job->id, .name = looked.job->name})));
   return plan;
 }
 

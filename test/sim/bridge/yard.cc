@@ -58,6 +58,8 @@ Yard::Yard(uint64_t seed, int nodes, bool echo)
   });
   cluster_ = std::string(
       json::FindText(api.Put(kube::kNamespaces, R"({"metadata":{"name":"kube-system"}})"), {"metadata", "uid"}));
+  for (const char* name : {kNs, "others"})
+    api.Put(kube::kNamespaces, R"({"metadata":{"name":")" + std::string(name) + "\"}}");
   slurm.partitions[settings.partition] = "UP";
   for (int i = 0; i < nodes; ++i) {
     const std::string node = "k" + std::to_string(i);
