@@ -145,12 +145,27 @@ class Run {
       unsigned weight;
       void (Run::*tell)();
     };
-    constexpr auto kKinds = std::to_array<Kind>(
-        {{20, &Run::AddWorkload},   {10, &Run::DeleteWorkload}, {14, &Run::DeletePod}, {14, &Run::CancelJob},
-         {10, &Run::OthersWork},    {8, &Run::NodeFails},       {6, &Run::DrainNode},  {8, &Run::CordonNode},
-         {6, &Run::NodeNotReady},   {12, &Run::SlurmFails},     {10, &Run::ApiFails},  {6, &Run::SlurmctldRestarts},
-         {8, &Run::SlurmLosesJobs}, {6, &Run::Preempt},         {6, &Run::Suspend},    {8, &Run::StrangerTakesAnId},
-         {6, &Run::ForgeLabel},     {8, &Run::ChangeOrder},     {6, &Run::Retry},      {8, &Run::CrashNow}});
+    constexpr auto kKinds = std::to_array<Kind>({{20, &Run::AddWorkload},
+                                                 {10, &Run::DeleteWorkload},
+                                                 {14, &Run::DeletePod},
+                                                 {14, &Run::CancelJob},
+                                                 {10, &Run::OthersWork},
+                                                 {8, &Run::NodeFails},
+                                                 {6, &Run::DrainNode},
+                                                 {8, &Run::CordonNode},
+                                                 {6, &Run::NodeNotReady},
+                                                 {12, &Run::SlurmFails},
+                                                 {10, &Run::ApiFails},
+                                                 {6, &Run::SlurmctldRestarts},
+                                                 {8, &Run::SlurmLosesJobs},
+                                                 {6, &Run::Preempt},
+                                                 {6, &Run::Suspend},
+                                                 {8, &Run::StrangerTakesAnId},
+                                                 {6, &Run::ForgeLabel},
+                                                 {8, &Run::ChangeOrder},
+                                                 {6, &Run::Retry},
+                                                 {8, &Run::CrashNow},
+                                                 {10, &Run::CancelBeforeItStarts}});
     unsigned all = 0;
     for (const Kind& kind : kKinds) all += kind.weight;
     unsigned drawn = unsigned(random_.Below(all));
@@ -200,9 +215,15 @@ class Run {
     return ids.empty() ? 0 : ids[random_.Below(ids.size())];
   }
   static bool Runs(const slurm::Job& job) { return job.state.Has(JobFlag::kRunning); }
+  static bool Waits(const slurm::Job& job) { return job.state.IsPending(); }
   static bool IsThere(const slurm::Job& job) { return !job.state.IsOver(); }
-  void CancelJob() {
-    const int64_t id = AnyJob(&IsThere);
+  void CancelJob() { Cancel(AnyJob(&IsThere)); }
+  void CancelBeforeItStarts() {
+    AddWorkload();
+    for (int i = 0; i < 100 && AnyJob(&Waits) == 0; ++i) Pass(50ms);
+    Cancel(AnyJob(&Waits));
+  }
+  void Cancel(int64_t id) {
     if (id == 0) return;
     yard_.Say("a person cancels job " + std::to_string(id));
     yard_.slurm.CancelJob(id);
