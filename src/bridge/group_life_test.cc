@@ -287,6 +287,30 @@ TEST_F(GroupLife, AGangWhoseJobEndsIsDeletedAndItsNextJobWaitsUntilAllHaveGone) 
   EXPECT_EQ(Orders(), 2u);
 }
 
+TEST_F(GroupLife, AJobThatIsToMakeRoomEndsOnceItsPodsHaveGoneWhoeverFollowsThem) {
+  Start();
+  PutGang(1);
+  loop.Advance(3s);
+  const int64_t first = TheJob().id;
+  ASSERT_TRUE(slurm.RunPending(first, {"w-0"}));
+  loop.Advance(2s);
+  RunAll({"sim-0"});
+  EditPod(
+      [](json::Value& pod) { json::MakeObject(pod, {"metadata"})["finalizers"] = *json::Parse(R"(["test/slow"])"); },
+      "sim-0");
+  slurm.WarnOfPreemption(first);
+  loop.Advance(10s);
+  PutGangPod("sim-0-again", 0);
+  loop.Advance(1min);
+  EXPECT_TRUE(slurm.jobs().at(first).state.Has(slurm::JobFlag::kRunning)) << "one has not ended yet";
+  EditPod([](json::Value& pod) { json::MakeObject(pod, {"metadata"}).erase("finalizers"); }, "sim-0");
+  loop.Advance(5s);
+  EXPECT_TRUE(slurm.jobs().at(first).state.IsOver());
+  EXPECT_EQ(JobMark::Of(slurm.jobs().at(first).admin_comment)->outcome, "Preempted");
+  loop.Advance(1min);
+  EXPECT_EQ(Orders(), 2u) << "the next asks anew";
+}
+
 TEST_F(GroupLife, AReplacementFindsTheJobOfPodsThatHaveGone) {
   Start();
   PutGang(1);

@@ -591,7 +591,7 @@ class Group {
   // --- A job that runs -----------------------------------------------------------------------------------------------
 
   void Runs(const slurm::Job& job) {
-    if (job.preempt_time) return GivesWay();
+    if (job.preempt_time) return GivesWay(job);
     const bool any_bound = std::ranges::any_of(members_.released, [](const Pod* pod) { return pod->IsBound(); });
     std::map<std::string, std::string> nodes;
     if (const auto names = slurm::HostSet::Parse(job.nodes); names && !members_.released.empty())
@@ -602,8 +602,12 @@ class Group {
   }
 
   // Row 19. Its grace time is for the end of the pods.
-  void GivesWay() {
+  void GivesWay(const slurm::Job& job) {
     const std::string why = JobWords(id_) + " is preempted: Slurm gives its nodes to another";
+    if (FirstThatRuns() == nullptr) {
+      return EndJob(plan_, job, MarkOf(job), "Preempted", why, NoPodIsReleased(ns(), id_),
+                    plan::EventText{.reason = "Preempted", .action = "Cancel", .warning = true});
+    }
     EndPods(why, plan::JobGivesWay(kSlurm, id_, mark_.Prefix()), "Preempted");
     Soon(members_.gated, "False", "Pending", why);
   }

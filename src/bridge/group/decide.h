@@ -38,8 +38,8 @@
 //   17   released        waits, a stranger's    nothing: that the job is over is not proven           Unknown JobUnknown
 //   18   released        unknown for half a     submitted anew for the nodes where the pods are and   Unknown JobUnknown
 //                        minute                 the time that is left; they bear it once it is there
-//   19   released        runs, and is to make   as in 16, at once: the grace time is for that          -
-//                        room for another
+//   19   any             runs, and is to make   as in 16, at once: the grace time is for that; the     False Pending
+//                        room for another       job is cancelled once nobody is left who was released
 //   20   released        suspended for half a   cancelled if it still is; then as in 16                Unknown JobUnknown
 //                        minute
 //   21   gated, and the  any                    job cancelled, gates taken away; also where nobody        -

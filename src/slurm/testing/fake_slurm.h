@@ -86,7 +86,7 @@ class FakeSlurm {
   // The id, or nullopt when Slurm would not start it there: a node that is not usable, or has no room.
   std::optional<int64_t> StartJob(JobSpec spec);
   void FinishJob(int64_t id) { EndJob(id, JobFlag::kCompleted); }
-  void CancelJob(int64_t id) { EndJob(id, JobFlag::kCancelled); }
+  void CancelJob(int64_t id) { EndJobAs(id, JobFlag::kCancelled); }
   // Its nodes are free for others meanwhile, as with SelectTypeParameters=CR_CPU, and do not show that it holds them.
   // Its time stands still. False: it does not run; or, to be resumed, is not suspended or finds no room.
   bool SuspendJob(int64_t id);

@@ -164,8 +164,11 @@ void Rules::Submitted(const std::string& body) {
     any = true;
     const PodCondition* told = pod.Condition(kJobCondition);
     const std::string& retry = pod.metadata.Annotation(std::string(kRetry));
-    stopped = stopped && told != nullptr && told->reason == "CancelledInSlurm" &&
-              (retry.empty() || retry == pod.metadata.Annotation(std::string(kRetried)));
+    // Its user has said so; or did, and the pod bears the next job, which its condition does not tell of yet.
+    const bool wanted = told != nullptr && !retry.empty() &&
+                        (retry != pod.metadata.Annotation(std::string(kRetried)) ||
+                         !told->message.starts_with("job " + std::to_string(JobIdOf(pod)) + " "));
+    stopped = stopped && told != nullptr && told->reason == "CancelledInSlurm" && !wanted;
   }
   if (any && stopped) Break("S7: " + mark->group + " is asked for again, though a person has cancelled its job");
 }
