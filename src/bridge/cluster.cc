@@ -6,6 +6,7 @@
 #include "bridge/node/decide.h"
 #include "bridge/objects.h"
 #include "bridge/settings.h"
+#include "bridge/take_over.h"
 
 namespace capstan::bridge {
 namespace {
@@ -24,6 +25,7 @@ plan::Plan DecideCluster(const plan::World& world, const kube::Key& key) {
   plan.slurm_cluster = kSlurm;
   plan.slurm = {.server = settings.slurm_rest_api, .token_file = settings.token_file};
   if (!world.Slurm(kSlurm).heard()) return plan;
+  TakeOver(plan, world, system->metadata.uid);
   node::EndUnwanted(plan, world, system->metadata.uid);
   const auto jobs = world.Ask(MarkedJobs(), kMarkedJobsAge);
   if (!jobs.known() || jobs.age > kNew) return plan;

@@ -66,6 +66,7 @@ Result<Config> Read(const YAML::Node& root, std::string_view name) {
   CAPSTAN_CHECK_OK(reader.Text("nodeReserveMemory", config.reserved_memory));
   CAPSTAN_CHECK_OK(reader.Truth("policyRequired", config.policy_required));
   CAPSTAN_CHECK_OK(reader.Truth("policyAllowIdentity", config.allow_identity));
+  CAPSTAN_CHECK_OK(reader.Truth("takeOver", config.take_over));
   CAPSTAN_CHECK_OK(reader.Truth("ungate", config.ungate));
   return config;
 }
@@ -126,6 +127,7 @@ Result<Settings> SettingsFrom(const Config& config, std::string bridge, std::str
                   .reserved_memory = memory,
                   .policy_required = config.policy_required,
                   .allow_identity = config.allow_identity,
+                  .take_over = config.take_over,
                   .ungate = config.ungate};
 }
 

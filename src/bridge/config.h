@@ -23,6 +23,7 @@ struct Config {
   std::string node_taint = "NoSchedule";                           // nodeTaint: or "NoExecute", "none"
   std::string reserved_cpu = "0", reserved_memory = "0";           // nodeReserve*: quantities
   bool policy_required = false, allow_identity = false;            // policyRequired, policyAllowIdentity
+  bool take_over = false;                                          // takeOver
   bool ungate = false;                                             // ungate
 
   bool operator==(const Config&) const = default;

@@ -19,6 +19,7 @@ partition: gpu
 jobIds: 5-9
 bindTimeout: 60
 policyRequired: true
+takeOver: true
 ungate: true
 somethingElse: {x: 1}
 )",
@@ -34,6 +35,7 @@ somethingElse: {x: 1}
   EXPECT_EQ(settings->bind_timeout, Duration(60s));
   EXPECT_TRUE(settings->policy_required);
   EXPECT_FALSE(settings->allow_identity);
+  EXPECT_TRUE(settings->take_over);
   EXPECT_TRUE(settings->ungate);
 }
 

@@ -68,7 +68,7 @@ class BridgeLife : public ::testing::Test {
         "kubelet");
   }
 
-  void Start() {
+  void Start(Duration runs = 3s) {
     process.reset();
     plan::Engine::Options options{.field_manager = "slurm-bridge", .seed = ++lives};
     options.slurm = [this](const plan::SlurmConnection&,
@@ -83,7 +83,7 @@ class BridgeLife : public ::testing::Test {
       told.push_back(key.name + ": " + notice.reason);
     };
     process.emplace(loop, server, std::move(options));
-    loop.Advance(3s);
+    loop.Advance(runs);
   }
 
   // A user makes a pod, and the webhook lets it wait. `labels` and `metadata`: more members of these, with a comma before each.

@@ -15,6 +15,9 @@ inline constexpr std::string_view kSlurmNode = "slinky.slurm.net/slurm-node";  /
 inline constexpr std::string_view kRequestedScheduler = "scheduler.slinky.slurm.net/requested-scheduler";  // annotation
 inline constexpr std::string_view kJobCondition = "capstan.dev/SlurmJob";                                  // condition
 
+// On pods, by Slinky's slurm-bridge: a finalizer.
+inline constexpr std::string_view kPeersFinalizer = "scheduler.slinky.slurm.net/finalizer";
+
 // On pods, by their users. The first also on whatever stands for a group of pods.
 inline constexpr std::string_view kJobAnnotations = "slurmjob.slinky.slurm.net/";
 inline constexpr std::string_view kGang = "capstan.dev/gang";    // annotation: "job"

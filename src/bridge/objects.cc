@@ -10,6 +10,10 @@ bool Pod::HasGate(std::string_view name) const {
   return std::ranges::find(spec.scheduling_gates, name, &SchedulingGate::name) != spec.scheduling_gates.end();
 }
 
+bool Pod::IsReleased(std::string_view scheduler_name) const {
+  return !HasGate(kGate) && (IsBound() || spec.scheduler_name != scheduler_name);
+}
+
 const PodCondition* Pod::Condition(std::string_view type) const {
   const auto found = std::ranges::find(status.conditions, type, &PodCondition::type);
   return found != status.conditions.end() ? &*found : nullptr;
@@ -68,6 +72,7 @@ const json::Schema& PodCondition::Schema() {
 const json::Schema& Pod::Spec::Schema() {
   static const json::Schema schema = json::Object<Pod::Spec>({
       json::Field<&Pod::Spec::node_name>("nodeName"),
+      json::Field<&Pod::Spec::scheduler_name>("schedulerName"),
       json::Field<&Pod::Spec::scheduling_gates>("schedulingGates"),
       json::Field<&Pod::Spec::node_selector>("nodeSelector"),
       json::Field<&Pod::Spec::affinity>("affinity"),

@@ -42,6 +42,7 @@ struct Pod {
   static constexpr const kube::Resource& kResource = kube::kPods;
   struct Spec {
     std::string node_name;  // "": not bound
+    std::string scheduler_name;
     std::vector<SchedulingGate> scheduling_gates;
     std::map<std::string, std::string> node_selector;
     json::Raw affinity, tolerations;
@@ -66,6 +67,9 @@ struct Pod {
   bool HasEnded() const { return status.phase == "Succeeded" || status.phase == "Failed"; }
   bool IsBound() const { return !spec.node_name.empty(); }
   bool HasGate(std::string_view name) const;
+  // It has been let go: our gate is away, and nobody but its scheduler keeps it from running. One that was made for Slinky's
+  // slurm-bridge (`scheduler_name`: Settings') has no scheduler any more, and is let go once it is on a node.
+  bool IsReleased(std::string_view scheduler_name) const;
   const PodCondition* Condition(std::string_view type) const;  // nullptr: not there
 
   bool operator==(const Pod&) const = default;

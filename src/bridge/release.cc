@@ -80,6 +80,24 @@ bj::array Tolerations(const std::string& scheduler_name) {
           {{"key", kDrainedTaint}, {"operator", "Exists"}, {"effect", "NoSchedule"}}};
 }
 
+void AddTolerations(const Pod& pod, const std::string& scheduler_name, json::JsonPatch& patch) {
+  const bj::array tolerations = Tolerations(scheduler_name);
+  if (pod.spec.tolerations.empty()) {
+    patch.Add("/spec/tolerations", bj::serialize(tolerations));
+  } else {
+    for (const bj::value& one : tolerations) patch.Add("/spec/tolerations/-", bj::serialize(one));
+  }
+}
+
+std::string Binding(const Pod& pod, const std::string& node) {
+  return bj::serialize(bj::object{{"apiVersion", "v1"},
+                                  {"kind", "Binding"},
+                                  {"metadata", bj::object{{"name", pod.metadata.name},
+                                                          {"uid", pod.metadata.uid},
+                                                          {"annotations", bj::object{{kSlurmNode, node}}}}},
+                                  {"target", bj::object{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}}}});
+}
+
 json::JsonPatch UngatePatch(const Pod& pod) {
   json::JsonPatch patch = Unchanged(pod);
   RemoveGate(pod, patch);
@@ -98,12 +116,7 @@ Result<json::JsonPatch> ReleasePatch(const Pod& pod, const std::string& node, co
   }
   CAPSTAN_TRY(const bj::object pinned, Pinned(affinity, node));
   patch.Add("/spec/affinity", bj::serialize(pinned));
-  const bj::array tolerations = Tolerations(scheduler_name);
-  if (pod.spec.tolerations.empty()) {
-    patch.Add("/spec/tolerations", bj::serialize(tolerations));
-  } else {
-    for (const bj::value& one : tolerations) patch.Add("/spec/tolerations/-", bj::serialize(one));
-  }
+  AddTolerations(pod, scheduler_name, patch);
   if (pod.metadata.annotations.empty()) patch.Add("/metadata/annotations", "{}");
   patch.Add(json::JsonPointer({"metadata", "annotations", kSlurmNode}), JsonQuoted(node));
   RemoveGate(pod, patch);

@@ -22,6 +22,13 @@ Result<json::JsonPatch> ReleasePatch(const Pod& pod, const std::string& node, co
 // in Slurm after the job had begun.
 boost::json::array Tolerations(const std::string& scheduler_name);
 
+// Adds them to the patch of a pod.
+void AddTolerations(const Pod& pod, const std::string& scheduler_name, json::JsonPatch& patch);
+
+// The body of POST pods/{name}/binding, for a pod without a gate and without a scheduler: it tells the pod by its uid, and notes the node
+// on it.
+std::string Binding(const Pod& pod, const std::string& node);
+
 // Takes our gate away, and what ties the pod to a job, if nobody has changed the pod.
 json::JsonPatch UngatePatch(const Pod& pod);
 

@@ -29,7 +29,8 @@ struct Settings {
   // Of namespaces (policy.h): one that does not say whose its jobs are is refused; and pods of one without a policy may name a user,
   // a group and a priority.
   bool policy_required = false, allow_identity = false;
-  bool ungate = false;  // the bridge is to be taken away: what waits is left to Kubernetes
+  bool take_over = false;  // pods of Slinky's slurm-bridge, which is gone, become this bridge's (take_over.h)
+  bool ungate = false;     // the bridge is to be taken away: what waits is left to Kubernetes
 
   friend bool operator==(const Settings&, const Settings&) = default;
 };

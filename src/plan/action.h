@@ -12,6 +12,7 @@
 #include "async/deadline.h"
 #include "async/task.h"
 #include "base/result.h"
+#include "kube/resource.h"
 #include "plan/ledger.h"
 
 namespace capstan::plan {
@@ -72,12 +73,20 @@ class Guard {
 
 using Guards = std::vector<std::shared_ptr<const Guard>>;
 
+// An object that Events regard.
+struct EventObject {
+  const kube::Resource* resource = nullptr;
+  kube::Key key;
+  std::string uid;
+};
+
 // What the user is told when the action has been done (or, as a Warning, has failed). On the object of the
 // key. The API takes 128 bytes of reason and action each; what is longer is cut.
 struct EventText {
   std::string reason;  // CamelCase: "ScalingDown"
   std::string action;  // CamelCase, what was done: "Delete"; empty: the effect's verb
   bool warning = false;
+  std::optional<EventObject> about = {};  // instead of the key's object
 };
 
 struct Action {

@@ -540,10 +540,9 @@ void Engine::HandOver(const Plan& plan) {
 // Of an object that has just gone, too: its last Event is not the one to be lost.
 void Engine::Tell(const Key& key, Notice notice) const {
   const auto state = states_.find(key);
-  if (options_.tell && state != states_.end() && state->second->about) {
-    const EventObject& about = *state->second->about;
-    return options_.tell(*about.resource, about.key, about.uid, std::move(notice));
-  }
+  std::optional<EventObject> about = std::move(notice.about);
+  if (!about && state != states_.end()) about = state->second->about;
+  if (options_.tell && about) return options_.tell(*about->resource, about->key, about->uid, std::move(notice));
   if (options_.tell && state != states_.end() && !state->second->uid.empty()) {
     options_.tell(*ReconcilerOf(key).resource, {key.ns, key.name}, state->second->uid, std::move(notice));
   }

@@ -302,7 +302,8 @@ void Executor::Tell(const Key& key, const Action& action, const Result<void>& re
   };
   if (result) {
     if (!action.event) return;
-    options_.tell(key, {action.event->warning, EventWord(action.event->reason), ActionWord(action), what()});
+    options_.tell(
+        key, {action.event->warning, EventWord(action.event->reason), ActionWord(action), what(), action.event->about});
     return;
   }
   const Error& error = result.error();
@@ -312,7 +313,8 @@ void Executor::Tell(const Key& key, const Action& action, const Result<void>& re
   options_.tell(key, {.warning = true,
                       .reason = action.event ? EventWord(action.event->reason, "Failed") : std::string(ReasonOf(error)),
                       .action = ActionWord(action),
-                      .note = what() + ": " + error.message()});
+                      .note = what() + ": " + error.message(),
+                      .about = action.event ? action.event->about : std::nullopt});
 }
 
 Task<void> Executor::Stop() {

@@ -36,9 +36,10 @@ namespace capstan::plan {
 // What the user of an object is told, as an Event on it.
 struct Notice {
   bool warning = false;
-  std::string reason;  // "ScalingDown"
-  std::string action;  // "Delete"
-  std::string note;    // what was done to what, and why; or what went wrong
+  std::string reason;                     // "ScalingDown"
+  std::string action;                     // "Delete"
+  std::string note;                       // what was done to what, and why; or what went wrong
+  std::optional<EventObject> about = {};  // instead of the key's object
 };
 
 class Executor {

@@ -43,13 +43,6 @@ struct SlurmConnection {
   friend bool operator==(const SlurmConnection&, const SlurmConnection&) = default;
 };
 
-// An object that Events regard.
-struct EventObject {
-  const kube::Resource* resource = nullptr;
-  kube::Key key;
-  std::string uid;
-};
-
 struct Plan {
   std::vector<Child> children;
   std::vector<Action> actions;

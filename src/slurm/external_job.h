@@ -44,7 +44,7 @@ struct ExternalJob {
 // of the partition no longer hold for that member: no limit is ever raised by this.
 struct JobUpdate {
   int64_t id = 0;
-  std::optional<std::string> admin_comment;
+  std::optional<std::string> admin_comment, name;
 };
 
 // Which job is to be cancelled. slurmctld compares all of it in the moment in which it does so.

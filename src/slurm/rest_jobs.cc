@@ -54,7 +54,8 @@ async::Task<Result<void>> RestClient::Submit(ExternalJob job, async::Deadline de
 
 async::Task<Result<void>> RestClient::UpdateJob(JobUpdate update, async::Deadline deadline) {
   if (update.id <= 0) co_return Fail(Code::kInvalid, "an update names no job");
-  const std::string body = json::Encode(wire::JobUpdateBody{.admin_comment = update.admin_comment});
+  const std::string body =
+      json::Encode(wire::JobUpdateBody{.admin_comment = update.admin_comment, .name = update.name});
   CAPSTAN_CO_TRY(const Answer answer, co_await Call("POST", "job/" + std::to_string(update.id), body, deadline));
   if (!answer.ok()) co_return Fail(answer.ToError(true));
   co_return Result<void>();

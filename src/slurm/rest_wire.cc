@@ -537,6 +537,7 @@ const json::Schema& SubmitAnswer::Schema() {
 const json::Schema& JobUpdateBody::Schema() {
   static const json::Schema schema = json::Object<JobUpdateBody>({
       json::Field<&JobUpdateBody::admin_comment>("admin_comment"),
+      json::Field<&JobUpdateBody::name>("name"),
   });
   return schema;
 }

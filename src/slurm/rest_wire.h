@@ -200,7 +200,7 @@ SubmitBody ToBody(const ExternalJob& job);
 
 // The body of POST job/{id}.
 struct JobUpdateBody {
-  std::optional<std::string> admin_comment;
+  std::optional<std::string> admin_comment, name;
   static const json::Schema& Schema();
 };
 

@@ -42,6 +42,8 @@ def test_the_controllers_write_nothing_but_pods_nodes_events_and_their_lease():
         *((kind, "get") for kind in ("replicasets", "deployments", "statefulsets")),
         ("events", "create"), ("events", "patch")}
     assert rights(documents, "Role", "slurm-bridge-leader-election") == {("leases", "create"), ("leases", "get"), ("leases", "patch")}
+    taking_over = rights(bridge(takeOver=True), "ClusterRole", "slurm-bridge-controllers")
+    assert taking_over - rights(documents, "ClusterRole", "slurm-bridge-controllers") == {("pods/binding", "create")}
 
 
 def test_the_admission_writes_its_certificate_and_its_own_configuration_and_nothing_with_cert_manager():
@@ -87,7 +89,7 @@ def test_the_configuration_has_the_keys_of_the_slinky_projects():
     assert yaml.safe_load(text) == {"schedulerName": "slurm-bridge-scheduler", "targetSchedulerName": "default-scheduler",
                                     "slurmRestApi": "http://rest:1", "managedNamespaces": ["slurm-bridge"], "mcsLabel": "kubernetes",
                                     "sharing": "mcs", "partition": "gpu", "jobIds": "40000000-67043327", "bindTimeout": 5,
-                                    "policyRequired": False, "policyAllowIdentity": False, "ungate": False,
+                                    "policyRequired": False, "policyAllowIdentity": False, "takeOver": False, "ungate": False,
                                     "nodeTaint": "NoSchedule", "nodeReserveCpu": "0", "nodeReserveMemory": "0"}
 
 

@@ -324,8 +324,9 @@ class Lab:
             "apiVersion": "slinky.slurm.net/v1beta1", "kind": "Token", "metadata": {"name": name},
             "spec": {"jwtKeyRef": self.get("controllers", "slurm")["spec"]["jwtKeyRef"], "username": user}}))
 
-    def install_bridge(self, bridged):
+    def install_bridge(self, bridged, *settings):
         """By which pods of the namespace `bridged`, which is made, run on this cluster's workers."""
+        more = [word for setting in settings for word in ("--set", setting)]
         name = f"{self.namespace}-bridge"
         kubectl("apply", "-f", "-", text_in=json.dumps({
             "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": bridged, "labels": {MARK: "true"}}}))
@@ -337,7 +338,7 @@ class Lab:
              "--set", f"imagePrefix={IMAGES}", "--set", "schedulerConfig.partition=all",
              "--set", "schedulerConfig.sharing=any", "--set", f"admission.managedNamespaces={{{bridged}}}",
              "--set", f"sharedConfig.slurmRestApi=http://slurm-restapi.{self.namespace}:6820",
-             "--set", "sharedConfig.slurmJwtSecret=bridge-token", "--set", "nodes.taint.effect=none", "--wait", "--timeout", "2m", timeout=150)
+             "--set", "sharedConfig.slurmJwtSecret=bridge-token", "--set", "nodes.taint.effect=none", *more, "--wait", "--timeout", "2m", timeout=150)
 
     def remove_bridge(self, bridged):
         """Before Slurm goes; a pod that waits is nobody's then."""

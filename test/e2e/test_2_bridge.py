@@ -1,4 +1,5 @@
 """A pod of an ordinary Deployment waits in Slurm's queue behind a job, and runs where and when Slurm says so."""
+import base64
 import json
 
 import pytest
@@ -174,3 +175,52 @@ def test_a_mistake_in_an_annotation_is_one_sentence_on_the_pod(bridge):
     assert found["message"] == ('annotation slurmjob.slinky.slurm.net/timelimit is "1h", and must be a whole number of minutes from 1 to '
                                 "527040")
     labs.kubectl("-n", BRIDGED, "delete", "deployment", "wrong")
+
+
+def submit_as_slinkys_bridge(lab, pod):
+    """An external job that slinky-0 alone can run, for a pod of the lab's namespace, and its number."""
+    token = base64.b64decode(lab.get("secrets", "bridge-token")["data"]["auth-token"]).decode()
+    body = json.dumps({"job": {
+        "flags": ["EXTERNAL_JOB"], "current_working_directory": "/tmp", "partition": "all", "nodes": "1", "required_nodes": ["slinky-0"],
+        "shared": ["none"], "mcs_label": "kubernetes", "admin_comment": json.dumps({"pods": [f"{lab.namespace}/{pod}"]}, separators=(",", ":"))}})
+    asked = (f"POST /slurm/v0.0.44/job/submit HTTP/1.0\r\nHost: slurm-restapi\r\nX-SLURM-USER-TOKEN: {token}\r\nConnection: close\r\n"
+             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}")
+    said = lab.in_controller_result("bash", "-c", 'exec 3<>/dev/tcp/slurm-restapi/6820; printf %s "$0" >&3; timeout 20 cat <&3', asked).stdout
+    return str(json.JSONDecoder().raw_decode(said, said.index("{"))[0]["job_id"])
+
+
+def test_the_pods_that_slinkys_bridge_has_left_behind_go_on_and_keep_their_place(bridge):
+    """In the bridge's own namespace, whose pods no webhook gates."""
+    lab = bridge
+    machine = lab.worker_pods()[f"{labs.NODESET}-0"]["spec"]["nodeName"]
+
+    def leave(name, number, **spec):
+        template = deployment(name)["spec"]["template"]["spec"]
+        lab.kubectl("create", "-f", "-", text_in=json.dumps({
+            "apiVersion": "v1", "kind": "Pod", "spec": {**template, "schedulerName": "slurm-bridge-scheduler", **spec}, "metadata": {
+                "name": name, "labels": {"scheduler.slinky.slurm.net/slurm-jobid": number},
+                "finalizers": ["scheduler.slinky.slurm.net/finalizer"]}}))
+
+    first = submit_as_slinkys_bridge(lab, "left-running")
+    lab.wait_for_job(first, "RUNNING", within=60)
+    leave("left-running", first, nodeName=machine)
+    second = submit_as_slinkys_bridge(lab, "left-waiting")
+    leave("left-waiting", second)
+    lab.wait_for("the first runs", lambda: lab.get("pod", "left-running")["status"]["phase"] == "Running", within=60)
+    uid = lab.get("pod", "left-waiting")["metadata"]["uid"]
+    lab.install_bridge(BRIDGED, "takeOver=true")
+    for name in ("left-running", "left-waiting"):
+        metadata = lab.wait_for(f"{name} is taken over", lambda name=name: (
+            lambda seen: seen if "capstan.dev/bridged" in seen["labels"] else None)(lab.get("pod", name)["metadata"]), within=60)
+        assert not metadata.get("finalizers")
+    lab.wait_for("the second says why it waits", lambda: "Resources" in told(lab.get("pod", "left-waiting"))["message"], within=60)
+    assert (lab.job_state(first), lab.job_state(second)) == ("RUNNING", "PENDING")
+    assert lab.job_fields(second)["JobName"] == f"{lab.namespace}/left-waiting"
+
+    lab.kubectl("delete", "pod", "left-running", "--wait=false")
+    lab.wait_for("the second runs in its place", lambda: lab.get("pod", "left-waiting")["status"]["phase"] == "Running", within=90)
+    waiting = lab.get("pod", "left-waiting")
+    assert (waiting["metadata"]["uid"], waiting["spec"]["nodeName"]) == (uid, machine)
+    assert lab.job_state(first) == "CANCELLED" and lab.job_state(second) == "RUNNING"
+    lab.kubectl("delete", "pod", "left-waiting")
+    lab.wait_for("its job is over", lambda: lab.job_state(second) == "CANCELLED", within=60)

@@ -67,5 +67,26 @@ TEST_F(BridgeItTest, AGateMayOnlyBeTakenAwayAndAPinnedPodIsNotMoved) {
   EXPECT_THAT(moved.error().message(), HasSubstr("is invalid")) << "told apart from a test that failed";
 }
 
+// As Slinky's slurm-bridge leaves a pod that waits.
+TEST_F(BridgeItTest, APodWithoutAGateIsBoundOnceByItsUidAndItsAnnotationsComeWithThat) {
+  Create(
+      kube::kPods, {ns_, ""},
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"schedulerName":"slurm-bridge-scheduler",)" +
+          std::string(kube::testing::kPodSpec.substr(1)) + "}");
+  Pod pod = PodNow();
+  const auto bind = [this](const Pod& seen) {
+    return Run(client().Create(kube::kPods, KeyOf("p"), Binding(seen, "n-1"), {.subresource = "binding"}, Soon()));
+  };
+  Pod other = pod;
+  other.metadata.uid = "1b4e28ba-2fa1-11d2-883f-0016d3cca427";
+  const auto refused = bind(other);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::kConflict);
+  ASSERT_TRUE(bind(pod));
+  EXPECT_EQ(PodNow().spec.node_name, "n-1");
+  EXPECT_EQ(PodNow().metadata.Annotation(std::string(kSlurmNode)), "n-1");
+  EXPECT_EQ(bind(pod).error().code(), Code::kConflict);
+}
+
 }  // namespace
 }  // namespace capstan::bridge

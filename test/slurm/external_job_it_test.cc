@@ -94,6 +94,27 @@ TEST_F(RealExternalJob, IsTheUsersForWhomItIsSubmittedAndIsCancelledAllTheSame) 
   }
 }
 
+// As a takeover does it.
+TEST_F(RealExternalJob, OfAnotherBridgeIsMarkedAndNamedWhetherItWaitsOrRuns) {
+  ASSERT_TRUE(Update("w-1", NodeAction::kDrain, "test"));
+  int64_t ids[2];
+  for (int64_t& id : ids) {
+    ExternalJob order = Order(id = NextId());
+    order.name = "other";
+    order.admin_comment = R"({"pods":["ml/a"]})";
+    ASSERT_TRUE(Submit(order));
+  }
+  ASSERT_TRUE(Becomes(ids[0], JobFlag::kRunning));
+  ASSERT_TRUE(JobNow(ids[1])->state.IsPending());
+  for (const int64_t id : ids) {
+    const auto marked = Await(source.UpdateJob({.id = id, .admin_comment = "ours", .name = "ml/a"}, Soon()));
+    ASSERT_TRUE(marked) << marked.error().message();
+    EXPECT_EQ(JobNow(id)->name, "ml/a");
+    EXPECT_EQ(JobNow(id)->admin_comment, "ours");
+    EXPECT_TRUE(Cancel({.id = id, .name = "ml/a"}));
+  }
+}
+
 TEST_F(RealExternalJob, ARepeatedSubmissionMeetsItsOwnJobAlsoWhenThatIsOver) {
   const int64_t id = NextId();
   ASSERT_TRUE(Submit(Order(id)));

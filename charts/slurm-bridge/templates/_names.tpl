@@ -60,6 +60,7 @@ nodeReserveCpu: {{ .Values.nodes.reserve.cpu | quote }}
 nodeReserveMemory: {{ .Values.nodes.reserve.memory | quote }}
 policyRequired: {{ .Values.policy.required }}
 policyAllowIdentity: {{ .Values.policy.allowIdentity }}
+takeOver: {{ .Values.takeOver }}
 ungate: {{ .Values.ungate }}
 {{- end -}}
 

@@ -65,7 +65,7 @@ class Group {
       : world_(world),
         key_(key),
         settings_(SettingsOf(world)),
-        members_(pods),
+        members_(pods, settings_.scheduler_name),
         shape_(ShapeOf(world, key, members_, !members_.gated.empty())),
         slurm_(world.Slurm(kSlurm)),
         id_(members_.job),
@@ -109,6 +109,10 @@ class Group {
   bool IsOurs(const slurm::Job& job) const { return job.external && job.admin_comment.starts_with(mark_.Prefix()); }
   JobMark MarkOf(const slurm::Job& job) const { return JobMark::Of(job.admin_comment).value_or(mark_); }
   std::string ns() const { return members_.first().metadata.namespace_; }
+  bool IsReleased(const Pod& pod) const { return pod.IsReleased(settings_.scheduler_name); }
+  std::shared_ptr<const plan::Guard> NoPodIsReleased() const {
+    return group::NoPodIsReleased(ns(), id_, settings_.scheduler_name);
+  }
   static plan::ObjectRef RefOf(const Pod& pod) { return {&kube::kPods, pod.key()}; }
 
   // --- What is shown -------------------------------------------------------------------------------------------------
@@ -172,12 +176,12 @@ class Group {
   // Row 3. What waits at the gate when its deletion begins never runs, though a finalizer may hold the object for long.
   void Leaving() {
     const auto* known = slurm_.FindJob(id_);
-    const bool all_gated = std::ranges::all_of(members_.leaving, [](const Pod* pod) { return pod->HasGate(kGate); });
+    const bool all_gated = std::ranges::none_of(members_.leaving, [this](const Pod* pod) { return IsReleased(*pod); });
     if (!all_gated || known == nullptr || !*known || !IsFresh(slurm_)) return;
     const slurm::Job& job = **known;
     if (IsOurs(job) && !job.state.IsOver())
       EndJob(plan_, job, MarkOf(job), "Deleted", "its pods are being deleted and were never released",
-             NoPodIsReleased(ns(), id_));
+             NoPodIsReleased());
   }
 
   // Row 3, where it may last for ever: only the kubelet can say that a pod has ended.
@@ -256,10 +260,15 @@ class Group {
       known = nullptr;
     }
     if (known != nullptr && *known && IsOurs(**known) && !(*known)->state.IsOver() && members_.released.empty()) {
-      return EndJob(plan_, **known, MarkOf(**known), "Ungated", "the bridge is to be taken away",
-                    NoPodIsReleased(ns(), id_));
+      return EndJob(plan_, **known, MarkOf(**known), "Ungated", "the bridge is to be taken away", NoPodIsReleased());
     }
     for (const Pod* pod : members_.gated) {
+      if (!pod->HasGate(kGate)) {
+        ShowOf(*pod).Warn("NotPlaced", "the bridge is to be taken away, and there is no scheduler " +
+                                           pod->spec.scheduler_name +
+                                           " for the pod; delete it, and its controller makes another");
+        continue;
+      }
       plan_.Add({.effect = plan::PatchTested("ungate", RefOf(*pod), pod->metadata.uid, UngatePatch(*pod)),
                  .reason = "the bridge is to be taken away; Kubernetes places the pod by itself",
                  .guards = {},
@@ -390,7 +399,9 @@ class Group {
   }
 
   void Absent() {  // rows 7, 8, 17
-    const bool was_seen = !members_.released.empty() || AnyTellsOfIt(members_.gated) ||
+    // One that another bridge was given by Slurm was there, and is not asked for again under its id.
+    const bool is_anothers = id_ < settings_.first_id || id_ >= settings_.first_id + settings_.ids;
+    const bool was_seen = is_anothers || !members_.released.empty() || AnyTellsOfIt(members_.gated) ||
                           AnyTellsOfIt(members_.leaving) || AnyTellsOfIt(members_.ended);
     if (!was_seen) {
       if (!MayAsk()) return;
@@ -528,8 +539,8 @@ class Group {
     return !order || order->Hash() != mark.order;
   }
   void EndForPolicy(const slurm::Job& job, const JobMark& mark) {
-    EndJob(plan_, job, mark, "Changed", "the policy of namespace " + ns() + " is another by now",
-           NoPodIsReleased(ns(), id_), plan::EventText{.reason = "Changed", .action = "Cancel"});
+    EndJob(plan_, job, mark, "Changed", "the policy of namespace " + ns() + " is another by now", NoPodIsReleased(),
+           plan::EventText{.reason = "Changed", .action = "Cancel"});
   }
 
   void Waits(const slurm::Job& job) {  // row 10
@@ -547,7 +558,7 @@ class Group {
       if (held < kRests) return plan_.RequeueAfter(kRests - held);
     }
     EndJob(plan_, job, mark, "Changed", "another order takes its place, and its age in the queue is lost",
-           NoPodIsReleased(ns(), id_), plan::EventText{.reason = "Changed", .action = "Cancel"}, JobFlag::kPending);
+           NoPodIsReleased(), plan::EventText{.reason = "Changed", .action = "Cancel"}, JobFlag::kPending);
   }
 
   void IsOver(const slurm::Job& job, const slurm::JobState& state) {  // rows 13, 14, 16
@@ -575,7 +586,7 @@ class Group {
   // One that was released and has not gone; nullptr: there is none.
   const Pod* FirstThatRuns() const {
     if (!members_.released.empty()) return members_.released.front();
-    const auto found = std::ranges::find_if(members_.leaving, [](const Pod* pod) { return !pod->HasGate(kGate); });
+    const auto found = std::ranges::find_if(members_.leaving, [this](const Pod* pod) { return IsReleased(*pod); });
     return found == members_.leaving.end() ? nullptr : *found;
   }
 
@@ -605,7 +616,7 @@ class Group {
   void GivesWay(const slurm::Job& job) {
     const std::string why = JobWords(id_) + " is preempted: Slurm gives its nodes to another";
     if (FirstThatRuns() == nullptr) {
-      return EndJob(plan_, job, MarkOf(job), "Preempted", why, NoPodIsReleased(ns(), id_),
+      return EndJob(plan_, job, MarkOf(job), "Preempted", why, NoPodIsReleased(),
                     plan::EventText{.reason = "Preempted", .action = "Cancel", .warning = true});
     }
     EndPods(why, plan::JobGivesWay(kSlurm, id_, mark_.Prefix()), "Preempted");
@@ -649,18 +660,36 @@ class Group {
     Soon(members_.gated, "False", "Pending",
          JobWords(id_) + " on " + job.nodes +
              " has too few places for the group; another follows once no pod of it is left");
-    EndJob(plan_, job, mark, "Changed", "it has too few places for the group as it is now", NoPodIsReleased(ns(), id_),
+    EndJob(plan_, job, mark, "Changed", "it has too few places for the group as it is now", NoPodIsReleased(),
            plan::EventText{.reason = "Changed", .action = "Cancel"});
   }
 
   void Release(const slurm::Job& job, const Placing::Release& release) {
     const Pod& pod = *release.pod;
+    if (!pod.HasGate(kGate)) return Bind(job, release);
     const auto patch = ReleasePatch(pod, release.node, settings_.scheduler_name);
     if (!patch) return Unfit(job, "WaitsForNode", patch.error().message());
+    LetGo(job, release, plan::PatchTested("release", RefOf(pod), pod.metadata.uid, *patch), {});
+  }
+  // One that was taken over, and has no scheduler.
+  void Bind(const slurm::Job& job, const Placing::Release& release) {
+    const Pod& pod = *release.pod;
+    if (!settings_.take_over)
+      return Unfit(job, "NotPlaced", "only a bridge with takeOver binds it, as its scheduler is there no more");
+    for (const plan::Failure& failure : world_.failures())
+      if (failure.verb == "bind" && failure.target == RefOf(pod).ToString())
+        Unfit(job, "WaitsForNode", failure.message);
+    LetGo(job, release, BindPod(pod, release.node), NodeHasRoom(pod, release.node, settings_.scheduler_name));
+  }
+  // `also`: what else is proven just before; nullptr: nothing.
+  void LetGo(const slurm::Job& job, const Placing::Release& release, std::shared_ptr<const plan::Effect> effect,
+             std::shared_ptr<const plan::Guard> also) {
     // The whole mark: one with an outcome is of a job that is being ended.
-    plan_.Add({.effect = plan::PatchTested("release", RefOf(pod), pod.metadata.uid, *patch),
+    plan::Guards guards{plan::JobRunsOn(kSlurm, id_, job.admin_comment, release.slurm_node)};
+    if (also != nullptr) guards.push_back(std::move(also));
+    plan_.Add({.effect = std::move(effect),
                .reason = JobWords(id_) + " runs on Slurm node " + release.slurm_node,
-               .guards = {plan::JobRunsOn(kSlurm, id_, job.admin_comment, release.slurm_node)},
+               .guards = std::move(guards),
                .after = {},
                .event = plan::EventText{.reason = "Allocated", .action = "Release"}});
   }
@@ -677,7 +706,7 @@ class Group {
   void GiveUp(const slurm::Job& job, const std::string& outcome, const std::string& why) {
     for (const Pod* pod : members_.gated)
       if (world_.InFlight(RefOf(*pod).ToString())) return;  // it may be released just now
-    EndJob(plan_, job, MarkOf(job), outcome, why, NoPodIsReleased(ns(), id_),
+    EndJob(plan_, job, MarkOf(job), outcome, why, NoPodIsReleased(),
            plan::EventText{.reason = outcome, .action = "Cancel", .warning = true});
   }
 
@@ -748,9 +777,14 @@ std::vector<plan::Right> Rights() {
 
 void AddPodStores(plan::Stores& stores, const std::string& bridge) {
   auto& pods = stores.Add<Pod>({.label_selector = std::string(kBridged) + "=" + bridge, .everywhere = true});
-  pods.AddIndex(kGroup, [](const Pod& pod) { return std::vector{GroupOf(pod)}; });
+  // The answer to a write of another pod is kept here for a while, too, and belongs to no group.
+  const auto is_bridged = [bridge](const Pod& pod) { return pod.metadata.Label(std::string(kBridged)) == bridge; };
+  pods.AddIndex(kGroup, [is_bridged](const Pod& pod) {
+    return is_bridged(pod) ? std::vector{GroupOf(pod)} : std::vector<std::string>();
+  });
   // By the Kubernetes node that it is on, or was released to.
-  pods.AddIndex("node", [](const Pod& pod) {
+  pods.AddIndex("node", [is_bridged](const Pod& pod) {
+    if (!is_bridged(pod)) return std::vector<std::string>();
     const std::string& node = pod.IsBound() ? pod.spec.node_name : pod.metadata.Annotation(std::string(kSlurmNode));
     return node.empty() ? std::vector<std::string>() : std::vector{node};
   });

@@ -67,12 +67,12 @@ const std::string& NodeOf(const Pod& pod) {
   return pod.IsBound() ? pod.spec.node_name : pod.metadata.Annotation(std::string(kSlurmNode));
 }
 
-Members::Members(kube::ObjectList<Pod> pods) {
+Members::Members(kube::ObjectList<Pod> pods, std::string_view scheduler_name) {
   for (const Pod& pod : pods) {
-    (pod.HasEnded()            ? ended
-     : pod.metadata.deleting() ? leaving
-     : pod.HasGate(kGate)      ? gated
-                               : released)
+    (pod.HasEnded()                    ? ended
+     : pod.metadata.deleting()         ? leaving
+     : !pod.IsReleased(scheduler_name) ? gated
+                                       : released)
         .push_back(&pod);
     const int64_t id = JobIdOf(pod);
     if (id == 0 || (job > 0 && std::pair(AttemptOf(pod), id) <= std::pair(attempt, job))) continue;

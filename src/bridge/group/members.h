@@ -39,11 +39,11 @@ const std::string& NodeOf(const Pod& pod);
 
 // Points into the list's store: lives as long as one Decide.
 struct Members {
-  // REQUIRES: not empty.
-  explicit Members(kube::ObjectList<Pod> pods);
+  // REQUIRES: not empty. `scheduler_name`: Settings'.
+  Members(kube::ObjectList<Pod> pods, std::string_view scheduler_name);
 
   // By rank: of an indexed Job, a worker of a LeaderWorkerSet; else by age and name.
-  std::vector<const Pod*> gated;     // wait at our gate
+  std::vector<const Pod*> gated;     // wait at our gate, or for us to bind them (Pod::IsReleased)
   std::vector<const Pod*> released;  // have been let go, and have not ended
   std::vector<const Pod*> leaving;   // are being deleted, and have not ended
   std::vector<const Pod*> ended;

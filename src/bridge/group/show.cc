@@ -60,7 +60,11 @@ void Show::Into(plan::Plan& plan) const {
                      .guards = {},
                      .after = {},
                      .event = {}};
-  if (warning_) write.event = plan::EventText{.reason = wanted_.reason, .action = "Submit", .warning = true};
+  if (warning_)
+    write.event = plan::EventText{.reason = wanted_.reason,
+                                  .action = "Submit",
+                                  .warning = true,
+                                  .about = plan::EventObject{&kube::kPods, pod_.key(), pod_.metadata.uid}};
   plan.Add(std::move(write));
 }
 

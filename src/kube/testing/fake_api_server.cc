@@ -365,9 +365,17 @@ Answered<Stored> FakeApiServer::Post(const FakeTarget& target, const net::Reques
     return Refuse(404, "NotFound", "the server could not find the requested resource");
   return objects_.Update(*target.table, target.key, ManagerOf(request, target),
                          [&](const json::Value& live) -> Answered<json::Value> {
+                           const std::string_view uid = FindText(body, {"metadata", "uid"});
+                           if (!uid.empty() && uid != FindText(live, {"metadata", "uid"}))
+                             return Refuse(409, "Conflict", "Precondition failed: UID in precondition");
+                           if (!FindText(live, {"metadata", "deletionTimestamp"}).empty())
+                             return Refuse(409, "Conflict", "pod is being deleted, cannot be assigned to a host");
                            if (!FindText(live, {"spec", "nodeName"}).empty())
                              return Refuse(409, "Conflict", "pod is already assigned to a node");
                            json::Value after = live;
+                           if (const json::Value* told = json::Find(body, {"metadata", "annotations"}))
+                             for (const auto& one : told->as_object())
+                               json::MakeObject(after, {"metadata", "annotations"})[one.key()] = one.value();
                            json::MakeObject(after, {"spec"})["nodeName"] = FindText(body, {"target", "name"});
                            return after;
                          });

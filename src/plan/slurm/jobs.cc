@@ -43,20 +43,20 @@ class SubmitJobEffect final : public JobEffect {
 
 class CommentJobEffect final : public JobEffect {
  public:
-  CommentJobEffect(std::string cluster, int64_t id, std::string comment)
-      : JobEffect(std::move(cluster), id), comment_(std::move(comment)) {}
+  CommentJobEffect(std::string cluster, slurm::JobUpdate update)
+      : JobEffect(std::move(cluster), update.id), update_(std::move(update)) {}
   std::string_view verb() const override { return "comment"; }
-  uint64_t content() const override { return Fnv64(comment_); }
+  uint64_t content() const override { return Fnv64(update_.name.value_or(""), Fnv64(*update_.admin_comment)); }
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
     CAPSTAN_CO_TRY(const std::shared_ptr<slurm::Source> source, services.slurm.Reach(cluster_));
-    auto done = co_await source->UpdateJob({.id = id_, .admin_comment = comment_}, deadline);
+    auto done = co_await source->UpdateJob(update_, deadline);
     if (!done && done.error().code() == Code::kNotFound) co_return Result<void>();
     co_return done;
   }
 
  private:
-  std::string comment_;
+  slurm::JobUpdate update_;
 };
 
 class CancelJobEffect final : public JobEffect {
@@ -147,8 +147,11 @@ std::shared_ptr<const Effect> SubmitJob(std::string cluster, slurm::ExternalJob 
   return std::make_shared<SubmitJobEffect>(std::move(cluster), std::move(job));
 }
 
-std::shared_ptr<const Effect> CommentJob(std::string cluster, int64_t id, std::string admin_comment) {
-  return std::make_shared<CommentJobEffect>(std::move(cluster), id, std::move(admin_comment));
+std::shared_ptr<const Effect> CommentJob(std::string cluster, int64_t id, std::string admin_comment,
+                                         std::optional<std::string> name) {
+  return std::make_shared<CommentJobEffect>(
+      std::move(cluster),
+      slurm::JobUpdate{.id = id, .admin_comment = std::move(admin_comment), .name = std::move(name)});
 }
 
 std::shared_ptr<const Effect> CancelJob(std::string cluster, slurm::JobCancel cancel) {

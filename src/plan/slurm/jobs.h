@@ -20,9 +20,10 @@ std::string JobTarget(std::string_view cluster, int64_t id);
 // A job under that id is there afterwards, this one or another: whose it is, the next look at it tells.
 std::shared_ptr<const Effect> SubmitJob(std::string cluster, slurm::ExternalJob job);
 
-// Writes its admin_comment. Of a job that is over or unknown there is nothing to write. REQUIRES: guarded by JobIsOurs, and the
-// text bears the mark.
-std::shared_ptr<const Effect> CommentJob(std::string cluster, int64_t id, std::string admin_comment);
+// Writes its admin_comment, and a name if one is given. Of a job that is over or unknown there is nothing to write. REQUIRES: guarded
+// by JobIsOurs, and the text bears the mark.
+std::shared_ptr<const Effect> CommentJob(std::string cluster, int64_t id, std::string admin_comment,
+                                         std::optional<std::string> name = {});
 
 // Ends it. What is over or unknown already counts as ended. REQUIRES: guarded by JobIsOurs.
 std::shared_ptr<const Effect> CancelJob(std::string cluster, slurm::JobCancel cancel);

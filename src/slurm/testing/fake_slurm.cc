@@ -373,6 +373,7 @@ Outcome FakeSlurm::UpdateJob(const JobUpdate& update) {
   if (found == jobs_.end()) return Refusal::kNoSuchJob;
   if (found->second.state.IsOver()) return Refusal::kFinished;
   if (update.admin_comment) found->second.admin_comment = *update.admin_comment;
+  if (update.name) found->second.name = *update.name;
   JobsChanged();
   return std::nullopt;
 }

@@ -395,7 +395,8 @@ net::Response FakeSlurmrestd::UpdateJob(std::string_view id, const std::string& 
   const std::string& release = slurm_.options().release;
   const auto asked = json::Decode<wire::JobUpdateBody>(body);
   if (!asked) return Text(400, "Unable to parse the body");
-  const Outcome refused = slurm_.UpdateJob({.id = ParseInt(id).value_or(0), .admin_comment = asked->admin_comment});
+  const Outcome refused =
+      slurm_.UpdateJob({.id = ParseInt(id).value_or(0), .admin_comment = asked->admin_comment, .name = asked->name});
   if (!refused) return Envelope(200, "\"results\":null,", release);
   return Envelope(*refused == Refusal::kNoSuchJob ? 404 : 422, "\"results\":null,", release,
                   Problem("Job update requested failed", *refused, "slurm_update_job2()"));

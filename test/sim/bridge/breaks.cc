@@ -30,7 +30,7 @@ struct Looked {
   Looked(const World& world, const kube::Key& key)
       : pods(world.By<Pod>(group::kGroup, key.ToString())), slurm(world.Slurm(kSlurm)) {
     if (pods.empty()) return;
-    members.emplace(pods);
+    members.emplace(pods, SettingsOf(world).scheduler_name);
     const auto* known = slurm.FindJob(members->job);
     if (known != nullptr && *known) job = &**known;
   }
