@@ -40,6 +40,13 @@ uint64_t Fnv64(std::string_view bytes, uint64_t seed) {
   return seed;
 }
 
+std::string Fnv64Hex(std::string_view bytes) {
+  uint64_t hash = Fnv64(bytes);
+  std::string raw;
+  for (int i = 0; i < 8; ++i, hash >>= 8) raw += static_cast<char>(hash & 0xff);
+  return Hex(raw);
+}
+
 uint32_t Fnv32(std::string_view bytes, uint32_t seed) {
   for (const char c : bytes) seed = (seed * 0x01000193) ^ static_cast<uint8_t>(c);
   return seed;

@@ -17,6 +17,8 @@ std::string HmacSha256(std::string_view key, std::string_view bytes);
 
 // FNV-1a, 64 bits: equal content gives equal values in every process; not for anything an attacker chooses.
 uint64_t Fnv64(std::string_view bytes, uint64_t seed = 0xcbf29ce484222325);
+// The same in lowercase hex, lowest byte first (16 characters).
+std::string Fnv64Hex(std::string_view bytes);
 
 // FNV-1 (multiply, then xor), 32 bits: what Kubernetes' revision hashes use.
 uint32_t Fnv32(std::string_view bytes, uint32_t seed = 0x811c9dc5);

@@ -134,7 +134,7 @@ void Machines::MakeNamespace(const std::string& ns) {
     api.Put(kube::kNamespaces, R"({"metadata":{"name":")" + ns + R"("}})");
   for (int i = 0; i < options.machines; ++i) {
     const std::string name = "k" + std::to_string(i);
-    if (api.Find(kube::kNodes, {"", name}) == nullptr) PutNode(name);
+    if (!off_.contains(name) && api.Find(kube::kNodes, {"", name}) == nullptr) PutNode(name);
   }
 }
 
@@ -444,7 +444,8 @@ void Machines::Start(const kube::Key& key, const std::string& uid) {
 bool Machines::StartSlurmd(const kube::Key& key, const std::string& uid) {
   const Value* pod = Living(key, uid);
   if (pod == nullptr) return false;
-  if (Site* site = SiteOf(*pod))
+  // It runs already where the machine was off while the image was being pulled, and its boot has begun anew.
+  if (Site* site = SiteOf(*pod); site != nullptr && !site->Runs(HostOf(*pod), uid))
     site->StartSlurmd(HostOf(*pod), uid, AddressOf(uid),
                       std::string(FindText(*pod, {"metadata", "labels", op::kLabelInstance})));
   return true;

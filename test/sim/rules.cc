@@ -131,7 +131,7 @@ op::Around Rules::AroundOf(const Value& object) const {
   around.cordoned = machines_.cordoned();
   around.nodes = machines_.Nodes();
   around.takes_no_work = [this](const std::string& machine) { return machines_.TakesNoWork(machine); };
-  around.may_be_late = late_since_ && machines_.loop.Now() < *late_since_ + kHealing;
+  around.may_be_late = HasFaults() || (late_since_ && machines_.loop.Now() < *late_since_ + kHealing);
   const Site* site = SiteOf(object);
   if (site == nullptr) return around;
   around.records = site->slurm.Nodes();
@@ -292,8 +292,10 @@ void Rules::OnReservationWrite(Site& site, op::SlurmCall call, const net::Reques
   if (on_write) on_write();
 }
 
+bool Rules::HasFaults() const { return machines_.api.faults != kube::testing::ApiFaults(); }
+
 void Rules::Look() {
-  if (machines_.api.faults != kube::testing::ApiFaults()) late_since_ = machines_.loop.Now();
+  if (HasFaults()) late_since_ = machines_.loop.Now();
   for (const Site* site : sites_) {
     for (const int64_t id : site->LostJobs())
       Break("job " + std::to_string(id) + " of " + site->key.ToString() + " was lost, and nobody asked for it");

@@ -71,6 +71,7 @@ class Rules {
   op::Broken SlurmBreach(const Site& site, const op::SlurmCall& call);
   void OnReservationWrite(Site& site, op::SlurmCall call, const net::Request& request);
   op::Around AroundOf(const json::Value& object) const;
+  bool HasFaults() const;  // the API server, now
   Site* SiteOf(const json::Value& object) const;
   SetStory* SetOf(const kube::Key& pod) const;
   void Created(const kube::Key& pod);

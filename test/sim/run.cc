@@ -606,21 +606,25 @@ class Run {
 
   // Of workers with jobs, those go whose jobs end first; before them go those without.
   void ScaleInBusy() {
-    for (const std::string& worker : set_->Hosts()) set_->site.Submit(Between(1h, 8h), worker);
+    const std::vector<std::string> hosts = set_->Hosts();  // by ordinal
+    for (const std::string& worker : hosts) set_->site.Submit(Between(1h, 8h), worker);
     Pass(5s);
     set_->site.CancelQueue();
     struct Busy {
       Time end;
+      size_t ordinal;
       std::string node;
       int64_t job;
     };
     std::vector<Busy> busy;
     for (const auto& [id, job] : set_->site.slurm.jobs()) {
-      if (job.state.Has(slurm::JobFlag::kRunning)) busy.push_back({*job.start_time + *job.time_limit, job.nodes, id});
+      if (!job.state.Has(slurm::JobFlag::kRunning)) continue;
+      const auto ordinal = size_t(std::ranges::find(hosts, job.nodes) - hosts.begin());
+      busy.push_back({*job.start_time + *job.time_limit, ordinal, job.nodes, id});
     }
     // Equal ends leave it to the ordinal.
-    std::ranges::sort(busy,
-                      [](const Busy& a, const Busy& b) { return a.end != b.end ? a.end > b.end : a.node < b.node; });
+    std::ranges::sort(
+        busy, [](const Busy& a, const Busy& b) { return a.end != b.end ? a.end > b.end : a.ordinal < b.ordinal; });
     const size_t stay = busy.size() < 2 ? 0 : 1 + random_.Below(busy.size() - 1);
     set_->Scale(int(stay));
     Await([&]() -> std::optional<std::string> {

@@ -135,6 +135,18 @@ TEST_F(Cordoned, AWorkerMayBeEvictedOnceItIsOutOfServiceAndProvenIdle) {
   }
 }
 
+// Its slurmd may run jobs under another name.
+TEST_F(Cordoned, AWorkerWhoseRecordMayBeAnotherSlurmdsMayBeEvictedOnceItsPodSaysSoToo) {
+  Worker_(1, {NodeFlag::kIdle});
+  Cordon("k1");
+  nodes = {MakeNode(1, {NodeFlag::kDown, NodeFlag::kNotResponding}, std::string(kReasonTerminating))};
+  nodes[0].address = "10.0.0.6";
+  const plan::Plan plan = Look(1);
+  ASSERT_THAT(Acts(plan), ElementsAre("unprotect Pod slurm/w-1"));
+  EXPECT_THAT(Proofs(plan.actions[0]),
+              ElementsAre(::testing::_, "pod slurm/w-1 says that its slurmd is w-1 and has no job step"));
+}
+
 TEST_F(Cordoned, AWorkerIsProtectedAgainBeforeJobsMayBeginThere) {
   PutUnprotected(1);
   nodes = {MakeNode(1, {NodeFlag::kIdle, NodeFlag::kDrain}, "slurm-operator: Pod (slurm/w-1) was cordoned")};

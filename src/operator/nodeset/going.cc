@@ -108,7 +108,7 @@ class Leaving {
     if (look_.world.InFlight(plan::NodeTarget(look_.cluster, worker_.host))) return;
     plan::Action remove = RemovalOf(worker_, errand_.why + ": the worker is drained and runs no job");
     remove.guards = {AsksForTheSame(look_.set)};
-    if (absent_is_enough) remove.guards.push_back(SlurmdIsFree(worker_));
+    if (absent_is_enough || !worker_.record_is_sure) remove.guards.push_back(SlurmdIsFree(worker_));
     remove.guards.push_back(plan::NodeIsDrained(look_.cluster, worker_.host, absent_is_enough));
     wants_.Add(std::move(remove));
     Expect();

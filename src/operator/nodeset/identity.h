@@ -1,4 +1,5 @@
-// What the pod of a worker says of its slurmd (entry/identity.h), where Slurm has no record of the worker.
+// What the pod of a worker says of its slurmd (entry/identity.h), where Slurm has no record of the worker, or one that may be
+// another slurmd's (Worker::record_is_sure).
 //
 // A user may have given slurmd another name, so that its jobs run under a record that is not taken for the worker's; and a
 // slurmctld that has lost its records leaves running slurmds, with their jobs, without one. So a pod without a record is

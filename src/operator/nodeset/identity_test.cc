@@ -1,6 +1,8 @@
 // A worker of which Slurm has no record, and whose slurmd may be at work under another name.
 #include "operator/nodeset/identity.h"
 
+#include <algorithm>
+
 #include "async/task_group.h"
 #include "async/testing/into.h"
 #include "kube/testing/fake_api_server.h"
@@ -124,6 +126,16 @@ class OtherName : public NodeSetTest {
         .state = plan::AnswerState::kKnown,
         .value = std::make_shared<const SlurmdIdentity::Value>(SlurmdIdentity::Value{std::move(node), steps})};
   }
+  // Before the worker goes, its pod has to say that its slurmd is free.
+  bool IsAsked() {
+    for (const plan::Action& action : Look(0).actions) {
+      if (action.effect->verb() != "delete") continue;
+      return std::ranges::any_of(
+          action.guards, [](const auto& guard) { return guard->text().contains("says that its slurmd is w-0"); });
+    }
+    ADD_FAILURE() << "it does not go";
+    return false;
+  }
   std::string Told() { return ConditionOf(Look(1), "Degraded").message; }
   static constexpr auto kQuestion = "slurmd of slurm/w-0 at 10.0.0.7";
 };
@@ -153,6 +165,29 @@ TEST_F(OtherName, IsToldAfterAMinute) {
   EXPECT_THAT(Told(), HasSubstr("its pod does not say what its slurmd is called (timed out)"));
 }
 
+// Found by the simulator: where one clock had been put back, the record of the pod that had the name before seemed to be the
+// worker's, whose slurmd runs jobs under another name.
+TEST_F(OtherName, WhatARecordOfAnotherAddressSaysIsNoProofUnlessItAnswersAndTheClocksAgree) {
+  Pod pod = MakePod(0);
+  pod.status.pod_ip = "10.0.0.7";
+  pod.metadata.creation_timestamp = kNow;
+  PutMarked(pod);
+  slurm::Node record = MakeNode(0, {slurm::NodeFlag::kIdle, slurm::NodeFlag::kDrain}, ScaleInReason({"slurm", "w-0"}));
+  record.address = "10.0.0.6";
+  record.slurmd_start_time = kNow + 1s;
+  nodes = {record};
+  EXPECT_FALSE(IsAsked()) << "slurmctld sees the address of a gateway";
+  nodes[0].slurmd_start_time = kNow + 1h;
+  EXPECT_TRUE(IsAsked());
+  nodes[0].slurmd_start_time.reset();
+  EXPECT_TRUE(IsAsked());
+  nodes[0].slurmd_start_time = kNow + 1s;
+  nodes[0].state.Add(slurm::NodeFlag::kNotResponding);
+  EXPECT_TRUE(IsAsked());
+  nodes[0].address = "10.0.0.7";
+  EXPECT_FALSE(IsAsked());
+}
+
 // Found by the simulator: the record of the worker before it, drained, was taken for the proof that no job runs.
 TEST_F(OtherName, TheRecordOfAnotherSlurmdIsNotTheWorkers) {
   Pod pod = MakePod(0);
@@ -166,6 +201,7 @@ TEST_F(OtherName, TheRecordOfAnotherSlurmdIsNotTheWorkers) {
   EXPECT_THAT(Acts(Look(0)), IsEmpty()) << "of the pod that had the name before";
   nodes[0].slurmd_start_time = kNow + 1s;
   EXPECT_THAT(Acts(Look(0)), ElementsAre("delete Pod slurm/w-0")) << "slurmctld sees the address of a gateway";
+  EXPECT_FALSE(IsAsked());
   Pod other = MakePod(1);
   other.status.pod_ip = "10.0.0.6";
   Put(other);

@@ -140,8 +140,9 @@ plan::Plan Protect(const Look& look, const Worker& worker) {
       worker.stage == Stage::kDrained || (worker.stage == Stage::kDown && IsOurDown(*worker.node, look.set));
   if (wanted && out && (worker.marked() || !worker.cordon.empty())) {
     if (!is || worker.marked() || worker.may_be_lifted) return wants;
-    SetProtected(worker, false, "it is out of service and runs no job",
-                 {plan::NodeIsOurs(look.cluster, worker.host, std::string(kReasonPrefix), false)}, wants);
+    plan::Guards guards{plan::NodeIsOurs(look.cluster, worker.host, std::string(kReasonPrefix), false)};
+    if (!worker.record_is_sure) guards.push_back(SlurmdIsFree(worker));
+    SetProtected(worker, false, "it is out of service and runs no job", std::move(guards), wants);
     return wants;
   }
   if (is != wanted) SetProtected(worker, wanted, wanted ? "jobs may run here" : "nobody wants protection", {}, wants);

@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kLongestBegin = 52;         // of a derived name, before its last dash
 constexpr size_t kMostJobHosts = 2'000'000;  // names of nodes, of all jobs together, that are looked at
+constexpr Duration kClocksDiffer = 1min;     // at most, of machines whose clocks are right
 
 bool Ended(const Pod& pod) { return pod.status.phase == "Failed" || pod.status.phase == "Succeeded"; }
 
@@ -119,13 +120,24 @@ class Owners {
   // Another slurmd's: of the pod that had the name before, or of another worker's that calls itself so. Without the one or
   // the other it is the pod's, whatever its address: slurmctld may see that of a gateway.
   bool IsOfAnother(const slurm::Node& record, const Pod& pod) {
-    if (record.address.empty() || record.address == pod.status.pod_ip) return false;
+    if (HasItsAddress(record, pod)) return false;
     const auto& made = pod.metadata.creation_timestamp;
     if (made && record.slurmd_start_time && *record.slurmd_start_time < *made) return true;
     return Addresses().contains(record.address);
   }
 
+  // Worker::record_is_sure. REQUIRES: !IsOfAnother. Two clocks are compared there, of which one may have been put back: a slurmd
+  // that begins in times to come shows it.
+  bool IsSure(const slurm::Node& record, const Pod& pod) const {
+    if (HasItsAddress(record, pod)) return true;
+    return !record.state.Has(slurm::NodeFlag::kNotResponding) && record.slurmd_start_time &&
+           *record.slurmd_start_time < world_.now() + kClocksDiffer;
+  }
+
  private:
+  static bool HasItsAddress(const slurm::Node& record, const Pod& pod) {
+    return record.address.empty() || record.address == pod.status.pod_ip;
+  }
   // Of the workers of the namespace; once it was needed.
   const std::unordered_set<std::string_view>& Addresses() {
     if (addresses_) return *addresses_;
@@ -184,6 +196,7 @@ std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, c
     const slurm::Node* record = slurm.Find(worker.host);  // noted even when it is not heard
     if (record != nullptr && owners.IsOfAnother(*record, pod)) record = nullptr;
     worker.node = slurm.heard() && worker.named() ? record : nullptr;
+    worker.record_is_sure = worker.node == nullptr || owners.IsSure(*worker.node, pod);
     worker.stage = StageOf(worker, set, slurm);
     worker.held = worker.node != nullptr && IsHeld(*worker.node, set);
     if (!pod.spec.node_name.empty()) worker.machine = world.Find<Node>({"", pod.spec.node_name});

@@ -42,7 +42,10 @@ struct Worker {
   std::string host;     // its name in Slurm; "": it is called as its machine, and not placed on one yet
   const Pod* pod = nullptr;
   const slurm::Node* node = nullptr;  // nullptr: no record, or that of another slurmd, or kUnknown
-  const Node* machine = nullptr;      // the Kubernetes node; nullptr: not placed, or it is gone
+  // The record is that of the pod's own slurmd: it has the pod's address; or it has another, as behind a gateway, and answers,
+  // and has begun since the pod was made. Otherwise what it says of jobs is no proof.
+  bool record_is_sure = true;
+  const Node* machine = nullptr;  // the Kubernetes node; nullptr: not placed, or it is gone
   Stage stage = Stage::kUnknown;
   // Why others than the NodeSet want it out of service, as a reason in Slurm (drains.h). Empty: nobody does.
   std::string cordon;
