@@ -9,6 +9,7 @@ namespace capstan::bridge {
 namespace {
 
 using slurm::JobFlag;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -192,6 +193,138 @@ TEST_F(GroupLife, WorkersTakeThePlacesThatTheirLeadersJobKeeps) {
   EXPECT_EQ(NodeOf("serve-0-1"), "node-2");
   EXPECT_EQ(NodeOf("serve-0-2"), "node-3");
   EXPECT_EQ(Orders(), 1u);
+}
+
+class JobSetLife : public GroupLife {
+ protected:
+  // One of two Jobs, of two pods each, unless `spec` says otherwise.
+  void PutJobSet(const std::string& annotations = {}, const std::string& spec = kTwoByTwo) {
+    server.Put(JobSet::kResource, R"({"metadata":{"namespace":"ml","name":"train","annotations":{)" + annotations +
+                                      R"(}},"spec":{)" + spec + "}}");
+  }
+  void PutSetsJob(int number, const std::string& annotations = {}) {
+    server.Put(
+        Job::kResource,
+        R"({"metadata":{"namespace":"ml","name":")" + JobName(number) + R"(","annotations":{)" + annotations +
+            R"(},"ownerReferences":[{"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet","name":"train","uid":")" +
+            UidOf(JobSet::kResource, "train") + R"(","controller":true}]},"spec":{"parallelism":2,"completions":2}})");
+  }
+  void PutSetsPod(int job, int index, const std::string& gang) {
+    PutPod(JobName(job) + "-" + std::to_string(index),
+           R"(,"jobset.sigs.k8s.io/jobset-name":"train","jobset.sigs.k8s.io/job-global-index":")" +
+               std::to_string(job) + "\"",
+           R"(,"annotations":{"batch.kubernetes.io/job-completion-index":")" + std::to_string(index) + "\"" +
+               (gang.empty() ? "" : R"(,"capstan.dev/gang":")" + gang + "\"") +
+               R"(},"ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":")" + JobName(job) +
+               R"(","uid":")" + UidOf(Job::kResource, JobName(job)) + R"(","controller":true}])");
+  }
+  void PutAll(const std::string& gang) {
+    for (const int job : {0, 1}) {
+      PutSetsJob(job);
+      for (const int index : {0, 1}) PutSetsPod(job, index, gang);
+    }
+  }
+  static std::string JobName(int number) { return "train-workers-" + std::to_string(number); }
+  std::string UidOf(const kube::Resource& resource, const std::string& name) {
+    const json::Value* object = server.Find(resource, {"ml", name});
+    return object == nullptr ? "gone" : std::string(json::FindText(*object, {"metadata", "uid"}));
+  }
+  static constexpr auto kTwoByTwo =
+      R"("replicatedJobs":[{"name":"workers","replicas":2,"template":{"spec":{"parallelism":2,"completions":2}}}])";
+};
+
+TEST_F(JobSetLife, ItsPodsStartTogetherInOrderWhereTheyAskForThat) {
+  AddNode("w-3", "node-4");
+  Start();
+  PutJobSet(R"("slurmjob.slinky.slurm.net/timelimit":"7")");
+  PutSetsJob(0);
+  PutSetsPod(0, 0, "jobset");
+  PutSetsPod(0, 1, "jobset");
+  loop.Advance(1min);
+  EXPECT_THAT(Says("train-workers-0-0"), HasSubstr("2 of 4 pods are there"));
+  PutSetsJob(1);
+  PutSetsPod(1, 1, "jobset");
+  PutSetsPod(1, 0, "jobset");
+  loop.Advance(3s);
+  ASSERT_EQ(slurm.jobs().size(), 1u);
+  EXPECT_EQ(TheJob().name, "ml/train");
+  EXPECT_THAT(LastOrder(), AllOf(HasSubstr(R"("nodes":"4")"), HasSubstr(R"("number":7)")));
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0", "w-1", "w-2", "w-3"}));
+  loop.Advance(2s);
+  EXPECT_EQ(NodeOf("train-workers-0-1"), "node-2");
+  EXPECT_EQ(NodeOf("train-workers-1-0"), "node-3") << "by Job, then by index";
+  EXPECT_EQ(NodeOf("train-workers-1-1"), "node-4");
+}
+
+TEST_F(JobSetLife, WithoutThatEachPodHasAJobAsTheJobSetSays) {
+  Start();
+  PutJobSet(R"("slurmjob.slinky.slurm.net/account":"vision","slurmjob.slinky.slurm.net/qos":"low")");
+  PutSetsJob(0, R"("slurmjob.slinky.slurm.net/qos":"high")");
+  PutSetsPod(0, 0, "");
+  PutSetsPod(0, 1, "");
+  loop.Advance(3s);
+  EXPECT_EQ(slurm.jobs().size(), 2u);
+  EXPECT_THAT(LastOrder(), AllOf(HasSubstr(R"("account":"vision")"), HasSubstr(R"("qos":"high")")));
+}
+
+TEST_F(JobSetLife, ItsJobsAreGangsWhereTheyAskForThat) {
+  Start();
+  PutJobSet();
+  PutAll("job");
+  loop.Advance(3s);
+  EXPECT_EQ(slurm.jobs().size(), 2u);
+  EXPECT_THAT(LastOrder(), HasSubstr(R"("nodes":"2")"));
+}
+
+TEST_F(JobSetLife, WhoseJobsWaitForEachOtherCannotStartTogether) {
+  Start();
+  PutJobSet();
+  PutSetsJob(0);
+  PutSetsPod(0, 0, "jobset");
+  PutSetsPod(0, 1, "jobset");
+  const auto says = [this](const std::string& annotations, const std::string& spec) {
+    server.Edit(
+        JobSet::kResource, {"ml", "train"}, "",
+        [&](json::Value& set) {
+          json::MakeObject(set, {"metadata"})["annotations"] = *json::Parse(annotations);
+          set.as_object()["spec"] = *json::Parse(spec);
+        },
+        "user");
+    loop.Advance(1min);
+    return Says("train-workers-0-0");
+  };
+  const std::string spec = "{" + std::string(kTwoByTwo) + "}";
+  EXPECT_THAT(says("{}", R"({"startupPolicy":{"startupPolicyOrder":"InOrder"}})"),
+              HasSubstr("startupPolicyOrder InOrder, by which its Jobs wait for each other, so that they cannot start "
+                        "together; take the annotation capstan.dev/gang away"));
+  EXPECT_THAT(says(R"({"alpha.jobset.sigs.k8s.io/exclusive-topology":"rack"})", spec),
+              HasSubstr("by which its pods wait for their first"));
+  EXPECT_THAT(says("{}", R"({"replicatedJobs":[{"name":"b","dependsOn":[{"name":"a","status":"Ready"}]}]})"),
+              HasSubstr("has Jobs with dependsOn, which wait for others"));
+  EXPECT_TRUE(slurm.jobs().empty());
+  EXPECT_THAT(says("{}", spec), HasSubstr("2 of 4 pods are there"));
+}
+
+TEST_F(JobSetLife, WhichIsNotThereIsWaitedFor) {
+  Start();
+  PutSetsJob(0);
+  PutSetsPod(0, 0, "jobset");
+  PutSetsPod(0, 1, "");
+  loop.Advance(1min);
+  EXPECT_THAT(Says("train-workers-0-0"), HasSubstr("JobSet train is not there"));
+  EXPECT_THAT(Says("train-workers-0-1"), HasSubstr("its JobSet train is not there"));
+  EXPECT_TRUE(slurm.jobs().empty());
+}
+
+TEST_F(GroupLife, AGangThatIsNoneIsRefused) {
+  Start();
+  PutPod("a", "", R"(,"annotations":{"capstan.dev/gang":"jobset"})");
+  PutJob(2);
+  PutPod("b", "", R"(,"annotations":{"capstan.dev/gang":"Job"})");
+  loop.Advance(1min);
+  EXPECT_TRUE(slurm.jobs().empty());
+  for (const char* pod : {"a", "b"})
+    EXPECT_THAT(Says(pod), HasSubstr(R"(and must be \"job\" on pods of a Job, or \"jobset\" on pods of a JobSet)"));
 }
 
 TEST_F(GroupLife, SeveralPodsOfAGroupGoToANodeWhereThatIsAskedFor) {

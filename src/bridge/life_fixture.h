@@ -46,6 +46,7 @@ class BridgeLife : public ::testing::Test {
     server.objects().Serve(Job::kResource);
     if (with_pod_groups) server.objects().Serve(PodGroup::kResource);
     server.objects().Serve(LeaderWorkerSet::kResource);
+    server.objects().Serve(JobSet::kResource);
     for (const char* name : {"kube-system", "ml"})
       server.Put(kube::kNamespaces, R"({"metadata":{"name":")" + std::string(name) + "\"}}");
     for (const int i : {0, 1, 2}) AddNode("w-" + std::to_string(i), "node-" + std::to_string(i + 1));

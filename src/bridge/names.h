@@ -20,7 +20,7 @@ inline constexpr std::string_view kPeersFinalizer = "scheduler.slinky.slurm.net/
 
 // On pods, by their users. The first also on whatever stands for a group of pods.
 inline constexpr std::string_view kJobAnnotations = "slurmjob.slinky.slurm.net/";
-inline constexpr std::string_view kGang = "capstan.dev/gang";    // annotation: "job"
+inline constexpr std::string_view kGang = "capstan.dev/gang";    // annotation: "job", "jobset"
 inline constexpr std::string_view kRetry = "capstan.dev/retry";  // annotation: another text asks Slurm again
 
 // On pods, by other controllers.
@@ -30,6 +30,12 @@ inline constexpr std::string_view kWorkerSetName = "leaderworkerset.sigs.k8s.io/
 inline constexpr std::string_view kWorkerGroup = "leaderworkerset.sigs.k8s.io/group-key";  // the same in one replica
 inline constexpr std::string_view kWorkerGroupIndex = "leaderworkerset.sigs.k8s.io/group-index";
 inline constexpr std::string_view kWorkerIndex = "leaderworkerset.sigs.k8s.io/worker-index";
+inline constexpr std::string_view kJobSetName = "jobset.sigs.k8s.io/jobset-name";  // label
+inline constexpr std::string_view kJobSetIndex =
+    "jobset.sigs.k8s.io/job-global-index";  // label: of its Job among all of the JobSet
+
+// On JobSets: annotation: its pods wait for each other with affinities.
+inline constexpr std::string_view kExclusiveTopology = "alpha.jobset.sigs.k8s.io/exclusive-topology";
 
 // In a pod's affinity: what it cannot run without.
 inline constexpr std::string_view kRequiredAffinity = "requiredDuringSchedulingIgnoredDuringExecution";

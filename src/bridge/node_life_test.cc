@@ -170,6 +170,38 @@ TEST_F(HybridNodeLife, IsTaintedAsLongAsItsWorkerToleratesThat) {
   ASSERT_TRUE(loop.RunUntil([&] { return !NodeNow().contains("capstan.dev"); }, 15min));
 }
 
+TEST_F(HybridNodeLife, ForeignPodsOnItAreToldApart) {
+  const auto put = [this](const std::string& name, const std::string& metadata = "") {
+    server.Put(
+        kube::kPods,
+        R"({"metadata":{"namespace":"web","name":")" + name + '"' + metadata +
+            R"(},"spec":{"nodeName":"node-1","containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]}})");
+  };
+  put("shop");
+  put("agent",
+      R"(,"ownerReferences":[{"apiVersion":"apps/v1","kind":"DaemonSet","name":"d","uid":"d","controller":true}])");
+  put("bridged", R"(,"labels":{"capstan.dev/bridged":"another.bridge"})");
+  put("done");
+  server.Edit(
+      kube::kPods, {"web", "done"}, "status",
+      [](json::Value& pod) { json::MakeObject(pod, {"status"})["phase"] = "Succeeded"; }, "kubelet");
+  server.Edit(
+      kube::kNodes, {"", "node-1"}, "status",
+      [](json::Value& node) {
+        json::MakeObject(node, {"status"})["allocatable"] = *json::Parse(R"({"cpu":"3","memory":"2Gi"})");
+      },
+      "kubelet");
+  Start();
+  const auto says = [&](std::string_view text) {
+    return loop.RunUntil([&] { return NodeNow().contains(text); }, 15min);
+  };
+  EXPECT_TRUE(says("TooLittleRoom")) << NodeNow();
+  EXPECT_THAT(NodeNow(), HasSubstr("Slurm knows nothing of pod web/shop there"));
+  EXPECT_THAT(NodeNow(), HasSubstr("has room for 1 CPUs")) << "the agent takes one, too";
+  server.Remove(kube::kPods, {"web", "shop"}, {.grace_seconds = 0});
+  EXPECT_TRUE(says("Registered")) << NodeNow();
+}
+
 TEST_F(HybridNodeLife, ASlurmdOfTheMachineIsDrainedAndTakesWorkAgainWithIt) {
   slurm.UpdateNodes({"w-0"}, {.comment = ""});
   server.Edit(

@@ -210,6 +210,60 @@ const json::Schema& LeaderWorkerSet::Schema() {
   return schema;
 }
 
+bool JobSet::HasFinished() const {
+  return std::ranges::any_of(status.conditions, [](const NodeCondition& one) {
+    return (one.type == "Completed" || one.type == "Failed") && one.status == "True";
+  });
+}
+
+const json::Schema& JobSet::Template::Schema() {
+  static const json::Schema schema = json::Object<JobSet::Template>({
+      json::Field<&JobSet::Template::metadata>("metadata"),
+      json::Field<&JobSet::Template::spec>("spec"),
+  });
+  return schema;
+}
+
+const json::Schema& JobSet::ReplicatedJob::Schema() {
+  static const json::Schema schema = json::Object<JobSet::ReplicatedJob>({
+      json::Field<&JobSet::ReplicatedJob::replicas>("replicas"),
+      json::Field<&JobSet::ReplicatedJob::job_template>("template"),
+      json::Field<&JobSet::ReplicatedJob::depends_on>("dependsOn"),
+  });
+  return schema;
+}
+
+const json::Schema& JobSet::StartupPolicy::Schema() {
+  static const json::Schema schema = json::Object<JobSet::StartupPolicy>({
+      json::Field<&JobSet::StartupPolicy::startup_policy_order>("startupPolicyOrder"),
+  });
+  return schema;
+}
+
+const json::Schema& JobSet::Spec::Schema() {
+  static const json::Schema schema = json::Object<JobSet::Spec>({
+      json::Field<&JobSet::Spec::replicated_jobs>("replicatedJobs"),
+      json::Field<&JobSet::Spec::startup_policy>("startupPolicy"),
+  });
+  return schema;
+}
+
+const json::Schema& JobSet::Status::Schema() {
+  static const json::Schema schema = json::Object<JobSet::Status>({
+      json::Field<&JobSet::Status::conditions>("conditions"),
+  });
+  return schema;
+}
+
+const json::Schema& JobSet::Schema() {
+  static const json::Schema schema = json::Object<JobSet>({
+      json::Field<&JobSet::metadata>("metadata"),
+      json::Field<&JobSet::spec>("spec"),
+      json::Field<&JobSet::status>("status"),
+  });
+  return schema;
+}
+
 const json::Schema& Namespace::Schema() {
   static const json::Schema schema = json::Object<Namespace>({
       json::Field<&Namespace::metadata>("metadata"),

@@ -168,6 +168,47 @@ struct LeaderWorkerSet {
   static const json::Schema& Schema();
 };
 
+struct JobSet {
+  static constexpr kube::Resource kResource{"jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet", true};
+  struct Template {
+    json::ObjectMeta metadata;
+    Job::Spec spec;
+    bool operator==(const Template&) const = default;
+    static const json::Schema& Schema();
+  };
+  struct ReplicatedJob {
+    std::optional<int64_t> replicas;  // Jobs that are made of the template; 1
+    Template job_template;
+    json::Raw depends_on;  // others of the JobSet, before which it is not made
+    bool operator==(const ReplicatedJob&) const = default;
+    static const json::Schema& Schema();
+  };
+  struct StartupPolicy {
+    std::string startup_policy_order;  // "InOrder": each is made once those before it are ready
+    bool operator==(const StartupPolicy&) const = default;
+    static const json::Schema& Schema();
+  };
+  struct Spec {
+    std::vector<ReplicatedJob> replicated_jobs;
+    StartupPolicy startup_policy;
+    bool operator==(const Spec&) const = default;
+    static const json::Schema& Schema();
+  };
+  struct Status {
+    std::vector<NodeCondition> conditions;
+    bool operator==(const Status&) const = default;
+    static const json::Schema& Schema();
+  };
+  json::ObjectMeta metadata;
+  Spec spec;
+  Status status;
+
+  // It makes no more Jobs.
+  bool HasFinished() const;
+  bool operator==(const JobSet&) const = default;
+  static const json::Schema& Schema();
+};
+
 struct Namespace {
   static constexpr const kube::Resource& kResource = kube::kNamespaces;
   json::ObjectMeta metadata;

@@ -99,10 +99,7 @@ std::string Policy::Hash() const {
   std::string text;
   for (const auto& number : {user, group, max_priority}) text += (number ? std::to_string(*number) : "-") + "\n";
   for (const auto& [list, names] : lists) text += list + "=" + Join(names, ",") + "\n";
-  uint64_t hash = Fnv64(text);
-  std::string bytes;
-  for (int i = 0; i < 8; ++i, hash >>= 8) bytes += char(hash & 0xff);
-  return Hex(bytes);
+  return Fnv64Hex(text);
 }
 
 bool IsReservedUser(int64_t uid) { return uid == 0 || uid == kSlurmUser; }

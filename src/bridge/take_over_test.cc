@@ -326,6 +326,22 @@ TEST_F(TakenOver, APodThatWasTakenIsNotBoundOnceTheSettingIsAwayAndItsJobIsGiven
 }
 
 // After each write of a takeover, on either side.
+TEST_F(TakenOver, ThereIsToBeRoomForWhatAPodRequestsAsAWhole) {
+  HasCpus("node-1", "2");
+  PutPeersJob(8, {"next"}, "w-0");
+  PutPeersPod("next", 8, "");
+  EditPod(
+      [](json::Value& pod) {
+        json::MakeObject(pod, {"spec"})["resources"] = *json::Parse(R"({"requests":{"cpu":"3"}})");
+      },
+      "next");
+  Start();
+  loop.Advance(30s);
+  EXPECT_EQ(json::FindText(*PodNow("next"), {"spec", "nodeName"}), "");
+  HasCpus("node-1", "4");
+  EXPECT_TRUE(loop.RunUntil([&] { return json::FindText(*PodNow("next"), {"spec", "nodeName"}) == "node-1"; }, 5min));
+}
+
 class TakeOverCrash : public TakenOver, public ::testing::WithParamInterface<size_t> {};
 
 TEST_P(TakeOverCrash, IsFollowedByAProcessThatGoesOn) {

@@ -38,7 +38,7 @@ def test_the_controllers_write_nothing_but_pods_nodes_events_and_their_lease():
     assert rights(documents, "ClusterRole", "slurm-bridge-controllers") == {
         *(("pods", verb) for verb in ("get", "list", "watch", "patch", "delete")), ("pods/status", "patch"),
         ("nodes", "patch"), ("nodes/status", "patch"),
-        *((kind, verb) for kind in ("nodes", "namespaces", "jobs", "podgroups", "leaderworkersets") for verb in ("get", "list", "watch")),
+        *((kind, verb) for kind in ("nodes", "namespaces", "jobs", "podgroups", "leaderworkersets", "jobsets") for verb in ("get", "list", "watch")),
         *((kind, "get") for kind in ("replicasets", "deployments", "statefulsets")),
         ("events", "create"), ("events", "patch")}
     assert rights(documents, "Role", "slurm-bridge-leader-election") == {("leases", "create"), ("leases", "get"), ("leases", "patch")}

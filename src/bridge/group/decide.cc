@@ -772,7 +772,8 @@ std::vector<plan::Right> Rights() {
           {&kube::kStatefulSets, "get"},
           {&Job::kResource, "get list watch"},
           {&PodGroup::kResource, "get list watch"},
-          {&LeaderWorkerSet::kResource, "get list watch"}};
+          {&LeaderWorkerSet::kResource, "get list watch"},
+          {&JobSet::kResource, "get list watch"}};
 }
 
 void AddPodStores(plan::Stores& stores, const std::string& bridge) {
@@ -791,6 +792,7 @@ void AddPodStores(plan::Stores& stores, const std::string& bridge) {
   stores.Add<Job>({.everywhere = true});
   stores.Add<PodGroup>({.everywhere = true, .optional = true});
   stores.Add<LeaderWorkerSet>({.everywhere = true, .optional = true});
+  stores.Add<JobSet>({.everywhere = true, .optional = true});
 }
 
 }  // namespace capstan::bridge::group

@@ -11,7 +11,8 @@ namespace capstan::bridge::group {
 namespace {
 
 constexpr int64_t kMostAttempts = 1'000'000;
-constexpr std::string_view kGangPrefix = "gang.", kWorkerSetPrefix = "lws.", kPodGroupPrefix = "xpg.";
+constexpr std::string_view kGangPrefix = "gang.", kJobSetPrefix = "jobset.", kWorkerSetPrefix = "lws.",
+                           kPodGroupPrefix = "xpg.";
 
 int64_t RankOf(const Pod& pod) {
   for (const std::string& text :
@@ -20,9 +21,12 @@ int64_t RankOf(const Pod& pod) {
   return std::numeric_limits<int64_t>::max();
 }
 
+// Of its Job, in a JobSet.
+int64_t JobRankOf(const Pod& pod) { return ParseInt(pod.metadata.Label(std::string(kJobSetIndex))).value_or(0); }
+
 bool Before(const Pod* a, const Pod* b) {
   const auto order = [](const Pod& pod) {
-    return std::tuple(RankOf(pod), pod.metadata.creation_timestamp.value_or(Time()),
+    return std::tuple(JobRankOf(pod), RankOf(pod), pod.metadata.creation_timestamp.value_or(Time()),
                       std::cref(pod.metadata.name).get());
   };
   return order(*a) < order(*b);
@@ -36,14 +40,17 @@ std::string GroupOf(const Pod& pod) {
     return ns + std::string(kPodGroupPrefix) + name;
   if (const std::string& hash = pod.metadata.Label(std::string(kWorkerGroup)); !hash.empty())
     return ns + std::string(kWorkerSetPrefix) + hash;
+  const std::string& gang = pod.metadata.Annotation(std::string(kGang));
+  if (const std::string& name = pod.metadata.Label(std::string(kJobSetName)); !name.empty() && gang == "jobset")
+    return ns + std::string(kJobSetPrefix) + name;
   const json::OwnerReference* owner = pod.metadata.ControllerOwner();
-  if (owner != nullptr && owner->kind == "Job" && pod.metadata.Annotation(std::string(kGang)) == "job")
-    return ns + std::string(kGangPrefix) + owner->uid;
+  if (owner != nullptr && owner->kind == "Job" && gang == "job") return ns + std::string(kGangPrefix) + owner->uid;
   return ns + "pod." + pod.metadata.uid;
 }
 
 Kind KindOf(std::string_view name) {
   if (name.starts_with(kGangPrefix)) return Kind::kGang;
+  if (name.starts_with(kJobSetPrefix)) return Kind::kJobSet;
   if (name.starts_with(kWorkerSetPrefix)) return Kind::kLeaderWorkerSet;
   if (name.starts_with(kPodGroupPrefix)) return Kind::kPodGroup;
   return Kind::kPod;

@@ -4,6 +4,7 @@
 //   -------------------------------------------------------------------------------------------------------------------------
 //   pod.UID        one pod                                               that one
 //   gang.UID       a Job whose pods bear `capstan.dev/gang: job`         the Job's
+//   jobset.NAME    a JobSet whose pods bear `capstan.dev/gang: jobset`   those of all of its Jobs
 //   lws.HASH       one replica of a LeaderWorkerSet                      the leader's and the workers', by their group key
 //   xpg.NAME       a PodGroup of scheduler-plugins                       those whose label names it
 //
@@ -20,7 +21,7 @@
 
 namespace capstan::bridge::group {
 
-enum class Kind : uint8_t { kPod, kGang, kLeaderWorkerSet, kPodGroup };
+enum class Kind : uint8_t { kPod, kGang, kJobSet, kLeaderWorkerSet, kPodGroup };
 
 // "ns/key".
 std::string GroupOf(const Pod& pod);
@@ -42,7 +43,7 @@ struct Members {
   // REQUIRES: not empty. `scheduler_name`: Settings'.
   Members(kube::ObjectList<Pod> pods, std::string_view scheduler_name);
 
-  // By rank: of an indexed Job, a worker of a LeaderWorkerSet; else by age and name.
+  // By rank: of an indexed Job, among the Jobs of a JobSet, of a worker of a LeaderWorkerSet; else by age and name.
   std::vector<const Pod*> gated;     // wait at our gate, or for us to bind them (Pod::IsReleased)
   std::vector<const Pod*> released;  // have been let go, and have not ended
   std::vector<const Pod*> leaving;   // are being deleted, and have not ended

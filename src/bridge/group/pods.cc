@@ -106,6 +106,7 @@ class NodeHasRoomGuard final : public plan::Guard {
  private:
   // Of what the pod asks for. False: that cannot be counted.
   bool Add(std::map<std::string, kube::Quantity>& taken, const Pod& other) const {
+    for (const auto& one : pod_.spec.resources.requests) taken.try_emplace(one.first);
     for (const auto* containers : {&pod_.spec.containers, &pod_.spec.init_containers}) {
       for (const Container& container : *containers)
         for (const auto& one : container.resources.requests) taken.try_emplace(one.first);

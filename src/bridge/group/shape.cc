@@ -12,6 +12,7 @@ namespace {
 using plan::World;
 
 constexpr Duration kRootsAge = 10min;
+constexpr int64_t kMostPods = 1'000'000;  // of one template of a JobSet, and Jobs of it
 
 std::string Count(size_t there, int64_t wanted) {
   return std::to_string(there) + " of " + std::to_string(wanted) + (wanted == 1 ? " pod is there" : " pods are there");
@@ -32,7 +33,16 @@ const Job* JobOf(const World& world, const Pod& pod) {
   return job != nullptr && job->metadata.uid == owner->uid ? job : nullptr;
 }
 
-void TakeJob(const Job& job, Shape& shape) {
+// Those of its JobSet stand below its own.
+void TakeJob(const World& world, const Job& job, Shape& shape) {
+  const json::OwnerReference* owner = job.metadata.ControllerOwner();
+  if (owner != nullptr && owner->kind == JobSet::kResource.kind) {
+    const JobSet* set = world.Find<JobSet>({job.metadata.namespace_, owner->name});
+    if (set != nullptr && set->metadata.uid == owner->uid)
+      TakeJobAnnotations(set->metadata, shape.annotations);
+    else
+      shape.unread = "its JobSet " + owner->name + " is not there";
+  }
   TakeJobAnnotations(job.metadata, shape.annotations);
   if (const auto seconds = job.spec.active_deadline_seconds; seconds && *seconds > 0)
     shape.limit_minutes = (*seconds - 1) / 60 + 1;
@@ -41,7 +51,7 @@ void TakeJob(const Job& job, Shape& shape) {
 void OfPod(const World& world, const Pod& pod, bool for_order, Shape& shape) {
   const json::OwnerReference* owner = pod.metadata.ControllerOwner();
   if (const Job* job = JobOf(world, pod)) {
-    TakeJob(*job, shape);
+    TakeJob(world, *job, shape);
   } else if (owner != nullptr && IsJob(*owner)) {
     shape.unread = "its Job " + owner->name + " is not there";
   } else if (for_order && owner != nullptr && RootAnnotations::Knows(*owner)) {
@@ -54,6 +64,20 @@ void OfPod(const World& world, const Pod& pod, bool for_order, Shape& shape) {
       shape.unread = "the annotations above " + owner->kind + " " + owner->name + " are being read";
   }
   TakeJobAnnotations(pod.metadata, shape.annotations);
+  if (const std::string& gang = pod.metadata.Annotation(std::string(kGang)); !gang.empty())
+    shape.refused = "annotation " + std::string(kGang) + " is " + JsonQuoted(OneLine(gang, 100)) +
+                    R"(, and must be "job" on pods of a Job, or "jobset" on pods of a JobSet)";
+}
+
+int64_t Succeeded(const Members& members) {
+  return std::ranges::count_if(members.ended, [](const Pod* pod) { return pod->status.phase == "Succeeded"; });
+}
+
+// As many places as pods run at once, and no more than are left to do. Once the first have ended no more come than that.
+void TakePlaces(const Members& members, int64_t at_once, int64_t in_all, Shape& shape) {
+  shape.least = shape.most = std::max<int64_t>(1, std::min(at_once, in_all - Succeeded(members)));
+  if (members.ended.empty() && std::cmp_less(members.living(), shape.least))
+    shape.missing = Count(members.living(), shape.least);
 }
 
 void OfGang(const World& world, const Members& members, Shape& shape) {
@@ -62,17 +86,49 @@ void OfGang(const World& world, const Members& members, Shape& shape) {
     shape.missing = "its Job is not there";
     return;
   }
-  TakeJob(*job, shape);
+  TakeJob(world, *job, shape);
   shape.name = job->metadata.namespace_ + "/" + job->metadata.name;
-  const auto done =
-      std::ranges::count_if(members.ended, [](const Pod* pod) { return pod->status.phase == "Succeeded"; });
-  const int64_t parallel = job->spec.parallelism.value_or(1);
-  const int64_t left = job->spec.completions ? *job->spec.completions - int64_t(done) : parallel;
-  shape.least = shape.most = std::max<int64_t>(1, std::min(parallel, left));
   shape.ends = job->HasFinished() || job->metadata.deleting();
-  // A Job whose first pods have ended makes no more than are left to do.
-  if (members.ended.empty() && std::cmp_less(members.living(), shape.least))
-    shape.missing = Count(members.living(), shape.least);
+  const int64_t parallel = job->spec.parallelism.value_or(1);
+  TakePlaces(members, parallel, job->spec.completions.value_or(parallel + Succeeded(members)), shape);
+}
+
+// Why the pods of a JobSet cannot start together; "": they can.
+std::string WhyNoGang(const JobSet& set) {
+  const std::string name = "JobSet " + set.metadata.name, exclusive(kExclusiveTopology);
+  if (set.spec.startup_policy.startup_policy_order == "InOrder")
+    return name + " has startupPolicyOrder InOrder, by which its Jobs wait for each other";
+  bool has_topology = set.metadata.annotations.contains(exclusive);
+  for (const JobSet::ReplicatedJob& job : set.spec.replicated_jobs) {
+    if (!job.depends_on.empty()) return name + " has Jobs with dependsOn, which wait for others";
+    has_topology |= job.job_template.metadata.annotations.contains(exclusive);
+  }
+  return has_topology ? name + " has annotation " + exclusive + ", by which its pods wait for their first" : "";
+}
+
+void OfJobSet(const World& world, const kube::Key& key, const Members& members, Shape& shape) {
+  const std::string name(RestOf(key.name));
+  const JobSet* set = world.Find<JobSet>({key.ns, name});
+  if (set == nullptr) {
+    shape.missing = "JobSet " + name + " is not there";
+    return;
+  }
+  TakeJobAnnotations(set->metadata, shape.annotations);
+  shape.name = key.ns + "/" + name;
+  shape.ends = set->HasFinished() || set->metadata.deleting();
+  if (const std::string why = WhyNoGang(*set); !why.empty()) {
+    shape.refused = why + ", so that they cannot start together; take the annotation " + std::string(kGang) + " away";
+    return;
+  }
+  int64_t at_once = 0, in_all = 0;
+  for (const JobSet::ReplicatedJob& job : set->spec.replicated_jobs) {
+    const int64_t jobs = std::clamp<int64_t>(job.replicas.value_or(1), 0, kMostPods);
+    const int64_t parallel = std::clamp<int64_t>(job.job_template.spec.parallelism.value_or(1), 0, kMostPods);
+    const int64_t completions = std::clamp<int64_t>(job.job_template.spec.completions.value_or(parallel), 0, kMostPods);
+    at_once += jobs * std::min(parallel, completions);
+    in_all += jobs * completions;
+  }
+  TakePlaces(members, at_once, in_all, shape);
 }
 
 void OfWorkers(const World& world, const Members& members, Shape& shape) {
@@ -145,6 +201,9 @@ Shape ShapeOf(const World& world, const kube::Key& key, const Members& members, 
       break;
     case Kind::kGang:
       OfGang(world, members, shape);
+      break;
+    case Kind::kJobSet:
+      OfJobSet(world, key, members, shape);
       break;
     case Kind::kLeaderWorkerSet:
       OfWorkers(world, members, shape);

@@ -23,8 +23,9 @@ struct Shape {
   std::map<std::string, std::string> annotations;
   std::optional<int64_t> limit_minutes;  // of the object that stands for the group
   Policy policy;                         // of its namespace
-  std::string refused;                   // why that makes no sense; "": it does
-  kube::Quantity cpu, memory;            // of each of its pods, where they name none
+  // Why nothing is asked of Slurm as long as it is so: the policy, or what stands for the group, makes no sense; "": it does.
+  std::string refused;
+  kube::Quantity cpu, memory;  // of each of its pods, where they name none
   // "2 of 4 pods are there"; "": nothing. Whoever is gone for a moment is waited for, too.
   std::string missing;
   // Why its annotations are not known yet; "": they are.

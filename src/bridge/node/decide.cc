@@ -80,7 +80,7 @@ void EndUnwanted(Plan& plan, const World& world, const std::string& cluster) {
 std::vector<plan::Right> Rights() {
   return {{&kube::kNodes, "get list watch patch"},
           {&kube::kNodes, "patch", "status"},
-          {&kube::kPods, "get"},
+          {&kube::kPods, "get list"},
           {&kube::kNamespaces, "get list watch"}};
 }
 

@@ -24,7 +24,8 @@
 //   10   label                      ours, drained or DOWN   nothing; the taint slurm-drained stands on     True Drained
 //                                   by somebody else        the Kubernetes node as long
 //   11   no label                   a worker's, in a pod    nothing: drains are its operator's             True Registered,
-//                                   that is there                                                          TooLittleRoom
+//                                   that is there                                                          ForeignPods,
+//                                                                                                          TooLittleRoom
 //   12   no label                   a worker's, whose pod   no taint managed-node, which would keep the    True Untainted
 //                                   does not tolerate ours, worker itself away                             (or TooLittleRoom)
 //                                   or is gone for a minute

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "bridge/fit.h"
 #include "bridge/names.h"
+#include "bridge/node/other_pods.h"
 #include "bridge/node/wanted.h"
 #include "bridge/node/worker_pod.h"
 #include "bridge/nodes.h"
@@ -20,6 +21,7 @@ using slurm::NodeFlag;
 
 // How old the word on a worker's pod may be: as long as its slurmd is there, and as long as that is not.
 constexpr Duration kPodAge = 10min, kPodAgeAway = 30s;
+constexpr Duration kOthersAge = 10min;
 constexpr Duration kGoneHolds = 1min, kOwnHolds = 1min;
 constexpr size_t kMostNamed = 3;
 
@@ -59,7 +61,8 @@ class Hybrid {
     if (by_others) taints.push_back({std::string(kDrainedTaint), "", "NoSchedule"});
     steps_.Taint(taints);
     Compare();
-    if (own_ == nullptr || !steps_.TellDrained(*own_)) TellRoom();
+    const auto others = world_.Ask(OtherPods(node_.metadata.name, workers_there_), kOthersAge);
+    if ((own_ == nullptr || !steps_.TellDrained(*own_)) && others.value != nullptr) TellRoom(*others.value);
   }
 
  private:
@@ -91,6 +94,7 @@ class Hybrid {
       if (!Tolerates(*pod.value, taint.key, taint.value, taint.effect))
         unwilling_.push_back("worker pod " + key.ToString() +
                              " does not tolerate it; let the template of its NodeSet do so");
+    workers_there_.push_back(key);
     for (const std::string_view resource : kGpuResources)
       workers_.gpus += Requested(*pod.value, std::string(resource)).value_or(Quantity()).Ceiling();
     workers_.cpu += Requested(*pod.value, "cpu").value_or(Quantity());
@@ -107,9 +111,8 @@ class Hybrid {
     const auto allocatable = [this](std::string_view resource) {
       return Allocatable(node_, resource).value_or(Quantity());
     };
-    const Settings& settings = SettingsOf(world_);
-    room_.cpu = allocatable("cpu") - workers_.cpu - settings.reserved_cpu;
-    room_.memory = allocatable("memory") - workers_.memory - settings.reserved_memory;
+    room_.cpu = allocatable("cpu") - workers_.cpu;
+    room_.memory = allocatable("memory") - workers_.memory;
     for (const std::string_view resource : kGpuResources) room_.gpus += allocatable(resource).Ceiling();
     TellGpus();
     room_.gpus -= workers_.gpus;
@@ -127,7 +130,11 @@ class Hybrid {
                 true);
   }
 
-  void TellRoom() {
+  void TellRoom(const OtherPods::Value& others) {
+    const Settings& settings = SettingsOf(world_);
+    room_.cpu -= std::max(others.cpu, settings.reserved_cpu);
+    room_.memory -= std::max(others.memory, settings.reserved_memory);
+    room_.gpus -= others.gpus;
     std::string text = Names(" gives out ", " give out ") + Text(slurms_);
     std::string_view reason = "Registered";
     if (!unwilling_.empty()) {
@@ -135,13 +142,27 @@ class Hybrid {
       text += "; other pods may come there, as the taint " + std::string(kManagedNodeTaint) +
               " is not set: " + unwilling_.front();
     }
-    if (slurms_.cpu > room_.cpu || slurms_.memory > room_.memory || slurms_.gpus > room_.gpus) {
+    const bool too_little = slurms_.cpu > room_.cpu || slurms_.memory > room_.memory || slurms_.gpus > room_.gpus;
+    const bool kept_away = !taint_.empty() && unwilling_.empty();
+    if (others.foreign > 0 && (too_little || kept_away)) {
+      reason = "ForeignPods";
+      text += "; Slurm knows nothing of " + PodsIn(others) +
+              " there: move to another machine what is not to run beside jobs";
+    }
+    if (too_little) {
       reason = "TooLittleRoom";
       text += "; Kubernetes has room for " + Text(room_) +
               ", so that a pod which Slurm sends there may not be bound: let the worker's pod request less, or keep "
               "more from Slurm (CoreSpecCount, MemSpecLimit)";
     }
     steps_.Tell(kNodeCondition, "True", reason, text, reason != "Registered");
+  }
+
+  // "pods ml/a, ml/b and 3 more"
+  static std::string PodsIn(const OtherPods::Value& others) {
+    const size_t more = others.foreign - others.largest.size();
+    return (others.foreign == 1 ? "pod " : "pods ") + Join(others.largest, ", ") +
+           (more == 0 ? "" : " and " + std::to_string(more) + " more");
   }
 
   std::string Text(const Amounts& amounts) const {
@@ -162,8 +183,9 @@ class Hybrid {
   const plan::World& world_;
   const Node& node_;
   std::vector<const slurm::Node*> records_;
-  std::vector<node::Taint> taint_;      // that is to be set, where the workers tolerate it
-  const slurm::Node* own_ = nullptr;    // the one whose slurmd is in no pod
+  std::vector<node::Taint> taint_;    // that is to be set, where the workers tolerate it
+  const slurm::Node* own_ = nullptr;  // the one whose slurmd is in no pod
+  std::vector<kube::Key> workers_there_;
   std::vector<std::string> unwilling_;  // why it is not, of each worker
   bool known_ = true;                   // all that this rests on
   Amounts workers_, slurms_, room_;

@@ -5,18 +5,21 @@
 #include <gtest/gtest.h>
 
 #include "bridge/node/node_fixture.h"
+#include "bridge/node/other_pods.h"
 
 namespace capstan::bridge::node {
 namespace {
 
 using plan::testing::ActionNames;
 using slurm::NodeFlag;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 constexpr auto kPod = "worker pod slurm/w-0";
+constexpr auto kOthers = "other pods on node gpu-7 than slurm/w-0";
 constexpr auto kTolerations = R"([{"key":"slinky.slurm.net/managed-node","operator":"Exists"}])";
 constexpr auto kRoom = "Slurm node w-0 gives out 2 CPUs and 1024 MiB";
 
@@ -32,7 +35,10 @@ class HybridNode : public testing::NodeTest {
     worker.spec.tolerations.text = kTolerations;
     worker.spec.containers = {{.resources = {.requests = {{"cpu", "100m"}, {"memory", "200Mi"}}, .limits = {}}}};
   }
-  void Answer() { world.Answer(kPod, std::make_shared<const Pod>(worker)); }
+  void Answer() {
+    world.Answer(kPod, std::make_shared<const Pod>(worker));
+    world.Answer(kOthers, std::make_shared<const OtherPods::Value>(others));
+  }
   plan::Plan Look(Duration settle = 1s) {
     Answer();
     return With(record, settle);
@@ -42,6 +48,7 @@ class HybridNode : public testing::NodeTest {
   }
 
   Pod worker;
+  OtherPods::Value others;
 };
 
 TEST_F(HybridNode, IsTaintedAndShownAndThenLeftAlone) {
@@ -77,6 +84,7 @@ TEST_F(HybridNode, HasNoTaintThatItsWorkerDoesNotTolerate) {
 TEST_F(HybridNode, APodThatIsGoneLosesTheTaintAfterAMinute) {
   machine.spec.taints.text = testing::kTaints;
   world.Absent(kPod);
+  world.Answer("other pods on node gpu-7", std::make_shared<const OtherPods::Value>());
   EXPECT_THAT(With(record, 59s).actions, IsEmpty());
   const plan::Plan plan = With(record, 1min);
   EXPECT_THAT(ActionNames(plan), ElementsAre("taint Node gpu-7", "set conditions Node gpu-7/status"));
@@ -126,12 +134,43 @@ TEST_F(HybridNode, TooLittleRoomIsTold) {
   EXPECT_THAT(Shown(Look()), StartsWith("TooLittleRoom"));
 }
 
+// Pods of DaemonSets request something on every machine, for which the settings keep some.
+TEST_F(HybridNode, WhatOtherPodsRequestIsNoRoomEither) {
+  others.cpu = *kube::Quantity::Parse("1820m");
+  EXPECT_THAT(Shown(Look()), StartsWith("Registered"));
+  others.cpu = *kube::Quantity::Parse("1821m");
+  EXPECT_THAT(Shown(Look()), HasSubstr("Kubernetes has room for 1999m CPUs and 1848 MiB"));
+  settings.reserved_cpu = *kube::Quantity::Parse("1");
+  EXPECT_THAT(Shown(Look()), HasSubstr("room for 1999m CPUs")) << "that is theirs";
+}
+
+// They came before the taint, or tolerate it.
+TEST_F(HybridNode, ForeignPodsAreToldApart) {
+  others.foreign = 5;
+  others.largest = {"web/a", "web/b", "ml/c"};
+  EXPECT_EQ(Shown(Look()), std::string("ForeignPods: ") + kRoom +
+                               "; Slurm knows nothing of pods web/a, web/b, ml/c and 2 more there: move to another "
+                               "machine what is not to run beside jobs");
+  others.cpu = *kube::Quantity::Parse("3");
+  EXPECT_THAT(Shown(Look()), AllOf(StartsWith("TooLittleRoom"), HasSubstr("knows nothing of pods web/a")));
+  settings.node_taint = "";
+  EXPECT_THAT(Shown(Look()), HasSubstr("knows nothing of pods web/a")) << "they take what Slurm gives out";
+  others.cpu = {};
+  EXPECT_THAT(Shown(Look()), StartsWith("Registered")) << "nobody keeps them away";
+}
+
+TEST_F(HybridNode, ItsRoomIsNotJudgedBeforeItsPodsAreKnown) {
+  world.Answer(kPod, std::make_shared<const Pod>(worker));
+  EXPECT_THAT(ActionNames(With(record)), ElementsAre("taint Node gpu-7"));
+}
+
 TEST_F(HybridNode, SeveralWorkersShareIt) {
   slurm::Node other = record;
   other.name = "x-0";
   other.comment = R"({"namespace":"slurm","podName":"x-0","node":"gpu-7"})";
   Answer();
   world.Answer("worker pod slurm/x-0", std::make_shared<const Pod>(worker));
+  world.Answer("other pods on node gpu-7 than slurm/w-0 than slurm/x-0", std::make_shared<const OtherPods::Value>());
   world.Put(machine);
   world.Nodes(kSlurm, {record, other});
   EXPECT_THAT(Shown(world.Decide(&node::Decide, "gpu-7")),
@@ -166,6 +205,7 @@ class MachinesSlurmd : public HybridNode {
     record.name = "gpu-7";
     record.comment.clear();
     machine.spec.taints.text = testing::kTaints;
+    world.Answer("other pods on node gpu-7", std::make_shared<const OtherPods::Value>());
   }
 };
 

@@ -44,10 +44,7 @@ Result<slurm::ExternalNode> ExternalNodeOf(const Node& node, const Settings& set
 }
 
 std::string SizeOf(const slurm::ExternalNode& node) {
-  uint64_t hash = Fnv64(std::to_string(node.cpus) + " " + std::to_string(node.memory_mib) + " " + node.GresText());
-  std::string bytes;
-  for (int i = 0; i < 8; ++i, hash >>= 8) bytes += char(hash & 0xff);
-  return Hex(bytes);
+  return Fnv64Hex(std::to_string(node.cpus) + " " + std::to_string(node.memory_mib) + " " + node.GresText());
 }
 
 bool HasSizeOf(const slurm::Node& record, const slurm::ExternalNode& node) {

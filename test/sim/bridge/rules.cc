@@ -198,8 +198,10 @@ void Rules::WroteNode(const std::string& slurm_node, const std::string& body) {
   const auto update = json::Decode<slurm::wire::UpdateBody>(body);
   const std::string what = "Slurm node " + slurm_node + " is changed: " + OneLine(body, 200);
   if (!update || !update->state || update->state->size() != 1) return Break("S11: " + what);
-  if (const auto held = held_since_.find(slurm_node);
-      held != held_since_.end() && yard_.loop.Now() - held->second > kAge)
+  const auto record = yard_.slurm.NodeNamed(slurm_node);  // the write has not come to it yet
+  if (const auto held = held_since_.find(slurm_node); record && node::Steps::HeldByOthers(*record) &&
+                                                      held != held_since_.end() &&
+                                                      yard_.loop.Now() - held->second > kAge)
     return Break("S11: " + what + ", and somebody else holds it");
   if (update->state->front() == "DRAIN") {
     if (!update->reason.value_or("").starts_with(node::kDrainReason))
