@@ -134,10 +134,7 @@ Result<Settings> SettingsFrom(const Config& config, std::string bridge, std::str
 std::string BridgeName(std::string_view ns, std::string_view fullname) {
   const std::string name = std::string(ns) + "." + std::string(fullname);
   if (name.size() <= kLongestLabel) return name;
-  uint64_t hash = Fnv64(name);
-  std::string bytes;
-  for (int i = 0; i < 8; ++i, hash >>= 8) bytes += char(hash & 0xff);
-  return name.substr(0, kKeptOfName) + "-" + Hex(bytes);
+  return name.substr(0, kKeptOfName) + "-" + Fnv64Hex(name);
 }
 
 }  // namespace capstan::bridge

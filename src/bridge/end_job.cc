@@ -8,8 +8,7 @@
 namespace capstan::bridge {
 
 std::shared_ptr<const plan::Guard> NoPodOfJobRuns(const JobMark& mark, int64_t job) {
-  return plan::PodsHaveEnded(mark.group.substr(0, mark.group.find('/')),
-                             std::string(kJobId) + "=" + std::to_string(job));
+  return plan::PodsHaveEnded(mark.ns(), std::string(kJobId) + "=" + std::to_string(job));
 }
 
 void EndJob(plan::Plan& plan, const slurm::Job& job, JobMark mark, std::string outcome, const std::string& reason,

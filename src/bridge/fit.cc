@@ -105,6 +105,11 @@ bool Tolerates(const Pod& pod, const std::string& key, const std::string& value,
 }
 
 std::string Needs::WhyNot(const Node& node) const {
+  std::string why = WhyNotByLabels(node);
+  return why.empty() ? WhyNotByTaints(node) : why;
+}
+
+std::string Needs::WhyNotByLabels(const Node& node) const {
   for (const auto& [key, value] : selector_) {
     const auto found = node.metadata.labels.find(key);
     if (found == node.metadata.labels.end() || found->second != value)
@@ -112,6 +117,10 @@ std::string Needs::WhyNot(const Node& node) const {
   }
   if (has_terms_ && std::ranges::none_of(terms_, [&](const Value& term) { return Matches(term, node); }))
     return "does not match the pod's node affinity";
+  return {};
+}
+
+std::string Needs::WhyNotByTaints(const Node& node) const {
   for (const Value& taint : Parsed(node.spec.taints)) {
     if (!Counts(taint)) continue;
     const auto tolerates = [&](const Value& toleration) { return Tolerates(toleration, taint); };

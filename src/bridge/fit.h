@@ -21,6 +21,9 @@ class Needs {
   // In a few words, which follow on the node's name: "has the taint gpu=only:NoSchedule"; "": it suits. What cannot be read
   // matches nothing, as with the scheduler.
   std::string WhyNot(const Node& node) const;
+  // The same by halves: of many nodes, most have the same taints, of which the text needs to be read once.
+  std::string WhyNotByLabels(const Node& node) const;
+  std::string WhyNotByTaints(const Node& node) const;
 
   bool operator==(const Needs&) const = default;
 

@@ -16,6 +16,7 @@ using ::testing::HasSubstr;
 
 class GroupLife : public testing::BridgeLife {
  protected:
+  explicit GroupLife(bool with_job_sets = true) : BridgeLife(true, with_job_sets) {}
   // A Job whose pods are a gang, without them.
   void PutJob(int parallelism, const std::string& annotations = {}) {
     server.Put(Job::kResource, R"({"metadata":{"namespace":"ml","name":"sim","annotations":{)" + annotations +
@@ -197,10 +198,20 @@ TEST_F(GroupLife, WorkersTakeThePlacesThatTheirLeadersJobKeeps) {
 
 class JobSetLife : public GroupLife {
  protected:
-  // One of two Jobs, of two pods each, unless `spec` says otherwise.
-  void PutJobSet(const std::string& annotations = {}, const std::string& spec = kTwoByTwo) {
+  explicit JobSetLife(bool with_job_sets = true) : GroupLife(with_job_sets), has_job_sets(with_job_sets) {}
+
+  // A template of so many Jobs, of two pods each.
+  static std::string Template(const std::string& name, int jobs, bool gang = true, const std::string& more = {}) {
+    return R"({"name":")" + name + R"(","replicas":)" + std::to_string(jobs) + more +
+           R"(,"template":{"spec":{"parallelism":2,"completions":2,"template":{"metadata":{"annotations":{)" +
+           (gang ? R"("capstan.dev/gang":"jobset")" : "") + "}}}}}}";
+  }
+  static std::string SpecOf(const std::string& templates, const std::string& more = {}) {
+    return R"({"replicatedJobs":[)" + templates + "]" + more + "}";
+  }
+  void PutJobSet(const std::string& spec, const std::string& annotations = {}) {
     server.Put(JobSet::kResource, R"({"metadata":{"namespace":"ml","name":"train","annotations":{)" + annotations +
-                                      R"(}},"spec":{)" + spec + "}}");
+                                      R"(}},"spec":)" + spec + "}");
   }
   void PutSetsJob(int number, const std::string& annotations = {}) {
     server.Put(
@@ -209,34 +220,49 @@ class JobSetLife : public GroupLife {
             R"(},"ownerReferences":[{"apiVersion":"jobset.x-k8s.io/v1alpha2","kind":"JobSet","name":"train","uid":")" +
             UidOf(JobSet::kResource, "train") + R"(","controller":true}]},"spec":{"parallelism":2,"completions":2}})");
   }
-  void PutSetsPod(int job, int index, const std::string& gang) {
-    PutPod(JobName(job) + "-" + std::to_string(index),
-           R"(,"jobset.sigs.k8s.io/jobset-name":"train","jobset.sigs.k8s.io/job-global-index":")" +
-               std::to_string(job) + "\"",
+  // Of the template `workers`.
+  void PutSetsPod(int job, int index, const std::string& gang, const std::string& suffix = {}) {
+    const std::string number = std::to_string(job);
+    PutPod(JobName(job) + "-" + std::to_string(index) + suffix,
+           R"(,"jobset.sigs.k8s.io/jobset-name":"train","jobset.sigs.k8s.io/job-global-index":")" + number +
+               R"(","jobset.sigs.k8s.io/replicatedjob-name":"workers","jobset.sigs.k8s.io/job-index":")" + number +
+               R"(","jobset.sigs.k8s.io/jobset-uid":")" + UidOf(JobSet::kResource, "train") + "\"",
            R"(,"annotations":{"batch.kubernetes.io/job-completion-index":")" + std::to_string(index) + "\"" +
                (gang.empty() ? "" : R"(,"capstan.dev/gang":")" + gang + "\"") +
                R"(},"ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":")" + JobName(job) +
                R"(","uid":")" + UidOf(Job::kResource, JobName(job)) + R"(","controller":true}])");
   }
-  void PutAll(const std::string& gang) {
+  void PutAll(const std::string& gang, const std::string& suffix = {}) {
     for (const int job : {0, 1}) {
-      PutSetsJob(job);
-      for (const int index : {0, 1}) PutSetsPod(job, index, gang);
+      if (server.Find(Job::kResource, {"ml", JobName(job)}) == nullptr) PutSetsJob(job);
+      for (const int index : {0, 1}) PutSetsPod(job, index, gang, suffix);
     }
+  }
+  // All four run, on four machines.
+  void RunTwoByTwo() {
+    AddNode("w-3", "node-4");
+    Start();
+    PutJobSet(SpecOf(Template("workers", 2)));
+    PutAll("jobset");
+    loop.Advance(3s);
+    ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0", "w-1", "w-2", "w-3"}));
+    loop.Advance(2s);
+    RunAll(kAll);
   }
   static std::string JobName(int number) { return "train-workers-" + std::to_string(number); }
   std::string UidOf(const kube::Resource& resource, const std::string& name) {
-    const json::Value* object = server.Find(resource, {"ml", name});
+    const json::Value* object = has_job_sets ? server.Find(resource, {"ml", name}) : nullptr;
     return object == nullptr ? "gone" : std::string(json::FindText(*object, {"metadata", "uid"}));
   }
-  static constexpr auto kTwoByTwo =
-      R"("replicatedJobs":[{"name":"workers","replicas":2,"template":{"spec":{"parallelism":2,"completions":2}}}])";
+  const bool has_job_sets;
+  const std::vector<std::string> kAll{"train-workers-0-0", "train-workers-0-1", "train-workers-1-0",
+                                      "train-workers-1-1"};
 };
 
 TEST_F(JobSetLife, ItsPodsStartTogetherInOrderWhereTheyAskForThat) {
   AddNode("w-3", "node-4");
   Start();
-  PutJobSet(R"("slurmjob.slinky.slurm.net/timelimit":"7")");
+  PutJobSet(SpecOf(Template("workers", 2)), R"("slurmjob.slinky.slurm.net/timelimit":"7")");
   PutSetsJob(0);
   PutSetsPod(0, 0, "jobset");
   PutSetsPod(0, 1, "jobset");
@@ -258,7 +284,8 @@ TEST_F(JobSetLife, ItsPodsStartTogetherInOrderWhereTheyAskForThat) {
 
 TEST_F(JobSetLife, WithoutThatEachPodHasAJobAsTheJobSetSays) {
   Start();
-  PutJobSet(R"("slurmjob.slinky.slurm.net/account":"vision","slurmjob.slinky.slurm.net/qos":"low")");
+  PutJobSet(SpecOf(Template("workers", 2, false)),
+            R"("slurmjob.slinky.slurm.net/account":"vision","slurmjob.slinky.slurm.net/qos":"low")");
   PutSetsJob(0, R"("slurmjob.slinky.slurm.net/qos":"high")");
   PutSetsPod(0, 0, "");
   PutSetsPod(0, 1, "");
@@ -269,16 +296,28 @@ TEST_F(JobSetLife, WithoutThatEachPodHasAJobAsTheJobSetSays) {
 
 TEST_F(JobSetLife, ItsJobsAreGangsWhereTheyAskForThat) {
   Start();
-  PutJobSet();
+  PutJobSet(SpecOf(Template("workers", 2, false)));
   PutAll("job");
   loop.Advance(3s);
   EXPECT_EQ(slurm.jobs().size(), 2u);
   EXPECT_THAT(LastOrder(), HasSubstr(R"("nodes":"2")"));
 }
 
+TEST_F(JobSetLife, PodsOfOtherTemplatesAreNotWaitedFor) {
+  Start();
+  PutJobSet(SpecOf(Template("driver", 1, false) + "," +
+                   Template("workers", 1, true, R"(,"dependsOn":[{"name":"driver","status":"Ready"}])")));
+  PutSetsJob(0);
+  PutSetsPod(0, 0, "jobset");
+  PutSetsPod(0, 1, "jobset");
+  loop.Advance(3s);
+  ASSERT_EQ(slurm.jobs().size(), 1u);
+  EXPECT_THAT(LastOrder(), HasSubstr(R"("nodes":"2")"));
+}
+
 TEST_F(JobSetLife, WhoseJobsWaitForEachOtherCannotStartTogether) {
   Start();
-  PutJobSet();
+  PutJobSet(SpecOf(Template("workers", 2)));
   PutSetsJob(0);
   PutSetsPod(0, 0, "jobset");
   PutSetsPod(0, 1, "jobset");
@@ -293,16 +332,29 @@ TEST_F(JobSetLife, WhoseJobsWaitForEachOtherCannotStartTogether) {
     loop.Advance(1min);
     return Says("train-workers-0-0");
   };
-  const std::string spec = "{" + std::string(kTwoByTwo) + "}";
-  EXPECT_THAT(says("{}", R"({"startupPolicy":{"startupPolicyOrder":"InOrder"}})"),
-              HasSubstr("startupPolicyOrder InOrder, by which its Jobs wait for each other, so that they cannot start "
-                        "together; take the annotation capstan.dev/gang away"));
-  EXPECT_THAT(says(R"({"alpha.jobset.sigs.k8s.io/exclusive-topology":"rack"})", spec),
-              HasSubstr("by which its pods wait for their first"));
-  EXPECT_THAT(says("{}", R"({"replicatedJobs":[{"name":"b","dependsOn":[{"name":"a","status":"Ready"}]}]})"),
-              HasSubstr("has Jobs with dependsOn, which wait for others"));
+  const std::string two = SpecOf(Template("workers", 2)), exclusive = "alpha.jobset.sigs.k8s.io/exclusive-topology";
+  EXPECT_THAT(says("{}", SpecOf(Template("workers", 1) + "," + Template("others", 1),
+                                R"(,"startupPolicy":{"startupPolicyOrder":"InOrder"})")),
+              AllOf(HasSubstr(R"("reason":"Refused")"),
+                    HasSubstr("startupPolicyOrder InOrder, by which its Jobs wait for each other, so that its pods "
+                              "cannot start together; make it anew without that, or without the annotation "
+                              "capstan.dev/gang")));
+  EXPECT_THAT(says(R"({")" + exclusive + R"(":"rack"})", two), HasSubstr("has annotation " + exclusive));
+  EXPECT_THAT(says("{}", SpecOf(Template("workers", 1) + "," +
+                                Template("others", 1, true, R"(,"dependsOn":[{"name":"workers"}])"))),
+              HasSubstr("lets the Jobs others wait for workers (dependsOn)"));
   EXPECT_TRUE(slurm.jobs().empty());
-  EXPECT_THAT(says("{}", spec), HasSubstr("2 of 4 pods are there"));
+  EXPECT_THAT(says(R"({")" + exclusive + R"(":"rack","alpha.jobset.sigs.k8s.io/node-selector":"true"})", two),
+              HasSubstr("2 of 4 pods are there"));
+}
+
+TEST_F(JobSetLife, NorCanThePodsOfAJobOfWhichTheOthersWaitForTheFirst) {
+  Start();
+  PutJobSet(SpecOf(Template("workers", 2, false)));
+  PutSetsJob(0, R"("alpha.jobset.sigs.k8s.io/exclusive-topology":"rack")");
+  PutSetsPod(0, 0, "job");
+  loop.Advance(1min);
+  EXPECT_THAT(Says("train-workers-0-0"), HasSubstr("Job train-workers-0 has annotation"));
 }
 
 TEST_F(JobSetLife, WhichIsNotThereIsWaitedFor) {
@@ -314,6 +366,79 @@ TEST_F(JobSetLife, WhichIsNotThereIsWaitedFor) {
   EXPECT_THAT(Says("train-workers-0-0"), HasSubstr("JobSet train is not there"));
   EXPECT_THAT(Says("train-workers-0-1"), HasSubstr("its JobSet train is not there"));
   EXPECT_TRUE(slurm.jobs().empty());
+}
+
+// What is asked for next is as much as is left to do, each Job by itself.
+TEST_F(JobSetLife, WhoseJobsHaveEndedInPartAsksForTheRest) {
+  RunTwoByTwo();
+  Becomes("Succeeded", "train-workers-0-0");
+  Becomes("Succeeded", "train-workers-0-1");
+  Becomes("Succeeded", "train-workers-1-0");
+  slurm.EndJobAs(TheJob().id, JobFlag::kTimeout);
+  loop.Advance(20s);
+  server.Remove(kube::kPods, {"ml", "train-workers-1-1"}, {.grace_seconds = 0});
+  PutSetsPod(1, 1, "jobset", "-again");
+  loop.Advance(2min);
+  ASSERT_EQ(Orders(), 2u);
+  EXPECT_THAT(LastOrder(), HasSubstr(R"("nodes":"1")"));
+}
+
+TEST_F(JobSetLife, AJobOfWhichNoPodHasEndedIsWaitedForThoughAnotherHasDoneItsWork) {
+  RunTwoByTwo();
+  Becomes("Succeeded", "train-workers-0-0");
+  Becomes("Succeeded", "train-workers-0-1");
+  slurm.EndJobAs(TheJob().id, JobFlag::kNodeFail);
+  loop.Advance(20s);
+  for (const char* pod : {"train-workers-1-0", "train-workers-1-1"})
+    server.Remove(kube::kPods, {"ml", pod}, {.grace_seconds = 0});
+  PutSetsPod(1, 0, "jobset", "-again");
+  loop.Advance(2min);
+  EXPECT_EQ(Orders(), 1u);
+  EXPECT_THAT(Says("train-workers-1-0-again"), HasSubstr("1 of 2 pods are there"));
+  PutSetsPod(1, 1, "jobset", "-again");
+  loop.Advance(1min);
+  EXPECT_EQ(Orders(), 2u);
+  EXPECT_THAT(LastOrder(), HasSubstr(R"("nodes":"2")"));
+}
+
+// Its controller makes a Job once the pods of the one before have gone.
+TEST_F(JobSetLife, ThatBeginsAnewKeepsItsJob) {
+  RunTwoByTwo();
+  for (const std::string& pod : kAll) server.Remove(kube::kPods, {"ml", pod}, {.grace_seconds = 0});
+  loop.Advance(10s);
+  PutAll("jobset", "-again");
+  loop.Advance(1min);
+  EXPECT_EQ(Orders(), 1u);
+  EXPECT_TRUE(TheJob().state.Has(JobFlag::kRunning));
+  EXPECT_EQ(NodeOf("train-workers-1-1-again"), "node-4");
+  for (const std::string& pod : kAll) server.Remove(kube::kPods, {"ml", pod + "-again"}, {.grace_seconds = 0});
+  loop.Advance(1min);
+  EXPECT_TRUE(TheJob().state.Has(JobFlag::kCancelled)) << "nobody follows";
+}
+
+TEST_F(JobSetLife, AnotherOfItsNameHasAJobOfItsOwn) {
+  RunTwoByTwo();
+  const int64_t first = TheJob().id;
+  server.Remove(JobSet::kResource, {"ml", "train"});
+  for (const std::string& pod : kAll)
+    if (server.Find(kube::kPods, {"ml", pod}) != nullptr) server.Remove(kube::kPods, {"ml", pod}, {.grace_seconds = 0});
+  PutJobSet(SpecOf(Template("workers", 2)));
+  PutAll("jobset", "-again");
+  loop.Advance(1min);
+  EXPECT_EQ(Orders(), 2u);
+  EXPECT_TRUE(slurm.jobs().at(first).state.Has(JobFlag::kCancelled));
+}
+
+class WithoutJobSets : public JobSetLife {
+ protected:
+  WithoutJobSets() : JobSetLife(false) {}
+};
+
+TEST_F(WithoutJobSets, ThatThereAreNoneIsSaid) {
+  Start();
+  PutSetsPod(0, 0, "jobset");
+  loop.Advance(1min);
+  EXPECT_THAT(Says("train-workers-0-0"), HasSubstr("this cluster has no JobSets (jobset.x-k8s.io)"));
 }
 
 TEST_F(GroupLife, AGangThatIsNoneIsRefused) {

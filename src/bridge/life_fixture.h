@@ -41,12 +41,12 @@ class Process {
 
 class BridgeLife : public ::testing::Test {
  protected:
-  explicit BridgeLife(bool with_pod_groups = true) {
+  explicit BridgeLife(bool with_pod_groups = true, bool with_job_sets = true) {
     slurm.partitions["bridge"] = "UP";
     server.objects().Serve(Job::kResource);
     if (with_pod_groups) server.objects().Serve(PodGroup::kResource);
     server.objects().Serve(LeaderWorkerSet::kResource);
-    server.objects().Serve(JobSet::kResource);
+    if (with_job_sets) server.objects().Serve(JobSet::kResource);
     for (const char* name : {"kube-system", "ml"})
       server.Put(kube::kNamespaces, R"({"metadata":{"name":")" + std::string(name) + "\"}}");
     for (const int i : {0, 1, 2}) AddNode("w-" + std::to_string(i), "node-" + std::to_string(i + 1));

@@ -32,6 +32,7 @@ struct JobMark {
   // Of its beginning, that of all marks of a group.
   static std::optional<JobMark> OfPrefix(const std::string& prefix) { return Of(prefix + "\"a\":1}"); }
   std::string ToString() const;
+  std::string ns() const { return group.substr(0, group.find('/')); }  // of the group
   // With which all marks of this group begin, of any attempt and outcome.
   std::string Prefix() const;
 

@@ -30,12 +30,16 @@ inline constexpr std::string_view kWorkerSetName = "leaderworkerset.sigs.k8s.io/
 inline constexpr std::string_view kWorkerGroup = "leaderworkerset.sigs.k8s.io/group-key";  // the same in one replica
 inline constexpr std::string_view kWorkerGroupIndex = "leaderworkerset.sigs.k8s.io/group-index";
 inline constexpr std::string_view kWorkerIndex = "leaderworkerset.sigs.k8s.io/worker-index";
-inline constexpr std::string_view kJobSetName = "jobset.sigs.k8s.io/jobset-name";  // label
-inline constexpr std::string_view kJobSetIndex =
-    "jobset.sigs.k8s.io/job-global-index";  // label: of its Job among all of the JobSet
+inline constexpr std::string_view kJobSetName = "jobset.sigs.k8s.io/jobset-name";  // labels
+inline constexpr std::string_view kJobSetUid = "jobset.sigs.k8s.io/jobset-uid";
+inline constexpr std::string_view kReplicatedJob = "jobset.sigs.k8s.io/replicatedjob-name";
+inline constexpr std::string_view kReplicatedJobIndex =
+    "jobset.sigs.k8s.io/job-index";  // of its Job among those of the template
+inline constexpr std::string_view kJobSetIndex = "jobset.sigs.k8s.io/job-global-index";  // among all of the JobSet
 
-// On JobSets: annotation: its pods wait for each other with affinities.
+// On JobSets and their Jobs: annotations. The pods of a Job wait until their first is placed, unless the second is there, too.
 inline constexpr std::string_view kExclusiveTopology = "alpha.jobset.sigs.k8s.io/exclusive-topology";
+inline constexpr std::string_view kExclusiveBySelector = "alpha.jobset.sigs.k8s.io/node-selector";
 
 // In a pod's affinity: what it cannot run without.
 inline constexpr std::string_view kRequiredAffinity = "requiredDuringSchedulingIgnoredDuringExecution";

@@ -65,6 +65,7 @@ const json::Schema& PodCondition::Schema() {
       json::Field<&PodCondition::status>("status"),
       json::Field<&PodCondition::reason>("reason"),
       json::Field<&PodCondition::message>("message"),
+      json::Field<&PodCondition::last_transition>("lastTransitionTime"),
   });
   return schema;
 }
@@ -216,6 +217,23 @@ bool JobSet::HasFinished() const {
   });
 }
 
+const json::Schema& JobSet::PodTemplate::Schema() {
+  static const json::Schema schema = json::Object<JobSet::PodTemplate>({
+      json::Field<&JobSet::PodTemplate::metadata>("metadata"),
+  });
+  return schema;
+}
+
+const json::Schema& JobSet::JobSpec::Schema() {
+  static const json::Schema schema = json::Object<JobSet::JobSpec>({
+      json::Field<&JobSet::JobSpec::parallelism>("parallelism"),
+      json::Field<&JobSet::JobSpec::completions>("completions"),
+      json::Field<&JobSet::JobSpec::active_deadline_seconds>("activeDeadlineSeconds"),
+      json::Field<&JobSet::JobSpec::pod_template>("template"),
+  });
+  return schema;
+}
+
 const json::Schema& JobSet::Template::Schema() {
   static const json::Schema schema = json::Object<JobSet::Template>({
       json::Field<&JobSet::Template::metadata>("metadata"),
@@ -224,8 +242,16 @@ const json::Schema& JobSet::Template::Schema() {
   return schema;
 }
 
+const json::Schema& JobSet::DependsOn::Schema() {
+  static const json::Schema schema = json::Object<JobSet::DependsOn>({
+      json::Field<&JobSet::DependsOn::name>("name"),
+  });
+  return schema;
+}
+
 const json::Schema& JobSet::ReplicatedJob::Schema() {
   static const json::Schema schema = json::Object<JobSet::ReplicatedJob>({
+      json::Field<&JobSet::ReplicatedJob::name>("name"),
       json::Field<&JobSet::ReplicatedJob::replicas>("replicas"),
       json::Field<&JobSet::ReplicatedJob::job_template>("template"),
       json::Field<&JobSet::ReplicatedJob::depends_on>("dependsOn"),

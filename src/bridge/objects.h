@@ -34,6 +34,7 @@ struct SchedulingGate {
 
 struct PodCondition {
   std::string type, status, reason, message;
+  std::optional<Time> last_transition = {};  // of the status
   bool operator==(const PodCondition&) const = default;
   static const json::Schema& Schema();
 };
@@ -170,16 +171,33 @@ struct LeaderWorkerSet {
 
 struct JobSet {
   static constexpr kube::Resource kResource{"jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet", true};
+  struct PodTemplate {
+    json::ObjectMeta metadata;
+    bool operator==(const PodTemplate&) const = default;
+    static const json::Schema& Schema();
+  };
+  struct JobSpec {
+    std::optional<int64_t> parallelism, completions, active_deadline_seconds;
+    PodTemplate pod_template;
+    bool operator==(const JobSpec&) const = default;
+    static const json::Schema& Schema();
+  };
   struct Template {
     json::ObjectMeta metadata;
-    Job::Spec spec;
+    JobSpec spec;
     bool operator==(const Template&) const = default;
     static const json::Schema& Schema();
   };
+  struct DependsOn {
+    std::string name;
+    bool operator==(const DependsOn&) const = default;
+    static const json::Schema& Schema();
+  };
   struct ReplicatedJob {
+    std::string name;
     std::optional<int64_t> replicas;  // Jobs that are made of the template; 1
     Template job_template;
-    json::Raw depends_on;  // others of the JobSet, before which it is not made
+    std::vector<DependsOn> depends_on;  // others of the JobSet, before which it is not made
     bool operator==(const ReplicatedJob&) const = default;
     static const json::Schema& Schema();
   };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto kLists = std::to_array<std::string_view>({"accounts", "partitions", "qos", "reservations", "wckeys"});
 constexpr auto kOthers = std::to_array<std::string_view>({"user", "group", "max-priority"});
-constexpr int64_t kMostId = 4'294'967'293, kSlurmUser = 401;  // the images' SlurmUser
+constexpr int64_t kSlurmUser = 401;  // the images'
 constexpr size_t kLongestName = 100;
 
 std::string Annotation(std::string_view end) { return std::string(kPolicyAnnotations) + std::string(end); }

@@ -47,6 +47,9 @@ struct Policy {
   bool operator==(const Policy&) const = default;
 };
 
+// The largest id of a user or group, and the largest priority, that Slurm takes.
+inline constexpr int64_t kMostId = 4'294'967'293;
+
 // No job of the bridge is this user's: root's, and Slurm's own, who may do everything to Slurm.
 bool IsReservedUser(int64_t uid);
 

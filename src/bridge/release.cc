@@ -67,13 +67,13 @@ void RemoveGate(const Pod& pod, json::JsonPatch& patch) {
     patch.Replace(kGates, bj::serialize(left));
 }
 
+}  // namespace
+
 json::JsonPatch Unchanged(const Pod& pod) {
   json::JsonPatch patch;
   patch.Test("/metadata/resourceVersion", JsonQuoted(std::to_string(pod.metadata.resource_version)));
   return patch;
 }
-
-}  // namespace
 
 bj::array Tolerations(const std::string& scheduler_name) {
   return {{{"key", kManagedNodeTaint}, {"operator", "Equal"}, {"value", scheduler_name}},

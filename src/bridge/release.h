@@ -14,7 +14,10 @@
 
 namespace capstan::bridge {
 
-// It tests that nobody has changed the pod since it was seen (for plan::PatchTested).
+// The beginning of a patch: it tests that nobody has changed the pod since it was seen.
+json::JsonPatch Unchanged(const Pod& pod);
+
+// It tests that, too (for plan::PatchTested).
 // `node`: of Kubernetes. kInvalid: the pod's affinity cannot be narrowed, and why.
 Result<json::JsonPatch> ReleasePatch(const Pod& pod, const std::string& node, const std::string& scheduler_name);
 

@@ -164,12 +164,6 @@ struct PeersComment {
 
 plan::ObjectRef RefOf(const Pod& pod) { return {&kube::kPods, pod.key()}; }
 
-json::JsonPatch Unchanged(const Pod& pod) {
-  json::JsonPatch patch;
-  patch.Test("/metadata/resourceVersion", JsonQuoted(std::to_string(pod.metadata.resource_version)));
-  return patch;
-}
-
 // False: it has none.
 bool RemoveFinalizer(const Pod& pod, json::JsonPatch& patch) {
   const auto& all = pod.metadata.finalizers;
@@ -325,7 +319,7 @@ class Taking {
         std::ranges::all_of(pods_, [](const PeersPod* one) { return one->pod.status.phase == "Succeeded"; });
     const std::string outcome = succeeded ? "Succeeded" : "Failed";
     EndJob(plan_, job, mark, mark.outcome.empty() ? outcome : mark.outcome, "its pods have ended: " + outcome,
-           group::NoPodCanRun(mark.group.substr(0, mark.group.find('/')), id_));
+           group::NoPodCanRun(mark.ns(), id_));
   }
 
   JobMark MarkOf(const std::string& group) const { return {cluster_, settings_.bridge, group}; }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "bridge/admission.h"
 #include "bridge/config.h"
+#include "bridge/group_figures.h"
 #include "bridge/reconcilers.h"
 #include "kube/webhook/keeper.h"
 #include "kube/webhook/serving_files.h"
@@ -104,6 +105,10 @@ int RunAdmission(const BridgeFlags& flags, const bridge::Config& config) {
 
 // --- Controllers -----------------------------------------------------------------------------------------------------
 
+async::Task<void> Count(std::shared_ptr<bridge::GroupFigures> figures, async::Loop& loop) {
+  co_await figures->Run(loop);
+}
+
 int RunControllers(const BridgeFlags& flags, const bridge::Config& config) {
   const char* variable = std::getenv(kTokenVariable);
   std::string token_file = flags.token_file.empty() && variable != nullptr ? variable : flags.token_file;
@@ -114,6 +119,11 @@ int RunControllers(const BridgeFlags& flags, const bridge::Config& config) {
   options.set_up = [&](const process::ProgramParts& parts) {
     bridge::AddStores(parts.engine.stores(), settings->bridge);
     for (plan::Reconciler& reconciler : bridge::Reconcilers()) parts.engine.Add(std::move(reconciler));
+    const auto* pods = static_cast<const kube::Store<bridge::Pod>*>(parts.engine.stores().Find(bridge::Pod::kResource));
+    const auto jobs = [&engine = parts.engine] { return engine.LookAt(bridge::kSlurm).followed; };
+    parts.group.Spawn("figures of groups", Count(std::make_shared<bridge::GroupFigures>(parts.metrics, *pods,
+                                                                                        settings->scheduler_name, jobs),
+                                                 parts.loop));
     return Result<void>();
   };
   options.settings = &*settings;

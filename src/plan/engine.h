@@ -103,6 +103,8 @@ class Engine final : private kube::StoreListener {
   // no longer wants.
   size_t applied() const { return memo_.size(); }
   uint64_t decides() const { return decides_; }
+  // What is known of a Slurm cluster at this moment.
+  SlurmLook LookAt(const std::string& cluster) const { return clusters_.Look(cluster); }
   uint64_t actions() const { return executor_.started(); }
 
  private:

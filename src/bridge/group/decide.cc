@@ -51,7 +51,11 @@ Plan Gone(const World& world, const kube::Key& key) {
   Plan plan;
   if (world.follows().empty()) return plan;
   plan.slurm_cluster = kSlurm;
-  if (const Namespace* system = world.Find<Namespace>(kSystem))
+  // A JobSet that begins anew makes a Job once the pods of the one before have gone.
+  const Duration held = KindOf(key.name) == Kind::kJobSet ? world.HeldFor("the group has no pod") : kFollowersCome;
+  const Namespace* system = world.Find<Namespace>(kSystem);
+  if (held < kFollowersCome) plan.RequeueAfter(kFollowersCome - held);
+  if (system != nullptr && held >= kFollowersCome)
     EndLeftovers(plan, world, {system->metadata.uid, SettingsOf(world).bridge, key.ToString()}, {}, "Deleted");
   else
     plan.slurm_follows.assign(world.follows().begin(), world.follows().end());
@@ -351,6 +355,10 @@ class Group {
       }
     }
     if (others) return false;
+    if (!shape_.no_gang.empty()) {
+      for (const Pod* pod : members_.gated) ShowOf(*pod).Warn("Refused", shape_.no_gang);
+      return false;
+    }
     if (!shape_.missing.empty()) {
       Soon(members_.gated, "False", "GroupIncomplete", "nothing is asked of Slurm yet: " + shape_.missing);
       return false;

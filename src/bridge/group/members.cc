@@ -41,8 +41,10 @@ std::string GroupOf(const Pod& pod) {
   if (const std::string& hash = pod.metadata.Label(std::string(kWorkerGroup)); !hash.empty())
     return ns + std::string(kWorkerSetPrefix) + hash;
   const std::string& gang = pod.metadata.Annotation(std::string(kGang));
-  if (const std::string& name = pod.metadata.Label(std::string(kJobSetName)); !name.empty() && gang == "jobset")
-    return ns + std::string(kJobSetPrefix) + name;
+  if (const std::string& name = pod.metadata.Label(std::string(kJobSetName)); !name.empty() && gang == "jobset") {
+    const std::string& uid = pod.metadata.Label(std::string(kJobSetUid));
+    return ns + std::string(kJobSetPrefix) + (uid.empty() ? name : uid);
+  }
   const json::OwnerReference* owner = pod.metadata.ControllerOwner();
   if (owner != nullptr && owner->kind == "Job" && gang == "job") return ns + std::string(kGangPrefix) + owner->uid;
   return ns + "pod." + pod.metadata.uid;

@@ -4,7 +4,8 @@
 //   -------------------------------------------------------------------------------------------------------------------------
 //   pod.UID        one pod                                               that one
 //   gang.UID       a Job whose pods bear `capstan.dev/gang: job`         the Job's
-//   jobset.NAME    a JobSet whose pods bear `capstan.dev/gang: jobset`   those of all of its Jobs
+//   jobset.UID     a JobSet whose pods bear `capstan.dev/gang: jobset`   those of all of its Jobs; jobset.NAME, where no label says
+//                                                                        the uid
 //   lws.HASH       one replica of a LeaderWorkerSet                      the leader's and the workers', by their group key
 //   xpg.NAME       a PodGroup of scheduler-plugins                       those whose label names it
 //

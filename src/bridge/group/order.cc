@@ -46,19 +46,17 @@ constexpr auto kTexts = std::to_array<TextMember>({
 
 // Texts of which a policy may allow some alone.
 struct LimitedMember {
-  std::string_view list, what;
+  std::string_view list, suffix, what;  // of the policy, of the pod's annotation, in messages
   std::string slurm::ExternalJob::* member;
 };
 constexpr auto kIdentity = std::to_array<std::string_view>({"user-id", "group-id", "priority"});
 constexpr auto kLimited = std::to_array<LimitedMember>({
-    {"accounts", "account", &slurm::ExternalJob::account},
-    {"partitions", "partition", &slurm::ExternalJob::partition},
-    {"qos", "QOS", &slurm::ExternalJob::qos},
-    {"reservations", "reservation", &slurm::ExternalJob::reservation},
-    {"wckeys", "WCKey", &slurm::ExternalJob::wckey},
+    {"accounts", "account", "account", &slurm::ExternalJob::account},
+    {"partitions", "partition", "partition", &slurm::ExternalJob::partition},
+    {"qos", "qos", "QOS", &slurm::ExternalJob::qos},
+    {"reservations", "reservation", "reservation", &slurm::ExternalJob::reservation},
+    {"wckeys", "wckey", "WCKey", &slurm::ExternalJob::wckey},
 });
-
-constexpr int64_t kMostId = 4'294'967'293;
 
 const std::string& Value(const Shape& shape, std::string_view suffix) {
   static const std::string none;
@@ -244,8 +242,7 @@ bool SharesNodes(const Shape& shape) {
 
 void LeaveToPolicy(Shape& shape) {
   for (const std::string_view suffix : kIdentity) shape.annotations.erase(Annotation(suffix));
-  for (const std::string_view suffix : {"account", "partition", "qos", "reservation", "wckey"})
-    shape.annotations.erase(Annotation(suffix));
+  for (const LimitedMember& limited : kLimited) shape.annotations.erase(Annotation(limited.suffix));
 }
 
 std::string Order::Hash() const {

@@ -1,6 +1,10 @@
 #include "bridge/group/shape.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "bridge/names.h"
@@ -65,19 +69,32 @@ void OfPod(const World& world, const Pod& pod, bool for_order, Shape& shape) {
   }
   TakeJobAnnotations(pod.metadata, shape.annotations);
   if (const std::string& gang = pod.metadata.Annotation(std::string(kGang)); !gang.empty())
-    shape.refused = "annotation " + std::string(kGang) + " is " + JsonQuoted(OneLine(gang, 100)) +
+    shape.no_gang = "annotation " + std::string(kGang) + " is " + JsonQuoted(OneLine(gang, 100)) +
                     R"(, and must be "job" on pods of a Job, or "jobset" on pods of a JobSet)";
 }
 
-int64_t Succeeded(const Members& members) {
-  return std::ranges::count_if(members.ended, [](const Pod* pod) { return pod->status.phase == "Succeeded"; });
+// What makes the pods of a Job wait until their first has a node.
+bool WaitsForItsFirst(const json::ObjectMeta& metadata) {
+  return metadata.annotations.contains(std::string(kExclusiveTopology)) &&
+         !metadata.annotations.contains(std::string(kExclusiveBySelector));
 }
 
-// As many places as pods run at once, and no more than are left to do. Once the first have ended no more come than that.
-void TakePlaces(const Members& members, int64_t at_once, int64_t in_all, Shape& shape) {
-  shape.least = shape.most = std::max<int64_t>(1, std::min(at_once, in_all - Succeeded(members)));
-  if (members.ended.empty() && std::cmp_less(members.living(), shape.least))
-    shape.missing = Count(members.living(), shape.least);
+std::string CannotStartTogether(const std::string& why) {
+  return why + ", so that its pods cannot start together; make it anew without that, or without the annotation " +
+         std::string(kGang);
+}
+
+// Of one Job, its pods in the group.
+struct JobPods {
+  int64_t living = 0, succeeded = 0;
+  bool any_ended = false;  // then no more come than are left to do
+};
+
+// As many of its pods as run at once, and no more than are left to do. `completions` absent: nobody has said how many.
+int64_t PlacesOf(std::optional<int64_t> parallelism, std::optional<int64_t> completions, int64_t succeeded) {
+  const int64_t parallel = std::clamp<int64_t>(parallelism.value_or(1), 0, kMostPods);
+  if (!completions) return parallel;
+  return std::clamp<int64_t>(std::min(*completions, kMostPods) - succeeded, 0, parallel);
 }
 
 void OfGang(const World& world, const Members& members, Shape& shape) {
@@ -88,47 +105,100 @@ void OfGang(const World& world, const Members& members, Shape& shape) {
   }
   TakeJob(world, *job, shape);
   shape.name = job->metadata.namespace_ + "/" + job->metadata.name;
+  const auto succeeded =
+      std::ranges::count_if(members.ended, [](const Pod* pod) { return pod->status.phase == "Succeeded"; });
+  shape.least = shape.most =
+      std::max<int64_t>(1, PlacesOf(job->spec.parallelism, job->spec.completions, int64_t(succeeded)));
   shape.ends = job->HasFinished() || job->metadata.deleting();
-  const int64_t parallel = job->spec.parallelism.value_or(1);
-  TakePlaces(members, parallel, job->spec.completions.value_or(parallel + Succeeded(members)), shape);
+  if (members.ended.empty() && std::cmp_less(members.living(), shape.least))
+    shape.missing = Count(members.living(), shape.least);
+  if (shape.least > 1 && WaitsForItsFirst(job->metadata))
+    shape.no_gang =
+        CannotStartTogether("Job " + job->metadata.name + " has annotation " + std::string(kExclusiveTopology));
 }
 
-// Why the pods of a JobSet cannot start together; "": they can.
+bool IsOfGang(const JobSet::ReplicatedJob& job) {
+  return job.job_template.spec.pod_template.metadata.Annotation(std::string(kGang)) == "jobset";
+}
+
+// Why those of the JobSet's pods that are to start together cannot; "": they can.
 std::string WhyNoGang(const JobSet& set) {
-  const std::string name = "JobSet " + set.metadata.name, exclusive(kExclusiveTopology);
-  if (set.spec.startup_policy.startup_policy_order == "InOrder")
+  std::set<std::string_view> names;
+  for (const JobSet::ReplicatedJob& job : set.spec.replicated_jobs)
+    if (IsOfGang(job)) names.insert(job.name);
+  const std::string name = "JobSet " + set.metadata.name;
+  if (names.size() > 1 && set.spec.startup_policy.startup_policy_order == "InOrder")
     return name + " has startupPolicyOrder InOrder, by which its Jobs wait for each other";
-  bool has_topology = set.metadata.annotations.contains(exclusive);
   for (const JobSet::ReplicatedJob& job : set.spec.replicated_jobs) {
-    if (!job.depends_on.empty()) return name + " has Jobs with dependsOn, which wait for others";
-    has_topology |= job.job_template.metadata.annotations.contains(exclusive);
+    if (!names.contains(job.name)) continue;
+    for (const JobSet::DependsOn& other : job.depends_on)
+      if (names.contains(other.name))
+        return name + " lets the Jobs " + job.name + " wait for " + other.name + " (dependsOn)";
+    if (WaitsForItsFirst(job.job_template.metadata) || WaitsForItsFirst(set.metadata))
+      return name + " has annotation " + std::string(kExclusiveTopology);
   }
-  return has_topology ? name + " has annotation " + exclusive + ", by which its pods wait for their first" : "";
+  return {};
+}
+
+// By template and number.
+std::map<std::pair<std::string, int64_t>, JobPods> JobPodsOf(const Members& members) {
+  std::map<std::pair<std::string, int64_t>, JobPods> jobs;
+  const auto of = [&](const Pod& pod) -> JobPods& {
+    return jobs[{pod.metadata.Label(std::string(kReplicatedJob)),
+                 ParseInt(pod.metadata.Label(std::string(kReplicatedJobIndex))).value_or(0)}];
+  };
+  for (const auto* list : {&members.gated, &members.released})
+    for (const Pod* pod : *list) ++of(*pod).living;
+  for (const Pod* pod : members.ended) {
+    JobPods& job = of(*pod);
+    job.any_ended = true;
+    job.succeeded += pod->status.phase == "Succeeded";
+  }
+  return jobs;
 }
 
 void OfJobSet(const World& world, const kube::Key& key, const Members& members, Shape& shape) {
-  const std::string name(RestOf(key.name));
+  const std::string& name = members.first().metadata.Label(std::string(kJobSetName));
+  if (!world.Served<JobSet>()) {
+    shape.missing =
+        "this cluster has no JobSets (jobset.x-k8s.io), and label " + std::string(kJobSetName) + " names one";
+    return;
+  }
   const JobSet* set = world.Find<JobSet>({key.ns, name});
-  if (set == nullptr) {
+  if (set == nullptr || (RestOf(key.name) != name && RestOf(key.name) != set->metadata.uid)) {
     shape.missing = "JobSet " + name + " is not there";
     return;
   }
   TakeJobAnnotations(set->metadata, shape.annotations);
   shape.name = key.ns + "/" + name;
   shape.ends = set->HasFinished() || set->metadata.deleting();
-  if (const std::string why = WhyNoGang(*set); !why.empty()) {
-    shape.refused = why + ", so that they cannot start together; take the annotation " + std::string(kGang) + " away";
-    return;
-  }
-  int64_t at_once = 0, in_all = 0;
+  if (const std::string why = WhyNoGang(*set); !why.empty()) shape.no_gang = CannotStartTogether(why);
+  const auto pods = JobPodsOf(members);
+  int64_t places = 0, wanted = 0, there = 0, limit = 0;
+  bool all_have_limits = true;
   for (const JobSet::ReplicatedJob& job : set->spec.replicated_jobs) {
+    if (!IsOfGang(job)) continue;
+    const JobSet::JobSpec& spec = job.job_template.spec;
     const int64_t jobs = std::clamp<int64_t>(job.replicas.value_or(1), 0, kMostPods);
-    const int64_t parallel = std::clamp<int64_t>(job.job_template.spec.parallelism.value_or(1), 0, kMostPods);
-    const int64_t completions = std::clamp<int64_t>(job.job_template.spec.completions.value_or(parallel), 0, kMostPods);
-    at_once += jobs * std::min(parallel, completions);
-    in_all += jobs * completions;
+    const int64_t at_first = PlacesOf(spec.parallelism, spec.completions, 0);
+    places += jobs * at_first;
+    wanted += jobs * at_first;
+    for (auto one = pods.lower_bound({job.name, 0}); one != pods.end() && one->first.first == job.name; ++one) {
+      if (one->first.second >= jobs) break;
+      const JobPods& own = one->second;
+      places += PlacesOf(spec.parallelism, spec.completions, own.succeeded) - at_first;
+      if (own.any_ended)
+        wanted -= at_first;
+      else
+        there += std::min(own.living, at_first);
+    }
+    const int64_t seconds = spec.active_deadline_seconds.value_or(0);
+    all_have_limits &= seconds > 0;
+    limit = std::max(limit, seconds);
   }
-  TakePlaces(members, at_once, in_all, shape);
+  shape.least = shape.most = std::max<int64_t>(1, places);
+  if (there < wanted) shape.missing = Count(size_t(there), wanted);
+  if (all_have_limits && limit > 0) shape.limit_minutes = (limit - 1) / 60 + 1;
 }
 
 void OfWorkers(const World& world, const Members& members, Shape& shape) {

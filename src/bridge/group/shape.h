@@ -23,13 +23,14 @@ struct Shape {
   std::map<std::string, std::string> annotations;
   std::optional<int64_t> limit_minutes;  // of the object that stands for the group
   Policy policy;                         // of its namespace
-  // Why nothing is asked of Slurm as long as it is so: the policy, or what stands for the group, makes no sense; "": it does.
-  std::string refused;
-  kube::Quantity cpu, memory;  // of each of its pods, where they name none
+  std::string refused;                   // why that makes no sense; "": it does
+  kube::Quantity cpu, memory;            // of each of its pods, where they name none
   // "2 of 4 pods are there"; "": nothing. Whoever is gone for a moment is waited for, too.
   std::string missing;
   // Why its annotations are not known yet; "": they are.
   std::string unread;
+  // Why its pods cannot start together, so that nothing is asked for them; "": they can.
+  std::string no_gang;
   bool settled = true;  // false: more pods may come, and a while without a new one is waited for
   bool ends = true;     // false: others follow the pods that have ended, in the same job
 };

@@ -44,7 +44,9 @@ bool Show::TellsOf(int64_t job) const {
 void Show::Into(plan::Plan& plan) const {
   if (wanted_.type.empty()) return;
   const PodCondition* said = pod_.Condition(kJobCondition);
-  if (said != nullptr && *said == wanted_) return;
+  if (said != nullptr && said->status == wanted_.status && said->reason == wanted_.reason &&
+      said->message == wanted_.message)
+    return;
   if (after_ > Duration(0)) {
     const Duration held = world_.HeldFor("shows " + wanted_.reason + wanted_.message);
     if (held < after_) return plan.RequeueAfter(after_ - held);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "base/text.h"
 #include "bridge/fit.h"
@@ -10,24 +11,40 @@
 namespace capstan::bridge::group {
 namespace {
 
-std::string WhyNot(const plan::World& world, const plan::SlurmView& slurm, const std::vector<Needs>& needs,
-                   const std::string& slurm_node) {
-  const auto name = KubernetesNodeOf(world, slurm, slurm_node);
-  const Node* node = name ? world.Find<Node>({"", *name}) : nullptr;
-  if (node == nullptr) return "is no node of this Kubernetes cluster";
-  for (const Needs& one : needs)
-    if (std::string why = one.WhyNot(*node); !why.empty()) return why;
-  return {};
-}
+// What the pods of a group need, and what became of the taints that were looked at.
+class Judge {
+ public:
+  Judge(const plan::World& world, const std::vector<const Pod*>& pods) : world_(world), slurm_(world.Slurm(kSlurm)) {
+    for (const Pod* pod : pods) {
+      Needs one(*pod, SettingsOf(world));
+      if (std::ranges::find(needs_, one) == needs_.end()) needs_.push_back(std::move(one));
+    }
+  }
+
+  // "": it suits all of them.
+  std::string WhyNot(const std::string& slurm_node) {
+    const auto name = KubernetesNodeOf(world_, slurm_, slurm_node);
+    const Node* node = name ? world_.Find<Node>({"", *name}) : nullptr;
+    if (node == nullptr) return "is no node of this Kubernetes cluster";
+    for (const Needs& one : needs_)
+      if (std::string why = one.WhyNotByLabels(*node); !why.empty()) return why;
+    const auto [by_taints, is_new] = by_taints_.try_emplace(node->spec.taints.text);
+    for (size_t i = 0; is_new && i < needs_.size() && by_taints->second.empty(); ++i)
+      by_taints->second = needs_[i].WhyNotByTaints(*node);
+    return by_taints->second;
+  }
+
+ private:
+  const plan::World& world_;
+  const plan::SlurmView slurm_;
+  std::vector<Needs> needs_;
+  std::map<std::string_view, std::string> by_taints_;  // by their text
+};
 
 }  // namespace
 
 Unsuitable UnsuitableFor(const plan::World& world, const std::vector<const Pod*>& pods, const std::string& partition) {
-  std::vector<Needs> needs;
-  for (const Pod* pod : pods) {
-    Needs one(*pod, SettingsOf(world));
-    if (std::ranges::find(needs, one) == needs.end()) needs.push_back(std::move(one));
-  }
+  Judge judge(world, pods);
   const plan::SlurmView slurm = world.Slurm(kSlurm);
   const std::vector<std::string_view> partitions = Split(partition, ',');
   Unsuitable unsuitable;
@@ -39,7 +56,7 @@ Unsuitable UnsuitableFor(const plan::World& world, const std::vector<const Pod*>
     };
     if (std::ranges::none_of(partitions, has)) continue;
     ++all;
-    std::string why = WhyNot(world, slurm, needs, record.name);
+    std::string why = judge.WhyNot(record.name);
     if (why.empty()) continue;
     unsuitable.nodes.push_back(record.name);
     ++reasons[std::move(why)];

@@ -61,8 +61,9 @@ class Hybrid {
     if (by_others) taints.push_back({std::string(kDrainedTaint), "", "NoSchedule"});
     steps_.Taint(taints);
     Compare();
-    const auto others = world_.Ask(OtherPods(node_.metadata.name, workers_there_), kOthersAge);
-    if ((own_ == nullptr || !steps_.TellDrained(*own_)) && others.value != nullptr) TellRoom(*others.value);
+    const auto others = world_.Ask(OtherPods(), kOthersAge);
+    if ((own_ != nullptr && steps_.TellDrained(*own_)) || others.state == plan::AnswerState::kPending) return;
+    TellRoom(others.value == nullptr ? Besides() : BesidesWorkers(*others.value, node_.metadata.name, workers_there_));
   }
 
  private:
@@ -130,7 +131,7 @@ class Hybrid {
                 true);
   }
 
-  void TellRoom(const OtherPods::Value& others) {
+  void TellRoom(const Besides& others) {
     const Settings& settings = SettingsOf(world_);
     room_.cpu -= std::max(others.cpu, settings.reserved_cpu);
     room_.memory -= std::max(others.memory, settings.reserved_memory);
@@ -146,7 +147,7 @@ class Hybrid {
     const bool kept_away = !taint_.empty() && unwilling_.empty();
     if (others.foreign > 0 && (too_little || kept_away)) {
       reason = "ForeignPods";
-      text += "; Slurm knows nothing of " + PodsIn(others) +
+      text += "; Slurm knows nothing of " + NamesOf(others) +
               " there: move to another machine what is not to run beside jobs";
     }
     if (too_little) {
@@ -154,12 +155,14 @@ class Hybrid {
       text += "; Kubernetes has room for " + Text(room_) +
               ", so that a pod which Slurm sends there may not be bound: let the worker's pod request less, or keep "
               "more from Slurm (CoreSpecCount, MemSpecLimit)";
+      if (others.cpu > settings.reserved_cpu || others.memory > settings.reserved_memory || others.gpus > 0)
+        text += "; other pods request " + Text({others.cpu, others.memory, others.gpus}) + " there";
     }
     steps_.Tell(kNodeCondition, "True", reason, text, reason != "Registered");
   }
 
   // "pods ml/a, ml/b and 3 more"
-  static std::string PodsIn(const OtherPods::Value& others) {
+  static std::string NamesOf(const Besides& others) {
     const size_t more = others.foreign - others.largest.size();
     return (others.foreign == 1 ? "pod " : "pods ") + Join(others.largest, ", ") +
            (more == 0 ? "" : " and " + std::to_string(more) + " more");

@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 constexpr auto kPod = "worker pod slurm/w-0";
-constexpr auto kOthers = "other pods on node gpu-7 than slurm/w-0";
+constexpr auto kOthers = "pods that no job stands for";
 constexpr auto kTolerations = R"([{"key":"slinky.slurm.net/managed-node","operator":"Exists"}])";
 constexpr auto kRoom = "Slurm node w-0 gives out 2 CPUs and 1024 MiB";
 
@@ -37,7 +37,8 @@ class HybridNode : public testing::NodeTest {
   }
   void Answer() {
     world.Answer(kPod, std::make_shared<const Pod>(worker));
-    world.Answer(kOthers, std::make_shared<const OtherPods::Value>(others));
+    world.Answer(kOthers, std::make_shared<const OtherPods::Value>(
+                              OtherPods::Value{{"gpu-7", others}, {"gpu-8", {Other("x", "9")}}}));
   }
   plan::Plan Look(Duration settle = 1s) {
     Answer();
@@ -47,8 +48,12 @@ class HybridNode : public testing::NodeTest {
     machine.status.conditions.push_back({std::string(type), status, reason, message});
   }
 
+  static OtherPod Other(const std::string& name, const std::string& cpu, bool of_the_machine = false) {
+    return {.key = {"web", name}, .cpu = *kube::Quantity::Parse(cpu), .memory = {}, .of_the_machine = of_the_machine};
+  }
+
   Pod worker;
-  OtherPods::Value others;
+  std::vector<OtherPod> others;  // on the machine
 };
 
 TEST_F(HybridNode, IsTaintedAndShownAndThenLeftAlone) {
@@ -84,7 +89,7 @@ TEST_F(HybridNode, HasNoTaintThatItsWorkerDoesNotTolerate) {
 TEST_F(HybridNode, APodThatIsGoneLosesTheTaintAfterAMinute) {
   machine.spec.taints.text = testing::kTaints;
   world.Absent(kPod);
-  world.Answer("other pods on node gpu-7", std::make_shared<const OtherPods::Value>());
+  world.Answer(kOthers, std::make_shared<const OtherPods::Value>());
   EXPECT_THAT(With(record, 59s).actions, IsEmpty());
   const plan::Plan plan = With(record, 1min);
   EXPECT_THAT(ActionNames(plan), ElementsAre("taint Node gpu-7", "set conditions Node gpu-7/status"));
@@ -136,32 +141,36 @@ TEST_F(HybridNode, TooLittleRoomIsTold) {
 
 // Pods of DaemonSets request something on every machine, for which the settings keep some.
 TEST_F(HybridNode, WhatOtherPodsRequestIsNoRoomEither) {
-  others.cpu = *kube::Quantity::Parse("1820m");
+  others = {Other("agent", "1820m", true)};
   EXPECT_THAT(Shown(Look()), StartsWith("Registered"));
-  others.cpu = *kube::Quantity::Parse("1821m");
-  EXPECT_THAT(Shown(Look()), HasSubstr("Kubernetes has room for 1999m CPUs and 1848 MiB"));
+  others.push_back(Other("log", "1m", true));
+  EXPECT_THAT(Shown(Look()), AllOf(HasSubstr("Kubernetes has room for 1999m CPUs and 1848 MiB"),
+                                   HasSubstr("; other pods request 1821m CPUs and 0 MiB there")));
   settings.reserved_cpu = *kube::Quantity::Parse("1");
   EXPECT_THAT(Shown(Look()), HasSubstr("room for 1999m CPUs")) << "that is theirs";
 }
 
 // They came before the taint, or tolerate it.
 TEST_F(HybridNode, ForeignPodsAreToldApart) {
-  others.foreign = 5;
-  others.largest = {"web/a", "web/b", "ml/c"};
+  others = {Other("c", "1m"), Other("a", "2m"), Other("e", "0"),
+            Other("b", "2m"), Other("d", "0"),  Other("agent", "9m", true)};
+  others.push_back({.key = {"slurm", "w-0"}, .cpu = *kube::Quantity::Parse("9"), .memory = {}});
   EXPECT_EQ(Shown(Look()), std::string("ForeignPods: ") + kRoom +
-                               "; Slurm knows nothing of pods web/a, web/b, ml/c and 2 more there: move to another "
+                               "; Slurm knows nothing of pods web/a, web/b, web/c and 2 more there: move to another "
                                "machine what is not to run beside jobs");
-  others.cpu = *kube::Quantity::Parse("3");
-  EXPECT_THAT(Shown(Look()), AllOf(StartsWith("TooLittleRoom"), HasSubstr("knows nothing of pods web/a")));
+  others = {Other("a", "3")};
+  EXPECT_THAT(Shown(Look()), AllOf(StartsWith("TooLittleRoom"), HasSubstr("knows nothing of pod web/a there")));
   settings.node_taint = "";
-  EXPECT_THAT(Shown(Look()), HasSubstr("knows nothing of pods web/a")) << "they take what Slurm gives out";
-  others.cpu = {};
-  EXPECT_THAT(Shown(Look()), StartsWith("Registered")) << "nobody keeps them away";
+  EXPECT_THAT(Shown(Look()), HasSubstr("knows nothing of pod web/a")) << "it takes what Slurm gives out";
+  others = {Other("a", "0")};
+  EXPECT_THAT(Shown(Look()), StartsWith("Registered")) << "nobody keeps it away";
 }
 
 TEST_F(HybridNode, ItsRoomIsNotJudgedBeforeItsPodsAreKnown) {
   world.Answer(kPod, std::make_shared<const Pod>(worker));
   EXPECT_THAT(ActionNames(With(record)), ElementsAre("taint Node gpu-7"));
+  world.Failed(kOthers, "forbidden");
+  EXPECT_THAT(Shown(With(record)), StartsWith("Registered")) << "where they cannot be listed";
 }
 
 TEST_F(HybridNode, SeveralWorkersShareIt) {
@@ -170,7 +179,6 @@ TEST_F(HybridNode, SeveralWorkersShareIt) {
   other.comment = R"({"namespace":"slurm","podName":"x-0","node":"gpu-7"})";
   Answer();
   world.Answer("worker pod slurm/x-0", std::make_shared<const Pod>(worker));
-  world.Answer("other pods on node gpu-7 than slurm/w-0 than slurm/x-0", std::make_shared<const OtherPods::Value>());
   world.Put(machine);
   world.Nodes(kSlurm, {record, other});
   EXPECT_THAT(Shown(world.Decide(&node::Decide, "gpu-7")),
@@ -205,7 +213,7 @@ class MachinesSlurmd : public HybridNode {
     record.name = "gpu-7";
     record.comment.clear();
     machine.spec.taints.text = testing::kTaints;
-    world.Answer("other pods on node gpu-7", std::make_shared<const OtherPods::Value>());
+    world.Answer(kOthers, std::make_shared<const OtherPods::Value>());
   }
 };
 

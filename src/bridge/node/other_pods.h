@@ -1,7 +1,9 @@
-// What is on the machine of a Slurm worker besides it: pods that Slurm knows nothing of, and that use what it gives out to jobs. Nobody
-// watches them.
+// What is on the machines of Slurm workers besides them: pods that Slurm knows nothing of, and that use what it gives out to jobs. Nobody
+// watches them, as there may be very many; one question is for all machines.
 #pragma once
 
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,25 +14,30 @@
 
 namespace capstan::bridge::node {
 
+// A pod on a machine that has not ended, and that no job of Slurm stands for: it bears no job's id. Workers are among them.
+struct OtherPod {
+  kube::Key key;
+  kube::Quantity cpu, memory;  // requested
+  int64_t gpus = 0;
+  bool of_the_machine = false;  // a DaemonSet's, the kubelet's own, or a slurmd's
+};
+
 class OtherPods final : public plan::Question {
  public:
-  // Of pods that have not ended, and are neither bridged nor workers.
-  struct Value {
-    kube::Quantity cpu, memory;  // requested by all of them
-    int64_t gpus = 0;
-    // Those that are neither a DaemonSet's nor the kubelet's own: how many, and of a few "ns/name", those with the most CPUs first.
-    size_t foreign = 0;
-    std::vector<std::string> largest;
-  };
-  // `workers`: pods whose slurmd is on the machine.
-  OtherPods(std::string node, std::vector<kube::Key> workers) : node_(std::move(node)), workers_(std::move(workers)) {}
+  using Value = std::map<std::string, std::vector<OtherPod>>;  // by Kubernetes node
 
-  std::string id() const override;
+  std::string id() const override { return "pods that no job stands for"; }
+  Duration limit() const override { return 2min; }
   async::Task<Result<std::optional<Fetched>>> Fetch(plan::Services& services, async::Deadline deadline) const override;
-
- private:
-  std::string node_;
-  std::vector<kube::Key> workers_;
 };
+
+// Of one machine, what is there besides its workers.
+struct Besides {
+  kube::Quantity cpu, memory;
+  int64_t gpus = 0;
+  size_t foreign = 0;                // that are not of the machine
+  std::vector<std::string> largest;  // "ns/name" of a few of these, those with the most CPUs first
+};
+Besides BesidesWorkers(const OtherPods::Value& pods, const std::string& node, std::span<const kube::Key> workers);
 
 }  // namespace capstan::bridge::node

@@ -116,6 +116,13 @@ std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stay
       }
       return "is DOWN in Slurm (\"" + ReasonOf(worker) + "\"); look at its pod, then resume it in Slurm" +
              OldRecord(worker);
+    case Stage::kDrained:
+      if (worker.record_is_sure || !worker.marked()) return "";
+      return "is to go, but Slurm's record of " + worker.host + " has another address (" +
+             OneLine(worker.node->address, kLongestShown) +
+             ") and may be another slurmd's, as that does not answer, or the clocks differ; it goes once its pod says "
+             "that "
+             "its slurmd has no job";
     case Stage::kUnknown:
       if (worker.named()) return "";
       return "has its Kubernetes node's network (hostNetwork) and was made by another operator, so that its Slurm node "

@@ -83,7 +83,7 @@ void Rules::OnApiWrite(const kube::testing::ApiWrite& write) {
   const Pod pod = decoded ? *decoded : Pod();
   const auto before = pods_.find(key);
   const bool was_gated = before == pods_.end() || before->second.HasGate(kGate);
-  if (write.verb == "delete" || (write.subresource == "status" && pod.HasEnded())) Ended(key);
+  if (write.verb == "delete" || (write.subresource == "status" && pod.status.phase == "Failed")) Ended(key);
   if (write.verb == "patch" && object != nullptr && write.subresource.empty() && was_gated && IsReleased(pod))
     Released(pod);
   if (object != nullptr) pods_[key] = pod;
@@ -237,7 +237,7 @@ std::optional<std::string> Rules::Unmatched() const {
     } else if (reason != "CancelledInSlurm" && reason != "NoPlace") {
       return pod.metadata.name + " is gated and says " + reason + (told == nullptr ? "" : ": " + told->message);
     }
-    if (group.find("/gang.") != group.npos || group.find("/lws.") != group.npos)
+    if (group.find("/gang.") != group.npos || group.find("/lws.") != group.npos || group.find("/jobset.") != group.npos)
       ++(IsReleased(pod) ? gangs[group].second : gangs[group].first);
   }
   for (const auto& [group, pods] : gangs)

@@ -180,7 +180,7 @@ class Run {
   }
 
   void AddWorkload() {
-    const auto kind = Workload::Kind(random_.Below(5));
+    const auto kind = Workload::Kind(random_.Below(6));
     const bool single = kind == Workload::Kind::kBare || kind == Workload::Kind::kReplicas;
     const int size = 1 + int(random_.Below(single ? 2 : 3));
     const bool ends = kind == Workload::Kind::kBare || kind == Workload::Kind::kGang || random_.Percent(40);

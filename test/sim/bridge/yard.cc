@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "bridge/bridge_test.h"
 #include "bridge/names.h"
@@ -41,7 +42,8 @@ Yard::Yard(uint64_t seed, int nodes, bool echo)
       rest(slurm),
       settings(capstan::bridge::testing::TestSettings()),
       echo_(echo) {
-  for (const kube::Resource& resource : {Job::kResource, PodGroup::kResource, LeaderWorkerSet::kResource})
+  for (const kube::Resource& resource :
+       {Job::kResource, PodGroup::kResource, LeaderWorkerSet::kResource, JobSet::kResource})
     api.objects().Serve(resource);
   api.objects().pod_stops_after = [this](const Value& pod) -> std::optional<Duration> {
     return json::FindText(pod, {"spec", "nodeName"}).empty() ? Duration(0) : Between(200ms, 8s);
@@ -82,7 +84,7 @@ void Yard::Say(const std::string& line) {
 // --- Users and administrators ----------------------------------------------------------------------------------------
 
 Workload& Yard::Add(Workload::Kind kind, int size, Duration runs_for) {
-  static constexpr const char* kNames[] = {"bare", "web", "job", "pg", "lws"};
+  static constexpr const char* kNames[] = {"bare", "web", "job", "pg", "lws", "set"};
   workloads_.push_back({.kind = kind,
                         .name = kNames[size_t(kind)] + std::to_string(workloads_.size()),
                         .size = size,
@@ -101,11 +103,17 @@ Workload& Yard::Add(Workload::Kind kind, int size, Duration runs_for) {
     case Workload::Kind::kWorkers:
       api.Put(LeaderWorkerSet::kResource, meta + R"(,"spec":{"leaderWorkerTemplate":{"size":)" + count + "}}}");
       break;
+    case Workload::Kind::kJobSet:
+      api.Put(JobSet::kResource, meta + R"(,"spec":{"replicatedJobs":[{"name":"all","replicas":)" + count +
+                                     R"(,"template":{"spec":{"template":{"metadata":{"annotations":)" +
+                                     R"({"capstan.dev/gang":"jobset"}}}}}}]}})");
+      break;
     case Workload::Kind::kBare:
     case Workload::Kind::kReplicas:
       break;
   }
-  if (kind != Workload::Kind::kGang && kind != Workload::Kind::kBare) api.Put(kube::kConfigMaps, meta + "}");
+  if (kind != Workload::Kind::kGang && kind != Workload::Kind::kJobSet && kind != Workload::Kind::kBare)
+    api.Put(kube::kConfigMaps, meta + "}");
   Say("a user makes " + workload.name + " with " + count + " pods");
   return workload;
 }
@@ -116,7 +124,7 @@ void Yard::Delete(Workload& workload) {
   workload.deleted = true;
   const kube::Key key{kNs, workload.name};
   for (const kube::Resource* resource :
-       {&Job::kResource, &PodGroup::kResource, &LeaderWorkerSet::kResource, &kube::kConfigMaps})
+       {&Job::kResource, &PodGroup::kResource, &LeaderWorkerSet::kResource, &JobSet::kResource, &kube::kConfigMaps})
     if (api.Find(*resource, key) != nullptr) api.Remove(*resource, key);
   for (const Pod& pod : PodsOf(workload)) api.Remove(kube::kPods, pod.key());
 }
@@ -125,7 +133,8 @@ void Yard::Annotate(Workload& workload, const std::string& annotation, const std
   Say("a user gives " + workload.name + " " + annotation + "=" + value);
   const auto edit = [&](Value& object) { json::MakeObject(object, {"metadata", "annotations"})[annotation] = value; };
   const kube::Key key{kNs, workload.name};
-  for (const kube::Resource* resource : {&Job::kResource, &PodGroup::kResource, &LeaderWorkerSet::kResource})
+  for (const kube::Resource* resource :
+       {&Job::kResource, &PodGroup::kResource, &LeaderWorkerSet::kResource, &JobSet::kResource})
     if (annotation.starts_with(kJobAnnotations) && api.Find(*resource, key) != nullptr)
       return api.Edit(*resource, key, "", edit, "kubectl");
   for (const Pod& pod : PodsOf(workload)) EditPod(pod.key(), "", edit);
@@ -210,6 +219,8 @@ void Yard::Control(Workload& workload) {
           [](Value& job) { SetCondition(job, R"({"type":"Complete","status":"True"})"); }, "job-controller");
       return;
     }
+    case Workload::Kind::kJobSet:
+      return ControlJobSet(workload, pods);
     default:
       // One that has ended is removed, and another made.
       for (const Pod& pod : pods)
@@ -218,7 +229,27 @@ void Yard::Control(Workload& workload) {
   }
 }
 
-void Yard::MakePod(Workload& workload) {
+// Of Jobs of one pod each. Once one has failed all begin anew, each when the pod before has gone.
+void Yard::ControlJobSet(Workload& workload, const std::vector<Pod>& pods) {
+  int succeeded = 0;
+  bool begins_anew = false;
+  std::set<std::string> there;
+  for (const Pod& pod : pods) {
+    succeeded += pod.status.phase == "Succeeded";
+    begins_anew |= pod.status.phase == "Failed";
+    there.insert(pod.metadata.Label(std::string(kReplicatedJobIndex)));
+  }
+  if (begins_anew)
+    for (const Pod& pod : pods) api.Remove(kube::kPods, pod.key());
+  for (int i = 0; i < workload.size; ++i)
+    if (!begins_anew && !there.contains(std::to_string(i))) MakePod(workload, i);
+  if (succeeded < workload.size) return;
+  api.Edit(
+      JobSet::kResource, {kNs, workload.name}, "status",
+      [](Value& set) { SetCondition(set, R"({"type":"Completed","status":"True"})"); }, "jobset-controller");
+}
+
+void Yard::MakePod(Workload& workload, int index) {
   const std::string number = std::to_string(workload.made++);
   std::string labels = R"("capstan.dev/bridged":")" + settings.bridge + R"(","of":")" + workload.name + "\"";
   std::string annotations = R"("note":"x")", owner;
@@ -229,6 +260,14 @@ void Yard::MakePod(Workload& workload) {
       owned_by = &Job::kResource;
       kind = "Job";
       annotations += R"(,"capstan.dev/gang":"job")";
+      break;
+    case Workload::Kind::kJobSet:
+      owned_by = &JobSet::kResource;
+      kind = "Job";
+      annotations += R"(,"capstan.dev/gang":"jobset")";
+      labels += R"(,"jobset.sigs.k8s.io/jobset-name":")" + workload.name +
+                R"(","jobset.sigs.k8s.io/replicatedjob-name":"all","jobset.sigs.k8s.io/job-index":")" +
+                std::to_string(index) + R"(","jobset.sigs.k8s.io/job-global-index":")" + std::to_string(index) + "\"";
       break;
     case Workload::Kind::kPodGroup:
       labels += R"(,"scheduling.x-k8s.io/pod-group":")" + workload.name + "\"";

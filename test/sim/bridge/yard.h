@@ -28,7 +28,7 @@ inline constexpr auto kNs = "ml";
 
 // What keeps pods: they are made again, or others in their place, until all work is done or the workload is deleted.
 struct Workload {
-  enum class Kind : uint8_t { kBare, kReplicas, kGang, kPodGroup, kWorkers };
+  enum class Kind : uint8_t { kBare, kReplicas, kGang, kPodGroup, kWorkers, kJobSet };
   Kind kind;
   std::string name;
   int size = 1;
@@ -36,7 +36,7 @@ struct Workload {
   int made = 0;          // pods, in all
   bool deleted = false;
 
-  bool IsGang() const { return kind == Kind::kGang || kind == Kind::kWorkers; }
+  bool IsGang() const { return kind == Kind::kGang || kind == Kind::kWorkers || kind == Kind::kJobSet; }
 };
 
 class Yard {
@@ -91,7 +91,8 @@ class Yard {
  private:
   void Tick();
   void Control(Workload& workload);
-  void MakePod(Workload& workload);
+  void ControlJobSet(Workload& workload, const std::vector<Pod>& pods);
+  void MakePod(Workload& workload, int index = 0);  // of its Job, in a JobSet
   void Schedule(const Pod& pod);
   void Start(const Pod& pod);
   void End(const Pod& pod, const Workload& workload);
