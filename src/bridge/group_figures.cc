@@ -43,26 +43,31 @@ const GroupFigures::Waiting& GroupFigures::WaitingFor(const std::string& reason)
 }
 
 void GroupFigures::NoteBound(const Pod& pod) {
-  if (!bound_.insert(pod.metadata.uid).second || !counted_) return;
-  const PodCondition* scheduled = pod.Condition("PodScheduled");
+  if (bound_.contains(pod.metadata.uid)) return;
   const auto jobs = jobs_();
-  if (jobs == nullptr || scheduled == nullptr || !scheduled->last_transition) return;
-  const auto job = jobs->find(group::JobIdOf(pod));
-  if (job == jobs->end() || !job->second || !job->second->start_time) return;
+  const auto job = jobs == nullptr ? slurm::FollowedJobs::const_iterator() : jobs->find(group::JobIdOf(pod));
+  const bool known = jobs != nullptr && job != jobs->end() && job->second && job->second->start_time;
+  // One whose job cannot be read now may tell the next time.
+  if (counted_ && !known && !pod.HasEnded()) return;
+  bound_.insert(pod.metadata.uid);
+  const PodCondition* scheduled = pod.Condition("PodScheduled");
+  if (!counted_ || !known || scheduled == nullptr || !scheduled->last_transition) return;
   start_to_bound_.Observe(std::max(Duration(0), Duration(*scheduled->last_transition - *job->second->start_time)));
 }
 
 void GroupFigures::Count(Time now) {
+  if (!pods_.Synced()) return;
   std::map<std::string, std::string> reasons;  // of groups that wait
   std::map<std::string, Time> oldest;          // by reason
   std::set<std::string> released;
   std::unordered_set<std::string> gone = bound_;
   for (const Pod& pod : pods_.All()) {
     gone.erase(pod.metadata.uid);
-    if (!pod.metadata.labels.contains(std::string(kBridged)) || pod.HasEnded()) continue;
+    if (!pod.metadata.labels.contains(std::string(kBridged))) continue;
+    if (pod.IsBound()) NoteBound(pod);
+    if (pod.HasEnded()) continue;
     if (pod.IsReleased(scheduler_name_)) {
       released.insert(group::GroupOf(pod));
-      if (pod.IsBound()) NoteBound(pod);
       continue;
     }
     const std::string reason = ReasonOf(pod);

@@ -3,8 +3,8 @@
 //   slurm_bridge_waiting_groups{reason}         of which a pod waits, by what its condition capstan.dev/SlurmJob says; "None": nothing
 //   slurm_bridge_oldest_wait_seconds{reason}    since the oldest pod that waits for that reason was made
 //   slurm_bridge_released_groups                whose pods have all been let go and not all ended
-//   slurm_bridge_start_to_bound_seconds         of each pod: from the start of its job in Slurm until Kubernetes bound it. Both
-//                                               are whole seconds, of two clocks
+//   slurm_bridge_start_to_bound_seconds         of pods that were seen: from the start of the job in Slurm until Kubernetes bound the
+//                                               pod. Both are whole seconds, of two clocks
 //
 // Counted every 15 seconds. Reasons that nobody has any more are 0. Thread: the loop's.
 #pragma once

@@ -6,6 +6,7 @@
 
 #include "bridge/bridge_test.h"
 #include "bridge/group/decide.h"
+#include "kube/feed.h"
 #include "plan/stores.h"
 
 namespace capstan::bridge {
@@ -20,7 +21,11 @@ class GroupFiguresTest : public ::testing::Test {
  protected:
   GroupFiguresTest() {
     group::AddPodStores(stores, testing::TestSettings().bridge);
-    for (const plan::Stores::Entry& entry : stores.all()) entry.store->AddFeed("");
+    for (const plan::Stores::Entry& entry : stores.all()) {
+      kube::Feed& feed = entry.store->AddFeed("");
+      feed.BeginList();
+      feed.EndList(1, Tick());
+    }
     pods = static_cast<kube::Store<Pod>*>(stores.Find(Pod::kResource));
     figures.emplace(metrics, *pods, testing::TestSettings().scheduler_name, [this] { return jobs; });
   }
@@ -46,7 +51,7 @@ class GroupFiguresTest : public ::testing::Test {
   net::Metrics metrics;
   std::shared_ptr<const slurm::FollowedJobs> jobs;
   std::optional<GroupFigures> figures;
-  int64_t version = 0;
+  int64_t version = 1;
 };
 
 TEST_F(GroupFiguresTest, CountsGroupsThatWaitByReasonAndTheOldestOfEach) {
@@ -100,9 +105,24 @@ TEST_F(GroupFiguresTest, TellsHowLongAPodWasOnItsWayToItsNode) {
     EXPECT_THAT(text, HasSubstr("slurm_bridge_start_to_bound_seconds_count 2\n")) << "each once";
     EXPECT_THAT(text, HasSubstr("slurm_bridge_start_to_bound_seconds_sum 3\n"));
   }
-  jobs = nullptr;
+  const auto known = std::exchange(jobs, nullptr);
   Put(bound("c", 1s));
   EXPECT_THAT(Counted(), HasSubstr("slurm_bridge_start_to_bound_seconds_count 2\n"));
+  jobs = known;
+  Pod ended = bound("d", 1s);
+  ended.status.phase = "Succeeded";
+  Put(ended);
+  EXPECT_THAT(Counted(), HasSubstr("slurm_bridge_start_to_bound_seconds_count 4\n")) << "once it can be told";
+}
+
+TEST_F(GroupFiguresTest, NothingIsCountedBeforeAllIsListed) {
+  plan::Stores others;
+  group::AddPodStores(others, testing::TestSettings().bridge);
+  auto* unlisted = static_cast<kube::Store<Pod>*>(others.Find(Pod::kResource));
+  unlisted->AddFeed("");
+  net::Metrics other;
+  GroupFigures(other, *unlisted, "s", [] { return nullptr; }).Count(kNow);
+  EXPECT_THAT(other.Exposition(), Not(HasSubstr("waiting_groups")));
 }
 
 TEST_F(GroupFiguresTest, HasNoMoreReasonsThanTheBridgeHas) {

@@ -401,6 +401,47 @@ TEST_F(JobSetLife, AJobOfWhichNoPodHasEndedIsWaitedForThoughAnotherHasDoneItsWor
   EXPECT_THAT(LastOrder(), HasSubstr(R"("nodes":"2")"));
 }
 
+TEST_F(JobSetLife, AJobThatIsDoneIsNotWaitedForThoughItsPodsAreGone) {
+  RunTwoByTwo();
+  server.Edit(
+      Job::kResource, {"ml", JobName(0)}, "status",
+      [](json::Value& job) {
+        json::MakeObject(job, {"status"})["conditions"] = *json::Parse(R"([{"type":"Complete","status":"True"}])");
+      },
+      "job-controller");
+  slurm.EndJobAs(TheJob().id, JobFlag::kNodeFail);
+  loop.Advance(20s);
+  for (const std::string& pod : kAll) server.Remove(kube::kPods, {"ml", pod}, {.grace_seconds = 0});
+  for (const int index : {0, 1}) PutSetsPod(1, index, "jobset", "-again");
+  loop.Advance(2min);
+  EXPECT_EQ(Orders(), 2u);
+  EXPECT_THAT(LastOrder(), HasSubstr(R"("nodes":"2")"));
+}
+
+// As Kubernetes has it.
+TEST_F(JobSetLife, WhereNobodySaysHowManyPodsAJobHasItIsOne) {
+  Start();
+  PutJobSet(R"({"replicatedJobs":[{"name":"workers","replicas":2,"template":{"spec":{"template":{"metadata":)"
+            R"({"annotations":{"capstan.dev/gang":"jobset"}}}}}}]})");
+  for (const int job : {0, 1}) {
+    PutSetsJob(job);
+    PutSetsPod(job, 0, "jobset");
+  }
+  loop.Advance(3s);
+  EXPECT_THAT(LastOrder(), HasSubstr(R"("nodes":"2")"));
+  ASSERT_TRUE(slurm.RunPending(TheJob().id, {"w-0", "w-1"}));
+  loop.Advance(2s);
+  RunAll({"train-workers-0-0", "train-workers-1-0"});
+  Becomes("Succeeded", "train-workers-0-0");
+  slurm.EndJobAs(TheJob().id, JobFlag::kTimeout);
+  loop.Advance(20s);
+  server.Remove(kube::kPods, {"ml", "train-workers-1-0"}, {.grace_seconds = 0});
+  PutSetsPod(1, 0, "jobset", "-again");
+  loop.Advance(2min);
+  ASSERT_EQ(Orders(), 2u);
+  EXPECT_THAT(LastOrder(), HasSubstr(R"("nodes":"1")"));
+}
+
 // Its controller makes a Job once the pods of the one before have gone.
 TEST_F(JobSetLife, ThatBeginsAnewKeepsItsJob) {
   RunTwoByTwo();

@@ -16,7 +16,8 @@ namespace {
 using plan::World;
 
 constexpr Duration kRootsAge = 10min;
-constexpr int64_t kMostPods = 1'000'000;  // of one template of a JobSet, and Jobs of it
+constexpr int64_t kMostPods = 1'000'000;  // of a Job
+constexpr int64_t kMostJobs = 10'000;     // of one template of a JobSet
 
 std::string Count(size_t there, int64_t wanted) {
   return std::to_string(there) + " of " + std::to_string(wanted) + (wanted == 1 ? " pod is there" : " pods are there");
@@ -84,17 +85,18 @@ std::string CannotStartTogether(const std::string& why) {
          std::string(kGang);
 }
 
-// Of one Job, its pods in the group.
+// Of one Job of a JobSet, its pods in the group.
 struct JobPods {
   int64_t living = 0, succeeded = 0;
   bool any_ended = false;  // then no more come than are left to do
 };
 
-// As many of its pods as run at once, and no more than are left to do. `completions` absent: nobody has said how many.
-int64_t PlacesOf(std::optional<int64_t> parallelism, std::optional<int64_t> completions, int64_t succeeded) {
-  const int64_t parallel = std::clamp<int64_t>(parallelism.value_or(1), 0, kMostPods);
-  if (!completions) return parallel;
-  return std::clamp<int64_t>(std::min(*completions, kMostPods) - succeeded, 0, parallel);
+// As many of its pods as run at once, and no more than are left to do.
+int64_t PlacesOf(const Job::Spec& spec, int64_t succeeded) {
+  const int64_t parallel = std::clamp<int64_t>(spec.parallelism.value_or(1), 0, kMostPods);
+  // Where both are left out there is one; where only `completions` is, nobody has said how many there will be.
+  if (!spec.completions && spec.parallelism) return parallel;
+  return std::clamp<int64_t>(std::min(spec.completions.value_or(1), kMostPods) - succeeded, 0, parallel);
 }
 
 void OfGang(const World& world, const Members& members, Shape& shape) {
@@ -107,8 +109,7 @@ void OfGang(const World& world, const Members& members, Shape& shape) {
   shape.name = job->metadata.namespace_ + "/" + job->metadata.name;
   const auto succeeded =
       std::ranges::count_if(members.ended, [](const Pod* pod) { return pod->status.phase == "Succeeded"; });
-  shape.least = shape.most =
-      std::max<int64_t>(1, PlacesOf(job->spec.parallelism, job->spec.completions, int64_t(succeeded)));
+  shape.least = shape.most = std::max<int64_t>(1, PlacesOf(job->spec, int64_t(succeeded)));
   shape.ends = job->HasFinished() || job->metadata.deleting();
   if (members.ended.empty() && std::cmp_less(members.living(), shape.least))
     shape.missing = Count(members.living(), shape.least);
@@ -134,7 +135,9 @@ std::string WhyNoGang(const JobSet& set) {
     for (const JobSet::DependsOn& other : job.depends_on)
       if (names.contains(other.name))
         return name + " lets the Jobs " + job.name + " wait for " + other.name + " (dependsOn)";
-    if (WaitsForItsFirst(job.job_template.metadata) || WaitsForItsFirst(set.metadata))
+    json::ObjectMeta both = job.job_template.metadata;  // the controller gives a Job the JobSet's, too
+    both.annotations.insert(set.metadata.annotations.begin(), set.metadata.annotations.end());
+    if (job.job_template.spec.parallelism.value_or(1) > 1 && WaitsForItsFirst(both))
       return name + " has annotation " + std::string(kExclusiveTopology);
   }
   return {};
@@ -179,18 +182,18 @@ void OfJobSet(const World& world, const kube::Key& key, const Members& members, 
   for (const JobSet::ReplicatedJob& job : set->spec.replicated_jobs) {
     if (!IsOfGang(job)) continue;
     const JobSet::JobSpec& spec = job.job_template.spec;
-    const int64_t jobs = std::clamp<int64_t>(job.replicas.value_or(1), 0, kMostPods);
-    const int64_t at_first = PlacesOf(spec.parallelism, spec.completions, 0);
-    places += jobs * at_first;
-    wanted += jobs * at_first;
-    for (auto one = pods.lower_bound({job.name, 0}); one != pods.end() && one->first.first == job.name; ++one) {
-      if (one->first.second >= jobs) break;
-      const JobPods& own = one->second;
-      places += PlacesOf(spec.parallelism, spec.completions, own.succeeded) - at_first;
-      if (own.any_ended)
-        wanted -= at_first;
-      else
-        there += std::min(own.living, at_first);
+    const int64_t jobs = std::clamp<int64_t>(job.replicas.value_or(1), 0, kMostJobs);
+    for (int64_t i = 0; i < jobs; ++i) {
+      const std::string number = std::to_string(i);
+      const Job* made = world.Find<Job>({key.ns, name + "-" + job.name + "-" + number});
+      if (made != nullptr && made->HasFinished()) continue;  // its pods may be gone
+      const auto found = pods.find({job.name, i});
+      const JobPods own = found == pods.end() ? JobPods() : found->second;
+      const int64_t left = PlacesOf({spec.parallelism, spec.completions, {}}, own.succeeded);
+      places += left;
+      if (own.any_ended) continue;
+      wanted += left;
+      there += std::min(own.living, left);
     }
     const int64_t seconds = spec.active_deadline_seconds.value_or(0);
     all_have_limits &= seconds > 0;
