@@ -16,6 +16,25 @@ std::string MachineOf(const slurm::Node& record) {
   return worker ? worker->node : record.name;
 }
 
+// `record` returns the one of that name, or nullptr. It is not asked for where a label tells: who asks has read it.
+template <class Record>
+Result<const Node*> NodeNamed(const plan::World& world, const std::string& slurm_node, const Record& record) {
+  const auto labelled = world.By<Node>(kBySlurmName, slurm_node);
+  if (labelled.size() == 1) return &labelled[0];
+  if (labelled.size() > 1) {
+    return Fail(Code::kInvalid, "Kubernetes nodes " + labelled[0].metadata.name + " and " + labelled[1].metadata.name +
+                                    " both bear the label " + std::string(kSlurmNodeName) + "=" + slurm_node +
+                                    "; only one of them can be that Slurm node");
+  }
+  const slurm::Node* known = record();
+  const auto worker = known != nullptr ? WorkerOf(*known) : std::nullopt;
+  const Node* node = world.Find<Node>({"", worker ? worker->node : slurm_node});
+  if (node != nullptr && (worker || node->SlurmName() == slurm_node)) return node;
+  return Fail(Code::kInvalid, "Slurm node " + slurm_node + " is no node of this Kubernetes cluster; label one with " +
+                                  std::string(kSlurmNodeName) + "=" + slurm_node +
+                                  ", or keep the partition to nodes that are");
+}
+
 }  // namespace
 
 const json::Schema& WorkerPlace::Schema() {
@@ -34,23 +53,14 @@ std::optional<WorkerPlace> WorkerOf(const slurm::Node& record) {
   return *std::move(place);
 }
 
+Result<const Node*> KubernetesNodeOf(const plan::World& world, const slurm::Node& record) {
+  return NodeNamed(world, record.name, [&] { return &record; });
+}
+
 Result<std::string> KubernetesNodeOf(const plan::World& world, const plan::SlurmView& slurm,
                                      const std::string& slurm_node) {
-  const auto labelled = world.By<Node>(kBySlurmName, slurm_node);
-  if (labelled.size() == 1) return labelled[0].metadata.name;
-  if (labelled.size() > 1) {
-    return Fail(Code::kInvalid, "Kubernetes nodes " + labelled[0].metadata.name + " and " + labelled[1].metadata.name +
-                                    " both bear the label " + std::string(kSlurmNodeName) + "=" + slurm_node +
-                                    "; only one of them can be that Slurm node");
-  }
-  const slurm::Node* record = slurm.Find(slurm_node);
-  const auto worker = record != nullptr ? WorkerOf(*record) : std::nullopt;
-  const std::string& name = worker ? worker->node : slurm_node;
-  const Node* node = world.Find<Node>({"", name});
-  if (node != nullptr && (worker || node->SlurmName() == slurm_node)) return name;
-  return Fail(Code::kInvalid, "Slurm node " + slurm_node + " is no node of this Kubernetes cluster; label one with " +
-                                  std::string(kSlurmNodeName) + "=" + slurm_node +
-                                  ", or keep the partition to nodes that are");
+  CAPSTAN_TRY(const Node* node, NodeNamed(world, slurm_node, [&] { return slurm.Find(slurm_node); }));
+  return node->metadata.name;
 }
 
 Result<std::string> SlurmNodeOf(const plan::World& world, const plan::SlurmView& slurm, const std::string& name) {

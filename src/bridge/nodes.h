@@ -18,6 +18,9 @@ namespace capstan::bridge {
 Result<std::string> KubernetesNodeOf(const plan::World& world, const plan::SlurmView& slurm,
                                      const std::string& slurm_node);
 
+// The same of a record of Slurm's, and the node itself.
+Result<const Node*> KubernetesNodeOf(const plan::World& world, const slurm::Node& record);
+
 // The other way round. kInvalid: no Slurm node is known to be that Kubernetes node.
 Result<std::string> SlurmNodeOf(const plan::World& world, const plan::SlurmView& slurm, const std::string& node);
 

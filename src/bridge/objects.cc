@@ -29,6 +29,11 @@ const NodeCondition* Node::Condition(std::string_view type) const {
   return found == status.conditions.end() ? nullptr : &*found;
 }
 
+std::string Node::InternalAddress() const {
+  const auto found = std::ranges::find(status.addresses, "InternalIP", &NodeAddress::type);
+  return found == status.addresses.end() ? "" : found->address;
+}
+
 bool Node::IsExternal() const { return metadata.labels.contains(std::string(kExternalNode)); }
 
 std::string Node::SlurmName() const {
@@ -122,10 +127,19 @@ const json::Schema& Node::Spec::Schema() {
   return schema;
 }
 
+const json::Schema& NodeAddress::Schema() {
+  static const json::Schema schema = json::Object<NodeAddress>({
+      json::Field<&NodeAddress::type>("type"),
+      json::Field<&NodeAddress::address>("address"),
+  });
+  return schema;
+}
+
 const json::Schema& Node::Status::Schema() {
   static const json::Schema schema = json::Object<Node::Status>({
       json::Field<&Node::Status::conditions>("conditions"),
       json::Field<&Node::Status::allocatable>("allocatable"),
+      json::Field<&Node::Status::addresses>("addresses"),
   });
   return schema;
 }
@@ -270,13 +284,6 @@ const json::Schema& JobSet::Spec::Schema() {
   static const json::Schema schema = json::Object<JobSet::Spec>({
       json::Field<&JobSet::Spec::replicated_jobs>("replicatedJobs"),
       json::Field<&JobSet::Spec::startup_policy>("startupPolicy"),
-  });
-  return schema;
-}
-
-const json::Schema& JobSet::Status::Schema() {
-  static const json::Schema schema = json::Object<JobSet::Status>({
-      json::Field<&JobSet::Status::conditions>("conditions"),
   });
   return schema;
 }

@@ -83,6 +83,12 @@ struct NodeCondition {
   static const json::Schema& Schema();
 };
 
+struct NodeAddress {
+  std::string type, address;
+  bool operator==(const NodeAddress&) const = default;
+  static const json::Schema& Schema();
+};
+
 // A Kubernetes node. A kubelet's heartbeat changes nothing here.
 struct Node {
   static constexpr const kube::Resource& kResource = kube::kNodes;
@@ -95,6 +101,7 @@ struct Node {
   struct Status {
     std::vector<NodeCondition> conditions;
     std::map<std::string, std::string> allocatable;  // quantities
+    std::vector<NodeAddress> addresses;
     bool operator==(const Status&) const = default;
     static const json::Schema& Schema();
   };
@@ -106,6 +113,7 @@ struct Node {
   bool TakesWork() const { return IsReady() && !spec.unschedulable && !metadata.deleting(); }
   bool IsExternal() const;                                      // Slurm is to know it (kExternalNode)
   std::string SlurmName() const;                                // as its label says, or its own
+  std::string InternalAddress() const;                          // "": none is known
   const NodeCondition* Condition(std::string_view type) const;  // nullptr: not there
   bool operator==(const Node&) const = default;
   static const json::Schema& Schema();
@@ -212,14 +220,9 @@ struct JobSet {
     bool operator==(const Spec&) const = default;
     static const json::Schema& Schema();
   };
-  struct Status {
-    std::vector<NodeCondition> conditions;
-    bool operator==(const Status&) const = default;
-    static const json::Schema& Schema();
-  };
   json::ObjectMeta metadata;
   Spec spec;
-  Status status;
+  Job::Status status;
 
   // It makes no more Jobs.
   bool HasFinished() const;

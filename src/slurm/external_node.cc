@@ -34,6 +34,10 @@ Result<std::string> LineOf(const ExternalNode& node) {
   const std::string cpus = std::to_string(node.cpus);
   std::string line = "NodeName=" + node.name + " Sockets=1 CoresPerSocket=" + cpus + " ThreadsPerCore=1 CPUs=" + cpus +
                      " RealMemory=" + std::to_string(node.memory_mib) + " State=External";
+  if (!node.address.empty()) {
+    CAPSTAN_CHECK_OK(CheckWord("the address", node.address));
+    line += " NodeAddr=" + node.address;
+  }
   for (const std::string& feature : node.features) CAPSTAN_CHECK_OK(CheckWord("the feature", feature));
   if (!node.features.empty()) line += " Feature=" + Join(node.features, ",");
   if (!node.topology.empty()) {

@@ -26,14 +26,17 @@ struct ExternalNode {
   std::vector<Gres> gres = {};
   std::vector<std::string> features = {};
   std::string topology = {};  // "topo-switch:s2,topo-block:b2"
+  // Where it is, as a number. Nobody is asked there; but without it slurmctld looks the name up in DNS whenever a job starts, and
+  // stands still for ten seconds where DNS does not answer.
+  std::string address = {};
 
   // "gpu:2,nic:1", as the node's record has it; "": none.
   std::string GresText() const;
   bool operator==(const ExternalNode&) const = default;
 };
 
-// The line of slurm.conf by which slurmctld makes it. kInvalid: a number that makes no sense, or a name that has other characters
-// than letters, digits and "-_.:", or none.
+// The line of slurm.conf by which slurmctld makes it. kInvalid: a number that makes no sense, a name that has other characters
+// than letters, digits and "-_.:", or none, or an address that is none.
 Result<std::string> LineOf(const ExternalNode& node);
 
 }  // namespace capstan::slurm

@@ -16,9 +16,11 @@ TEST(ExternalNode, IsOneLineOfSlurmConf) {
                          .memory_mib = 10,
                          .gres = {{"gpu", 2}, {"nic", 1}},
                          .features = {"a", "b"},
-                         .topology = "topo-switch:s2,topo-block:b2"};
-  EXPECT_THAT(*LineOf(all), HasSubstr(" State=External Feature=a,b Topology=topo-switch:s2,topo-block:b2 "
-                                      "Gres=\"gpu:2,nic:1\" GresConf=\"count=2,name=gpu+count=1,name=nic\""));
+                         .topology = "topo-switch:s2,topo-block:b2",
+                         .address = "10.0.0.7"};
+  EXPECT_THAT(*LineOf(all),
+              HasSubstr(" State=External NodeAddr=10.0.0.7 Feature=a,b Topology=topo-switch:s2,topo-block:b2 "
+                        "Gres=\"gpu:2,nic:1\" GresConf=\"count=2,name=gpu+count=1,name=nic\""));
 }
 
 TEST(ExternalNode, NothingOfAUsersTextBecomesAnotherWordOfTheLine) {
@@ -34,6 +36,7 @@ TEST(ExternalNode, NothingOfAUsersTextBecomesAnotherWordOfTheLine) {
       {.name = "k3", .topology = "a,,b"},
       {.name = "k3", .topology = "\"a"},
       {.name = "k3", .gres = {{"gpu\" x=\"", 1}}},
+      {.name = "k3", .address = "10.0.0.7 Gres=gpu:8"},
       {.name = "k3", .cpus = 0},
       {.name = "k3", .memory_mib = 0},
   };

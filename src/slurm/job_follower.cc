@@ -1,13 +1,14 @@
 #include "slurm/job_follower.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "async/timer.h"
 
 namespace capstan::slurm {
 namespace {
 
-// Asking for states may take a tenth of the time at most; but after a write of ours they are asked for sooner.
+// Asking for states may take a tenth of the time at most.
 constexpr int kShare = 10;
 constexpr Duration kSoon = 50ms;
 constexpr Duration kLongestRest = 5s;
@@ -56,7 +57,7 @@ std::unique_ptr<Source::Following> JobFollower::Follow(std::vector<int64_t> ids)
 
 void JobFollower::LookSoon(int64_t id) {
   if (const auto seen = seen_.find(id); seen != seen_.end()) seen->second.stale_since = loop_.Now();
-  soon_ = true;
+  written_.insert(id);
   poked_.Set();
 }
 
@@ -69,27 +70,35 @@ async::Task<void> JobFollower::Run() {
       co_await poked_.Wait(async::Deadline::Never());
       continue;
     }
-    soon_ = false;
     Look look{.published = loop_.Now()};
-    const auto looked = co_await LookAtAll(look);
+    co_await LookAtWritten(look);
+    const bool all = loop_.Now() >= Due();
+    Result<void> looked;
+    if (all) looked = co_await LookAtAll(look);
     Publish(look);
     if (looked && look.failures < kMostFailures) {
       backoff_.Reset();
-      co_await Rest(look.states_took);
+      if (all) {
+        looked_until_ = loop_.Now();
+        least_rest_ = std::min(look.states_took * kShare, kLongestRest);
+      }
+      co_await Rest();
     } else {
       co_await async::Sleep(loop_, backoff_.Next());
     }
   }
 }
 
-async::Task<void> JobFollower::Rest(Duration states_took) {
-  const Tick ended = loop_.Now();
-  const Duration least = std::min(states_took * kShare, kLongestRest);
-  const Tick due = ended + std::max(AllOver() ? options_.slow : options_.fast, least);
-  const Tick soon = ended + std::max(kSoon, least);
-  while (loop_.Now() < (soon_ ? soon : due)) {
+// When all are to be looked at.
+Tick JobFollower::Due() const {
+  return looked_until_ + std::max(AllOver() ? options_.slow : options_.fast, least_rest_);
+}
+
+async::Task<void> JobFollower::Rest() {
+  const Tick soon = loop_.Now() + kSoon;
+  while (loop_.Now() < (written_.empty() ? Due() : std::min(soon, Due()))) {
     poked_.Reset();
-    co_await poked_.Wait(async::Deadline(soon_ ? soon : due));
+    co_await poked_.Wait(async::Deadline(written_.empty() ? Due() : std::min(soon, Due())));
   }
 }
 
@@ -116,9 +125,26 @@ async::Task<Result<void>> JobFollower::LookAtAll(Look& look) {
     CAPSTAN_CO_CHECK_OK(co_await LookAt({ids.begin() + ptrdiff_t(at), ids.begin() + ptrdiff_t(end)}, look));
     if (loop_.Now() - look.published >= kPublishEvery) Publish(look);
   }
+  Publish(look);
   looked_at_ = began;
   for (const int64_t id : LongestUnread()) co_await ReadWhole(id, look);
   co_return Result<void>();
+}
+
+async::Task<void> JobFollower::LookAtWritten(Look& look) {
+  for (const int64_t id : std::exchange(written_, {})) {
+    if (!followed_.contains(id)) continue;
+    seen_[id].read_at.reset();
+    if (!co_await ReadWhole(id, look)) {
+      look.hidden.push_back(id);
+      // What this look has no time for is read in the next.
+      if (look.whole_took > options_.whole_reads_for) written_.insert(id);
+      continue;
+    }
+    const auto& read = look.read[id];
+    if (const auto seen = seen_.find(id); seen != seen_.end()) seen->second.state = read ? read->state : JobState();
+    if (loop_.Now() - look.published >= kPublishEvery) Publish(look);
+  }
 }
 
 async::Task<Result<void>> JobFollower::LookAt(std::vector<int64_t> ids, Look& look) {

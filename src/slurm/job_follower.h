@@ -6,7 +6,7 @@
 // slurmctld little, and a change shows after half a second.
 //
 // - The states are asked for every `fast`, and a tenth of the time at most; every `slow` once all of them are over or gone.
-// - After a write of ours to one of them, at once.
+// - After a write of ours to one of them that one is read whole, at once.
 // - One look reads jobs whole for `whole_reads_for` and no longer; the others have their turn in the next.
 // - While the Source is not heard, and for growing waits after a failure, nobody is asked.
 //
@@ -19,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "async/backoff.h"
@@ -61,13 +62,13 @@ class JobFollower {
   struct Entry;
   // What was seen of one job.
   struct Seen {
-    JobState state;                  // among the states of all; without any name: it was missing there
+    JobState state;                  // as it was last listed or read; without any name: slurmctld did not know the job
     std::optional<Tick> read_at;     // began its last whole read, if the state was this one then
     Tick stale_since = Tick::min();  // what was read before is out of date
     int failures = 0;                // of reading it whole, one after the other
     Tick retry_at = Tick::min();
   };
-  // One look at all, from its beginning to its end.
+  // One look at those that were written, and at all when that is due, from its beginning to its end.
   struct Look {
     Duration states_took{0}, whole_took{0};      // the requests for states, and the whole reads
     int failures = 0;                            // of whole reads
@@ -77,13 +78,15 @@ class JobFollower {
   };
 
   async::Task<Result<void>> LookAtAll(Look& look);
+  async::Task<void> LookAtWritten(Look& look);
   async::Task<Result<void>> LookAt(std::vector<int64_t> ids, Look& look);
   async::Task<bool> ReadWhole(int64_t id, Look& look);
   void Publish(Look& look);
   std::vector<int64_t> Followed() const;
   std::vector<int64_t> LongestUnread();
   bool AllOver() const;
-  async::Task<void> Rest(Duration states_took);
+  Tick Due() const;
+  async::Task<void> Rest();
 
   async::Loop& loop_;
   RestClient& client_;
@@ -93,8 +96,10 @@ class JobFollower {
   std::map<int64_t, Seen> seen_;        // of those
   std::shared_ptr<const FollowedJobs> jobs_ = std::make_shared<const FollowedJobs>();
   Tick looked_at_{};
-  Tick took_turn_{};  // when jobs were last read in turn
-  bool soon_ = false;
+  Tick looked_until_{};        // the last look at all ended
+  Duration least_rest_{0};     // after it
+  Tick took_turn_{};           // when jobs were last read in turn
+  std::set<int64_t> written_;  // by us, or followed since: to be read soon
   async::Event poked_;
 };
 

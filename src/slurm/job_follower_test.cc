@@ -90,6 +90,21 @@ TEST_F(FollowedJobsTest, AWriteOfOursShowsAtOnce) {
   EXPECT_LT(UntilKnown(7, "CANCELLED"), 200ms);
 }
 
+TEST_F(FollowedJobsTest, ManyWritesCostNoMoreLooksAtAllJobs) {
+  Start();
+  ASSERT_TRUE(Submit(Order(7)));
+  const auto following = source->Follow({7});
+  ASSERT_LT(UntilKnown(7, "PENDING"), 1s);
+  const size_t states = StateRequests();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(Await(source->UpdateJob({.id = 7, .admin_comment = std::to_string(i)}, loop.After(30s))));
+    loop.Advance(90ms);
+  }
+  EXPECT_LE(StateRequests() - states, 5u) << "two a second";
+  loop.Advance(100ms);
+  EXPECT_EQ(source->Latest().followed->at(7)->admin_comment, "19");
+}
+
 TEST_F(FollowedJobsTest, NoOtherJobThanTheOneThatWasMeantIsCancelled) {
   Start();
   ASSERT_TRUE(Submit(Order(7)));

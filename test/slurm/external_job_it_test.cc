@@ -269,7 +269,7 @@ class RealExternalNode : public RealExternalJob {
 };
 
 TEST_F(RealExternalNode, RunsExternalJobsAloneAndKeepsWhatItIs) {
-  ASSERT_TRUE(Create({.name = "k3", .cpus = 4, .memory_mib = 2000, .features = {"a", "b"}}));
+  ASSERT_TRUE(Create({.name = "k3", .cpus = 4, .memory_mib = 2000, .features = {"a", "b"}, .address = "192.0.2.77"}));
   EXPECT_TRUE(Create({.name = "k3", .cpus = 8, .memory_mib = 2000})) << "it is there";
   const auto made = NodeNow("k3");
   ASSERT_TRUE(made);
@@ -277,6 +277,7 @@ TEST_F(RealExternalNode, RunsExternalJobsAloneAndKeepsWhatItIs) {
   EXPECT_EQ(made->cpus, 4);
   EXPECT_EQ(made->memory_mib, 2000);
   EXPECT_THAT(made->features, ElementsAre("a", "b"));
+  EXPECT_EQ(made->address, "192.0.2.77");
   NodeUpdate update{.comment = "capstan-bridge {\"v\":1}", .features = {{"a", "c"}}, .active_features = {{"a", "c"}}};
   update.names = {"k3"};
   ASSERT_TRUE(Await(source.UpdateNode(update, Soon())));

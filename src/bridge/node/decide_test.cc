@@ -81,6 +81,11 @@ TEST_F(NodeTest, ARecordWithoutACommentIsMarked) {
   EXPECT_THAT(ActionNames(plan), ElementsAre("mark Slurm node slurm/gpu-7"));
 }
 
+TEST_F(NodeTest, SlurmIsToldItsAddressAndNeedNotLookUpItsName) {
+  machine.status.addresses = {{"Hostname", "gpu-7"}, {"InternalIP", "10.0.0.7"}};
+  EXPECT_EQ(ExternalNodeOf(machine, settings)->address, "10.0.0.7");
+}
+
 TEST_F(NodeTest, IsShownAndTaintedAndThenLeftAlone) {
   const plan::Plan plan = With(record);
   EXPECT_THAT(ActionNames(plan), ElementsAre("taint Node gpu-7", "set conditions Node gpu-7/status"));

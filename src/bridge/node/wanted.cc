@@ -18,7 +18,7 @@ Result<kube::Quantity> Allocatable(const Node& node, std::string_view resource) 
 }
 
 Result<slurm::ExternalNode> ExternalNodeOf(const Node& node, const Settings& settings) {
-  slurm::ExternalNode wanted{.name = node.SlurmName()};
+  slurm::ExternalNode wanted{.name = node.SlurmName(), .address = node.InternalAddress()};
   CAPSTAN_TRY(const kube::Quantity cpu, Allocatable(node, "cpu"));
   CAPSTAN_TRY(const kube::Quantity memory, Allocatable(node, "memory"));
   wanted.cpus = (cpu - settings.reserved_cpu).MilliCeiling() / 1000;

@@ -126,6 +126,18 @@ class OtherName : public NodeSetTest {
         .state = plan::AnswerState::kKnown,
         .value = std::make_shared<const SlurmdIdentity::Value>(SlurmdIdentity::Value{std::move(node), steps})};
   }
+  // The worker is to go, and Slurm has a record of its name with this address, whose slurmd began then.
+  void PutWithRecordOf(const std::string& address, Time began) {
+    Pod pod = MakePod(0);
+    pod.status.pod_ip = "10.0.0.7";
+    pod.metadata.creation_timestamp = kNow;
+    PutMarked(pod);
+    slurm::Node record =
+        MakeNode(0, {slurm::NodeFlag::kIdle, slurm::NodeFlag::kDrain}, ScaleInReason({"slurm", "w-0"}));
+    record.address = address;
+    record.slurmd_start_time = began;
+    nodes = {record};
+  }
   // Before the worker goes, its pod has to say that its slurmd is free.
   bool IsAsked() {
     for (const plan::Action& action : Look(0).actions) {
@@ -168,14 +180,7 @@ TEST_F(OtherName, IsToldAfterAMinute) {
 // Found by the simulator: where one clock had been put back, the record of the pod that had the name before seemed to be the
 // worker's, whose slurmd runs jobs under another name.
 TEST_F(OtherName, WhatARecordOfAnotherAddressSaysIsNoProofUnlessItAnswersAndTheClocksAgree) {
-  Pod pod = MakePod(0);
-  pod.status.pod_ip = "10.0.0.7";
-  pod.metadata.creation_timestamp = kNow;
-  PutMarked(pod);
-  slurm::Node record = MakeNode(0, {slurm::NodeFlag::kIdle, slurm::NodeFlag::kDrain}, ScaleInReason({"slurm", "w-0"}));
-  record.address = "10.0.0.6";
-  record.slurmd_start_time = kNow + 1s;
-  nodes = {record};
+  PutWithRecordOf("10.0.0.6", kNow + 1s);
   EXPECT_FALSE(IsAsked()) << "slurmctld sees the address of a gateway";
   nodes[0].slurmd_start_time = kNow + 1h;
   EXPECT_TRUE(IsAsked());
@@ -190,14 +195,7 @@ TEST_F(OtherName, WhatARecordOfAnotherAddressSaysIsNoProofUnlessItAnswersAndTheC
 
 // Found by the simulator: the record of the worker before it, drained, was taken for the proof that no job runs.
 TEST_F(OtherName, TheRecordOfAnotherSlurmdIsNotTheWorkers) {
-  Pod pod = MakePod(0);
-  pod.status.pod_ip = "10.0.0.7";
-  pod.metadata.creation_timestamp = kNow;
-  PutMarked(pod);
-  slurm::Node record = MakeNode(0, {slurm::NodeFlag::kIdle, slurm::NodeFlag::kDrain}, ScaleInReason({"slurm", "w-0"}));
-  record.address = "10.0.0.6";
-  record.slurmd_start_time = kNow - 1s;
-  nodes = {record};
+  PutWithRecordOf("10.0.0.6", kNow - 1s);
   EXPECT_THAT(Acts(Look(0)), IsEmpty()) << "of the pod that had the name before";
   nodes[0].slurmd_start_time = kNow + 1s;
   EXPECT_THAT(Acts(Look(0)), ElementsAre("delete Pod slurm/w-0")) << "slurmctld sees the address of a gateway";

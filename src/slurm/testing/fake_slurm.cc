@@ -590,7 +590,8 @@ Outcome FakeSlurm::CreateNode(const ExternalNode& asked) {
   if (records_.contains(asked.name)) return Refusal::kNodeExists;
   if (!HasTopology(asked.topology)) return Refusal::kTopology;
   Node& node = records_[asked.name].node;
-  node.name = node.address = node.hostname = asked.name;
+  node.name = node.hostname = asked.name;
+  node.address = asked.address.empty() ? asked.name : asked.address;
   node.state = NodeState{NodeFlag::kIdle, NodeFlag::kDynamicNorm, NodeFlag::kExternal};
   node.features = node.active_features = asked.features;
   node.partitions = {options_.partition};

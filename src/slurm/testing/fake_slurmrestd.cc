@@ -75,6 +75,7 @@ ExternalNode NodeOf(std::string_view line) {
     if (key == "Feature")
       for (const std::string_view feature : Split(value, ',')) node.features.emplace_back(feature);
     if (key == "Topology") node.topology = value;
+    if (key == "NodeAddr") node.address = value;
     if (key != "Gres") continue;
     for (const std::string_view one : Split(value, ',')) {
       const size_t colon = one.find(':');
