@@ -6,6 +6,7 @@
 #include "cli/bridge.h"
 #include "cli/crds.h"
 #include "cli/doctor.h"
+#include "cli/exporter.h"
 #include "cli/operator.h"
 #include "cli/render.h"
 #include "cli/rights.h"
@@ -64,6 +65,10 @@ int main(int argc, char** argv) {
   CLI::App* run_bridge = app.add_subcommand("bridge", "Let Slurm decide when and where pods of chosen namespaces run");
   capstan::cli::AddBridge(*run_bridge, bridge);
 
+  capstan::cli::ExporterFlags exporter;
+  CLI::App* run_exporter = app.add_subcommand("exporter", "Show Slurm's figures to Prometheus");
+  capstan::cli::AddExporterFlags(*run_exporter, exporter);
+
   capstan::cli::CrdsFlags crds;
   CLI::App* run_crds = app.add_subcommand("crds", "Print the custom resource definitions");
   capstan::cli::AddCrdsFlags(*run_crds, crds);
@@ -90,6 +95,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   if (run_operator->parsed()) return capstan::cli::RunOperator(flags);
   if (run_bridge->parsed()) return capstan::cli::RunBridge(*run_bridge, bridge);
+  if (run_exporter->parsed()) return capstan::cli::RunExporter(exporter);
   if (run_crds->parsed()) return capstan::cli::RunCrds(crds);
   if (run_rights->parsed()) return capstan::cli::RunRights(rights);
   if (run_render->parsed()) return capstan::cli::RunRender(render);

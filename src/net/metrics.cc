@@ -40,7 +40,7 @@ std::string Rendered(const Labels& labels) {
   std::string out;
   for (const auto& [name, value] : labels) {
     if (!out.empty()) out += ',';
-    out.append(name).append("=\"").append(Escaped(value, true)).append("\"");
+    out.append(name).append("=\"").append(EscapedLabel(value)).append("\"");
   }
   return out;
 }
@@ -109,6 +109,8 @@ double StartTime() {
 }
 
 }  // namespace
+
+std::string EscapedLabel(std::string_view value) { return Escaped(value, true); }
 
 Histogram::Histogram(std::vector<double> bounds)
     : bounds_(std::move(bounds)), counts_(new std::atomic<uint64_t>[bounds_.size() + 1]()) {

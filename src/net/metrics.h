@@ -30,6 +30,9 @@ namespace capstan::net {
 // Label names and values, in the order in which they are shown.
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
+// What stands between the quotes of a label's value in the text format.
+std::string EscapedLabel(std::string_view value);
+
 // Only grows.
 class Counter {
  public:

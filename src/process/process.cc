@@ -62,6 +62,21 @@ std::string HostName() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
 }
 
+Result<void> SetLogLevel(const std::string& asked) {
+  const std::string name = ToLower(asked);
+  if (const auto level = log::LevelNamed(name)) {
+    log::SetLevel(*level);
+  } else if (name == "panic") {
+    log::SetLevel(log::Level::kError);
+  } else if (ParseInt(name).value_or(0) > 0) {
+    log::SetLevel(log::Level::kDebug);
+  } else {
+    return Fail(Code::kInvalid, "the log level is \"" + asked +
+                                    "\", must be debug, info, warn, error, panic, or a number above 0 for debug");
+  }
+  return {};
+}
+
 Process::Process() : tasks_(loop_), tasks_ended_(loop_), own_(loop_) {
   metrics_.AddProcessFigures();
   metrics_.AddGauge("capstan_ready", "1 while /readyz says ok", [this] { return health_.Ready() ? 1.0 : 0.0; });
@@ -92,7 +107,9 @@ Result<void> Process::Serve(const Addresses& addresses) {
       CAPSTAN_CHECK_OK(Renew(*identity_, loop_.WallNow()));
     }
     const auto scrape = [this](const net::Request&) {
-      return net::TextResponse(metrics_.Exposition(), net::Metrics::kContentType);
+      std::string text = metrics_.Exposition();
+      if (exposed_) text += exposed_();
+      return net::TextResponse(std::move(text), net::Metrics::kContentType);
     };
     CAPSTAN_TRY(metrics_server_, net::HttpServer::Start(std::move(where), {{"/metrics", scrape}}));
   }

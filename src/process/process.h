@@ -30,6 +30,10 @@ std::string Agent(const std::string& program);
 // In a pod, the pod's name.
 std::string HostName();
 
+// As zap's flag takes it: a name, or a degree of debug, of which there is one here; panic is not told from error. kInvalid:
+// neither.
+Result<void> SetLogLevel(const std::string& asked);
+
 class Process {
  public:
   // One step of an orderly end.
@@ -61,6 +65,9 @@ class Process {
   // `beat` is called once a second, on the loop's thread.
   void EachSecond(std::function<void()> beat);
 
+  // `text` is shown at /metrics behind metrics(). Called before Serve; `text` on the server's thread, and must not block.
+  void Expose(std::function<std::string()> text) { exposed_ = std::move(text); }
+
   // Begins to listen, before Run. kInvalid: an address that is none.
   Result<void> Serve(const Addresses& addresses);
 
@@ -86,6 +93,7 @@ class Process {
   async::TaskGroup own_;
   std::vector<std::function<std::string()>> waiting_;
   std::vector<std::function<void()>> beats_;
+  std::function<std::string()> exposed_;
   net::Histogram* long_turns_ = nullptr;
   std::unique_ptr<net::HttpServer> health_server_;
   std::shared_ptr<net::ServingIdentity> identity_;  // of the metrics, if they are served over HTTPS

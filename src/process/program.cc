@@ -9,7 +9,6 @@
 #include "async/task_group.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "kube/access_reviews.h"
 #include "kube/client.h"
 #include "kube/config/config.h"
 #include "kube/events.h"
@@ -18,6 +17,7 @@
 #include "net/client.h"
 #include "net/metrics.h"
 #include "plan/engine.h"
+#include "process/metrics_guard.h"
 #include "process/process.h"
 #include "slurm/rest_source.h"
 
@@ -63,16 +63,6 @@ Duration SpentByThread() {
   timespec spent{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
   return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
-}
-
-// As zap's flag takes it: a number is a degree of debug, of which there is one here, and panic is not told from error.
-Result<log::Level> LevelOf(const std::string& asked) {
-  const std::string name = ToLower(asked);
-  if (const auto level = log::LevelNamed(name)) return *level;
-  if (name == "panic") return log::Level::kError;
-  if (ParseInt(name).value_or(0) > 0) return log::Level::kDebug;
-  return Fail(Code::kInvalid, "the log level is \"" + asked +
-                                  "\", must be debug, info, warn, error, panic, or a number above 0 for debug");
 }
 
 // What runs in the process, and while the lease is held.
@@ -125,11 +115,7 @@ class Program {
 
   Result<void> Serve(const ProgramOptions& options) {
     Process::Addresses addresses{.health_address = options.health_address, .metrics_address = options.metrics_address};
-    if (options.metrics_secure) {
-      addresses.admit_to_metrics = [this](const net::Request& request, net::HttpServer::Tell tell) {
-        Admit(request, std::move(tell));
-      };
-    }
+    if (options.metrics_secure) addresses.admit_to_metrics = guard_.admit();
     return process_.Serve(addresses);
   }
 
@@ -166,33 +152,6 @@ class Program {
                            plan::Notice notice) { Tell(resource, key, uid, std::move(notice)); },
             .metrics = &metrics_,
             .spent = &SpentByThread};
-  }
-
-  // On the thread of the server.
-  void Admit(const net::Request& request, net::HttpServer::Tell tell) {
-    constexpr std::string_view kBearer = "Bearer ";
-    const std::string_view authorization = net::Find(request.headers, "Authorization");
-    if (!authorization.starts_with(kBearer))
-      return tell(Unauthorized("metrics are for bearers of a token that may get the path /metrics"));
-    loop_.Post([this, token = Secret(std::string(authorization.substr(kBearer.size()))), tell = std::move(tell)] {
-      process_.tasks().Spawn("access review", TellWhetherAdmitted(token, tell));
-    });
-  }
-
-  async::Task<void> TellWhetherAdmitted(Secret token, net::HttpServer::Tell tell) {
-    const Result<void> may = co_await reviews_.MayGet(std::move(token), "/metrics");
-    if (may) co_return tell(std::nullopt);
-    const std::string& why = may.error().message();
-    if (may.error().code() == Code::kUnauthenticated) co_return tell(Unauthorized(why));
-    if (may.error().code() == Code::kForbidden) co_return tell(net::Refusal(403, why));
-    log::Warn("somebody who asked for metrics was turned away", {{"reason", why}});
-    tell(net::Refusal(503, why));
-  }
-
-  static net::Response Unauthorized(std::string why) {
-    net::Response response = net::Refusal(401, std::move(why));
-    response.headers.emplace_back("WWW-Authenticate", "Bearer");
-    return response;
   }
 
   void AddFigures(const std::string& lease_name) {
@@ -260,7 +219,7 @@ class Program {
   kube::Client lease_client_;
   kube::Client client_;
   kube::Client unfenced_;
-  kube::AccessReviews reviews_{loop_, unfenced_};
+  MetricsGuard guard_{process_, unfenced_};
   std::optional<kube::Lease> lease_;
   Engine engine_;
   kube::Recorder events_;
@@ -274,12 +233,10 @@ class Program {
 }  // namespace
 
 int RunProgram(ProgramOptions options) {
-  const auto level = LevelOf(options.log_level);
-  if (!level) {
-    log::Error("cannot log", {{"error", level.error().message()}});
+  if (const auto set = SetLogLevel(options.log_level); !set) {
+    log::Error("cannot log", {{"error", set.error().message()}});
     return 1;
   }
-  log::SetLevel(*level);
   const auto config = kube::LoadConfig({.kubeconfig = options.kubeconfig, .context = options.context});
   if (!config) {
     log::Error("no way to the API server", {{"error", config.error().message()}});

@@ -36,7 +36,8 @@ Gres Gres::Parse(std::string_view text) {
   for (const std::string_view one : Split(plain, ',')) {
     std::vector<std::string_view> parts = Split(Trim(one), ':');
     if (parts.front().empty()) continue;
-    std::erase(parts, "no_consume");
+    // Slurm writes "gpu:(null):4(IDX:0-3)" of what has no type.
+    std::erase_if(parts, [](std::string_view part) { return part.empty() || part == "no_consume"; });
     int64_t count = 1;
     if (parts.size() > 1) {
       if (const auto given = CountOf(parts.back())) {

@@ -14,7 +14,7 @@ struct Gres {
   std::map<std::string, int64_t, std::less<>> by_name;                                    // "gpu": of all its types
   std::map<std::string, std::map<std::string, int64_t, std::less<>>, std::less<>> types;  // of those that tell one
 
-  // Sockets in brackets and "no_consume" are left out. One without a count counts as one; "2K" are 2048, as with Slurm.
+  // What stands in brackets (sockets, "(null)") and "no_consume" are left out. One without a count counts as one; "2K" are 2048, as with Slurm.
   static Gres Parse(std::string_view text);
 
   int64_t Count(std::string_view name) const;  // 0: none of that name

@@ -1,4 +1,4 @@
-// One answer of slurmrestd, and how it is read. Of RestClient alone (rest_client.cc, rest_jobs.cc).
+// One answer of slurmrestd, and how it is read. Of RestClient alone (rest_client.cc, rest_jobs.cc, rest_usage.cc).
 #pragma once
 
 #include <string>
@@ -43,6 +43,19 @@ Result<T> DecodeAnswer(const std::string& body, const RestClient::Options& optio
   Result<T> answer = DecodeBounded<T>(body, options);
   if (!answer) return Fail(Senseless(answer.error().code(), answer.error()));
   return answer;
+}
+
+// Whether a list of `count` records may have another.
+inline Result<void> CheckRoom(size_t count, size_t most) {
+  if (count < most) return {};
+  return Fail(Code::kInvalid, "slurmrestd's list is too long: more than " + std::to_string(most) + " records");
+}
+
+template <class Record>
+Result<void> DecodeElement(json::Decoder& decoder, Record& record, std::string_view element) {
+  const auto decoded = decoder.DecodeInto(record, element);
+  if (!decoded) return Fail(Senseless(Code::kInvalid, decoded.error()));
+  return {};
 }
 
 }  // namespace capstan::slurm

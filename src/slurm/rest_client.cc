@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "slurm/element_cutter.h"
 #include "slurm/rest_answer.h"
+#include "slurm/usage_wire.h"
 
 namespace capstan::slurm {
 namespace {
@@ -52,6 +53,7 @@ size_t HeldBy(const Node& n) {
 size_t HeldBy(const Job& j) { return HeldByAll(j.state_reason, j.name, j.user, j.partition, j.nodes, j.admin_comment); }
 size_t HeldBy(const RestClient::JobBrief&) { return 0; }
 size_t HeldBy(const Partition& p) { return HeldBy(p.name); }
+size_t HeldBy(const License& l) { return HeldBy(l.name); }
 size_t HeldBy(const Reservation& r) { return HeldByAll(r.name, r.nodes, r.flags, r.users); }
 
 void Convert(wire::NodeRecord&& record, std::vector<Node>& out) { out.push_back(std::move(record).ToNode()); }
@@ -67,6 +69,8 @@ void Convert(wire::PartitionRecord&& record, std::vector<Partition>& out) {
 void Convert(wire::ReservationRecord&& record, std::vector<Reservation>& out) {
   out.push_back(std::move(record).ToReservation());
 }
+void Convert(wire::LicenseRecord&& record, std::vector<License>& out) { out.push_back(std::move(record).ToLicense()); }
+void Sort(std::vector<License>& licenses) { std::ranges::sort(licenses, {}, &License::name); }
 void Sort(std::vector<Reservation>& reservations) { std::ranges::sort(reservations, {}, &Reservation::name); }
 void Sort(std::vector<Partition>& partitions) { std::ranges::sort(partitions, {}, &Partition::name); }
 void Sort(std::vector<Node>& nodes) { std::ranges::sort(nodes, {}, &Node::name); }
@@ -94,6 +98,11 @@ template <>
 struct WireOf<Reservation> {
   using Type = wire::ReservationRecord;
   static size_t Most(const RestClient::Options& options) { return options.max_reservations; }
+};
+template <>
+struct WireOf<License> {
+  using Type = wire::LicenseRecord;
+  static size_t Most(const RestClient::Options& options) { return options.max_licenses; }
 };
 template <>
 struct WireOf<RestClient::JobBrief> {
@@ -213,18 +222,12 @@ async::Task<Result<void>> RestClient::Negotiate(async::Deadline deadline) {
 
 // --- Lists -----------------------------------------------------------------------------------------------------------
 
-template <class Record>
-async::Task<Result<RestClient::List<Record>>> RestClient::ReadListOnce(std::string path, std::string array,
-                                                                       async::Deadline deadline) {
-  CAPSTAN_CO_TRY(auto request, MakeRequest("GET", "/slurm/" + version_ + "/" + path, ""));
+async::Task<Result<RestClient::ListEnd>> RestClient::ReadElementsOnce(Elements& elements, async::Deadline deadline) {
+  CAPSTAN_CO_TRY(auto request, MakeRequest("GET", "/slurm/" + version_ + "/" + elements.path, ""));
   auto opened = co_await transport_.Open(std::move(request), deadline);
   if (!opened) co_return Fail(AsRead(std::move(opened).error()));
   net::BodyStream& stream = **opened;
-  List<Record> list;
-  if (stream.status() == 304) {
-    list.unchanged = true;
-    co_return list;
-  }
+  if (stream.status() == 304) co_return ListEnd{.unchanged = true, .update_time = 0, .release = {}, .cluster = {}};
   if (stream.status() != 200) {
     CAPSTAN_CO_TRY(const std::string body, co_await ReadAll(stream, options_.max_answer_bytes, deadline));
     if (!IsJson(stream.headers())) co_return Fail(wire::ErrorOf(stream.status(), {}, body, false));
@@ -233,26 +236,8 @@ async::Task<Result<RestClient::List<Record>>> RestClient::ReadListOnce(std::stri
         wire::ErrorOf(stream.status(), envelope ? envelope->errors : std::vector<wire::Problem>(), "", false));
   }
 
-  json::Decoder decoder;
-  size_t held = 0;
-  ElementCutter cutter(std::move(array),
-                       [&](std::string_view element) -> Result<void> {
-                         if (list.records.size() >= WireOf<Record>::Most(options_)) {
-                           return Fail(Code::kInvalid, "slurmrestd's list is too long: more than " +
-                                                           std::to_string(WireOf<Record>::Most(options_)) + " records");
-                         }
-                         typename WireOf<Record>::Type record;
-                         const auto decoded = decoder.DecodeInto(record, element);
-                         if (!decoded) return Fail(Senseless(Code::kInvalid, decoded.error()));
-                         Convert(std::move(record), list.records);
-                         held += sizeof(Record) + HeldBy(list.records.back());
-                         if (held > options_.max_held_bytes) {
-                           return Fail(Code::kInvalid, "slurmrestd's list is too large: its records take more than " +
-                                                           std::to_string(options_.max_held_bytes) + " bytes");
-                         }
-                         return {};
-                       },
-                       {.element_bytes = kElementBytes});
+  elements.begin();
+  ElementCutter cutter(elements.array, elements.take, {.element_bytes = kElementBytes});
   std::vector<char> buffer(kReadBytes);
   size_t bytes = 0;
   while (true) {
@@ -270,26 +255,52 @@ async::Task<Result<RestClient::List<Record>>> RestClient::ReadListOnce(std::stri
   const auto envelope = DecodeBounded<wire::Envelope>(cutter.rest(), options_);
   if (!envelope) co_return Fail(Senseless(Code::kInvalid, envelope.error()));
   if (!envelope->errors.empty()) co_return Fail(wire::ErrorOf(200, envelope->errors, "", false));
-  list.update_time = envelope->last_update.number;
-  list.release = OneLine(envelope->meta.slurm.release, kLongestFault);
-  Sort(list.records);
-  co_return list;
+  co_return ListEnd{.unchanged = false,
+                    .update_time = envelope->last_update.number,
+                    .release = OneLine(envelope->meta.slurm.release, kLongestFault),
+                    .cluster = OneLine(envelope->meta.slurm.cluster, kLongestFault)};
+}
+
+async::Task<Result<RestClient::ListEnd>> RestClient::ReadElements(Elements elements, async::Deadline deadline) {
+  for (bool again = false;; again = true) {
+    if (version_.empty()) CAPSTAN_CO_CHECK_OK(co_await Negotiate(deadline));
+    auto end = co_await ReadElementsOnce(elements, deadline);
+    if (end || again) co_return end;
+    if (end.error().code() == Code::kUnauthenticated)
+      token_ = Secret();
+    else if (end.error().code() == Code::kNotFound)
+      version_.clear();
+    else
+      co_return end;
+  }
 }
 
 template <class Record>
 async::Task<Result<RestClient::List<Record>>> RestClient::ReadList(std::string path, std::string array,
                                                                    async::Deadline deadline) {
-  for (bool again = false;; again = true) {
-    if (version_.empty()) CAPSTAN_CO_CHECK_OK(co_await Negotiate(deadline));
-    auto list = co_await ReadListOnce<Record>(path, array, deadline);
-    if (list || again) co_return list;
-    if (list.error().code() == Code::kUnauthenticated)
-      token_ = Secret();
-    else if (list.error().code() == Code::kNotFound)
-      version_.clear();
-    else
-      co_return list;
-  }
+  List<Record> list;
+  json::Decoder decoder;
+  size_t held = 0;
+  const auto begin = [&] {
+    list.records.clear();
+    held = 0;
+  };
+  const auto take = [&](std::string_view element) -> Result<void> {
+    CAPSTAN_CHECK_OK(CheckRoom(list.records.size(), WireOf<Record>::Most(options_)));
+    typename WireOf<Record>::Type record;
+    CAPSTAN_CHECK_OK(DecodeElement(decoder, record, element));
+    Convert(std::move(record), list.records);
+    held += sizeof(Record) + HeldBy(list.records.back());
+    if (held <= options_.max_held_bytes) return {};
+    return Fail(Code::kInvalid, "slurmrestd's list is too large: its records take more than " +
+                                    std::to_string(options_.max_held_bytes) + " bytes");
+  };
+  CAPSTAN_CO_TRY(ListEnd end, co_await ReadElements({std::move(path), std::move(array), begin, take}, deadline));
+  list.unchanged = end.unchanged;
+  list.update_time = end.update_time;
+  list.release = std::move(end.release);
+  Sort(list.records);
+  co_return list;
 }
 
 async::Task<Result<RestClient::List<Node>>> RestClient::Nodes(int64_t update_time, async::Deadline deadline) {
@@ -328,6 +339,10 @@ async::Task<Result<RestClient::List<Partition>>> RestClient::Partitions(async::D
 
 async::Task<Result<RestClient::List<Reservation>>> RestClient::Reservations(async::Deadline deadline) {
   co_return co_await ReadList<Reservation>("reservations/", "reservations", deadline);
+}
+
+async::Task<Result<RestClient::List<License>>> RestClient::Licenses(async::Deadline deadline) {
+  co_return co_await ReadList<License>("licenses/", "licenses", deadline);
 }
 
 // --- Single calls ----------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@
 #include "slurm/external_job.h"
 #include "slurm/external_node.h"
 #include "slurm/source.h"
+#include "slurm/usage.h"
 
 namespace capstan::slurm {
 
@@ -45,6 +46,7 @@ class RestClient {
     size_t max_jobs = 500'000;
     size_t max_partitions = 10'000;
     size_t max_reservations = 10'000;
+    size_t max_licenses = 10'000;
     size_t max_list_bytes = size_t{1} << 30;    // as it is sent
     size_t max_held_bytes = size_t{128} << 20;  // of its records, as they are kept
   };
@@ -63,6 +65,24 @@ class RestClient {
     int64_t update_time = 0;
     std::string release;  // "26.05.5"
   };
+
+  // What a list said beside its records.
+  struct ListEnd {
+    bool unchanged = false;
+    int64_t update_time = 0;
+    std::string release, cluster;
+  };
+  // A list of which no record is kept: `take` is called for each as it arrives, in Slurm's order. `begin` is called before the
+  // first, and again if the list has to be asked for anew: what was taken before it counts for nothing. It counts only if the
+  // call succeeds in the end. Neither may call back.
+  template <class Record>
+  struct Visitor {
+    std::function<void()> begin;
+    std::function<void(Record&&)> take;
+  };
+  async::Task<Result<ListEnd>> VisitNodes(Visitor<NodeUsage> visitor, async::Deadline deadline);
+  async::Task<Result<ListEnd>> VisitJobs(Visitor<JobUsage> visitor, async::Deadline deadline);
+
   async::Task<Result<List<Node>>> Nodes(int64_t update_time, async::Deadline deadline);
   async::Task<Result<List<Job>>> Jobs(int64_t update_time, async::Deadline deadline);
 
@@ -105,6 +125,8 @@ class RestClient {
 
   async::Task<Result<std::vector<ControllerPing>>> Ping(async::Deadline deadline);
   async::Task<Result<AccountingQueue>> ReadAccountingQueue(async::Deadline deadline);
+  async::Task<Result<Statistics>> ReadStatistics(async::Deadline deadline);
+  async::Task<Result<List<License>>> Licenses(async::Deadline deadline);
   async::Task<Result<void>> Update(NodeUpdate update, async::Deadline deadline);
   // kAlreadyExists: there is a node of that name. kInvalid: Slurm refuses it, in its words.
   async::Task<Result<void>> CreateNode(ExternalNode node, async::Deadline deadline);
@@ -124,8 +146,13 @@ class RestClient {
 
  private:
   struct Answer;
-  template <class Record>
-  struct Reader;
+
+  // The elements of the array of that name in an answer. `begin` and `take`: as with Visitor.
+  struct Elements {
+    std::string path, array;
+    std::function<void()> begin;
+    std::function<Result<void>(std::string_view)> take;
+  };
 
   Result<Secret> Token();
   Result<net::Request> MakeRequest(std::string method, std::string target, std::string body);
@@ -138,8 +165,8 @@ class RestClient {
   async::Task<Result<Life>> LifeFromDiag(async::Deadline deadline);
   template <class Record>
   async::Task<Result<List<Record>>> ReadList(std::string path, std::string array, async::Deadline deadline);
-  template <class Record>
-  async::Task<Result<List<Record>>> ReadListOnce(std::string path, std::string array, async::Deadline deadline);
+  async::Task<Result<ListEnd>> ReadElements(Elements elements, async::Deadline deadline);
+  async::Task<Result<ListEnd>> ReadElementsOnce(Elements& elements, async::Deadline deadline);
 
   async::Loop& loop_;
   net::Transport& transport_;

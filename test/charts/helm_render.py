@@ -11,7 +11,7 @@ import yaml
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 CHARTS = REPOSITORY / "charts"
 HELM = REPOSITORY / "build" / "tools" / "helm"
-CHART_NAMES = ("slurm", "slurm-bridge", "slurm-operator", "slurm-operator-crds")
+CHART_NAMES = ("slurm", "slurm-bridge", "slurm-exporter", "slurm-operator", "slurm-operator-crds")
 
 
 class RenderError(Exception):

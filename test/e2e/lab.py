@@ -344,7 +344,23 @@ class Lab:
         """Before Slurm goes; a pod that waits is nobody's then."""
         kubectl("-n", bridged, "delete", "deployments", "--all", "--wait=false")
         helm("uninstall", "bridge", "-n", self.namespace, "--ignore-not-found", "--wait", timeout=120)
+        kubectl("annotate", "nodes", "--all", "capstan.dev/slurm-bridge-")
         kubectl("delete", "namespace", bridged, "--ignore-not-found", "--wait=false")
+
+    # --- The exporter
+
+    def install_exporter(self, *settings):
+        more = [word for setting in settings for word in ("--set", setting)]
+        self.kubectl("apply", "-f", "-", text_in=json.dumps({
+            "apiVersion": "slinky.slurm.net/v1beta1", "kind": "Token", "metadata": {"name": "exporter"},
+            "spec": {"jwtKeyRef": self.get("controllers", "slurm")["spec"]["jwtKeyRef"], "username": "slurm", "refresh": True,
+                     "secretRef": {"name": "slurm-exporter-token", "key": "auth-token"}}}))
+        helm("upgrade", "--install", "slurm-exporter", "charts/slurm-exporter", "-n", self.namespace, "--set", f"imagePrefix={IMAGES}",
+             *more, "--wait", "--timeout", "2m", timeout=150)
+
+    def remove_exporter(self):
+        helm("uninstall", "slurm-exporter", "-n", self.namespace, "--ignore-not-found", "--wait", timeout=120)
+        self.kubectl("delete", "token", "exporter", "--ignore-not-found")
 
     # --- Accounting
 

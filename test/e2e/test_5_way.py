@@ -103,6 +103,7 @@ def test_no_job_is_missing_in_the_history(demo, jobs):
 
 def test_uninstalling_leaves_the_state_and_the_keys(demo):
     demo.uninstall_slurm()
+    demo.remove_exporter()
     claims = {"statesave-slurm-controller-0", "homes"}
     demo.wait_for("Slurm is gone, its state is not", lambda: claims <= {
         item["metadata"]["name"] for item in demo.items("persistentvolumeclaims")} and not any(
