@@ -166,6 +166,9 @@ class RestClient {
   template <class Record>
   async::Task<Result<List<Record>>> ReadList(std::string path, std::string array, async::Deadline deadline);
   async::Task<Result<ListEnd>> ReadElements(Elements elements, async::Deadline deadline);
+  template <class Wire, class Record>
+  async::Task<Result<ListEnd>> Visit(std::string path, std::string array, size_t most, Visitor<Record> visitor,
+                                     async::Deadline deadline);
   async::Task<Result<ListEnd>> ReadElementsOnce(Elements& elements, async::Deadline deadline);
 
   async::Loop& loop_;

@@ -1,48 +1,36 @@
 // What RestClient reads of usage.h.
-#include "base/text.h"
 #include "slurm/rest_answer.h"
 #include "slurm/usage_wire.h"
 
 namespace capstan::slurm {
-namespace {
 
-// Decodes each element as a Wire and hands it on, at most `most` of them.
 template <class Wire, class Record>
-std::function<Result<void>(std::string_view)> TakeEach(json::Decoder& decoder, size_t& count, size_t most,
-                                                       const std::function<void(Record&&)>& take) {
-  return [&decoder, &count, &take, most](std::string_view element) -> Result<void> {
+async::Task<Result<RestClient::ListEnd>> RestClient::Visit(std::string path, std::string array, size_t most,
+                                                           Visitor<Record> visitor, async::Deadline deadline) {
+  json::Decoder decoder;
+  size_t count = 0;
+  const auto begin = [&] {
+    count = 0;
+    visitor.begin();
+  };
+  const auto take = [&](std::string_view element) -> Result<void> {
     CAPSTAN_CHECK_OK(CheckRoom(count++, most));
     Wire record;
     CAPSTAN_CHECK_OK(DecodeElement(decoder, record, element));
-    take(std::move(record).ToUsage());
+    visitor.take(std::move(record).ToUsage());
     return {};
   };
+  co_return co_await ReadElements({std::move(path), std::move(array), begin, take}, deadline);
 }
 
-}  // namespace
-
 async::Task<Result<RestClient::ListEnd>> RestClient::VisitNodes(Visitor<NodeUsage> visitor, async::Deadline deadline) {
-  json::Decoder decoder;
-  size_t count = 0;
-  const auto begin = [&] {
-    count = 0;
-    visitor.begin();
-  };
-  co_return co_await ReadElements({"nodes/?flags=ALL&flags=MIXED", "nodes", begin,
-                                   TakeEach<wire::NodeUsageRecord>(decoder, count, options_.max_nodes, visitor.take)},
-                                  deadline);
+  co_return co_await Visit<wire::NodeUsageRecord>("nodes/?flags=ALL&flags=MIXED", "nodes", options_.max_nodes,
+                                                  std::move(visitor), deadline);
 }
 
 async::Task<Result<RestClient::ListEnd>> RestClient::VisitJobs(Visitor<JobUsage> visitor, async::Deadline deadline) {
-  json::Decoder decoder;
-  size_t count = 0;
-  const auto begin = [&] {
-    count = 0;
-    visitor.begin();
-  };
-  co_return co_await ReadElements({"jobs/?flags=ALL", "jobs", begin,
-                                   TakeEach<wire::JobUsageRecord>(decoder, count, options_.max_jobs, visitor.take)},
-                                  deadline);
+  co_return co_await Visit<wire::JobUsageRecord>("jobs/?flags=ALL", "jobs", options_.max_jobs, std::move(visitor),
+                                                 deadline);
 }
 
 async::Task<Result<Statistics>> RestClient::ReadStatistics(async::Deadline deadline) {

@@ -6,20 +6,11 @@ import pytest
 import yaml
 
 import lab as labs
+from test_2_topology import ANNOTATION, TOPOLOGY
 
 CHART = labs.ROOT / "charts" / "slurm-exporter"
 SCRAPE = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())"
 NODES = 2
-TOPOLOGY = """\
-- topology: racks
-  cluster_default: true
-  tree:
-    switches:
-      - {switch: core, children: "rack[1-2]"}
-      - {switch: rack1}
-      - {switch: rack2}
-"""
-ANNOTATION = "topology.slinky.slurm.net/spec"
 
 
 def address(lab):
