@@ -317,8 +317,10 @@ TEST_F(RealSlurm, UnchangedNodesAndJobsAreToldApartFromNone) {
   for (bool nodes_same = false, jobs_same = false; !nodes_same || !jobs_same;) {
     ASSERT_LT(loop.Now(), end);
     nodes = Await(client.Nodes(nodes->unchanged ? 0 : nodes->update_time, Soon()));
+    ASSERT_TRUE(nodes) << nodes.error().message();
     nodes_same |= nodes->unchanged;
     jobs = Await(client.Jobs(jobs->unchanged ? 0 : jobs->update_time, Soon()));
+    ASSERT_TRUE(jobs) << jobs.error().message();
     jobs_same |= jobs->unchanged;
     EXPECT_TRUE(nodes->unchanged || nodes->records.size() == 2);
     Shell("sleep 0.2");
