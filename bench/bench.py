@@ -8,7 +8,7 @@ Groups: image, install, rest       the operator on the local cluster (cluster.py
         changes, large, clusters   what a changed configuration takes, and large and many clusters (configuration.py)
         takeover                   two slurmctld, of which one is lost (takeover.py)
         workers, many              how soon workers go, are renewed and told of; a thousand of them (workers.py)
-        bridge                     what a look of the bridge costs, and how often it calls (bridge.py)
+        bridge                     the bridge, a thousand machines and ten thousand pods (bridge.py)
         start, watch, writes       the runtime beside controller-runtime (against_go.py)
         scale                      a large scale-out beside a modelled API server (scale_out.py)
         texts                      the worst texts that a Controller may have (scale_out.py)

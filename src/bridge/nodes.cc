@@ -16,25 +16,6 @@ std::string MachineOf(const slurm::Node& record) {
   return worker ? worker->node : record.name;
 }
 
-// `record` returns the one of that name, or nullptr. It is not asked for where a label tells: who asks has read it.
-template <class Record>
-Result<const Node*> NodeNamed(const plan::World& world, const std::string& slurm_node, const Record& record) {
-  const auto labelled = world.By<Node>(kBySlurmName, slurm_node);
-  if (labelled.size() == 1) return &labelled[0];
-  if (labelled.size() > 1) {
-    return Fail(Code::kInvalid, "Kubernetes nodes " + labelled[0].metadata.name + " and " + labelled[1].metadata.name +
-                                    " both bear the label " + std::string(kSlurmNodeName) + "=" + slurm_node +
-                                    "; only one of them can be that Slurm node");
-  }
-  const slurm::Node* known = record();
-  const auto worker = known != nullptr ? WorkerOf(*known) : std::nullopt;
-  const Node* node = world.Find<Node>({"", worker ? worker->node : slurm_node});
-  if (node != nullptr && (worker || node->SlurmName() == slurm_node)) return node;
-  return Fail(Code::kInvalid, "Slurm node " + slurm_node + " is no node of this Kubernetes cluster; label one with " +
-                                  std::string(kSlurmNodeName) + "=" + slurm_node +
-                                  ", or keep the partition to nodes that are");
-}
-
 }  // namespace
 
 const json::Schema& WorkerPlace::Schema() {
@@ -53,14 +34,49 @@ std::optional<WorkerPlace> WorkerOf(const slurm::Node& record) {
   return *std::move(place);
 }
 
-Result<const Node*> KubernetesNodeOf(const plan::World& world, const slurm::Node& record) {
-  return NodeNamed(world, record.name, [&] { return &record; });
-}
-
 Result<std::string> KubernetesNodeOf(const plan::World& world, const plan::SlurmView& slurm,
                                      const std::string& slurm_node) {
-  CAPSTAN_TRY(const Node* node, NodeNamed(world, slurm_node, [&] { return slurm.Find(slurm_node); }));
-  return node->metadata.name;
+  const auto labelled = world.By<Node>(kBySlurmName, slurm_node);
+  if (labelled.size() == 1) return labelled[0].metadata.name;
+  if (labelled.size() > 1) {
+    return Fail(Code::kInvalid, "Kubernetes nodes " + labelled[0].metadata.name + " and " + labelled[1].metadata.name +
+                                    " both bear the label " + std::string(kSlurmNodeName) + "=" + slurm_node +
+                                    "; only one of them can be that Slurm node");
+  }
+  // Not asked for where a label tells: who asks has read it.
+  const slurm::Node* known = slurm.Find(slurm_node);
+  const auto worker = known != nullptr ? WorkerOf(*known) : std::nullopt;
+  const Node* node = world.Find<Node>({"", worker ? worker->node : slurm_node});
+  if (node != nullptr && (worker || node->SlurmName() == slurm_node)) return node->metadata.name;
+  return Fail(Code::kInvalid, "Slurm node " + slurm_node + " is no node of this Kubernetes cluster; label one with " +
+                                  std::string(kSlurmNodeName) + "=" + slurm_node +
+                                  ", or keep the partition to nodes that are");
+}
+
+KubernetesNodes::KubernetesNodes(const plan::World& world) : all_(world.In<Node>("")) {
+  for (const Node& node : all_)
+    if (const std::string& name = node.SlurmName(); &name != &node.metadata.name) labelled_.emplace_back(name, &node);
+  std::ranges::sort(labelled_);
+}
+
+const Node* KubernetesNodes::Named(std::string_view name) const {
+  size_t begin = 0, end = all_.size();
+  while (begin < end) {
+    const size_t middle = begin + (end - begin) / 2;
+    const std::string& at = all_[middle].metadata.name;
+    if (at == name) return &all_[middle];
+    (at < name ? begin : end) = at < name ? middle + 1 : middle;
+  }
+  return nullptr;
+}
+
+const Node* KubernetesNodes::Of(const slurm::Node& record) const {
+  const auto labelled = std::ranges::equal_range(labelled_, std::string_view(record.name), {},
+                                                 &std::pair<std::string_view, const Node*>::first);
+  if (!labelled.empty()) return labelled.size() == 1 ? labelled.front().second : nullptr;
+  const auto worker = WorkerOf(record);
+  const Node* node = Named(worker ? worker->node : record.name);
+  return node != nullptr && (worker || node->SlurmName() == record.name) ? node : nullptr;
 }
 
 Result<std::string> SlurmNodeOf(const plan::World& world, const plan::SlurmView& slurm, const std::string& name) {

@@ -3,6 +3,8 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -18,8 +20,20 @@ namespace capstan::bridge {
 Result<std::string> KubernetesNodeOf(const plan::World& world, const plan::SlurmView& slurm,
                                      const std::string& slurm_node);
 
-// The same of a record of Slurm's, and the node itself.
-Result<const Node*> KubernetesNodeOf(const plan::World& world, const slurm::Node& record);
+// The same for whoever looks at many nodes of Slurm: all of Kubernetes' nodes are one read.
+class KubernetesNodes {
+ public:
+  explicit KubernetesNodes(const plan::World& world);
+
+  // nullptr: there is none, or two bear the label.
+  const Node* Of(const slurm::Node& record) const;
+
+ private:
+  const Node* Named(std::string_view name) const;
+
+  kube::ObjectList<Node> all_;                                      // by name
+  std::vector<std::pair<std::string_view, const Node*>> labelled_;  // by the label's name
+};
 
 // The other way round. kInvalid: no Slurm node is known to be that Kubernetes node.
 Result<std::string> SlurmNodeOf(const plan::World& world, const plan::SlurmView& slurm, const std::string& node);

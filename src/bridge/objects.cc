@@ -36,8 +36,9 @@ std::string Node::InternalAddress() const {
 
 bool Node::IsExternal() const { return metadata.labels.contains(std::string(kExternalNode)); }
 
-std::string Node::SlurmName() const {
-  const std::string& label = metadata.Label(std::string(kSlurmNodeName));
+const std::string& Node::SlurmName() const {
+  static const std::string key(kSlurmNodeName);
+  const std::string& label = metadata.Label(key);
   return label.empty() ? metadata.name : label;
 }
 

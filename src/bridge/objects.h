@@ -112,7 +112,7 @@ struct Node {
   bool IsReady() const;
   bool TakesWork() const { return IsReady() && !spec.unschedulable && !metadata.deleting(); }
   bool IsExternal() const;                                      // Slurm is to know it (kExternalNode)
-  std::string SlurmName() const;                                // as its label says, or its own
+  const std::string& SlurmName() const;                         // as its label says, or its own
   std::string InternalAddress() const;                          // "": none is known
   const NodeCondition* Condition(std::string_view type) const;  // nullptr: not there
   bool operator==(const Node&) const = default;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "async/timer.h"
 #include "base/log.h"
@@ -14,7 +15,7 @@ namespace {
 
 constexpr int kPausePerTook = 9;  // so that Slurm is asked for one thing a tenth of the time at most
 constexpr Duration kLongestPauseAfterFailure = 30s;
-constexpr std::string_view kStatistics = "statistics";
+constexpr std::string_view kStatistics = "statistics", kNodeList = "nodes";
 
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -25,11 +26,11 @@ Collector::Collector(async::Loop& loop, slurm::RestClient& client, Options optio
   const auto add = [this](std::string_view name, async::Task<Result<void>> (Collector::*read)(Part&)) {
     parts_.push_back({.name = name, .read = read});
   };
-  // Partitions before what is counted by them.
+  // Partitions before what is counted by them; nodes before jobs (wanted_nodes.h).
   add(kStatistics, &Collector::ReadStatistics);
   add("controllers", &Collector::ReadControllers);
   add("partitions", &Collector::ReadPartitions);
-  add("nodes", &Collector::ReadNodes);
+  add(kNodeList, &Collector::ReadNodes);
   add("jobs", &Collector::ReadJobs);
   add("licenses", &Collector::ReadLicenses);
   add("reservations", &Collector::ReadReservations);
@@ -104,6 +105,8 @@ async::Task<Result<void>> Collector::ReadControllers(Part& part) {
 async::Task<Result<void>> Collector::ReadPartitions(Part& part) {
   CAPSTAN_CO_TRY(const auto list, co_await client_.Partitions(loop_.After(options_.call_limit)));
   partitions_.clear();
+  by_partition_.of = Themselves(list.records);
+  by_nodeset_.of = NodeSetsOf(list.records);
   Exposition out(options_.cluster);
   out.Family("slurm_partition_accepts_jobs", "1 if jobs may be queued in the partition");
   for (const slurm::Partition& partition : list.records) {
@@ -118,10 +121,20 @@ async::Task<Result<void>> Collector::ReadPartitions(Part& part) {
 
 async::Task<Result<void>> Collector::ReadNodes(Part& part) {
   NodeFigures figures;
-  CAPSTAN_CO_TRY(const auto end,
-                 co_await client_.VisitNodes(
-                     {[&] { figures = NodeFigures(); }, [&](slurm::NodeUsage&& node) { figures.Add(std::move(node)); }},
-                     loop_.After(options_.call_limit)));
+  Pools partitions, nodesets;
+  const auto begin = [&] {
+    figures = NodeFigures();
+    partitions = EmptyPools(by_partition_.of, by_partition_.pools, kMostPartitions);
+    nodesets = EmptyPools(by_nodeset_.of, by_nodeset_.pools, kMostNodeSets);
+  };
+  const auto take = [&](slurm::NodeUsage&& node) {
+    AddNode(partitions, node, node.partitions);
+    AddNode(nodesets, node, node.features);
+    figures.Add(std::move(node));
+  };
+  CAPSTAN_CO_TRY(const auto end, co_await client_.VisitNodes({begin, take}, loop_.After(options_.call_limit)));
+  by_partition_.pools = std::move(partitions);
+  by_nodeset_.pools = std::move(nodesets);
   Exposition out(options_.cluster);
   out.Family("slurm_info", "Slurm's release, and the cluster as Slurm calls it");
   out.Sample({{"release", end.release}, {"slurm_cluster", end.cluster}}, int64_t(1));
@@ -133,11 +146,26 @@ async::Task<Result<void>> Collector::ReadNodes(Part& part) {
 
 async::Task<Result<void>> Collector::ReadJobs(Part& part) {
   JobFigures figures;
-  CAPSTAN_CO_CHECK_OK(
-      co_await client_.VisitJobs({[&] { figures = JobFigures(); }, [&](slurm::JobUsage&& job) { figures.Add(job); }},
-                                 loop_.After(options_.jobs_limit)));
+  std::optional<WantedNodes> partitions, nodesets;
+  const auto begin = [&] {
+    figures = JobFigures();
+    partitions.emplace(by_partition_.of, by_partition_.pools);
+    nodesets.emplace(by_nodeset_.of, by_nodeset_.pools);
+  };
+  const auto take = [&](slurm::JobUsage&& job) {
+    figures.Add(job);
+    partitions->Add(job);
+    nodesets->Add(job);
+  };
+  CAPSTAN_CO_CHECK_OK(co_await client_.VisitJobs({begin, take}, loop_.After(options_.jobs_limit)));
   Exposition out(options_.cluster);
   figures.Show(out, partitions_, loop_.WallNow());
+  if (partitions && AreNodesKnown()) {
+    out.Family("slurm_partition_wanted_nodes", "Workers that the running and pending jobs of a partition want");
+    for (const auto& [name, count] : partitions->Wanted()) out.Sample({{"partition", name}}, count);
+    out.Family("slurm_nodeset_wanted_nodes", "Workers that the running and pending jobs of a NodeSet want");
+    for (const auto& [name, count] : nodesets->Wanted()) out.Sample({{"nodeset", name}}, count);
+  }
   Publish(part, std::move(out));
   Note(figures.uncounted(), part.name);
   co_return Result<void>();
@@ -167,6 +195,11 @@ async::Task<Result<void>> Collector::ReadReservations(Part& part) {
 bool Collector::IsShown(const Part& part, Tick now) const {
   const Duration keep = std::max(options_.keep, (kPausePerTook + 3) * part.took);
   return part.text != nullptr && now - part.read_at <= keep;
+}
+
+bool Collector::AreNodesKnown() const {
+  const std::scoped_lock lock(mutex_);
+  return IsShown(*std::ranges::find(parts_, kNodeList, &Part::name), loop_.Now());
 }
 
 // REQUIRES: mutex_ is held.

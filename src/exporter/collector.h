@@ -24,6 +24,7 @@
 #include "async/task.h"
 #include "exporter/exposition.h"
 #include "exporter/limits.h"
+#include "exporter/wanted_nodes.h"
 #include "slurm/rest_client.h"
 
 namespace capstan::exporter {
@@ -76,12 +77,19 @@ class Collector {
   void Note(std::span<const Uncounted> uncounted, std::string_view list);
   void NoteCut(std::string_view list, std::string_view label, size_t count, size_t most);
   bool IsShown(const Part& part, Tick now) const;
+  bool AreNodesKnown() const;
   std::string OwnSeries(Tick now) const;
 
   async::Loop& loop_;
   slurm::RestClient& client_;
   Options options_;
   Names partitions_;
+  // For wanted_nodes.h: of the partitions, and as nodes were last read.
+  struct Wanting {
+    PoolsOfPartitions of;
+    Pools pools;
+  };
+  Wanting by_partition_, by_nodeset_;
   bool begun_ = false;
   mutable std::mutex mutex_;
   std::vector<Part> parts_;                                           // `text` and what follows: under mutex_

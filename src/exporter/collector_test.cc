@@ -155,6 +155,23 @@ TEST_F(CollectorTest, LicensesAndReservations) {
   EXPECT_EQ(Value("slurm_reservation_end_timestamp_seconds{reservation=\"maint\"}"), "1700003600");
 }
 
+TEST_F(CollectorTest, WhatAnAutoscalerIsToSetIsShownOnlyWhereNodesAreKnown) {
+  slurm.bodies["partitions/"] = R"({"partitions":[{"name":"p","node_sets":"gpu"}]})";
+  Nodes(R"({"name":"a","state":["ALLOCATED"],"features":["gpu"],"partitions":["p"],"effective_cpus":8})");
+  Jobs(R"({"job_id":1,"job_state":["PENDING"],"partition":"p","state_reason":"Resources","tres_req_str":"cpu=4,node=1",
+           "array_task_string":"0-9%3","array_max_tasks":{"set":true,"number":3}},
+          {"job_id":2,"job_state":["PENDING"],"partition":"p","state_reason":"Priority","tres_req_str":"cpu=1","shared":["none"]},
+          {"job_id":3,"job_state":["PENDING"],"partition":"p","state_reason":"Licenses","tres_req_str":"cpu=8"})");
+  Start({.interval = 5s, .keep = 1min});
+  EXPECT_EQ(Value("slurm_nodeset_wanted_nodes{nodeset=\"gpu\"}"), "4") << "one busy, 1.5 for the array, and one";
+  EXPECT_EQ(Value("slurm_partition_wanted_nodes{partition=\"p\"}"), "4");
+  slurm.bodies["nodes/"] = R"({"nodes":[{"name":"a",)";
+  loop.Advance(2min);
+  EXPECT_EQ(Value("slurm_jobs_total"), "3");
+  EXPECT_EQ(Value("slurm_nodeset_wanted_nodes{nodeset=\"gpu\"}"), "");
+  EXPECT_EQ(Value("slurm_partition_wanted_nodes{partition=\"p\"}"), "");
+}
+
 // --- Time ------------------------------------------------------------------------------------------------------------
 
 TEST_F(CollectorTest, AScrapeAsksSlurmForNothing) {

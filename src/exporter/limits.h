@@ -11,6 +11,7 @@ namespace capstan::exporter {
 
 inline constexpr size_t kMostNodes = 50'000;
 inline constexpr size_t kMostPartitions = 2'000;
+inline constexpr size_t kMostNodeSets = 1'000;
 inline constexpr size_t kMostAccounts = 5'000;
 inline constexpr size_t kMostUsers = 10'000;
 inline constexpr size_t kMostReasons = 5'000;  // of partition and reason together

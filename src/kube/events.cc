@@ -62,6 +62,7 @@ void Recorder::Record(EventRecord event) {
     ++series.count;
     series.last = loop_.WallNow();
     series.last_tick = now;
+    next_repeat_ = std::min(next_repeat_, series.send_at);
     wake_.Set();
     return;
   }
@@ -116,7 +117,7 @@ async::Task<void> Recorder::Run() {
     QueueRepeats(loop_.Now());
     if (queue_.empty()) {
       wake_.Reset();
-      co_await wake_.Wait(async::Deadline(NextRepeat()));
+      co_await wake_.Wait(async::Deadline(next_repeat_));
       continue;
     }
     const Place place = queue_.front();
@@ -128,18 +129,16 @@ async::Task<void> Recorder::Run() {
 
 // Counts that have grown and may be told again.
 void Recorder::QueueRepeats(Tick now) {
+  if (now < next_repeat_) return;
+  next_repeat_ = Tick::max();
   for (Place place = series_.begin(); place != series_.end(); ++place) {
     const Series& series = place->second;
-    if (series.count != series.sent_count && series.send_at <= now) Enqueue(place);
+    if (series.count == series.sent_count || series.queued) continue;
+    if (series.send_at <= now)
+      Enqueue(place);
+    else
+      next_repeat_ = std::min(next_repeat_, series.send_at);
   }
-}
-
-Tick Recorder::NextRepeat() const {
-  Tick next = Tick::max();
-  for (const auto& [event, series] : series_) {
-    if (series.count != series.sent_count) next = std::min(next, series.send_at);
-  }
-  return next;
 }
 
 async::Task<void> Recorder::Send(Place place) {
@@ -169,6 +168,7 @@ async::Task<void> Recorder::Send(Place place) {
   // The first repeat is told at once, the later ones ever more rarely.
   series.send_at = loop_.Now() + series.step;
   series.step = series.step == Duration(0) ? kFirstStep : std::min(2 * series.step, kLongestStep);
+  if (series.count != series.sent_count) next_repeat_ = std::min(next_repeat_, series.send_at);
 }
 
 async::Task<Result<void>> Recorder::SendOnce(EventRecord event, Series series) {

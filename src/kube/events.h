@@ -95,7 +95,6 @@ class Recorder {
   void QueueRepeats(Tick now);
   bool Over(const Series& series, Tick now) const;
   void Forget(Tick now);
-  Tick NextRepeat() const;
   async::Task<void> Send(Place place);
   async::Task<Result<void>> SendOnce(EventRecord event, Series series);
   std::string EventJson(const EventRecord& event, const Series& series) const;
@@ -108,6 +107,7 @@ class Recorder {
   std::deque<Place> queue_;
   async::Event wake_;
   Tick forget_at_{};
+  Tick next_repeat_ = Tick::max();  // no count that has grown may be told before
   bool failing_ = false;
   Counts counts_;
 };

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -45,11 +46,22 @@ class WakeIndex {
   // The keys to wake for a change of `read`, in ascending order.
   std::vector<KeyNumber> Find(Read read) const;
 
-  size_t size() const { return by_read_.size(); }
+  // Pairs of a key and what it noted.
+  size_t size() const { return size_; }
 
  private:
-  std::unordered_map<KeyNumber, std::vector<Read>> by_key_;
-  std::unordered_multimap<Read, KeyNumber> by_read_;
+  // Most of what is read is read by one key, and some of it by all.
+  struct Keys {
+    KeyNumber only = 0;
+    std::unique_ptr<std::vector<KeyNumber>> many;  // ascending; null: `only`
+  };
+
+  void Add(Read read, KeyNumber key);
+  void Remove(Read read, KeyNumber key);
+
+  std::unordered_map<KeyNumber, std::vector<Read>> by_key_;  // ascending
+  std::unordered_map<Read, Keys> by_read_;
+  size_t size_ = 0;
 };
 
 }  // namespace capstan::plan

@@ -262,5 +262,31 @@ TEST(WakeIndex, FindsTheKeysThatReadATokenLastTime) {
   EXPECT_EQ(index.size(), 0u);
 }
 
+TEST(WakeIndex, KeepsWhatManyReadAndWhatOnlyOneDoes) {
+  const Read all = MakeRead("settings", "");
+  const auto one = [](uint32_t key) { return MakeRead("pods", std::to_string(key)); };
+  WakeIndex index;
+  for (uint32_t key : {5, 3, 4, 1, 2}) {
+    Reads reads;
+    reads.Note(all);
+    reads.Note(one(key));
+    index.Set(key, reads);
+    index.Set(key, reads);
+  }
+  EXPECT_THAT(index.Find(all), ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_EQ(index.size(), 10u);
+  for (uint32_t key : {3, 5, 1, 2}) index.Forget(key);
+  index.Forget(3);
+  EXPECT_THAT(index.Find(all), ElementsAre(4));
+  EXPECT_THAT(index.Find(one(4)), ElementsAre(4));
+  EXPECT_THAT(index.Find(one(3)), IsEmpty());
+  Reads reads;
+  reads.Note(all);
+  index.Set(9, reads);
+  index.Set(4, reads);
+  EXPECT_THAT(index.Find(all), ElementsAre(4, 9));
+  EXPECT_EQ(index.size(), 2u);
+}
+
 }  // namespace
 }  // namespace capstan::plan

@@ -20,6 +20,10 @@ constexpr Duration kLongestRetry = 30s;
 // A pending job's reason may change each time that Slurm schedules; who waits for hours needs no more than this. Grace times are
 // rather minutes than seconds.
 constexpr Duration kPendingAge = 5s, kRunningAge = 15s;
+// Fewer are read one by one, however long a list takes.
+constexpr size_t kManyReads = 30;
+constexpr int kListShare = 3;
+constexpr Duration kListRetry = 30s;
 constexpr Duration kRetryFirst = 250ms, kRetryCap = 4s;
 
 }  // namespace
@@ -120,11 +124,13 @@ std::vector<int64_t> JobFollower::Followed() const {
 async::Task<Result<void>> JobFollower::LookAtAll(Look& look) {
   const Tick began = loop_.Now();
   const std::vector<int64_t> ids = Followed();
+  std::vector<int64_t> whole;
   for (size_t at = 0; at < ids.size(); at += RestClient::kMaxIds) {
     const size_t end = std::min(ids.size(), at + RestClient::kMaxIds);
-    CAPSTAN_CO_CHECK_OK(co_await LookAt({ids.begin() + ptrdiff_t(at), ids.begin() + ptrdiff_t(end)}, look));
-    if (loop_.Now() - look.published >= kPublishEvery) Publish(look);
+    CAPSTAN_CO_TRY(const auto more, co_await LookAt({ids.begin() + ptrdiff_t(at), ids.begin() + ptrdiff_t(end)}, look));
+    whole.insert(whole.end(), more.begin(), more.end());
   }
+  co_await ReadAllWhole(std::move(whole), look);
   Publish(look);
   looked_at_ = began;
   for (const int64_t id : LongestUnread()) co_await ReadWhole(id, look);
@@ -132,22 +138,21 @@ async::Task<Result<void>> JobFollower::LookAtAll(Look& look) {
 }
 
 async::Task<void> JobFollower::LookAtWritten(Look& look) {
+  std::vector<int64_t> ids;
   for (const int64_t id : std::exchange(written_, {})) {
     if (!followed_.contains(id)) continue;
     seen_[id].read_at.reset();
-    if (!co_await ReadWhole(id, look)) {
-      look.hidden.push_back(id);
-      // What this look has no time for is read in the next.
-      if (look.whole_took > options_.whole_reads_for) written_.insert(id);
-      continue;
-    }
-    const auto& read = look.read[id];
-    if (const auto seen = seen_.find(id); seen != seen_.end()) seen->second.state = read ? read->state : JobState();
-    if (loop_.Now() - look.published >= kPublishEvery) Publish(look);
+    ids.push_back(id);
   }
+  const size_t before = look.hidden.size();
+  co_await ReadAllWhole(std::move(ids), look);
+  // What this look has no time for is read in the next.
+  if (look.whole_took > options_.whole_reads_for)
+    written_.insert(look.hidden.begin() + ptrdiff_t(before), look.hidden.end());
 }
 
-async::Task<Result<void>> JobFollower::LookAt(std::vector<int64_t> ids, Look& look) {
+// Those that are to be read whole, ascending.
+async::Task<Result<std::vector<int64_t>>> JobFollower::LookAt(std::vector<int64_t> ids, Look& look) {
   const Tick asked = loop_.Now();
   CAPSTAN_CO_TRY(const auto states, co_await client_.JobStates(ids, loop_.After(options_.call_limit)));
   look.states_took += loop_.Now() - asked;
@@ -166,9 +171,33 @@ async::Task<Result<void>> JobFollower::LookAt(std::vector<int64_t> ids, Look& lo
       whole.push_back(id);
     }
   }
-  for (const int64_t id : whole)
+  co_return whole;
+}
+
+// `ids`: ascending. Those that are not read are hidden.
+async::Task<void> JobFollower::ReadAllWhole(std::vector<int64_t> ids, Look& look) {
+  if (ids.size() >= kManyReads && loop_.Now() >= list_from_ && list_takes_ <= one_takes_ * int64_t(ids.size()))
+    co_await ReadFromList(ids, look);
+  for (const int64_t id : ids) {
     if (!co_await ReadWhole(id, look)) look.hidden.push_back(id);
-  co_return Result<void>();
+    if (loop_.Now() - look.published >= kPublishEvery) Publish(look);
+  }
+}
+
+// Takes those out of `ids` that the list has. One that it lacks may be gone: a question about it alone tells.
+async::Task<void> JobFollower::ReadFromList(std::vector<int64_t>& ids, Look& look) {
+  const Tick began = loop_.Now();
+  auto found = co_await client_.JobsNumbered(ids, loop_.After(options_.call_limit));
+  const Duration took = loop_.Now() - began;
+  if (!found) {
+    list_from_ = loop_.Now() + kListRetry;
+    co_return;
+  }
+  list_takes_ = took;
+  list_from_ = loop_.Now() + took * kListShare;
+  std::erase_if(ids, [&](int64_t id) { return std::ranges::binary_search(*found, id, {}, &Job::id); });
+  for (Job& job : *found) Take(job.id, std::move(job), began, look);
+  Publish(look);
 }
 
 // False: it was not read.
@@ -179,20 +208,29 @@ async::Task<bool> JobFollower::ReadWhole(int64_t id, Look& look) {
       look.failures >= kMostFailures)
     co_return false;
   auto found = co_await client_.JobNumbered(id, loop_.After(options_.call_limit));
-  look.whole_took += loop_.Now() - began;
-  seen = seen_.find(id);
-  if (seen == seen_.end()) co_return false;
+  const Duration took = loop_.Now() - began;
+  look.whole_took += took;
   if (!found) {
     ++look.failures;
+    if (seen = seen_.find(id); seen == seen_.end()) co_return false;
     const int failures = std::min(++seen->second.failures, 10);
     seen->second.retry_at = loop_.Now() + std::min(kLongestRetry, options_.fast * (1 << failures));
     co_return false;
   }
+  one_takes_ = (one_takes_ * 7 + took) / 8;
+  const auto job = std::ranges::find(*found, id, &Job::id);
+  Take(id, job != found->end() ? std::optional(std::move(*job)) : std::nullopt, began, look);
+  co_return true;
+}
+
+// Who is followed no longer is left out.
+void JobFollower::Take(int64_t id, std::optional<Job> job, Tick began, Look& look) {
+  const auto seen = seen_.find(id);
+  if (seen == seen_.end()) return;
   seen->second.failures = 0;
   seen->second.read_at = began;
-  const auto job = std::ranges::find(*found, id, &Job::id);
-  look.read[id] = job != found->end() ? std::optional(std::move(*job)) : std::nullopt;
-  co_return true;
+  seen->second.state = job ? job->state : JobState();
+  look.read[id] = std::move(job);
 }
 
 void JobFollower::Publish(Look& look) {

@@ -7,7 +7,8 @@
 //
 // - The states are asked for every `fast`, and a tenth of the time at most; every `slow` once all of them are over or gone.
 // - After a write of ours to one of them that one is read whole, at once.
-// - One look reads jobs whole for `whole_reads_for` and no longer; the others have their turn in the next.
+// - One look reads jobs whole for `whole_reads_for` and no longer; the others have their turn in the next. Where so many are to be
+//   read that a list of all jobs takes Slurm less time, they are read from one, for a quarter of the time at most.
 // - While the Source is not heard, and for growing waits after a failure, nobody is asked.
 //
 // A job that is missing among the states is gone only once slurmctld has answered a question about it alone so. One that is
@@ -71,7 +72,7 @@ class JobFollower {
   // One look at those that were written, and at all when that is due, from its beginning to its end.
   struct Look {
     Duration states_took{0}, whole_took{0};      // the requests for states, and the whole reads
-    int failures = 0;                            // of whole reads
+    int failures = 0;                            // of whole reads, one by one
     std::map<int64_t, std::optional<Job>> read;  // and not published yet
     std::vector<int64_t> hidden;                 // likewise
     Tick published;
@@ -79,8 +80,11 @@ class JobFollower {
 
   async::Task<Result<void>> LookAtAll(Look& look);
   async::Task<void> LookAtWritten(Look& look);
-  async::Task<Result<void>> LookAt(std::vector<int64_t> ids, Look& look);
+  async::Task<Result<std::vector<int64_t>>> LookAt(std::vector<int64_t> ids, Look& look);
+  async::Task<void> ReadAllWhole(std::vector<int64_t> ids, Look& look);
+  async::Task<void> ReadFromList(std::vector<int64_t>& ids, Look& look);
   async::Task<bool> ReadWhole(int64_t id, Look& look);
+  void Take(int64_t id, std::optional<Job> job, Tick began, Look& look);
   void Publish(Look& look);
   std::vector<int64_t> Followed() const;
   std::vector<int64_t> LongestUnread();
@@ -99,6 +103,9 @@ class JobFollower {
   Tick looked_until_{};        // the last look at all ended
   Duration least_rest_{0};     // after it
   Tick took_turn_{};           // when jobs were last read in turn
+  Duration one_takes_{5ms};    // a whole read of one job, of late
+  Duration list_takes_{0};     // the last list of all jobs; 0: none was read
+  Tick list_from_{};           // when the next may be
   std::set<int64_t> written_;  // by us, or followed since: to be read soon
   async::Event poked_;
 };

@@ -231,17 +231,42 @@ TEST_F(FollowedJobsTest, AJobThatCannotBeReadKeepsNobodyFromTheOthers) {
   EXPECT_LT(UntilKnown(7, "PENDING"), 31s);
 }
 
-TEST_F(FollowedJobsTest, WhenThousandsChangeAtOnceTheFirstAreShownBeforeTheLast) {
-  Start();
+class ThousandsOfJobs : public FollowedJobsTest {
+ protected:
   std::vector<int64_t> ids;
-  for (int64_t id = 1000; id < 4000; ++id) {
-    ASSERT_FALSE(slurm.SubmitJob(Order(id)));
-    ids.push_back(id);
+
+  void SetUp() override {
+    FollowedJobsTest::SetUp();
+    Start();
+    for (int64_t id = 1000; id < 4000; ++id) {
+      ASSERT_FALSE(slurm.SubmitJob(Order(id)));
+      ids.push_back(id);
+    }
   }
+  bool BecomeKnown(size_t count, Duration within) {
+    return loop.RunUntil([&] { return source->Latest().followed->size() >= count; }, within);
+  }
+};
+
+TEST_F(ThousandsOfJobs, AreReadFromAList) {
+  ids.push_back(4000);
   const auto following = source->Follow(ids);
-  EXPECT_TRUE(loop.RunUntil([&] { return source->Latest().followed->size() >= 100; }, 2s));
+  EXPECT_TRUE(BecomeKnown(3001, 2s));
+  EXPECT_EQ(Known(4000), "absent");
+  EXPECT_EQ(WholeRequests(4000), 1u) << "that it is not in a list proves nothing";
+  EXPECT_EQ(WholeRequests(1000), 0u);
+  for (const int64_t id : ids) slurm.RunPending(id, {"w-1"});
+  EXPECT_LT(UntilKnown(3999, "RUNNING"), 2s);
+}
+
+TEST_F(ThousandsOfJobs, AreReadOneByOneWhereNoListComesAndTheFirstAreShownBeforeTheLast) {
+  server.SetFate([](const net::Request& request) {
+    return request.target.starts_with("/slurm/v0.0.44/jobs/?") ? Fault::kError500 : Fault::kNone;
+  });
+  const auto following = source->Follow(ids);
+  EXPECT_TRUE(BecomeKnown(100, 2s));
   EXPECT_LT(source->Latest().followed->size(), 3000u);
-  EXPECT_TRUE(loop.RunUntil([&] { return source->Latest().followed->size() == 3000; }, 2min));
+  EXPECT_TRUE(BecomeKnown(3000, 2min));
 }
 
 TEST_F(FollowedJobsTest, WhileSlurmctldIsAwayNobodyIsAskedAboutJobs) {

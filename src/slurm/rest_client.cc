@@ -319,6 +319,22 @@ async::Task<Result<RestClient::List<Job>>> RestClient::Jobs(int64_t update_time,
   co_return list;
 }
 
+async::Task<Result<std::vector<Job>>> RestClient::JobsNumbered(std::vector<int64_t> ids, async::Deadline deadline) {
+  std::vector<Job> jobs;
+  json::Decoder decoder;
+  const auto take = [&](std::string_view element) -> Result<void> {
+    wire::JobRecord record;
+    CAPSTAN_CHECK_OK(DecodeElement(decoder, record, element));
+    if (!std::ranges::binary_search(ids, record.job_id)) return {};
+    CAPSTAN_CHECK_OK(CheckRoom(jobs.size(), ids.size()));
+    jobs.push_back(std::move(record).ToJob());
+    return {};
+  };
+  CAPSTAN_CO_CHECK_OK(co_await ReadElements({"jobs/?flags=ALL", "jobs", [&jobs] { jobs.clear(); }, take}, deadline));
+  Sort(jobs);
+  co_return jobs;
+}
+
 async::Task<Result<RestClient::List<RestClient::JobBrief>>> RestClient::JobStates(async::Deadline deadline) {
   co_return co_await ReadList<JobBrief>("jobs/state/", "jobs", deadline);
 }

@@ -101,6 +101,9 @@ class RestClient {
   // does not know it (any more).
   async::Task<Result<std::vector<Job>>> JobNumbered(int64_t id, async::Deadline deadline);
 
+  // Those of these jobs that a list of all jobs has, sorted. `ids`: ascending.
+  async::Task<Result<std::vector<Job>>> JobsNumbered(std::vector<int64_t> ids, async::Deadline deadline);
+
   // Makes an external job. kAlreadyExists: the id is in use, perhaps by this very submission. kInvalid: Slurm refuses it and
   // says why. A job that cannot start as the cluster is now is no error, but waits.
   async::Task<Result<void>> Submit(ExternalJob job, async::Deadline deadline);

@@ -168,7 +168,7 @@ Partition PartitionRecord::ToPartition() && {
   const auto is = [this](std::string_view word) {
     return std::ranges::find(partition.state, word) != partition.state.end();
   };
-  return {.name = std::move(name), .open = !is("DRAIN") && !is("INACTIVE")};
+  return {.name = std::move(name), .open = !is("DRAIN") && !is("INACTIVE"), .nodes = std::move(node_sets)};
 }
 
 Reservation ReservationRecord::ToReservation() && {
@@ -343,6 +343,7 @@ const json::Schema& PartitionState::Schema() {
 const json::Schema& PartitionRecord::Schema() {
   static const json::Schema schema = json::Object<PartitionRecord>({
       json::Field<&PartitionRecord::name>("name"),
+      json::Field<&PartitionRecord::node_sets>("node_sets"),
       json::Field<&PartitionRecord::partition>("partition"),
   });
   return schema;

@@ -93,7 +93,7 @@ struct PartitionState {
 };
 
 struct PartitionRecord {
-  std::string name;
+  std::string name, node_sets;
   PartitionState partition;
   static const json::Schema& Schema();
 

@@ -84,7 +84,8 @@ struct AccountingQueue {
 // A partition that slurmctld has.
 struct Partition {
   std::string name;
-  bool open = true;  // jobs may be queued there: its State is UP or DOWN, neither DRAIN nor INACTIVE
+  bool open = true;     // jobs may be queued there: its State is UP or DOWN, neither DRAIN nor INACTIVE
+  std::string nodes{};  // of its line in slurm.conf: "gpu,w-[0-3]", "ALL"; NodeSets by their names
 
   bool operator==(const Partition&) const = default;
 };

@@ -28,6 +28,7 @@ struct NodeUsage {
   std::string reason;  // of DRAIN, DOWN or FAIL
   std::optional<Time> reason_changed_at;
   std::vector<std::string> partitions;
+  std::vector<std::string> features;
   std::string topology;         // "block:b1,tree:leaf3": in each topology the unit that it is a part of
   std::string gres, gres_used;  // as Slurm writes them (gres.h)
   int64_t cpus = 0;
@@ -52,7 +53,8 @@ struct Tres {
 
 struct JobUsage {
   int64_t id = 0;
-  int64_t tasks = 1;  // of an array those that this record stands for: the ones that wait
+  int64_t tasks = 1;          // of an array those that this record stands for: the ones that wait
+  int64_t tasks_at_once = 1;  // of them, those that may run at once
   JobState state;
   bool held = false;
   std::string state_reason;  // why it waits: "Resources"
@@ -60,7 +62,10 @@ struct JobUsage {
   std::string user, account;
   std::vector<std::string> partitions;  // one that waits may name several
   int64_t nodes = 0;                    // that it holds, or the fewest that it asks for
+  bool shares = true;                   // a node with other jobs, as far as it was said when it was submitted
+  std::string constraints;              // "gpu&(a100|h100)": features that its nodes are to have
   std::string tres_allocated;           // as Tres::Parse takes it
+  std::string tres_requested;           // likewise
   std::optional<Time> eligible, started;
 };
 

@@ -43,6 +43,7 @@ NodeUsage NodeUsageRecord::ToUsage() && {
                   .reason = OneLine(reason, kLongest),
                   .reason_changed_at = reason_changed_at.ToTime(),
                   .partitions = std::move(partitions),
+                  .features = std::move(features),
                   .topology = std::move(topology),
                   .gres = std::move(gres),
                   .gres_used = std::move(gres_used),
@@ -59,8 +60,10 @@ NodeUsage NodeUsageRecord::ToUsage() && {
 }
 
 JobUsage JobUsageRecord::ToUsage() && {
+  const int64_t tasks = array_task_string.empty() ? 1 : TasksOf(array_task_string);
   return {.id = job_id,
-          .tasks = array_task_string.empty() ? 1 : TasksOf(array_task_string),
+          .tasks = tasks,
+          .tasks_at_once = array_max_tasks.number > 0 ? std::min(tasks, array_max_tasks.number) : tasks,
           .state = JobState::FromNames(job_state),
           .held = hold,
           .state_reason = OneLine(state_reason, kLongest),
@@ -69,7 +72,10 @@ JobUsage JobUsageRecord::ToUsage() && {
           .account = OneLine(account, kLongest),
           .partitions = Names(partition),
           .nodes = node_count.set ? node_count.number : 0,
+          .shares = std::ranges::find(shared, "none") == shared.end(),
+          .constraints = std::move(features),
           .tres_allocated = std::move(tres_alloc_str),
+          .tres_requested = std::move(tres_req_str),
           .eligible = eligible_time.ToTime(),
           .started = start_time.ToTime()};
 }
@@ -88,6 +94,7 @@ const json::Schema& NodeUsageRecord::Schema() {
       json::Field<&N::reason>("reason"),
       json::Field<&N::reason_changed_at>("reason_changed_at"),
       json::Field<&N::partitions>("partitions"),
+      json::Field<&N::features>("features"),
       json::Field<&N::topology>("topology"),
       json::Field<&N::gres>("gres"),
       json::Field<&N::gres_used>("gres_used"),
@@ -115,7 +122,11 @@ const json::Schema& JobUsageRecord::Schema() {
       json::Field<&J::account>("account"),
       json::Field<&J::partition>("partition"),
       json::Field<&J::array_task_string>("array_task_string"),
+      json::Field<&J::array_max_tasks>("array_max_tasks"),
+      json::Field<&J::features>("features"),
+      json::Field<&J::shared>("shared"),
       json::Field<&J::tres_alloc_str>("tres_alloc_str"),
+      json::Field<&J::tres_req_str>("tres_req_str"),
       json::Field<&J::node_count>("node_count"),
       json::Field<&J::eligible_time>("eligible_time"),
       json::Field<&J::start_time>("start_time"),

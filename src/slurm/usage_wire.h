@@ -12,7 +12,7 @@ namespace capstan::slurm::wire {
 
 struct NodeUsageRecord {
   std::string name, reason, topology, gres, gres_used;
-  std::vector<std::string> state, partitions;
+  std::vector<std::string> state, partitions, features;
   int64_t cpus = 0, effective_cpus = 0, alloc_cpus = 0, alloc_idle_cpus = 0;
   int64_t real_memory = 0, specialized_memory = 0, alloc_memory = 0;
   Number free_mem, reason_changed_at;
@@ -25,8 +25,9 @@ struct JobUsageRecord {
   int64_t job_id = 0, user_id = 0;
   bool hold = false;
   std::vector<std::string> job_state;
-  std::string state_reason, user_name, account, partition, array_task_string, tres_alloc_str;
-  Number node_count, eligible_time, start_time;
+  std::string state_reason, user_name, account, partition, array_task_string, features, tres_alloc_str, tres_req_str;
+  std::vector<std::string> shared;
+  Number node_count, array_max_tasks, eligible_time, start_time;
   static const json::Schema& Schema();
 
   JobUsage ToUsage() &&;

@@ -1,8 +1,8 @@
-"""A server of Kubernetes' external metrics, whose values are slurmctld's own: what an autoscaler needs beside a NodeSet.
+"""A server of Kubernetes' external metrics, whose values are the exporter's: what an autoscaler needs beside a NodeSet.
 
-  adapter.py PORT CERTIFICATE KEY URL    URL: slurmctld's /metrics/partitions
+  adapter.py PORT CERTIFICATE KEY URL    URL: the exporter's /metrics
 
-It knows one metric, slurm_partition_jobs of a label `partition`: jobs that run there or wait.
+It knows one metric, slurm_partition_wanted_nodes of a label `partition`.
 """
 import datetime
 import http.server
@@ -14,13 +14,13 @@ import urllib.parse
 import urllib.request
 
 GROUP = "external.metrics.k8s.io/v1beta1"
-METRIC = "slurm_partition_jobs"
+METRIC = "slurm_partition_wanted_nodes"
 
 
-def jobs(url, partition):
+def wanted(url, partition):
+    """As a list: empty when there is no such series."""
     text = urllib.request.urlopen(url, timeout=5).read().decode()
-    return sum(int(float(value)) for value in re.findall(
-        rf'^slurm_partition_jobs_(?:pending|running)\{{[^}}]*partition="{re.escape(partition)}"[^}}]*\}} (\S+)', text, re.M))
+    return re.findall(rf'^{METRIC}\{{partition="{re.escape(partition)}"\}} (\d+)$', text, re.M)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -33,7 +33,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             labels = dict(word.split("=", 1) for word in urllib.parse.parse_qs(asked.query)["labelSelector"][0].split(","))
             now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
             self.answer({"kind": "ExternalMetricValueList", "apiVersion": GROUP, "metadata": {}, "items": [
-                {"metricName": METRIC, "metricLabels": labels, "timestamp": now, "value": str(jobs(sys.argv[4], labels["partition"]))}]})
+                {"metricName": METRIC, "metricLabels": labels, "timestamp": now, "value": value}
+                for value in wanted(sys.argv[4], labels["partition"])]})
         else:
             self.send_error(404)
 

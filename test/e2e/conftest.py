@@ -37,9 +37,15 @@ def pytest_sessionstart(session):
         labs.install_kinds()
 
 
+def unless_it_is_down(action):
+    """A case may have taken the cluster down, while what outlives the cases was on it."""
+    if labs.cluster_processes():
+        action()
+
+
 def pytest_sessionfinish(session):
-    if in_charge(session) and labs.cluster_processes():  # a case may have taken it down
-        labs.erase()
+    if in_charge(session):
+        unless_it_is_down(labs.erase)
 
 
 @contextlib.contextmanager
@@ -53,7 +59,7 @@ def laboratory(name, nodes=0):
         for node in names:
             after.callback(labs.run, "dev/cluster", "node", "remove", node, timeout=CLUSTER_SECONDS, check=False)
             labs.run("dev/cluster", "node", "add", node, "build/images/slurmd.tar", timeout=CLUSTER_SECONDS)
-        after.callback(one.remove)
+        after.callback(unless_it_is_down, one.remove)
         one.make_namespaces()
         yield one
 

@@ -1,4 +1,4 @@
-"""Kubernetes' own autoscaler follows slurmctld's queue: from no worker to as many as there are jobs, and back."""
+"""Kubernetes' own autoscaler follows the exporter's figure: from no worker to as many as jobs want, and back."""
 import json
 import subprocess
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.long
 
 PORT = 19443
 API = "v1beta1.external.metrics.k8s.io"
-SETTINGS = ("nodesets.slinky.replicas=0", "controller.metrics.enabled=true", "nodesets.slinky.oversubscribeNode=true")
+SETTINGS = ("nodesets.slinky.replicas=0", "nodesets.slinky.oversubscribeNode=true")
 
 
 def objects(lab):
@@ -38,9 +38,9 @@ def autoscaler(bare, tmp_path):
     lab.wait_for("slurmctld answers, and has no node", lambda: lab.records() == {}, within=120)
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
                     "-subj", "/CN=queue", "-keyout", tmp_path / "key", "-out", tmp_path / "crt"], check=True, capture_output=True)
-    address = lab.get("service", "slurm-controller")["spec"]["clusterIP"]
+    lab.install_exporter()
     words = ["dev/cluster", "join", MACHINE, "/usr/bin/python3", labs.ROOT / "test/e2e/adapter.py", str(PORT), tmp_path / "crt",
-             tmp_path / "key", f"http://{address}:6817/metrics/partitions"]
+             tmp_path / "key", f"http://slurm-exporter.{lab.namespace}:8080/metrics"]
     with open(tmp_path / "log", "wb") as log:
         adapter = subprocess.Popen([str(word) for word in words], cwd=labs.ROOT, stdout=log, stderr=log)
     try:
@@ -51,6 +51,7 @@ def autoscaler(bare, tmp_path):
         labs.kubectl("delete", "apiservice", API, "--ignore-not-found")
         adapter.terminate()
         adapter.wait(20)
+        lab.remove_exporter()
 
 
 def submit(lab, *words):

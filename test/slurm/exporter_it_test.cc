@@ -1,6 +1,8 @@
 // The exporter's series of real daemons.
 #include <gmock/gmock.h>
 
+#include <fstream>
+
 #include "base/text.h"
 #include "exporter/collector.h"
 #include "real_slurm.h"
@@ -84,6 +86,66 @@ TEST_F(RealExporter, KeepsWhatItKnowsWhileSlurmctldIsAway) {
   EXPECT_EQ(Value("slurm_up"), "1");
   Shell("$SLURM_CONTROL start slurmctld");
   Becomes("slurm_controller_up{controller=\"ctl\",role=\"primary\"}", "1");
+}
+
+class RealAutoscaling : public RealExporter {
+ protected:
+  void SetUp() override {
+    RealExporter::SetUp();
+    std::ifstream file(Env("SLURM_CONF_FILE"));
+    conf_ = std::string(std::istreambuf_iterator<char>(file), {});
+    Has("NodeSet=burst Feature=burst\nPartitionName=burst Nodes=burst State=UP\n");
+  }
+  void TearDown() override {
+    Shell("$SLURM_EXEC scancel --user root");
+    Has("");
+    RealExporter::TearDown();
+  }
+  void Waits(const std::string& options) {
+    EXPECT_NE(Shell("$SLURM_EXEC sbatch --parsable -p burst " + options + " --wrap true"), "") << options;
+  }
+
+ private:
+  void Has(const std::string& lines) {
+    std::ofstream(Env("SLURM_CONF_FILE")) << conf_ << lines;
+    Shell("$SLURM_EXEC scontrol reconfigure");
+  }
+  std::string conf_;
+};
+
+constexpr auto kWanted = "slurm_nodeset_wanted_nodes{nodeset=\"burst\"}";
+
+// Whatever reasons slurmctld finds for jobs that no node could run yet.
+TEST_F(RealAutoscaling, ANodeSetWithoutWorkersWantsOneForEachJob) {
+  Becomes(kWanted, "0");
+  Waits("-n1");
+  Waits("--exclusive");
+  Waits("-N3");
+  Waits("--array=0-9%4");
+  Waits("--hold");
+  Waits("--begin=now+1hour");
+  Becomes(kWanted, "9");
+  Becomes("slurm_partition_wanted_nodes{partition=\"burst\"}", "9");
+  // Once it has looked at them all.
+  EXPECT_TRUE(RunUntil([] { return Shell("$SLURM_EXEC squeue -h -o %r | grep -c None") == "0"; }, 20s));
+  Becomes(kWanted, "9");
+  Shell("$SLURM_EXEC scancel --user root");
+  Becomes(kWanted, "0");
+}
+
+TEST_F(RealAutoscaling, JobsOfOneNodeFillAWorker) {
+  ASSERT_NE(Shell("$SLURM_EXEC scontrol update nodename=w-0 availablefeatures=workers,burst && echo done"), "");
+  const std::string cpus = Shell("$SLURM_EXEC sinfo -h -n w-0 -o %c");
+  Shell("$SLURM_EXEC scontrol update nodename=w-0 state=drain reason=test");
+  for (int i = 0; i <= std::stoi(cpus); ++i) Waits("-n1 --mem=1");
+  // Two of their own, and one for that which takes no jobs.
+  Becomes(kWanted, "3");
+  Waits("-n1 --mem=1 -C burst");
+  Waits("--exclusive");
+  Becomes(kWanted, "4");
+  Shell("$SLURM_EXEC scancel --user root");
+  Shell("$SLURM_EXEC scontrol update nodename=w-0 state=resume");
+  Shell("$SLURM_EXEC scontrol update nodename=w-0 availablefeatures=workers");
 }
 
 }  // namespace

@@ -324,7 +324,7 @@ class PreemptedExternalJob : public RealExternalJob {
         "PartitionName=high Nodes=ALL PriorityTier=10 PreemptMode=OFF State=UP\n");
   }
   void TearDown() override {
-    Shell("$SLURM_EXEC scancel --user root,slurm");
+    Shell("$SLURM_EXEC scancel --user root");
     Has("");
   }
 
@@ -362,7 +362,7 @@ class SharedNode : public RealExternalJob {
     ASSERT_TRUE(Update("w-1", NodeAction::kDrain, "test"));
   }
   void TearDown() override {
-    Shell("$SLURM_EXEC scancel --user root,slurm");
+    Shell("$SLURM_EXEC scancel --user root");
     EXPECT_TRUE(Update("w-1", NodeAction::kUndrain));
   }
   static ExternalJob Sharing(const std::string& shared) {

@@ -13,7 +13,7 @@ group=capstan-dev
 first_nodes=(node1 node2 node3)
 
 # Raised by hand when a running cluster must be built anew to match these scripts.
-layout=3
+layout=4
 
 node_net=172.30.0.0/24
 pod_net=10.244.0.0/16

@@ -83,9 +83,9 @@ StartControllers() {
     --kubeconfig="$state/control/controller-manager.kubeconfig" --leader-elect=false \
     --use-service-account-credentials --service-account-private-key-file="$pki/service-account.key" \
     --root-ca-file="$pki/ca.crt" --cluster-signing-cert-file="$pki/ca.crt" --cluster-signing-key-file="$pki/ca.key" \
-    --enable-hostpath-provisioner=true --horizontal-pod-autoscaler-sync-period=2s
+    --enable-hostpath-provisioner=true --horizontal-pod-autoscaler-sync-period=2s --kube-api-qps=1000 --kube-api-burst=1000
   StartService control kube-scheduler "$tools/kube-scheduler" \
-    --kubeconfig="$state/control/scheduler.kubeconfig" --leader-elect=false
+    --kubeconfig="$state/control/scheduler.kubeconfig" --leader-elect=false --kube-api-qps=1000 --kube-api-burst=1000
   StartService control open-volumes "$tools/open-volumes" /tmp/hostpath_pv
   StartService control coredns "$tools/coredns" -conf "$state/control/Corefile"
 }

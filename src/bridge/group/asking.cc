@@ -161,7 +161,7 @@ void Group::Strangers(const slurm::Job& job) {  // rows 9, 17
 }
 
 void Group::Submit() {  // row 7
-  if (HasEarlierJob()) return;
+  if (HasEarlierJob() || world_.InFlight(plan::JobTarget(kSlurm, id_))) return;
   Result<Order> order = OrderOf(members_.gated, shape_, settings_);
   if (!order) {
     for (const Pod* pod : members_.gated) ShowOf(*pod).Warn("Refused", order.error().message());

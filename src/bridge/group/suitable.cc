@@ -14,7 +14,7 @@ namespace {
 // What the pods of a group need, and what became of the taints that were looked at.
 class Judge {
  public:
-  Judge(const plan::World& world, const std::vector<const Pod*>& pods) : world_(world) {
+  Judge(const plan::World& world, const std::vector<const Pod*>& pods) : nodes_(world) {
     for (const Pod* pod : pods) {
       Needs one(*pod, SettingsOf(world));
       if (std::ranges::find(needs_, one) == needs_.end()) needs_.push_back(std::move(one));
@@ -23,18 +23,18 @@ class Judge {
 
   // "": it suits all of them.
   std::string WhyNot(const slurm::Node& record) {
-    const auto node = KubernetesNodeOf(world_, record);
-    if (!node) return "is no node of this Kubernetes cluster";
+    const Node* node = nodes_.Of(record);
+    if (node == nullptr) return "is no node of this Kubernetes cluster";
     for (const Needs& one : needs_)
-      if (std::string why = one.WhyNotByLabels(**node); !why.empty()) return why;
-    const auto [by_taints, is_new] = by_taints_.try_emplace((*node)->spec.taints.text);
+      if (std::string why = one.WhyNotByLabels(*node); !why.empty()) return why;
+    const auto [by_taints, is_new] = by_taints_.try_emplace(node->spec.taints.text);
     for (size_t i = 0; is_new && i < needs_.size() && by_taints->second.empty(); ++i)
-      by_taints->second = needs_[i].WhyNotByTaints(**node);
+      by_taints->second = needs_[i].WhyNotByTaints(*node);
     return by_taints->second;
   }
 
  private:
-  const plan::World& world_;
+  KubernetesNodes nodes_;
   std::vector<Needs> needs_;
   std::map<std::string_view, std::string> by_taints_;  // by their text
 };

@@ -166,7 +166,8 @@ SlurmLook SlurmClusters::Look(const std::string& cluster) const {
   }
   if (view.snapshot && loop_.Now() < followed_since_.at(cluster) + kLiftTimeout) {
     for (const slurm::Node& node : *view.snapshot->nodes)
-      if (MayBeLiftedByPredecessor(cluster, node)) look.may_be_lifted.insert(node.name);
+      if (node.state.Has(slurm::NodeFlag::kDrain) && MayBeLiftedByPredecessor(cluster, node))
+        look.may_be_lifted.insert(node.name);
   }
   return look;
 }
