@@ -2,6 +2,7 @@
 #include <time.h>
 
 #include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/system/system_error.hpp>
 
 #include "async/backoff.h"
@@ -90,6 +91,23 @@ TEST(TaskGroup, ATaskCancelledBeforeItsFirstStepNeverBegins) {
   loop.Run();
   EXPECT_EQ(group.size(), 0u);
   EXPECT_TRUE(out.empty());
+}
+
+// Under the address sanitizer: not by a handler of the loop, as by who owns it, once it has stopped.
+TEST(TaskGroup, CancelFromOutsideFindsATaskAtAnyStepAlsoOneThatHasEnded) {
+  for (int steps = 0; steps < 10; ++steps) {
+    RealLoop loop;
+    Event set(loop);
+    set.Set();
+    const auto wait = [](Event& event) -> Task<void> { co_await event.Wait(Deadline::Never()); };
+    TaskGroup group(loop);
+    group.Spawn("ends", wait(set));
+    for (int i = 0; i < steps; ++i) loop.context().poll_one();
+    group.Cancel();
+    loop.context().restart();
+    loop.context().run();
+    EXPECT_EQ(group.size(), 0u);
+  }
 }
 
 template <class T>

@@ -37,6 +37,7 @@ void TaskGroup::Spawn(std::string name, Task<void> task) {
   member->name = std::move(name);
   auto done = [this, member](const std::exception_ptr& thrown) {
     RequireCancelled(member->name, thrown);
+    member->ended = true;
     // Later, not now: the coroutine that is ending still refers to the member's cancellation signal.
     loop_.Post([this, member] {
       members_.erase(member);
@@ -53,9 +54,11 @@ Task<void> TaskGroup::Started(Member& member, Task<void> task) {
   if (!member.cancelled) co_await std::move(task);
 }
 
+// Asio emits later where it is not called by a handler of the loop: for one that has ended, after its member is gone.
 void TaskGroup::Cancel() {
   for (auto next = members_.begin(); next != members_.end();) {
     Member& member = *next++;
+    if (member.ended) continue;
     if (member.started)
       member.cancel.emit(asio::cancellation_type::terminal);
     else

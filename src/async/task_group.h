@@ -36,6 +36,7 @@ class TaskGroup {
     boost::asio::cancellation_signal cancel;
     bool started = false;
     bool cancelled = false;  // before it started: it never will
+    bool ended = false;
   };
   static Task<void> Started(Member& member, Task<void> task);
 

@@ -122,7 +122,9 @@ async::Task<Result<void>> Collector::ReadPartitions(Part& part) {
 async::Task<Result<void>> Collector::ReadNodes(Part& part) {
   NodeFigures figures;
   Pools partitions, nodesets;
+  Time asked{};
   const auto begin = [&] {
+    asked = loop_.WallNow();
     figures = NodeFigures();
     partitions = EmptyPools(by_partition_.of, by_partition_.pools, kMostPartitions);
     nodesets = EmptyPools(by_nodeset_.of, by_nodeset_.pools, kMostNodeSets);
@@ -133,6 +135,7 @@ async::Task<Result<void>> Collector::ReadNodes(Part& part) {
     figures.Add(std::move(node));
   };
   CAPSTAN_CO_TRY(const auto end, co_await client_.VisitNodes({begin, take}, loop_.After(options_.call_limit)));
+  nodes_read_ = asked;
   by_partition_.pools = std::move(partitions);
   by_nodeset_.pools = std::move(nodesets);
   Exposition out(options_.cluster);
@@ -149,8 +152,8 @@ async::Task<Result<void>> Collector::ReadJobs(Part& part) {
   std::optional<WantedNodes> partitions, nodesets;
   const auto begin = [&] {
     figures = JobFigures();
-    partitions.emplace(by_partition_.of, by_partition_.pools);
-    nodesets.emplace(by_nodeset_.of, by_nodeset_.pools);
+    partitions.emplace(by_partition_.of, by_partition_.pools, nodes_read_);
+    nodesets.emplace(by_nodeset_.of, by_nodeset_.pools, nodes_read_);
   };
   const auto take = [&](slurm::JobUsage&& job) {
     figures.Add(job);

@@ -90,6 +90,7 @@ class Collector {
     Pools pools;
   };
   Wanting by_partition_, by_nodeset_;
+  Time nodes_read_{};  // those pools
   bool begun_ = false;
   mutable std::mutex mutex_;
   std::vector<Part> parts_;                                           // `text` and what follows: under mutex_

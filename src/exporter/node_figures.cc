@@ -28,7 +28,7 @@ constexpr Class kClasses[] = {
     {"invalid gres", "registration"},
     {"nhc", "health_check"},
     {"health", "health_check"},
-    {"slurm-operator:", kReasonOfOperator},
+    {"slurm-operator:", "operator"},
     {"slurm-bridge:", "bridge"},
 };
 

@@ -23,7 +23,6 @@ namespace capstan::exporter {
 //   "operator", "bridge": Capstan's own drains
 //   "other"; "none": no reason
 std::string_view ClassOf(std::string_view reason);
-inline constexpr std::string_view kReasonOfOperator = "operator";
 
 // How a node takes no jobs: "down", "fail", "drained", "draining", "not_responding". "": it takes them.
 std::string_view Unavailability(const slurm::NodeState& state);

@@ -61,24 +61,34 @@ std::vector<std::string> PlainNames(std::string_view nodes) {
   return names;
 }
 
-double PartOf(int64_t asked, int64_t whole) {
-  return whole > 0 ? std::min(1.0, double(std::max<int64_t>(0, asked)) / double(whole)) : 0;
+// As slurm-operator says of a worker that it takes away.
+bool IsToGo(std::string_view reason) {
+  return reason.contains(") is pending termination for scale-in") || reason == "slurm-operator: Pod is terminating";
 }
 
-// Of one worker, at most 1.
-double PartOfWorker(const slurm::Tres& asked, const slurm::Tres& worker) {
+double PartOf(int64_t asked, int64_t whole) {
+  return whole > 0 ? double(std::max<int64_t>(0, asked)) / double(whole) : 0;
+}
+
+// What a job of one node, or of as many as it takes, fills of workers of that size.
+double PartOfWorkers(const slurm::JobUsage& job, const slurm::Tres& worker) {
+  const slurm::Tres asked = slurm::Tres::Parse(job.tres_requested);
   double part = std::max(PartOf(asked.cpus, worker.cpus), PartOf(asked.memory_mib, worker.memory_mib));
-  for (const auto& [name, count] : asked.gres)
+  const auto heed = [&](std::string_view name, int64_t count) {
     if (const auto has = worker.gres.find(name); has != worker.gres.end())
       part = std::max(part, PartOf(count, has->second));
-  return part > 0 ? part : 1;
+  };
+  for (const auto& [name, count] : asked.gres) heed(name, count);
+  for (const auto& [name, count] : slurm::Gres::Parse(job.gres_requested).by_name) heed(name, count);
+  if (part <= 0) return 1;
+  // One that no such worker has room for may be for a larger one.
+  return part <= 1 || job.most_nodes == 1 ? std::min(part, 1.0) : std::ceil(part);
 }
 
 double WorkersOf(const slurm::JobUsage& job, const Workers& workers) {
   const double tasks = double(std::max<int64_t>(1, job.tasks_at_once));
   double each = double(std::max<int64_t>(1, job.nodes));
-  if (job.nodes <= 1 && job.shares && workers.largest.cpus > 0)
-    each = PartOfWorker(slurm::Tres::Parse(job.tres_requested), workers.largest);
+  if (job.nodes <= 1 && job.shares && workers.size().cpus > 0) each = PartOfWorkers(job, workers.size());
   return std::min(each * tasks, kMostWorkersOfAJob);
 }
 
@@ -109,7 +119,7 @@ Pools EmptyPools(const PoolsOfPartitions& partitions, const Pools& before, size_
     for (const std::string& name : names) {
       if (pools.size() >= most) return pools;
       const auto known = before.find(name);
-      pools[name].largest = known != before.end() ? known->second.largest : slurm::Tres();
+      pools[name].known_size = known != before.end() ? known->second.size() : slurm::Tres();
     }
   }
   return pools;
@@ -117,7 +127,7 @@ Pools EmptyPools(const PoolsOfPartitions& partitions, const Pools& before, size_
 
 void AddNode(Pools& pools, const slurm::NodeUsage& node, std::span<const std::string> names) {
   const bool busy = node.state.IsBusy();
-  const bool unusable = !busy && !Unavailability(node.state).empty() && ClassOf(node.reason) != kReasonOfOperator;
+  const bool unusable = !busy && !Unavailability(node.state).empty() && !IsToGo(node.reason);
   const slurm::Gres gres = slurm::Gres::Parse(node.gres);
   for (const std::string& name : names) {
     const auto found = pools.find(name);
@@ -147,7 +157,9 @@ const std::string* WantedNodes::PoolOf(const slurm::JobUsage& job) const {
 }
 
 void WantedNodes::Add(const slurm::JobUsage& job) {
-  if (!job.state.IsPending() || job.held || !MoreNodesMayHelp(job.state_reason)) return;
+  const bool waits = job.state.IsPending() && !job.held && MoreNodesMayHelp(job.state_reason);
+  const bool began = job.state.Has(slurm::JobFlag::kRunning) && job.started && *job.started >= nodes_read_;
+  if (!waits && !began) return;
   const std::string* pool = PoolOf(job);
   if (pool == nullptr) return;
   if (const auto workers = pools_->find(*pool); workers != pools_->end())

@@ -7,13 +7,13 @@
 // - A job counts for one partition: the first that it names. It counts for one NodeSet: in the first of its partitions that names
 //   NodeSets, for the one that its constraints name, else for the first. Slurm does not say which NodeSets are in a partition of all
 //   nodes: those that other partitions name.
-// - A job of one node fills the part of a worker that it asks for: of CPUs, memory and GRES the largest. A job of several nodes, or
-//   that shares with nobody, fills whole workers. So does each job while no worker has been seen.
-// - Workers that take no jobs are those that are down or drained, without those that the operator drains as they are to go.
+// - A job of one node fills the part of a worker that it asks for: of CPUs, memory and GRES the largest; and several, where it asks
+//   for more than one has. A job of several nodes, or that shares with nobody, fills whole workers. So does each job while no worker
+//   has been seen.
+// - A job that started since the nodes were read counts as one that waits.
+// - Workers that take no jobs are those that are down or drained, without those that the operator takes away.
 //
-// So more are wanted than have jobs as long as a job waits that one more could start, and none once no job is there. Nodes are read
-// before jobs: a job that starts between the two counts for nothing until the next look, which an autoscaler that waits before it
-// scales in does not notice.
+// So more are wanted than have jobs as long as a job waits that one more could start, and none once no job is there.
 //
 // Pure; any thread.
 #pragma once
@@ -35,7 +35,11 @@ namespace capstan::exporter {
 struct Workers {
   int64_t busy = 0;
   int64_t unusable = 0;
-  slurm::Tres largest;  // the most of each that one has; without CPUs: none has been seen
+  slurm::Tres largest;     // the most of each that one has
+  slurm::Tres known_size;  // of those that were there before
+
+  // Without CPUs: no worker has been seen.
+  const slurm::Tres& size() const { return largest.cpus > 0 ? largest : known_size; }
 };
 // By the name of each. A NodeSet's is the one that Slurm has for it: a feature of its workers.
 using Pools = std::map<std::string, Workers, std::less<>>;
@@ -53,8 +57,9 @@ void AddNode(Pools& pools, const slurm::NodeUsage& node, std::span<const std::st
 
 class WantedNodes {
  public:
-  // Both outlive it.
-  WantedNodes(const PoolsOfPartitions& partitions, const Pools& pools) : partitions_(&partitions), pools_(&pools) {}
+  // Both outlive it. `nodes_read`: since when nodes may have got jobs that are not in `pools`.
+  WantedNodes(const PoolsOfPartitions& partitions, const Pools& pools, Time nodes_read)
+      : partitions_(&partitions), pools_(&pools), nodes_read_(nodes_read) {}
 
   void Add(const slurm::JobUsage& job);
 
@@ -66,6 +71,7 @@ class WantedNodes {
 
   const PoolsOfPartitions* partitions_;
   const Pools* pools_;
+  Time nodes_read_;
   std::map<std::string, double, std::less<>> pending_;  // workers that they would fill
 };
 

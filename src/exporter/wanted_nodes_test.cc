@@ -17,6 +17,7 @@ class WantedNodesTest : public ::testing::Test {
   std::vector<slurm::Partition> partitions = {{.name = "gpu", .nodes = "gpu"}};
   std::vector<NodeUsage> nodes;
   std::vector<JobUsage> jobs;
+  const Time nodes_read = Time(1'700'000'000s);
 
   static NodeUsage Node(const char* feature, std::vector<std::string> state, int64_t cpus = 8) {
     return {.name = "n",
@@ -38,7 +39,7 @@ class WantedNodesTest : public ::testing::Test {
     const PoolsOfPartitions of = NodeSetsOf(partitions);
     nodesets = EmptyPools(of, nodesets, 1000);
     for (const NodeUsage& node : nodes) AddNode(nodesets, node, node.features);
-    WantedNodes wanted(of, nodesets);
+    WantedNodes wanted(of, nodesets, nodes_read);
     for (const JobUsage& job : jobs) wanted.Add(job);
     return wanted.Wanted();
   }
@@ -69,8 +70,36 @@ TEST_F(WantedNodesTest, JobsOfOneNodeFillPartsOfAWorker) {
   EXPECT_EQ(Gpu(), 2) << "by their memory";
   jobs.assign(10, Pending("cpu=1,mem=10M,node=1,gres/gpu=2,gres/gpu:a100=2"));
   EXPECT_EQ(Gpu(), 5) << "by their GPUs";
-  jobs = {Pending("cpu=100")};
-  EXPECT_EQ(Gpu(), 1) << "a worker has not as much, and a larger one may come";
+  jobs = {Pending("cpu=1,node=1")};
+  jobs[0].gres_requested = "gpu:3,";
+  jobs.push_back(jobs[0]);
+  EXPECT_EQ(Gpu(), 2) << "also where Slurm counts no GPUs among TRES";
+}
+
+TEST_F(WantedNodesTest, AJobThatAsksForMoreThanAWorkerHasWantsSeveral) {
+  nodes = {Node("gpu", {"IDLE"})};
+  jobs = {Pending("cpu=20,node=1")};
+  EXPECT_EQ(Gpu(), 3);
+  jobs[0].most_nodes = 1;
+  EXPECT_EQ(Gpu(), 1) << "a larger one may come";
+}
+
+TEST_F(WantedNodesTest, AJobThatStartedSinceTheNodesWereReadIsNotForgotten) {
+  nodes = {Node("gpu", {"IDLE"})};
+  jobs = {Pending("cpu=8")};
+  jobs[0].state = slurm::JobState::FromNames(std::vector<std::string>{"RUNNING"});
+  jobs[0].started = nodes_read + 1s;
+  EXPECT_EQ(Gpu(), 1);
+  jobs[0].started = nodes_read - 1s;
+  EXPECT_EQ(Gpu(), 0) << "its node would be busy";
+}
+
+TEST_F(WantedNodesTest, TheSizeIsThatOfWorkersThatAreThere) {
+  nodes = {Node("gpu", {"IDLE"}, 64)};
+  EXPECT_EQ(Gpu(), 0);
+  nodes = {Node("gpu", {"IDLE"}, 8)};
+  jobs.assign(8, Pending("cpu=8"));
+  EXPECT_EQ(Gpu(), 8);
 }
 
 TEST_F(WantedNodesTest, AJobOfSeveralNodesOrThatSharesWithNobodyFillsWholeWorkers) {
@@ -115,9 +144,11 @@ TEST_F(WantedNodesTest, JobsThatMoreWorkersWouldNotStartCountForNothing) {
 TEST_F(WantedNodesTest, WorkersThatTakeNoJobsAreReplacedWhileJobsWait) {
   nodes = {Node("gpu", {"IDLE", "DRAIN"}), Node("gpu", {"DOWN"}), Node("gpu", {"IDLE", "DRAIN"})};
   nodes[0].reason = "gpu fell off";
-  nodes[2].reason = "slurm-operator: slurm/w-2 is to go";
+  nodes[2].reason = "slurm-operator: Pod (slurm/w-2) is pending termination for scale-in";
   jobs = {Pending("cpu=8")};
   EXPECT_EQ(Gpu(), 2 + 1);
+  nodes[2].reason = "slurm-operator: Node (k1) was cordoned, Pod (slurm/w-2) must be cordoned";
+  EXPECT_EQ(Gpu(), 3 + 1);
 }
 
 TEST_F(WantedNodesTest, AJobCountsForOneNodeSet) {

@@ -23,7 +23,8 @@ constexpr Duration kPendingAge = 5s, kRunningAge = 15s;
 // Fewer are read one by one, however long a list takes.
 constexpr size_t kManyReads = 30;
 constexpr int kListShare = 3;
-constexpr Duration kListRetry = 30s;
+constexpr Duration kListRetry = 30s, kListForgotten = 10min;
+constexpr int kMostListFailures = 5;
 constexpr Duration kRetryFirst = 250ms, kRetryCap = 4s;
 
 }  // namespace
@@ -125,13 +126,19 @@ async::Task<Result<void>> JobFollower::LookAtAll(Look& look) {
   const Tick began = loop_.Now();
   const std::vector<int64_t> ids = Followed();
   std::vector<int64_t> whole;
-  for (size_t at = 0; at < ids.size(); at += RestClient::kMaxIds) {
+  Result<void> listed;
+  look.listed = true;
+  for (size_t at = 0; at < ids.size() && listed; at += RestClient::kMaxIds) {
     const size_t end = std::min(ids.size(), at + RestClient::kMaxIds);
-    CAPSTAN_CO_TRY(const auto more, co_await LookAt({ids.begin() + ptrdiff_t(at), ids.begin() + ptrdiff_t(end)}, look));
-    whole.insert(whole.end(), more.begin(), more.end());
+    const auto more = co_await LookAt({ids.begin() + ptrdiff_t(at), ids.begin() + ptrdiff_t(end)}, look);
+    if (more)
+      whole.insert(whole.end(), more->begin(), more->end());
+    else
+      listed = Fail(more.error());
   }
   co_await ReadAllWhole(std::move(whole), look);
   Publish(look);
+  if (!listed) co_return listed;
   looked_at_ = began;
   for (const int64_t id : LongestUnread()) co_await ReadWhole(id, look);
   co_return Result<void>();
@@ -144,11 +151,9 @@ async::Task<void> JobFollower::LookAtWritten(Look& look) {
     seen_[id].read_at.reset();
     ids.push_back(id);
   }
-  const size_t before = look.hidden.size();
-  co_await ReadAllWhole(std::move(ids), look);
+  const std::vector<int64_t> unread = co_await ReadAllWhole(std::move(ids), look);
   // What this look has no time for is read in the next.
-  if (look.whole_took > options_.whole_reads_for)
-    written_.insert(look.hidden.begin() + ptrdiff_t(before), look.hidden.end());
+  if (look.whole_took > options_.whole_reads_for) written_.insert(unread.begin(), unread.end());
 }
 
 // Those that are to be read whole, ascending.
@@ -174,14 +179,21 @@ async::Task<Result<std::vector<int64_t>>> JobFollower::LookAt(std::vector<int64_
   co_return whole;
 }
 
-// `ids`: ascending. Those that are not read are hidden.
-async::Task<void> JobFollower::ReadAllWhole(std::vector<int64_t> ids, Look& look) {
+// `ids`: ascending. Those that are not read are hidden, and returned.
+async::Task<std::vector<int64_t>> JobFollower::ReadAllWhole(std::vector<int64_t> ids, Look& look) {
+  // What a list took is no measure for ever.
+  if (loop_.Now() >= list_from_ + kListForgotten) list_takes_ = Duration(0);
   if (ids.size() >= kManyReads && loop_.Now() >= list_from_ && list_takes_ <= one_takes_ * int64_t(ids.size()))
     co_await ReadFromList(ids, look);
+  std::vector<int64_t> unread;
   for (const int64_t id : ids) {
-    if (!co_await ReadWhole(id, look)) look.hidden.push_back(id);
+    if (!co_await ReadWhole(id, look)) {
+      look.hidden.push_back(id);
+      unread.push_back(id);
+    }
     if (loop_.Now() - look.published >= kPublishEvery) Publish(look);
   }
+  co_return unread;
 }
 
 // Takes those out of `ids` that the list has. One that it lacks may be gone: a question about it alone tells.
@@ -190,11 +202,18 @@ async::Task<void> JobFollower::ReadFromList(std::vector<int64_t>& ids, Look& loo
   auto found = co_await client_.JobsNumbered(ids, loop_.After(options_.call_limit));
   const Duration took = loop_.Now() - began;
   if (!found) {
-    list_from_ = loop_.Now() + kListRetry;
+    list_failures_ = std::min(list_failures_ + 1, kMostListFailures);
+    list_from_ = loop_.Now() + kListRetry * (1 << list_failures_);
     co_return;
   }
+  list_failures_ = 0;
   list_takes_ = took;
   list_from_ = loop_.Now() + took * kListShare;
+  // One that was written meanwhile may be in the list as it was before.
+  std::erase_if(*found, [&](const Job& job) {
+    const auto seen = seen_.find(job.id);
+    return seen == seen_.end() || seen->second.stale_since > began;
+  });
   std::erase_if(ids, [&](int64_t id) { return std::ranges::binary_search(*found, id, {}, &Job::id); });
   for (Job& job : *found) Take(job.id, std::move(job), began, look);
   Publish(look);
@@ -229,7 +248,7 @@ void JobFollower::Take(int64_t id, std::optional<Job> job, Tick began, Look& loo
   if (seen == seen_.end()) return;
   seen->second.failures = 0;
   seen->second.read_at = began;
-  seen->second.state = job ? job->state : JobState();
+  if (!look.listed) seen->second.state = job ? job->state : JobState();
   look.read[id] = std::move(job);
 }
 

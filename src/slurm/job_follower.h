@@ -71,6 +71,7 @@ class JobFollower {
   };
   // One look at those that were written, and at all when that is due, from its beginning to its end.
   struct Look {
+    bool listed = false;                         // Seen::state is as the states were listed in this look
     Duration states_took{0}, whole_took{0};      // the requests for states, and the whole reads
     int failures = 0;                            // of whole reads, one by one
     std::map<int64_t, std::optional<Job>> read;  // and not published yet
@@ -81,7 +82,7 @@ class JobFollower {
   async::Task<Result<void>> LookAtAll(Look& look);
   async::Task<void> LookAtWritten(Look& look);
   async::Task<Result<std::vector<int64_t>>> LookAt(std::vector<int64_t> ids, Look& look);
-  async::Task<void> ReadAllWhole(std::vector<int64_t> ids, Look& look);
+  async::Task<std::vector<int64_t>> ReadAllWhole(std::vector<int64_t> ids, Look& look);
   async::Task<void> ReadFromList(std::vector<int64_t>& ids, Look& look);
   async::Task<bool> ReadWhole(int64_t id, Look& look);
   void Take(int64_t id, std::optional<Job> job, Tick began, Look& look);
@@ -104,7 +105,8 @@ class JobFollower {
   Duration least_rest_{0};     // after it
   Tick took_turn_{};           // when jobs were last read in turn
   Duration one_takes_{5ms};    // a whole read of one job, of late
-  Duration list_takes_{0};     // the last list of all jobs; 0: none was read
+  Duration list_takes_{0};     // a list of all jobs, of late; 0: none was read
+  int list_failures_ = 0;      // of reading it, one after the other
   Tick list_from_{};           // when the next may be
   std::set<int64_t> written_;  // by us, or followed since: to be read soon
   async::Event poked_;

@@ -259,6 +259,16 @@ TEST_F(ThousandsOfJobs, AreReadFromAList) {
   EXPECT_LT(UntilKnown(3999, "RUNNING"), 2s);
 }
 
+TEST_F(ThousandsOfJobs, ThatChangedAreShownAlsoWhereTheStatesOfOthersAreNotTold) {
+  const auto following = source->Follow(ids);
+  ASSERT_TRUE(BecomeKnown(3000, 2s));
+  server.SetFate([](const net::Request& request) {
+    return request.target.contains("job_id=3999") ? Fault::kError500 : Fault::kNone;
+  });
+  slurm.RunPending(1000, {"w-1"});
+  EXPECT_LT(UntilKnown(1000, "RUNNING"), 2s);
+}
+
 TEST_F(ThousandsOfJobs, AreReadOneByOneWhereNoListComesAndTheFirstAreShownBeforeTheLast) {
   server.SetFate([](const net::Request& request) {
     return request.target.starts_with("/slurm/v0.0.44/jobs/?") ? Fault::kError500 : Fault::kNone;

@@ -66,6 +66,8 @@ struct JobUsage {
   std::string constraints;              // "gpu&(a100|h100)": features that its nodes are to have
   std::string tres_allocated;           // as Tres::Parse takes it
   std::string tres_requested;           // likewise
+  std::string gres_requested;           // of a node or of the job, as Gres::Parse takes them
+  int64_t most_nodes = 0;               // that it asks for; 0: any number
   std::optional<Time> eligible, started;
 };
 

@@ -28,6 +28,17 @@ std::vector<std::string> Names(std::string_view list) {
   return names;
 }
 
+// "gres/gpu:a100:2,gres/nic=1" as "gpu:a100:2,nic:1,": Slurm writes both.
+std::string GresOf(std::string_view tres) {
+  constexpr std::string_view kGres = "gres/";
+  std::string gres;
+  for (const std::string_view one : Split(tres, ',')) {
+    if (one.starts_with(kGres)) gres.append(one.substr(kGres.size())).append(",");
+  }
+  std::ranges::replace(gres, '=', ':');
+  return gres;
+}
+
 }  // namespace
 
 int64_t TasksOf(std::string_view array) {
@@ -76,6 +87,8 @@ JobUsage JobUsageRecord::ToUsage() && {
           .constraints = std::move(features),
           .tres_allocated = std::move(tres_alloc_str),
           .tres_requested = std::move(tres_req_str),
+          .gres_requested = GresOf(tres_per_node) + GresOf(tres_per_job),
+          .most_nodes = max_nodes.number,
           .eligible = eligible_time.ToTime(),
           .started = start_time.ToTime()};
 }
@@ -127,6 +140,9 @@ const json::Schema& JobUsageRecord::Schema() {
       json::Field<&J::shared>("shared"),
       json::Field<&J::tres_alloc_str>("tres_alloc_str"),
       json::Field<&J::tres_req_str>("tres_req_str"),
+      json::Field<&J::tres_per_node>("tres_per_node"),
+      json::Field<&J::tres_per_job>("tres_per_job"),
+      json::Field<&J::max_nodes>("max_nodes"),
       json::Field<&J::node_count>("node_count"),
       json::Field<&J::eligible_time>("eligible_time"),
       json::Field<&J::start_time>("start_time"),

@@ -25,9 +25,10 @@ struct JobUsageRecord {
   int64_t job_id = 0, user_id = 0;
   bool hold = false;
   std::vector<std::string> job_state;
-  std::string state_reason, user_name, account, partition, array_task_string, features, tres_alloc_str, tres_req_str;
+  std::string state_reason, user_name, account, partition, array_task_string, features, tres_per_node, tres_per_job,
+      tres_alloc_str, tres_req_str;
   std::vector<std::string> shared;
-  Number node_count, array_max_tasks, eligible_time, start_time;
+  Number node_count, max_nodes, array_max_tasks, eligible_time, start_time;
   static const json::Schema& Schema();
 
   JobUsage ToUsage() &&;

@@ -128,6 +128,7 @@ TEST_F(RealAutoscaling, ANodeSetWithoutWorkersWantsOneForEachJob) {
   Becomes("slurm_partition_wanted_nodes{partition=\"burst\"}", "9");
   // Once it has looked at them all.
   EXPECT_TRUE(RunUntil([] { return Shell("$SLURM_EXEC squeue -h -o %r | grep -c None") == "0"; }, 20s));
+  Becomes("slurm_jobs_pending_by_reason{partition=\"burst\",reason=\"PartitionConfig\"}", "4");
   Becomes(kWanted, "9");
   Shell("$SLURM_EXEC scancel --user root");
   Becomes(kWanted, "0");
