@@ -6,7 +6,6 @@ slurmrestd and the bridge are the real ones; times are those of the API server's
 """
 import base64
 import concurrent.futures
-import contextlib
 import datetime
 import http.client
 import json
@@ -17,6 +16,7 @@ import subprocess
 import time
 
 import cluster
+from figures import percentile
 
 ROUNDS = int(os.environ.get("ROUNDS", 5))
 BIN = cluster.ROOT / "build" / "release" / "bin"
@@ -25,16 +25,13 @@ PODS = "bench-bridge-pods"
 SCHEDULER = "controller.extraConfMap.SchedulerParameters=default_queue_depth=10000\\,batch_sched_delay=0\\,sched_interval=1"
 MACHINES, MANY, TRICKLE, REVIEWS = 1000, 10_000, 200, 2000
 GROUP = "bridge"
+CONTROLLERS = ("bridge", "controllers")
 
 
 def prepare():
     cluster.prepare()
     subprocess.run(["dev/tools", "kwok"], cwd=cluster.ROOT, check=True)
     subprocess.run(["dev/build", "release", "bench_bridge_decide", "bench_bridge_calls"], cwd=cluster.ROOT, check=True)
-
-
-def percentile(values, percent):
-    return sorted(values)[min(len(values) - 1, len(values) * percent // 100)]
 
 
 # --- Without a cluster -------------------------------------------------------------------------------------------------------
@@ -60,27 +57,9 @@ def measure_looks(figures):
 # --- A thousand machines -----------------------------------------------------------------------------------------------------
 
 def machine(number):
-    name = f"fake-{number:04}"
-    size = {"cpu": "4", "memory": "16Gi", "pods": "110"}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {
-        "name": name, "annotations": {"kwok.x-k8s.io/node": "fake"},
-        "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "type": "kwok", "scheduler.slinky.slurm.net/external-node": "true"}},
-        "spec": {"taints": [{"key": "kwok", "effect": "NoSchedule"}]}, "status": {
-            "allocatable": size, "capacity": size, "addresses": [{"type": "InternalIP", "address": f"127.1.{number // 250}.{number % 250 + 1}"}]}}
-
-
-@contextlib.contextmanager
-def machines():
-    with open(cluster.ROOT / "build/kwok.log", "wb") as log:
-        process = subprocess.Popen([cluster.ROOT / "build/tools/kwok", "--kubeconfig", cluster.lab.KUBECONFIG, "--manage-all-nodes=false",
-                                    "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
-                                    "--node-lease-duration-seconds=120"], stdout=log, stderr=log)
-        try:
-            yield
-        finally:
-            cluster.lab.kubectl("delete", "nodes", "-l", "type=kwok", "--wait=false", timeout=300)
-            process.terminate()
-            process.wait(20)
+    address = {"type": "InternalIP", "address": f"127.1.{number // 250}.{number % 250 + 1}"}
+    return cluster.kwok_node(f"fake-{number:04}", {"cpu": "4", "memory": "16Gi", "pods": "110"},
+                             {"scheduler.slinky.slurm.net/external-node": "true"}, [address])
 
 
 def not_ready():
@@ -125,21 +104,6 @@ class Server:
         return bool(page["items"])
 
 
-def pid(of):
-    found, = cluster.slurm.processes("capstan", "bridge", of)
-    return found
-
-
-def cpu_s():
-    """Of the controllers, so far."""
-    return time.clock_gettime_ns((~pid("controllers") << 3) | 2) / 1e9
-
-
-def rss_mib():
-    status = pathlib.Path(f"/proc/{pid('controllers')}/status").read_text()
-    return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
-
-
 def queue(state):
     """How many of Slurm's jobs are in that state."""
     done = cluster.slurm.in_controller_result("squeue", "-h", "-t", state, "-o", "%i")
@@ -147,9 +111,9 @@ def queue(state):
 
 
 def audit(since):
-    """Of pods of the bridged namespace, by name, when they were created, bound and deleted; and the bridge's writes. Seconds since 1970."""
+    """Of pods of the bridged namespace, by name, when they were created and bound; and the bridge's writes. Seconds since 1970."""
     account = f"system:serviceaccount:{cluster.slurm.namespace}:{cluster.slurm.namespace}-bridge-controllers"
-    created, bound, deleted, writes = {}, {}, {}, 0
+    created, bound, writes = {}, {}, 0
     for log in sorted(pathlib.Path("/var/lib/capstan-dev/audit").glob("*.log"), key=lambda one: one.stat().st_mtime):
         if log.stat().st_mtime < since:
             continue
@@ -168,9 +132,7 @@ def audit(since):
             elif what.get("namespace") == PODS and what.get("resource") == "pods" and event["responseStatus"]["code"] < 300:
                 if event["verb"] == "create":
                     (bound if what.get("subresource") == "binding" else created)[what["name"]] = at
-                elif event["verb"] == "delete":
-                    deleted[what["name"]] = at
-    return created, bound, deleted, writes
+    return created, bound, writes
 
 
 def allocations(since):
@@ -226,12 +188,12 @@ def review_ms(figures):
 
 def measure_pods(figures, server):
     """A thousand pods at once, each of which finds a free machine."""
-    began, cpu = time.time(), cpu_s()
+    began, cpu = time.time(), cluster.cpu_s(*CONTROLLERS)
     create_pods("first", MACHINES)
     cluster.slurm.wait_for("all are bound", lambda: not server.unbound(), within=300, every=0.5)
     time.sleep(2)
-    cpu = cpu_s() - cpu
-    created, bound, _, writes = audit(began)
+    cpu = cluster.cpu_s(*CONTROLLERS) - cpu
+    created, bound, writes = audit(began)
     starts = allocations(began)
     seconds = max(bound.values()) - min(created.values())
     figures.add("bridge_pods_per_s", [MACHINES / seconds], "", ">= 100", GROUP, peer=1)
@@ -246,7 +208,7 @@ def measure_rest(figures):
     time.sleep(120)
     began = time.time()
     time.sleep(600)
-    figures.add("bridge_writes_at_rest", [audit(began)[3]], "in 10 min", "0", GROUP)
+    figures.add("bridge_writes_at_rest", [audit(began)[2]], "in 10 min", "0", GROUP)
 
 
 def measure_start(figures, server):
@@ -257,7 +219,7 @@ def measure_start(figures, server):
         server.ask("DELETE", f"/api/v1/namespaces/{PODS}/pods/first-{i:05}")
         time.sleep(0.2)
     cluster.slurm.wait_for("as many others are bound", lambda: len(audit(began)[1]) >= TRICKLE, within=120, every=2)
-    _, bound, _, _ = audit(began)
+    bound = audit(began)[1]
     starts = allocations(began)
     took = [1000 * (at - starts[jobs[pod]]) for pod, at in bound.items() if jobs.get(pod) in starts]
     assert len(took) >= TRICKLE / 2, f"slurmctld's log tells of {len(took)} starts of {len(bound)}"
@@ -273,9 +235,9 @@ def measure_bridge(figures):
     slurm.wait_for("slurmctld answers", lambda: slurm.records() == {}, within=120)
     slurm.install_bridge(PODS)
     time.sleep(60)
-    figures.add("bridge_rss_mib_idle", [rss_mib()], "MiB", "<= 12", GROUP)
+    figures.add("bridge_rss_mib_idle", [cluster.rss_mib(*CONTROLLERS)], "MiB", "<= 12", GROUP)
     review_ms(figures)
-    with machines():
+    with cluster.kwok("--node-lease-duration-seconds=120"):
         began = time.monotonic()
         create("/api/v1/nodes", [machine(i) for i in range(MACHINES)])
         slurm.wait_for("Slurm knows all machines", lambda: len(slurm.records() or {}) == MACHINES, within=600, every=2)
@@ -287,10 +249,10 @@ def measure_bridge(figures):
         slurm.wait_for("the others wait", lambda: queue("PD") == MACHINES, within=180, every=2)
         measure_rest(figures)
         measure_start(figures, server)
-        create_pods("third", MANY - MACHINES)
-        slurm.wait_for("all wait", lambda: queue("PD") >= 0.99 * (MANY - TRICKLE), within=600, every=5)
+        create_pods("third", MANY - 2 * MACHINES)
+        slurm.wait_for("all wait", lambda: queue("PD") >= 0.99 * (MANY - MACHINES - TRICKLE), within=1200, every=5)
         time.sleep(60)
-        figures.add("bridge_rss_mib_10k_pods", [rss_mib()], "MiB", "<= 48", GROUP)
+        figures.add("bridge_rss_mib_10k_pods", [cluster.rss_mib(*CONTROLLERS)], "MiB", "<= 48", GROUP)
     slurm.remove_bridge(PODS)
     cluster.lab.erase()
 

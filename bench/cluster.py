@@ -4,6 +4,7 @@ Nothing leaves this machine: the API server is reached on loopback.
 """
 import base64
 import concurrent.futures
+import contextlib
 import http.client
 import importlib
 import json
@@ -74,11 +75,24 @@ def fill(count):
 
 # --- The operator ------------------------------------------------------------------------------------------------------------
 
-def operator_rss_mib():
-    pids = slurm.processes("capstan", "operator")
-    assert len(pids) == 1, pids
-    status = pathlib.Path(f"/proc/{pids[0]}/status").read_text()
+def process_of(*words):
+    """The number of the one process of the lab's pods whose command line begins so."""
+    pid, = slurm.processes("capstan", *words)
+    return pid
+
+
+def rss_mib(*words):
+    status = pathlib.Path(f"/proc/{process_of(*words)}/status").read_text()
     return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
+
+
+def cpu_s(*words):
+    """So far."""
+    return time.clock_gettime_ns((~process_of(*words) << 3) | 2) / 1e9
+
+
+def operator_rss_mib():
+    return rss_mib("operator")
 
 
 def restart_operator():
@@ -122,6 +136,29 @@ def fresh():
     slurm.make_namespaces()
     slurm.install_operator()
     wait_for_operator()
+
+
+# --- Machines that kwok plays ---------------------------------------------------------------------------------------------
+
+def kwok_node(name, size, labels=(), addresses=()):
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": {
+        "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "type": "kwok", **dict(labels)}},
+        "spec": {"taints": [{"key": "kwok", "effect": "NoSchedule"}]},
+        "status": {"allocatable": size, "capacity": size, "addresses": list(addresses)}}
+
+
+@contextlib.contextmanager
+def kwok(*options):
+    """Keeps such nodes Ready and runs their pods; they are deleted in the end."""
+    with open(ROOT / "build/kwok.log", "wb") as log:
+        process = subprocess.Popen([ROOT / "build/tools/kwok", "--kubeconfig", lab.KUBECONFIG, "--manage-all-nodes=false",
+                                    "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake", *options], stdout=log, stderr=log)
+        try:
+            yield
+        finally:
+            lab.kubectl("delete", "nodes", "-l", "type=kwok", "--wait=false", timeout=300)
+            process.terminate()
+            process.wait(20)
 
 
 # --- The groups ----------------------------------------------------------------------------------------------------------------

@@ -41,5 +41,9 @@ class Figures:
         return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
 
 
+def percentile(values, percent):
+    return sorted(values)[min(len(values) - 1, len(values) * percent // 100)]
+
+
 def tidy(value):
     return round(value, 3 if value < 10 else 1)

@@ -13,6 +13,7 @@ import threading
 import time
 
 import cluster
+from figures import percentile
 
 ROUNDS = int(os.environ.get("ROUNDS", 5))
 WORKERS = 6
@@ -26,10 +27,6 @@ def prepare():
     cluster.prepare()
     subprocess.run(["dev/tools", "kwok"], cwd=cluster.ROOT, check=True)
     rolling = importlib.import_module("rolling")
-
-
-def percentile(values, percent):
-    return sorted(values)[min(len(values) - 1, len(values) * percent // 100)]
 
 
 # --- Few workers -------------------------------------------------------------------------------------------------------------
@@ -176,32 +173,12 @@ def measure_workers(figures):
 
 # --- A thousand ----------------------------------------------------------------------------------------------------------------
 
-def cpu_s():
-    """Of the operator, so far."""
-    pid, = cluster.slurm.processes("capstan", "operator")
-    return time.clock_gettime_ns((~pid << 3) | 2) / 1e9
-
-
-def node():
-    much = {"cpu": "4000", "memory": "8Ti", "pods": str(2 * MANY)}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": FAKE, "annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": {
-        "kubernetes.io/hostname": FAKE, "kubernetes.io/os": "linux", "type": "kwok"}}, "spec": {"taints": [{"key": "kwok", "effect": "NoSchedule"}]},
-        "status": {"allocatable": much, "capacity": much}}
-
-
 @contextlib.contextmanager
-def kwok():
-    log = open(cluster.ROOT / "build/kwok.log", "wb")
-    process = subprocess.Popen([cluster.ROOT / "build/tools/kwok", "--kubeconfig", cluster.lab.KUBECONFIG, "--manage-all-nodes=false",
-                                "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake"], stdout=log, stderr=log)
-    cluster.lab.kubectl("apply", "-f", "-", text_in=json.dumps(node()))
-    try:
+def one_machine():
+    with cluster.kwok():
+        much = {"cpu": "4000", "memory": "8Ti", "pods": str(2 * MANY)}
+        cluster.lab.kubectl("apply", "-f", "-", text_in=json.dumps(cluster.kwok_node(FAKE, much)))
         yield
-    finally:
-        cluster.lab.kubectl("delete", "node", FAKE, "--ignore-not-found")
-        process.terminate()
-        process.wait(20)
-        log.close()
 
 
 def unregistered():
@@ -235,17 +212,17 @@ def registered():
 def measure_many(figures):
     slurm, lab = cluster.slurm, cluster.lab
     cluster.fresh()
-    with kwok(), registered():
+    with one_machine(), registered():
         place = {"nodeSelector": {"type": "kwok"}, "tolerations": [{"key": "kwok", "operator": "Exists"}]}
         slurm.install_slurm("nodesets.slinky.replicas=0", "nodesets.slinky.oversubscribeNode=true",
                             "controller.extraConfMap.MaxNodeCount=2000", values={"nodesets": {"slinky": {"podSpec": place}}})
         slurm.wait_for("slurmctld answers", lambda: slurm.records() == {}, within=120)
         time.sleep(20)
-        before, began = cpu_s(), time.monotonic()
+        before, began = cluster.cpu_s("operator"), time.monotonic()
         slurm.scale(MANY)
         slurm.wait_for("all are ready", lambda: slurm.get("nodesets", lab.NODESET)["status"].get("readyReplicas") == MANY and
                        not unregistered(), within=900, every=1)
-        figures.add("nodeset_1000_up_cpu_s", [cpu_s() - before], "s", "-", "many")
+        figures.add("nodeset_1000_up_cpu_s", [cluster.cpu_s("operator") - before], "s", "-", "many")
         figures.add("nodeset_1000_up_s", [time.monotonic() - began], "s", "-", "many")
         cluster.fill(FOREIGN)
         time.sleep(30)

@@ -22,7 +22,8 @@ class TaskGroup {
   // of ours; it ends the process after saying which task it was.
   void Spawn(std::string name, Task<void> task);
 
-  // Asks every task to stop: what it waits for ends with operation_aborted.
+  // Asks every task to stop: what it waits for ends with operation_aborted. On the loop's thread, within a run of the loop or
+  // between two.
   void Cancel();
 
   // Returns when no task is left.

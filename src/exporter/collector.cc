@@ -116,6 +116,9 @@ async::Task<Result<void>> Collector::ReadPartitions(Part& part) {
   }
   Publish(part, std::move(out));
   NoteCut(part.name, "partition", list.records.size(), kMostPartitions);
+  Names nodesets;
+  for (const auto& [partition, names] : by_nodeset_.of) nodesets.insert(names.begin(), names.end());
+  NoteCut(part.name, "nodeset", nodesets.size(), kMostNodeSets);
   co_return Result<void>();
 }
 

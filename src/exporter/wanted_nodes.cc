@@ -92,6 +92,10 @@ double WorkersOf(const slurm::JobUsage& job, const Workers& workers) {
   return std::min(each * tasks, kMostWorkersOfAJob);
 }
 
+int64_t WholeWorkers(double parts) {
+  return parts > 0 ? std::max<int64_t>(1, std::llround(std::ceil(parts - kRounding))) : 0;
+}
+
 }  // namespace
 
 PoolsOfPartitions Themselves(std::span<const slurm::Partition> partitions) {
@@ -134,6 +138,7 @@ void AddNode(Pools& pools, const slurm::NodeUsage& node, std::span<const std::st
     if (found == pools.end()) continue;
     Workers& workers = found->second;
     workers.busy += busy;
+    workers.idle += !busy && node.state.IsUsable();
     workers.unusable += unusable;
     slurm::Tres& largest = workers.largest;
     largest.cpus = std::max(largest.cpus, node.effective_cpus > 0 ? node.effective_cpus : node.cpus);
@@ -162,16 +167,20 @@ void WantedNodes::Add(const slurm::JobUsage& job) {
   if (!waits && !began) return;
   const std::string* pool = PoolOf(job);
   if (pool == nullptr) return;
-  if (const auto workers = pools_->find(*pool); workers != pools_->end())
-    pending_[*pool] += WorkersOf(job, workers->second);
+  const auto workers = pools_->find(*pool);
+  if (workers == pools_->end()) return;
+  Filled& filled = filled_[*pool];
+  (waits ? filled.pending : filled.began) += WorkersOf(job, workers->second);
 }
 
 std::map<std::string, int64_t> WantedNodes::Wanted() const {
   std::map<std::string, int64_t> wanted;
   for (const auto& [pool, workers] : *pools_) {
     int64_t& count = wanted[pool] = workers.busy;
-    if (const auto pending = pending_.find(pool); pending != pending_.end())
-      count += workers.unusable + std::max<int64_t>(1, std::llround(std::ceil(pending->second - kRounding)));
+    const auto filled = filled_.find(pool);
+    if (filled == filled_.end()) continue;
+    count += std::min(workers.idle, WholeWorkers(filled->second.began));
+    if (filled->second.pending > 0) count += workers.unusable + WholeWorkers(filled->second.pending);
   }
   return wanted;
 }

@@ -10,7 +10,7 @@
 // - A job of one node fills the part of a worker that it asks for: of CPUs, memory and GRES the largest; and several, where it asks
 //   for more than one has. A job of several nodes, or that shares with nobody, fills whole workers. So does each job while no worker
 //   has been seen.
-// - A job that started since the nodes were read counts as one that waits.
+// - A job that started since the nodes were read keeps workers that were idle then, and wants no others.
 // - Workers that take no jobs are those that are down or drained, without those that the operator takes away.
 //
 // So more are wanted than have jobs as long as a job waits that one more could start, and none once no job is there.
@@ -34,6 +34,7 @@ namespace capstan::exporter {
 // Of a partition or a NodeSet.
 struct Workers {
   int64_t busy = 0;
+  int64_t idle = 0;  // a job could start there
   int64_t unusable = 0;
   slurm::Tres largest;     // the most of each that one has
   slurm::Tres known_size;  // of those that were there before
@@ -67,12 +68,17 @@ class WantedNodes {
   std::map<std::string, int64_t> Wanted() const;
 
  private:
+  // In workers.
+  struct Filled {
+    double pending = 0;  // that its pending jobs would fill
+    double began = 0;    // that jobs fill which started since the nodes were read
+  };
   const std::string* PoolOf(const slurm::JobUsage& job) const;
 
   const PoolsOfPartitions* partitions_;
   const Pools* pools_;
   Time nodes_read_;
-  std::map<std::string, double, std::less<>> pending_;  // workers that they would fill
+  std::map<std::string, Filled, std::less<>> filled_;
 };
 
 }  // namespace capstan::exporter

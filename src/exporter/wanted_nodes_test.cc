@@ -90,6 +90,9 @@ TEST_F(WantedNodesTest, AJobThatStartedSinceTheNodesWereReadIsNotForgotten) {
   jobs[0].state = slurm::JobState::FromNames(std::vector<std::string>{"RUNNING"});
   jobs[0].started = nodes_read + 1s;
   EXPECT_EQ(Gpu(), 1);
+  nodes = {Node("gpu", {"ALLOCATED"}), Node("gpu", {"DOWN"})};
+  EXPECT_EQ(Gpu(), 1) << "it has the node of another that had ended";
+  nodes = {Node("gpu", {"IDLE"})};
   jobs[0].started = nodes_read - 1s;
   EXPECT_EQ(Gpu(), 0) << "its node would be busy";
 }

@@ -8,7 +8,8 @@
 // - The states are asked for every `fast`, and a tenth of the time at most; every `slow` once all of them are over or gone.
 // - After a write of ours to one of them that one is read whole, at once.
 // - One look reads jobs whole for `whole_reads_for` and no longer; the others have their turn in the next. Where so many are to be
-//   read that a list of all jobs takes Slurm less time, they are read from one, for a quarter of the time at most.
+//   read that a list of all jobs takes Slurm less time, they are read from one, for a quarter of the time at most; after
+//   failures ever more rarely.
 // - While the Source is not heard, and for growing waits after a failure, nobody is asked.
 //
 // A job that is missing among the states is gone only once slurmctld has answered a question about it alone so. One that is

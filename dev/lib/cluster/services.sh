@@ -78,6 +78,7 @@ StartForwarders() {
   Kubeconfig admin.kubeconfig admin "https://127.0.0.1:$port"
 }
 
+# Without limits of their own: a bench measures something else.
 StartControllers() {
   StartService control kube-controller-manager "$tools/kube-controller-manager" \
     --kubeconfig="$state/control/controller-manager.kubeconfig" --leader-elect=false \
