@@ -143,21 +143,22 @@ class Cluster {
       pod.status.conditions = {{std::string(kJobCondition), "True", "Running", job + " on Slurm node " + machine}};
     Put(std::move(pod));
     if (stage == Stage::kNew) {
-      jobs_[id] = std::nullopt;
+      jobs_[id] = nullptr;
       return;
     }
     using slurm::JobFlag;
-    jobs_[id] = slurm::Job{.id = id,
-                           .state = {stage == Stage::kWaits ? JobFlag::kPending : JobFlag::kRunning},
-                           .state_reason = stage == Stage::kWaits ? "Resources" : "None",
-                           .name = "ml/" + name,
-                           .user = "slurm",
-                           .partition = settings_.partition,
-                           .nodes = stage == Stage::kWaits    ? ""
-                                    : stage == Stage::kStarts ? "n" + std::to_string(kMachines - 1)
-                                                              : machine,
-                           .admin_comment = JobMark{kCluster, settings_.bridge, group}.ToString(),
-                           .external = true};
+    jobs_[id] = std::make_shared<const slurm::Job>(
+        slurm::Job{.id = id,
+                   .state = {stage == Stage::kWaits ? JobFlag::kPending : JobFlag::kRunning},
+                   .state_reason = stage == Stage::kWaits ? "Resources" : "None",
+                   .name = "ml/" + name,
+                   .user = "slurm",
+                   .partition = settings_.partition,
+                   .nodes = stage == Stage::kWaits    ? ""
+                            : stage == Stage::kStarts ? "n" + std::to_string(kMachines - 1)
+                                                      : machine,
+                   .admin_comment = JobMark{kCluster, settings_.bridge, group}.ToString(),
+                   .external = true});
   }
 
   const Settings settings_{

@@ -95,7 +95,7 @@ TEST_F(GroupFiguresTest, TellsHowLongAPodWasOnItsWayToItsNode) {
   };
   slurm::Job job{.id = 7};
   job.start_time = kNow;
-  jobs = std::make_shared<const slurm::FollowedJobs>(slurm::FollowedJobs{{7, job}});
+  jobs = std::make_shared<const slurm::FollowedJobs>(slurm::FollowedJobs{{7, std::make_shared<const slurm::Job>(job)}});
   Put(bound("before", 1h));
   EXPECT_THAT(Counted(), HasSubstr("slurm_bridge_start_to_bound_seconds_count 0\n")) << "in another life of the bridge";
   Put(bound("a", 3s));

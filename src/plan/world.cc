@@ -27,7 +27,7 @@ const std::vector<slurm::Job>* SlurmView::Jobs() const {
   return look_.snapshot ? look_.snapshot->jobs.get() : nullptr;
 }
 
-const std::optional<slurm::Job>* SlurmView::FindJob(int64_t id) const {
+const std::shared_ptr<const slurm::Job>* SlurmView::FindJob(int64_t id) const {
   reads_->Note(World::NodeRead(cluster_, World::JobName(id)));
   if (!look_.followed) return nullptr;
   const auto found = look_.followed->find(id);

@@ -81,9 +81,9 @@ class SlurmView {
   // them.
   const std::vector<slurm::Job>* Jobs() const;
 
-  // One job that a Plan follows (Plan::slurm_follows), as the last look at it found it; empty: slurmctld says that it has no job
-  // of that id. nullptr: nobody follows it, or it has not been looked at yet. Notes it.
-  const std::optional<slurm::Job>* FindJob(int64_t id) const;
+  // One job that a Plan follows (Plan::slurm_follows), as the last look at it found it, or what points at nothing: slurmctld says
+  // that it has no job of that id. nullptr: nobody follows it, or it has not been looked at yet. Notes it.
+  const std::shared_ptr<const slurm::Job>* FindJob(int64_t id) const;
 
   // How old that is at most: what it says was true at some moment since then. Grows while looks fail.
   Duration followed_age() const { return look_.followed_age; }

@@ -27,6 +27,8 @@ constexpr Duration kListRetry = 30s, kListForgotten = 10min;
 constexpr int kMostListFailures = 5;
 constexpr Duration kRetryFirst = 250ms, kRetryCap = 4s;
 
+bool AreEqual(const Job* a, const Job* b) { return a == nullptr || b == nullptr ? a == b : *a == *b; }
+
 }  // namespace
 
 struct JobFollower::Entry final : Source::Following {
@@ -249,19 +251,22 @@ void JobFollower::Take(int64_t id, std::optional<Job> job, Tick began, Look& loo
   seen->second.failures = 0;
   seen->second.read_at = began;
   if (!look.listed) seen->second.state = job ? job->state : JobState();
-  look.read[id] = std::move(job);
+  look.read[id] = job ? std::make_shared<const Job>(*std::move(job)) : nullptr;
 }
 
 void JobFollower::Publish(Look& look) {
   look.published = loop_.Now();
-  const auto differs = [this](const auto& entry) {
-    const auto known = jobs_->find(entry.first);
-    return known == jobs_->end() || known->second != entry.second;
-  };
+  bool differs = false;
+  for (auto& [id, job] : look.read) {
+    const auto known = jobs_->find(id);
+    if (known != jobs_->end() && AreEqual(known->second.get(), job.get()))
+      job = known->second;
+    else
+      differs = true;
+  }
   const auto is_shown = [this](int64_t id) { return jobs_->contains(id); };
   const auto is_followed = [this](const auto& entry) { return followed_.contains(entry.first); };
-  if (std::ranges::any_of(look.read, differs) || std::ranges::any_of(look.hidden, is_shown) ||
-      !std::ranges::all_of(*jobs_, is_followed)) {
+  if (differs || std::ranges::any_of(look.hidden, is_shown) || !std::ranges::all_of(*jobs_, is_followed)) {
     FollowedJobs jobs = *jobs_;
     for (const int64_t id : look.hidden) jobs.erase(id);
     for (auto& [id, job] : look.read) jobs[id] = std::move(job);

@@ -72,11 +72,11 @@ class JobFollower {
   };
   // One look at those that were written, and at all when that is due, from its beginning to its end.
   struct Look {
-    bool listed = false;                         // Seen::state is as the states were listed in this look
-    Duration states_took{0}, whole_took{0};      // the requests for states, and the whole reads
-    int failures = 0;                            // of whole reads, one by one
-    std::map<int64_t, std::optional<Job>> read;  // and not published yet
-    std::vector<int64_t> hidden;                 // likewise
+    bool listed = false;                     // Seen::state is as the states were listed in this look
+    Duration states_took{0}, whole_took{0};  // the requests for states, and the whole reads
+    int failures = 0;                        // of whole reads, one by one
+    FollowedJobs read;                       // and not published yet
+    std::vector<int64_t> hidden;             // likewise
     Tick published;
   };
 

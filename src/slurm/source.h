@@ -128,9 +128,9 @@ struct ReservationUpdate {
   std::optional<Duration> duration;  // whole minutes
 };
 
-// Jobs that somebody follows (Source::Follow), by id, as the last look at each found it; empty: slurmctld says that it has no
-// job of that id. One that has not been looked at yet is not in here.
-using FollowedJobs = std::map<int64_t, std::optional<Job>>;
+// Jobs that somebody follows (Source::Follow), by id, as the last look at each found it; nullptr: slurmctld says that it has no
+// job of that id. One that has not been looked at yet is not in here. A job that did not change is the same object in the next.
+using FollowedJobs = std::map<int64_t, std::shared_ptr<const Job>>;
 
 class Source {
  public:

@@ -234,8 +234,8 @@ TEST_F(GroupTest, NoPodGoesWhereAnotherStillIsUnlessSlurmLetsBothBeThere) {
   const int64_t others = testing::IdOf("uid-other");
   other.metadata.labels[std::string(kJobId)] = std::to_string(others);
   const slurm::Job own = testing::JobOf(kUid, JobState{JobFlag::kRunning}, "w-0");
-  const auto done = [&](std::optional<slurm::FollowedJobs::mapped_type> its_job) {
-    slurm::FollowedJobs jobs{{own.id, own}};
+  const auto done = [&](std::optional<std::optional<slurm::Job>> its_job) {
+    std::map<int64_t, std::optional<slurm::Job>> jobs{{own.id, own}};
     if (its_job) jobs[others] = *its_job;
     world.Jobs(kSlurm, std::move(jobs));
     world.Put(other);

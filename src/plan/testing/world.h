@@ -88,8 +88,10 @@ class TestWorld {
   }
 
   // What the last look at the jobs that are followed found (SlurmView::FindJob). REQUIRES: Nodes was called for the cluster.
-  void Jobs(const std::string& cluster, slurm::FollowedJobs jobs) {
-    slurm[cluster].followed = std::make_shared<const slurm::FollowedJobs>(std::move(jobs));
+  void Jobs(const std::string& cluster, std::map<int64_t, std::optional<slurm::Job>> jobs) {
+    slurm::FollowedJobs followed;
+    for (auto& [id, job] : jobs) followed[id] = job ? std::make_shared<const slurm::Job>(*std::move(job)) : nullptr;
+    slurm[cluster].followed = std::make_shared<const slurm::FollowedJobs>(std::move(followed));
   }
 
   // What the question of this id (Question::id) is answered, `age` before the next Decide (whose second look is at an older one); without any of these its
