@@ -1,37 +1,26 @@
 #include "cli/exporter.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <optional>
 
 #include "api/common.h"
 #include "base/log.h"
+#include "cli/slurm_token.h"
 #include "exporter/collector.h"
 #include "kube/config/config.h"
 #include "process/metrics_guard.h"
 #include "process/process.h"
-#include "slurm/token_file.h"
 
 namespace capstan::cli {
 namespace {
 
 constexpr std::string_view kProgram = "slurm-exporter";
-constexpr auto kTokenVariable = "SLURM_JWT";
 
 Result<Duration> DurationOf(std::string_view flag, const std::string& text) {
   const auto duration = api::ParseGoDuration(text);
   if (duration && *duration > 1s) return *duration;
   return Fail(Code::kInvalid,
               std::string(flag) + " is \"" + text + "\", must be a time of more than a second: 5s, 1m30s");
-}
-
-// A file is read again when the token that it held is four fifths old, or is refused.
-Result<slurm::TokenFactory> TokenOf(const ExporterFlags& flags) {
-  if (!flags.token_file.empty()) return [path = flags.token_file](Duration) { return slurm::TokenFrom(path); };
-  const char* token = std::getenv(kTokenVariable);
-  if (token == nullptr || *token == '\0')
-    return Fail(Code::kInvalid, std::string("no token for Slurm: set --token-file, or ") + kTokenVariable);
-  return [secret = Secret(token)](Duration) -> Result<Secret> { return secret; };
 }
 
 // What is needed to ask the API server whom metrics are for.
@@ -52,7 +41,7 @@ Result<void> Run(const ExporterFlags& flags) {
   CAPSTAN_TRY(const Duration interval, DurationOf("--cache-freq", flags.interval));
   CAPSTAN_TRY(const Duration keep, DurationOf("--keep-last", flags.keep));
   if (keep < 2 * interval) return Fail(Code::kInvalid, "--keep-last must be twice --cache-freq or longer");
-  CAPSTAN_TRY(slurm::TokenFactory token, TokenOf(flags));
+  CAPSTAN_TRY(slurm::TokenFactory token, SlurmToken(flags.token_file));
   CAPSTAN_TRY(net::Endpoint server, net::Endpoint::Parse(flags.server));
   log::Info("starting", {{"program", process::Agent(std::string(kProgram))}, {"server", server.ToString()}});
 

@@ -10,6 +10,7 @@
 #include "cli/operator.h"
 #include "cli/render.h"
 #include "cli/rights.h"
+#include "cli/slurm.h"
 #include "net/client.h"
 
 namespace {
@@ -86,13 +87,21 @@ int main(int argc, char** argv) {
   CLI::App* run_doctor = app.add_subcommand("doctor", "Say what is wrong with a cluster, why, and what to do");
   capstan::cli::AddDoctorFlags(*run_doctor, doctor);
 
+  capstan::cli::SlurmFlags slurm;
+  CLI::App* run_slurm = app.add_subcommand("slurm", "Show what Slurm says of its nodes, jobs and itself");
+  capstan::cli::AddSlurm(*run_slurm, slurm);
+
   std::string helped;
   CLI::App* help = app.add_subcommand("help", "Say more about a command");
   help->add_option("command", helped, "Its name");
 
   CLI::App* version = app.add_subcommand("version", "Print the version");
 
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
   if (run_operator->parsed()) return capstan::cli::RunOperator(flags);
   if (run_bridge->parsed()) return capstan::cli::RunBridge(*run_bridge, bridge);
   if (run_exporter->parsed()) return capstan::cli::RunExporter(exporter);
@@ -100,6 +109,7 @@ int main(int argc, char** argv) {
   if (run_rights->parsed()) return capstan::cli::RunRights(rights);
   if (run_render->parsed()) return capstan::cli::RunRender(render);
   if (run_doctor->parsed()) return capstan::cli::RunDoctor(doctor);
+  if (run_slurm->parsed()) return capstan::cli::RunSlurm(*run_slurm, slurm);
   if (help->parsed()) return Help(app, helped);
   if (version->parsed()) std::printf("%s\n", std::string(capstan::net::UserAgent()).c_str());
   return 0;

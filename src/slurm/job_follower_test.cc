@@ -160,6 +160,20 @@ TEST_F(FollowedJobsTest, WhyAJobWaitsIsReadInTurnWithAllThatWait) {
   EXPECT_LE(server.requests() - before, 300u + 25u * 3 + 40) << "twenty a second, and the looks";
 }
 
+TEST_F(FollowedJobsTest, AJobThatIsReadAnewAndHasNotChangedIsTheSameObject) {
+  Start();
+  for (const int64_t id : {7, 8}) ASSERT_FALSE(slurm.SubmitJob(Order(id)));
+  const auto following = source->Follow({7, 8});
+  ASSERT_TRUE(loop.RunUntil([&] { return source->Latest().followed->size() == 2; }, 1min));
+  const auto before = source->Latest().followed;
+  slurm.Expect(8, "Resources", loop.WallNow() + 1h);
+  loop.Advance(30s);
+  const auto after = source->Latest().followed;
+  EXPECT_EQ(before->at(7), after->at(7));
+  EXPECT_NE(before->at(8), after->at(8));
+  EXPECT_EQ(after->at(8)->state_reason, "Resources");
+}
+
 TEST_F(FollowedJobsTest, NobodyFollowedIsNobodyAsked) {
   Start();
   ASSERT_TRUE(Submit(Order(7)));

@@ -52,7 +52,7 @@ size_t HeldBy(const Node& n) {
 }
 size_t HeldBy(const Job& j) { return HeldByAll(j.state_reason, j.name, j.user, j.partition, j.nodes, j.admin_comment); }
 size_t HeldBy(const RestClient::JobBrief&) { return 0; }
-size_t HeldBy(const Partition& p) { return HeldBy(p.name); }
+size_t HeldBy(const Partition& p) { return HeldByAll(p.name, p.nodes, p.state); }
 size_t HeldBy(const License& l) { return HeldBy(l.name); }
 size_t HeldBy(const Reservation& r) { return HeldByAll(r.name, r.nodes, r.flags, r.users); }
 
@@ -151,7 +151,8 @@ Result<net::Request> RestClient::MakeRequest(std::string method, std::string tar
   request.max_answer_bytes = options_.max_answer_bytes;
   request.method = std::move(method);
   request.target = std::move(target);
-  request.headers = {{"Accept", "application/json"}, {"X-SLURM-USER-TOKEN", std::string(token.Reveal())}};
+  request.headers = {{"Accept", "application/json"}};
+  if (!token.empty()) request.headers.emplace_back("X-SLURM-USER-TOKEN", std::string(token.Reveal()));
   // slurmrestd takes a GET with a content type for a form.
   if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
   request.body = std::move(body);

@@ -30,7 +30,7 @@ struct ConfAnswer;
 
 // Signs a token that is valid from now for `lifetime` (jwt.h). Called again when four fifths of it have
 // passed and when Slurm refuses a token, so a rotated key is picked up at once. An issue time some seconds in
-// the past lets clocks differ a little.
+// the past lets clocks differ a little. An empty token is not sent: the other side of a socket may know whose process asks.
 using TokenFactory = std::function<Result<Secret>(Duration lifetime)>;
 
 class RestClient {

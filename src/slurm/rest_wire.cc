@@ -115,7 +115,8 @@ bool SayNoSuchNode(const std::vector<Problem>& problems) {
 
 std::optional<Time> Number::ToTime() const {
   if (!set || infinite || number <= 0) return std::nullopt;
-  return Time(std::chrono::seconds(number));
+  constexpr int64_t kLast = Duration::max() / 1s;
+  return Time(std::chrono::seconds(std::min(number, kLast)));
 }
 
 Node NodeRecord::ToNode() && {
@@ -144,6 +145,17 @@ Node NodeRecord::ToNode() && {
           .reason_changed_at = reason_changed_at.ToTime()};
 }
 
+namespace {
+
+// Minutes. More than a Duration holds is as long as one lasts.
+std::optional<Duration> ToLimit(const Number& minutes) {
+  constexpr int64_t kMost = Duration::max() / 1min;
+  if (!minutes.set || minutes.infinite) return std::nullopt;
+  return std::chrono::minutes(std::clamp<int64_t>(minutes.number, 0, kMost));
+}
+
+}  // namespace
+
 Job JobRecord::ToJob() && {
   Job job{.id = job_id,
           .state = JobState::FromNames(job_state),
@@ -159,7 +171,7 @@ Job JobRecord::ToJob() && {
           .end_time = end_time.ToTime(),
           .preempt_time = preempt_time.ToTime(),
           .time_limit = std::nullopt};
-  if (time_limit.set && !time_limit.infinite) job.time_limit = std::chrono::minutes(time_limit.number);
+  job.time_limit = ToLimit(time_limit);
   return job;
 }
 
@@ -168,7 +180,13 @@ Partition PartitionRecord::ToPartition() && {
   const auto is = [this](std::string_view word) {
     return std::ranges::find(partition.state, word) != partition.state.end();
   };
-  return {.name = std::move(name), .open = !is("DRAIN") && !is("INACTIVE"), .nodes = std::move(node_sets)};
+  return {.name = std::move(name),
+          .open = !is("DRAIN") && !is("INACTIVE"),
+          .nodes = std::move(node_sets),
+          .state = Join(partition.state, "+"),
+          .node_count = nodes.total,
+          .cpu_count = cpus.total,
+          .time_limit = ToLimit(maximums.time)};
 }
 
 Reservation ReservationRecord::ToReservation() && {
@@ -340,11 +358,24 @@ const json::Schema& PartitionState::Schema() {
   return schema;
 }
 
+const json::Schema& Total::Schema() {
+  static const json::Schema schema = json::Object<Total>({json::Field<&Total::total>("total")});
+  return schema;
+}
+
+const json::Schema& PartitionMaximums::Schema() {
+  static const json::Schema schema = json::Object<PartitionMaximums>({json::Field<&PartitionMaximums::time>("time")});
+  return schema;
+}
+
 const json::Schema& PartitionRecord::Schema() {
   static const json::Schema schema = json::Object<PartitionRecord>({
       json::Field<&PartitionRecord::name>("name"),
       json::Field<&PartitionRecord::node_sets>("node_sets"),
       json::Field<&PartitionRecord::partition>("partition"),
+      json::Field<&PartitionRecord::nodes>("nodes"),
+      json::Field<&PartitionRecord::cpus>("cpus"),
+      json::Field<&PartitionRecord::maximums>("maximums"),
   });
   return schema;
 }

@@ -92,9 +92,21 @@ struct PartitionState {
   static const json::Schema& Schema();
 };
 
+struct Total {
+  int64_t total = 0;
+  static const json::Schema& Schema();
+};
+
+struct PartitionMaximums {
+  Number time;  // minutes
+  static const json::Schema& Schema();
+};
+
 struct PartitionRecord {
   std::string name, node_sets;
   PartitionState partition;
+  Total nodes, cpus;
+  PartitionMaximums maximums;
   static const json::Schema& Schema();
 
   Partition ToPartition() &&;

@@ -86,6 +86,9 @@ struct Partition {
   std::string name;
   bool open = true;     // jobs may be queued there: its State is UP or DOWN, neither DRAIN nor INACTIVE
   std::string nodes{};  // of its line in slurm.conf: "gpu,w-[0-3]", "ALL"; NodeSets by their names
+  std::string state{};  // as Slurm names it: "UP"
+  int64_t node_count = 0, cpu_count = 0;
+  std::optional<Duration> time_limit{};  // of its jobs; absent: none
 
   bool operator==(const Partition&) const = default;
 };

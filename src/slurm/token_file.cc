@@ -13,8 +13,8 @@ namespace {
 constexpr size_t kLongest = 16 << 10;
 constexpr std::string_view kName = "SLURM_JWT=";
 
-std::unexpected<Error> Wrong(const std::string& path, std::string_view what) {
-  return Fail(Code::kUnauthenticated, "the token of Slurm in " + path + ": " + std::string(what));
+std::unexpected<Error> Wrong(const std::string& place, std::string_view what) {
+  return Fail(Code::kUnauthenticated, "the token of Slurm in " + place + ": " + std::string(what));
 }
 
 // It becomes a line of a request.
@@ -25,6 +25,14 @@ bool IsTokenCharacter(char c) {
 
 }  // namespace
 
+Result<Secret> TokenIn(std::string_view text, const std::string& place) {
+  std::string_view token = Trim(text);
+  if (token.starts_with(kName)) token = Trim(token.substr(kName.size()));
+  if (token.empty()) return Wrong(place, "it is empty");
+  if (!std::ranges::all_of(token, IsTokenCharacter)) return Wrong(place, "it is not a token alone");
+  return Secret(std::string(token));
+}
+
 Result<Secret> TokenFrom(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
@@ -33,12 +41,8 @@ Result<Secret> TokenFrom(const std::string& path) {
   file.read(text.data(), std::streamsize(text.size()));
   if (file.bad()) return Wrong(path, "it cannot be read");
   text.resize(size_t(file.gcount()));
-  if (text.size() > kLongest) return Wrong(path, "the file is larger than 16 KiB");
-  std::string_view token = Trim(text);
-  if (token.starts_with(kName)) token = Trim(token.substr(kName.size()));
-  if (token.empty()) return Wrong(path, "the file is empty");
-  if (!std::ranges::all_of(token, IsTokenCharacter)) return Wrong(path, "the file does not hold a token alone");
-  return Secret(std::string(token));
+  if (text.size() > kLongest) return Wrong(path, "it is larger than 16 KiB");
+  return TokenIn(text, path);
 }
 
 }  // namespace capstan::slurm

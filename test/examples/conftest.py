@@ -6,6 +6,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "kube"))
 
 from apiserver import ApiServer  # noqa: E402
+from website import install  # noqa: E402
 
 # Every write, without its content; leases and events are written by other parts of a program.
 AUDIT_POLICY = """\
@@ -28,3 +29,9 @@ def apiserver(tmp_path_factory):
     with ApiServer([f"--audit-policy-file={folder}/policy.yaml", f"--audit-log-path={audit}"]) as server:
         server.audit = audit
         yield server
+
+
+@pytest.fixture(scope="session")
+def prefix():
+    """What an installed Capstan is to another project."""
+    return install()

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 import yaml
 
-from website import (FOLDER, KITS, REPOSITORY, Operator, configure, credential_of, install, kubeconfig_of_its_account,
+from website import (FOLDER, KITS, REPOSITORY, Operator, configure, credential_of, kubeconfig_of_its_account,
                      moments_of_writes, run, until, writes)
 
 API = "/apis/web.example.com/v1/namespaces/default/websites"
@@ -19,11 +19,6 @@ MERGE = "application/merge-patch+json"
 CHILDREN = {"configmaps": "/api/v1/namespaces/default/configmaps",
             "deployments": "/apis/apps/v1/namespaces/default/deployments",
             "services": "/api/v1/namespaces/default/services"}
-
-
-@pytest.fixture(scope="session")
-def prefix():
-    return install()
 
 
 @pytest.fixture(scope="session")

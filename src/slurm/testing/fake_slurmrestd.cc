@@ -329,7 +329,7 @@ net::Response FakeSlurmrestd::ListNodes(std::string_view query) const {
 net::Response FakeSlurmrestd::ListPartitions() const {
   const auto render = [](const auto& partition) {
     return "{\"name\":" + JsonQuoted(partition.first) + R"(,"partition":{"state":[)" + JsonQuoted(partition.second) +
-           R"(]},"nodes":{"total":0}})";
+           R"(]},"nodes":{"total":3},"cpus":{"total":6},"maximums":{"time":{"set":true,"infinite":false,"number":1500}}})";
   };
   return Envelope(200, List("partitions", slurm_.partitions, render, slurm_.loop().WallNow()),
                   slurm_.options().release);
