@@ -1,6 +1,9 @@
 #include "listing/listing.h"
 
+#include <map>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "async/backoff.h"
 #include "async/timer.h"

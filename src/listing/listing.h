@@ -3,10 +3,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "async/loop.h"
 #include "async/task.h"

@@ -90,6 +90,20 @@ class Figures {
   const Format format_;
 };
 
+// A record as `format` wants it: the one of the two functions that it needs is called.
+template <class Cells, class Fill>
+Shown Make(std::string key, Format format, Cells cells, Fill fill) {
+  Shown shown{.key = std::move(key), .cells = {}, .object = {}};
+  if (format == Format::kTable) {
+    shown.cells = cells();
+    return shown;
+  }
+  Object object;
+  fill(object);
+  shown.object = std::move(object).Done();
+  return shown;
+}
+
 }  // namespace
 
 std::vector<Column> NodeColumns() {
@@ -98,37 +112,34 @@ std::vector<Column> NodeColumns() {
 }
 
 Shown Show(const slurm::Node& node, Format format) {
-  Shown shown{.key = node.name, .cells = {}, .object = {}};
-  if (format == Format::kTable) {
-    shown.cells = {node.name, node.state.ToString(),      Text(node.cpus), Text(node.memory_mib),
-                   node.gres, Join(node.partitions, ","), node.version,    node.reason};
-    return shown;
-  }
-  Object object;
-  object.Set("name", node.name);
-  object.Set("state", node.state.Names());
-  object.Set("reason", node.reason);
-  object.Set("reason_set_by_user", node.reason_set_by);
-  object.Set("reason_changed_at", node.reason_changed_at);
-  object.Set("comment", node.comment);
-  object.Set("extra", node.extra);
-  object.Set("features", node.features);
-  object.Set("active_features", node.active_features);
-  object.Set("partitions", node.partitions);
-  object.Set("address", node.address);
-  object.Set("hostname", node.hostname);
-  object.Set("topology", node.topology);
-  object.Set("reservation", node.reservation);
-  object.Set("gres", node.gres);
-  object.Set("version", node.version);
-  object.SetNumber("weight", node.weight);
-  object.SetNumber("cpus", node.cpus);
-  object.SetNumber("effective_cpus", node.job_cpus);
-  object.SetNumber("real_memory", node.memory_mib);
-  object.Set("boot_time", node.boot_time);
-  object.Set("slurmd_start_time", node.slurmd_start_time);
-  shown.object = std::move(object).Done();
-  return shown;
+  const auto cells = [&] {
+    return std::vector<std::string>{node.name, node.state.ToString(),      Text(node.cpus), Text(node.memory_mib),
+                                    node.gres, Join(node.partitions, ","), node.version,    node.reason};
+  };
+  return Make(node.name, format, cells, [&](Object& object) {
+    object.Set("name", node.name);
+    object.Set("state", node.state.Names());
+    object.Set("reason", node.reason);
+    object.Set("reason_set_by_user", node.reason_set_by);
+    object.Set("reason_changed_at", node.reason_changed_at);
+    object.Set("comment", node.comment);
+    object.Set("extra", node.extra);
+    object.Set("features", node.features);
+    object.Set("active_features", node.active_features);
+    object.Set("partitions", node.partitions);
+    object.Set("address", node.address);
+    object.Set("hostname", node.hostname);
+    object.Set("topology", node.topology);
+    object.Set("reservation", node.reservation);
+    object.Set("gres", node.gres);
+    object.Set("version", node.version);
+    object.SetNumber("weight", node.weight);
+    object.SetNumber("cpus", node.cpus);
+    object.SetNumber("effective_cpus", node.job_cpus);
+    object.SetNumber("real_memory", node.memory_mib);
+    object.Set("boot_time", node.boot_time);
+    object.Set("slurmd_start_time", node.slurmd_start_time);
+  });
 }
 
 std::vector<Column> JobColumns() {
@@ -138,37 +149,34 @@ std::vector<Column> JobColumns() {
 
 Shown Show(const slurm::Job& job, Format format) {
   const std::string id = Text(job.id);
-  Shown shown{.key = id, .cells = {}, .object = {}};
-  if (format == Format::kTable) {
-    shown.cells = {id,
-                   job.partition,
-                   job.name,
-                   job.user,
-                   job.state.ToString(),
-                   Text(job.submit_time),
-                   Text(job.start_time),
-                   LimitText(job.time_limit),
-                   job.nodes,
-                   job.state_reason == "None" ? "" : job.state_reason};
-    return shown;
-  }
-  Object object;
-  object.SetNumber("job_id", job.id);
-  object.Set("job_state", job.state.Names());
-  object.Set("state_reason", job.state_reason);
-  object.Set("name", job.name);
-  object.Set("user_name", job.user);
-  object.Set("partition", job.partition);
-  object.Set("nodes", job.nodes);
-  object.Set("admin_comment", job.admin_comment);
-  object.SetBool("external", job.external);
-  object.Set("submit_time", job.submit_time);
-  object.Set("start_time", job.start_time);
-  object.Set("end_time", job.end_time);
-  object.Set("preempt_time", job.preempt_time);
-  object.SetLimit("time_limit", job.time_limit);
-  shown.object = std::move(object).Done();
-  return shown;
+  const auto cells = [&] {
+    return std::vector<std::string>{id,
+                                    job.partition,
+                                    job.name,
+                                    job.user,
+                                    job.state.ToString(),
+                                    Text(job.submit_time),
+                                    Text(job.start_time),
+                                    LimitText(job.time_limit),
+                                    job.nodes,
+                                    job.state_reason == "None" ? "" : job.state_reason};
+  };
+  return Make(id, format, cells, [&](Object& object) {
+    object.SetNumber("job_id", job.id);
+    object.Set("job_state", job.state.Names());
+    object.Set("state_reason", job.state_reason);
+    object.Set("name", job.name);
+    object.Set("user_name", job.user);
+    object.Set("partition", job.partition);
+    object.Set("nodes", job.nodes);
+    object.Set("admin_comment", job.admin_comment);
+    object.SetBool("external", job.external);
+    object.Set("submit_time", job.submit_time);
+    object.Set("start_time", job.start_time);
+    object.Set("end_time", job.end_time);
+    object.Set("preempt_time", job.preempt_time);
+    object.SetLimit("time_limit", job.time_limit);
+  });
 }
 
 std::vector<Column> PartitionColumns() {
@@ -176,66 +184,57 @@ std::vector<Column> PartitionColumns() {
 }
 
 Shown Show(const slurm::Partition& partition, Format format) {
-  Shown shown{.key = partition.name, .cells = {}, .object = {}};
-  if (format == Format::kTable) {
-    shown.cells = {partition.name,
-                   partition.state,
-                   Text(partition.node_count),
-                   Text(partition.cpu_count),
-                   LimitText(partition.time_limit),
-                   partition.nodes};
-    return shown;
-  }
-  Object object;
-  object.Set("name", partition.name);
-  object.Set("state", partition.state);
-  object.SetBool("open", partition.open);
-  object.Set("node_sets", partition.nodes);
-  object.SetNumber("nodes", partition.node_count);
-  object.SetNumber("cpus", partition.cpu_count);
-  object.SetLimit("time_limit", partition.time_limit);
-  shown.object = std::move(object).Done();
-  return shown;
+  const auto cells = [&] {
+    return std::vector<std::string>{partition.name,
+                                    partition.state,
+                                    Text(partition.node_count),
+                                    Text(partition.cpu_count),
+                                    LimitText(partition.time_limit),
+                                    partition.nodes};
+  };
+  return Make(partition.name, format, cells, [&](Object& object) {
+    object.Set("name", partition.name);
+    object.Set("state", partition.state);
+    object.SetBool("open", partition.open);
+    object.Set("node_sets", partition.nodes);
+    object.SetNumber("nodes", partition.node_count);
+    object.SetNumber("cpus", partition.cpu_count);
+    object.SetLimit("time_limit", partition.time_limit);
+  });
 }
 
 std::vector<Column> ReservationColumns() { return {{"NAME"}, {"START"}, {"END"}, {"USERS"}, {"FLAGS"}, {"NODES"}}; }
 
 Shown Show(const slurm::Reservation& reservation, Format format) {
-  Shown shown{.key = reservation.name, .cells = {}, .object = {}};
-  if (format == Format::kTable) {
-    shown.cells = {reservation.name,
-                   Text(reservation.start),
-                   Text(reservation.end),
-                   Join(reservation.users, ","),
-                   Join(reservation.flags, ","),
-                   reservation.nodes};
-    return shown;
-  }
-  Object object;
-  object.Set("name", reservation.name);
-  object.Set("start_time", reservation.start);
-  object.Set("end_time", reservation.end);
-  object.Set("users", reservation.users);
-  object.Set("flags", reservation.flags);
-  object.Set("node_list", reservation.nodes);
-  shown.object = std::move(object).Done();
-  return shown;
+  const auto cells = [&] {
+    return std::vector<std::string>{reservation.name,
+                                    Text(reservation.start),
+                                    Text(reservation.end),
+                                    Join(reservation.users, ","),
+                                    Join(reservation.flags, ","),
+                                    reservation.nodes};
+  };
+  return Make(reservation.name, format, cells, [&](Object& object) {
+    object.Set("name", reservation.name);
+    object.Set("start_time", reservation.start);
+    object.Set("end_time", reservation.end);
+    object.Set("users", reservation.users);
+    object.Set("flags", reservation.flags);
+    object.Set("node_list", reservation.nodes);
+  });
 }
 
 std::vector<Column> PingColumns() { return {{"CONTROLLER"}, {"CONFIGURED"}, {"RESPONDS"}}; }
 
 Shown Show(const slurm::ControllerPing& ping, Format format) {
-  Shown shown{.key = ping.hostname, .cells = {}, .object = {}};
-  if (format == Format::kTable) {
-    shown.cells = {ping.hostname, ping.primary ? "primary" : "backup", ping.responding ? "yes" : "no"};
-    return shown;
-  }
-  Object object;
-  object.Set("hostname", ping.hostname);
-  object.SetBool("primary", ping.primary);
-  object.SetBool("responding", ping.responding);
-  shown.object = std::move(object).Done();
-  return shown;
+  const auto cells = [&] {
+    return std::vector<std::string>{ping.hostname, ping.primary ? "primary" : "backup", ping.responding ? "yes" : "no"};
+  };
+  return Make(ping.hostname, format, cells, [&](Object& object) {
+    object.Set("hostname", ping.hostname);
+    object.SetBool("primary", ping.primary);
+    object.SetBool("responding", ping.responding);
+  });
 }
 
 std::vector<Column> StatisticsColumns() { return {{"FIGURE"}, {"VALUE", true}}; }
