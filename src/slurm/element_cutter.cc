@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace capstan::slurm {
 namespace {
 
@@ -11,10 +13,15 @@ bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool Opens(char c) { return c == '{' || c == '['; }
 bool Closes(char c) { return c == '}' || c == ']'; }
 
+std::vector<std::string> PathOf(std::string_view array) {
+  const auto parts = Split(array, '/');
+  return {parts.begin(), parts.end()};
+}
+
 }  // namespace
 
 ElementCutter::ElementCutter(std::string array, OnElement on_element, Limits limits)
-    : array_(std::move(array)), on_element_(std::move(on_element)), limits_(limits) {}
+    : path_(PathOf(array)), on_element_(std::move(on_element)), limits_(limits) {}
 
 Result<void> ElementCutter::Feed(std::string_view bytes) {
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -77,9 +84,9 @@ bool ElementCutter::InString(char c) {
   return true;
 }
 
-// Keeps the last string before a ':' at the top level, to know whose value comes.
-void ElementCutter::TopLevel(char c) {
-  if (depth_ != 1) return;
+// Keeps the last string before a ':' in the innermost object of the path, to know whose value comes.
+void ElementCutter::Key(char c) {
+  if (depth_ != level_ + 1) return;
   if (in_string_ && c != '"') {
     if (word_.size() < kLongestKey) word_ += c;
   } else if (c == ':') {
@@ -91,18 +98,32 @@ void ElementCutter::TopLevel(char c) {
   }
 }
 
+// What opens now is the next part of the path.
+bool ElementCutter::AtPath() const { return depth_ == level_ + 1 && key_ == path_[size_t(level_)]; }
+
 Result<void> ElementCutter::Outside(char c) {
   if (rest_.size() >= limits_.rest_bytes) return Fail(Code::kInvalid, "the answer around its list is too large");
   rest_ += c;
-  TopLevel(c);
+  Key(c);
   if (InString(c)) return {};
-  if (depth_ == 1 && c == '[' && key_ == array_) {
+  const bool last = size_t(level_) + 1 == path_.size();
+  if (c == '[' && last && AtPath()) {
     state_ = State::kArray;
     key_.clear();
   } else if (Opens(c)) {
+    if (c == '{' && !last && AtPath()) {
+      ++level_;
+      key_.clear();
+    }
     ++depth_;
-  } else if (Closes(c) && --depth_ == 0) {
-    state_ = State::kDone;
+  } else if (Closes(c)) {
+    if (--depth_ == 0) {
+      state_ = State::kDone;
+    } else if (depth_ == level_) {
+      --level_;
+      key_.clear();
+      word_.clear();
+    }
   }
   return {};
 }
@@ -126,7 +147,7 @@ Result<void> ElementCutter::Element(char c) {
     const bool list_ends = depth_ == 0 && c == ']';
     if (Closes(c)) --depth_;
     if (list_ends || (depth_ == 0 && c == ',')) {
-      depth_ = 1;
+      depth_ = level_ + 1;
       state_ = State::kArray;
       CAPSTAN_CHECK_OK(on_element_(element_));
       return list_ends ? Array(c) : Result<void>();

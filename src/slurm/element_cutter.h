@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -26,7 +27,7 @@ class ElementCutter {
   // returned.
   using OnElement = std::function<Result<void>(std::string_view element)>;
 
-  // Cuts the elements of the top-level member called `array`.
+  // Cuts the elements of the top-level member called `array`; of "a/b", those of the member b of the top-level object a.
   ElementCutter(std::string array, OnElement on_element)
       : ElementCutter(std::move(array), std::move(on_element), Limits{}) {}
   ElementCutter(std::string array, OnElement on_element, Limits limits);
@@ -44,20 +45,22 @@ class ElementCutter {
  private:
   enum class State : uint8_t { kBefore, kInside, kArray, kElement, kDone };
 
-  void TopLevel(char c);
+  void Key(char c);
+  bool AtPath() const;
   Result<void> Outside(char c);
   Result<void> Array(char c);
   Result<void> Element(char c);
   size_t TakePlain(std::string_view bytes);
   bool InString(char c);
 
-  const std::string array_;
+  const std::vector<std::string> path_;
   OnElement on_element_;
   Limits limits_;
   State state_ = State::kBefore;
   bool in_string_ = false, escaped_ = false;
   int depth_ = 0;           // within the document, or within the element
-  std::string key_, word_;  // the last key and the string being read, at the top level
+  int level_ = 0;           // how many objects of the path are open
+  std::string key_, word_;  // the last key and the string being read, in the last of those
   std::string rest_, element_;
 };
 

@@ -17,10 +17,10 @@ struct Cut {
   bool operator==(const Cut&) const = default;
 };
 
-Cut CutUp(std::string_view text, size_t piece, ElementCutter::Limits limits = {}) {
+Cut CutUp(std::string_view text, size_t piece, ElementCutter::Limits limits = {}, std::string array = "nodes") {
   Cut cut;
   ElementCutter cutter(
-      "nodes",
+      std::move(array),
       [&](std::string_view e) {
         cut.elements.emplace_back(e);
         return Result<void>();
@@ -41,6 +41,18 @@ TEST(ElementCutter, TakesElementsOutAndLeavesTheRest) {
                      .complete = true,
                      .error = ""};
   for (size_t piece = 1; piece <= text.size(); ++piece) EXPECT_EQ(CutUp(text, piece), expected) << piece;
+}
+
+TEST(ElementCutter, AnArrayWithinAnObjectIsNamedByItsPath) {
+  const std::string text =
+      R"({"s":[{"s":[7]}],"x":{"s":{"s":[8]}},"s":{"t":{"s":[9]},"s": [{"s":[1]}, 2 ],"u":[3]},"s2":{"s":[4]},"e":[5]})";
+  const Cut expected{
+      .elements = {R"({"s":[1]})", "2 "},
+      .rest = R"({"s":[{"s":[7]}],"x":{"s":{"s":[8]}},"s":{"t":{"s":[9]},"s": [],"u":[3]},"s2":{"s":[4]},"e":[5]})",
+      .complete = true,
+      .error = ""};
+  for (size_t piece = 1; piece <= text.size(); ++piece) EXPECT_EQ(CutUp(text, piece, {}, "s/s"), expected) << piece;
+  EXPECT_TRUE(CutUp(R"({"s":[1],"t":{"s":[2]}})", 3, {}, "s/s").elements.empty());
 }
 
 TEST(ElementCutter, EmptyAndMissingListsAreNoElements) {

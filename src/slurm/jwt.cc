@@ -1,15 +1,19 @@
 #include "slurm/jwt.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/hash.h"
+#include "base/rsa.h"
 #include "base/text.h"
 #include "json/codec.h"
 
 namespace capstan::slurm {
 namespace {
 
+constexpr auto kNoId = "the RSA key that signs Slurm tokens has no id";
 constexpr std::string_view kHeader = R"({"alg":"HS256","typ":"JWT"})";
+
 int64_t Clamped(Time time) { return std::clamp<int64_t>(UnixSeconds(time), 0, UnixSeconds(kLatestExpiry)); }
 
 std::string Payload(const TokenClaims& claims) {
@@ -59,16 +63,42 @@ std::unexpected<Error> NotAToken(std::string_view why) {
   return Fail(Code::kInvalid, "not a Slurm token: " + std::string(why));
 }
 
+// What is signed.
+Result<std::string> Unsigned(std::string_view header, const TokenClaims& claims) {
+  if (Clamped(claims.expires_at) <= Clamped(claims.issued_at))
+    return Fail(Code::kInvalid,
+                "a token for Slurm user " + JsonQuoted(claims.user) + " would expire before it is issued");
+  return Base64Url(header) + "." + Base64Url(Payload(claims));
+}
+
 }  // namespace
 
 Result<Secret> SignToken(const TokenClaims& claims, const Secret& key) {
   if (key.empty()) return Fail(Code::kInvalid, "the key that signs Slurm tokens is empty");
-  if (Clamped(claims.expires_at) <= Clamped(claims.issued_at))
-    return Fail(Code::kInvalid,
-                "a token for Slurm user " + JsonQuoted(claims.user) + " would expire before it is issued");
-  std::string token = Base64Url(kHeader) + "." + Base64Url(Payload(claims));
+  CAPSTAN_TRY(std::string token, Unsigned(kHeader, claims));
   token += "." + Base64Url(HmacSha256(key.Reveal(), token));
   return Secret(std::move(token));
+}
+
+Result<Secret> SignToken(const TokenClaims& claims, const RsaKey& key) {
+  if (key.id.empty()) return Fail(Code::kInvalid, kNoId);
+  CAPSTAN_TRY(std::string token, Unsigned(R"({"alg":"RS256","typ":"JWT","kid":)" + JsonQuoted(key.id) + "}", claims));
+  CAPSTAN_TRY(const std::string signature, SignRsaSha256(key.pem, token));
+  token += "." + Base64Url(signature);
+  return Secret(std::move(token));
+}
+
+Result<std::string> Jwks(std::span<const RsaKey> keys) {
+  std::string all;
+  std::set<std::string_view> ids;
+  for (const RsaKey& key : keys) {
+    if (key.id.empty()) return Fail(Code::kInvalid, kNoId);
+    if (!ids.insert(key.id).second) return Fail(Code::kInvalid, "two RSA keys have the id " + JsonQuoted(key.id));
+    CAPSTAN_TRY(const RsaPublicKey half, RsaPublicKeyOf(key.pem));
+    all += (all.empty() ? "" : ",") + (R"({"alg":"RS256","kty":"RSA","use":"sig","kid":)" + JsonQuoted(key.id)) +
+           R"(,"e":")" + Base64Url(half.exponent) + R"(","n":")" + Base64Url(half.modulus) + "\"}";
+  }
+  return "{\"keys\":[" + all + "]}";
 }
 
 Result<TokenClaims> ReadToken(const Secret& token, const Secret& key) {

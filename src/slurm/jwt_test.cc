@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "base/hash.h"
+#include "base/rsa.h"
+#include "base/testing/rsa_key.h"
+#include "base/text.h"
 
 namespace capstan::slurm {
 namespace {
@@ -70,6 +73,37 @@ TEST(ReadToken, RefusesWhatIsNoTokenWithoutQuotingIt) {
     EXPECT_EQ(claims.error().code(), Code::kInvalid);
     EXPECT_THAT(claims.error().message(), ::testing::Not(::testing::HasSubstr("sesame")));
   }
+}
+
+TEST(Rs256, ATokenNamesItsKeyWhoseOtherHalfTheJwksFileHas) {
+  const RsaKey key{.id = "site \"1\"", .pem = capstan::testing::NewRsaKey()};
+  const auto token = SignToken(SomeClaims(), key);
+  ASSERT_TRUE(token) << token.error().message();
+  const auto parts = Split(token->Reveal(), '.');
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(parts[0], Base64Url(R"({"alg":"RS256","typ":"JWT","kid":"site \"1\""})"));
+  EXPECT_EQ(parts[2], Base64Url(*SignRsaSha256(key.pem, std::string(parts[0]) + "." + std::string(parts[1]))));
+  const auto half = RsaPublicKeyOf(key.pem);
+  const auto jwks = Jwks(std::vector{key});
+  ASSERT_TRUE(half && jwks);
+  EXPECT_EQ(*jwks, R"({"keys":[{"alg":"RS256","kty":"RSA","use":"sig","kid":"site \"1\"","e":"AQAB","n":")" +
+                       Base64Url(half->modulus) + "\"}]}");
+  EXPECT_FALSE(ReadToken(*token, kKey)) << "another algorithm is not taken for ours";
+}
+
+TEST(Rs256, RefusesAKeyThatSignsNothingWithoutQuotingIt) {
+  const Secret pem = capstan::testing::NewRsaKey();
+  EXPECT_EQ(SignToken(SomeClaims(), RsaKey{.id = "", .pem = pem}).error().code(), Code::kInvalid);
+  for (const std::string& wrong :
+       {std::string("sesame"), std::string(), std::string(pem.Reveal().substr(0, 400)), std::string(100'000, 'x')}) {
+    const auto token = SignToken(SomeClaims(), RsaKey{.id = "1", .pem = Secret(wrong)});
+    ASSERT_FALSE(token);
+    EXPECT_EQ(token.error().code(), Code::kInvalid);
+    EXPECT_THAT(token.error().message(), ::testing::Not(::testing::HasSubstr("sesame")));
+    EXPECT_FALSE(Jwks(std::vector{RsaKey{.id = "1", .pem = Secret(wrong)}}));
+  }
+  EXPECT_FALSE(Jwks(std::vector{RsaKey{.id = "", .pem = pem}}));
+  EXPECT_FALSE(Jwks(std::vector{RsaKey{.id = "1", .pem = pem}, RsaKey{.id = "1", .pem = pem}}));
 }
 
 }  // namespace

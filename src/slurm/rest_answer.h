@@ -13,14 +13,19 @@ namespace capstan::slurm {
 
 inline constexpr size_t kLongestFault = 300;  // bytes of what is said about an answer
 
+// Of a text that is no JSON.
+inline bool IsNoSuchEndpoint(int status, std::string_view text) {
+  return status == 404 && text.find("requested URL") != std::string_view::npos;
+}
+
 struct RestClient::Answer {
   int status = 0;
   bool json = false;
   std::string body;
-  std::vector<wire::Problem> errors;  // of a JSON body
+  std::vector<wire::Problem> errors, warnings;  // of a JSON body
 
-  // slurmrestd does not know the path, so not this version of its API either.
-  bool NoSuchEndpoint() const { return status == 404 && !json; }
+  // slurmrestd does not know the path, so perhaps not this version of its API either. A proxy's 404 has other words.
+  bool NoSuchEndpoint() const { return !json && IsNoSuchEndpoint(status, body); }
   bool ok() const { return status >= 200 && status < 300 && errors.empty(); }
   Error ToError(bool write) const { return wire::ErrorOf(status, errors, json ? std::string_view() : body, write); }
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "slurm/accounting_wire.h"
 #include "slurm/element_cutter.h"
 #include "slurm/rest_answer.h"
 #include "slurm/usage_wire.h"
@@ -54,6 +55,7 @@ size_t HeldBy(const Job& j) { return HeldByAll(j.state_reason, j.name, j.user, j
 size_t HeldBy(const RestClient::JobBrief&) { return 0; }
 size_t HeldBy(const Partition& p) { return HeldByAll(p.name, p.nodes, p.state); }
 size_t HeldBy(const License& l) { return HeldBy(l.name); }
+size_t HeldBy(const Share& s) { return HeldByAll(s.account, s.user, s.parent, s.partition); }
 size_t HeldBy(const Reservation& r) { return HeldByAll(r.name, r.nodes, r.flags, r.users); }
 
 void Convert(wire::NodeRecord&& record, std::vector<Node>& out) { out.push_back(std::move(record).ToNode()); }
@@ -70,6 +72,8 @@ void Convert(wire::ReservationRecord&& record, std::vector<Reservation>& out) {
   out.push_back(std::move(record).ToReservation());
 }
 void Convert(wire::LicenseRecord&& record, std::vector<License>& out) { out.push_back(std::move(record).ToLicense()); }
+void Convert(wire::ShareRecord&& record, std::vector<Share>& out) { out.push_back(std::move(record).ToShare()); }
+void Sort(std::vector<Share>&) {}
 void Sort(std::vector<License>& licenses) { std::ranges::sort(licenses, {}, &License::name); }
 void Sort(std::vector<Reservation>& reservations) { std::ranges::sort(reservations, {}, &Reservation::name); }
 void Sort(std::vector<Partition>& partitions) { std::ranges::sort(partitions, {}, &Partition::name); }
@@ -103,6 +107,11 @@ template <>
 struct WireOf<License> {
   using Type = wire::LicenseRecord;
   static size_t Most(const RestClient::Options& options) { return options.max_licenses; }
+};
+template <>
+struct WireOf<Share> {
+  using Type = wire::ShareRecord;
+  static size_t Most(const RestClient::Options& options) { return options.max_shares; }
 };
 template <>
 struct WireOf<RestClient::JobBrief> {
@@ -174,24 +183,42 @@ async::Task<Result<RestClient::Answer>> RestClient::CallOnce(std::string method,
   if (answer.json) {
     auto envelope = DecodeBounded<wire::Envelope>(answer.body, options_);
     // What cannot be read is no answer: an error status stays what it says, a success is not believed.
-    if (envelope)
-      answer.errors = std::move(envelope->errors);
-    else if (answer.status < 300)
+    if (!envelope && answer.status < 300)
       co_return Fail(Senseless(read ? Code::kUnavailable : Code::kUnknownOutcome, envelope.error()));
+    if (envelope) {
+      NoteRelease(envelope->meta.slurm.release);
+      answer.errors = std::move(envelope->errors);
+      answer.warnings = std::move(envelope->warnings);
+    }
   }
   co_return answer;
 }
 
+// Another release may have a data parser that is preferred, or lack the one in use.
+void RestClient::NoteRelease(std::string_view told) {
+  std::string release = OneLine(told, kLongestFault);
+  if (release.empty() || release == release_) return;
+  if (!release_.empty()) version_.clear();
+  has_conf_ = true;
+  release_ = std::move(release);
+}
+
+Error RestClient::NotSupported(std::string_view what, std::string_view since) const {
+  return Error(Code::kInvalid, std::string(what) + ": not supported by this Slurm" +
+                                   (release_.empty() ? "" : " (" + release_ + ")") + "; Slurm " + std::string(since) +
+                                   " and newer can");
+}
+
 async::Task<Result<RestClient::Answer>> RestClient::Call(std::string method, std::string path, std::string body,
-                                                         async::Deadline deadline) {
+                                                         async::Deadline deadline, std::string api) {
   // Each of the two may be needed once: a new token, another version of the API.
   for (bool signed_again = false, negotiated_again = false;;) {
     if (version_.empty()) CAPSTAN_CO_CHECK_OK(co_await Negotiate(deadline));
-    CAPSTAN_CO_TRY(Answer answer, co_await CallOnce(method, "/slurm/" + version_ + "/" + path, body, deadline));
+    CAPSTAN_CO_TRY(Answer answer, co_await CallOnce(method, "/" + api + "/" + version_ + "/" + path, body, deadline));
     if (!signed_again && answer.ToError(false).code() == Code::kUnauthenticated) {
       signed_again = true;
       token_ = Secret();
-    } else if (!negotiated_again && answer.NoSuchEndpoint()) {
+    } else if (!negotiated_again && api == kSlurmctldApi && answer.NoSuchEndpoint()) {
       negotiated_again = true;
       version_.clear();
     } else {
@@ -211,6 +238,7 @@ async::Task<Result<void>> RestClient::Negotiate(async::Deadline deadline) {
   for (int number : options_.versions) {
     const std::string version = "v0.0." + std::to_string(number);
     CAPSTAN_CO_TRY(const Answer answer, co_await CallOnce("GET", "/slurm/" + version + "/ping/", "", deadline));
+    if (answer.status == 404 && !answer.NoSuchEndpoint()) co_return Fail(answer.ToError(false));
     if (!answer.NoSuchEndpoint()) {
       version_ = version;
       co_return Result<void>();
@@ -223,7 +251,8 @@ async::Task<Result<void>> RestClient::Negotiate(async::Deadline deadline) {
 
 // --- Lists -----------------------------------------------------------------------------------------------------------
 
-async::Task<Result<RestClient::ListEnd>> RestClient::ReadElementsOnce(Elements& elements, async::Deadline deadline) {
+async::Task<Result<RestClient::ListEnd>> RestClient::ReadElementsOnce(Elements& elements, bool& unknown_path,
+                                                                      async::Deadline deadline) {
   CAPSTAN_CO_TRY(auto request, MakeRequest("GET", "/slurm/" + version_ + "/" + elements.path, ""));
   auto opened = co_await transport_.Open(std::move(request), deadline);
   if (!opened) co_return Fail(AsRead(std::move(opened).error()));
@@ -231,8 +260,12 @@ async::Task<Result<RestClient::ListEnd>> RestClient::ReadElementsOnce(Elements& 
   if (stream.status() == 304) co_return ListEnd{.unchanged = true, .update_time = 0, .release = {}, .cluster = {}};
   if (stream.status() != 200) {
     CAPSTAN_CO_TRY(const std::string body, co_await ReadAll(stream, options_.max_answer_bytes, deadline));
-    if (!IsJson(stream.headers())) co_return Fail(wire::ErrorOf(stream.status(), {}, body, false));
+    if (!IsJson(stream.headers())) {
+      unknown_path = IsNoSuchEndpoint(stream.status(), body);
+      co_return Fail(wire::ErrorOf(stream.status(), {}, body, false));
+    }
     const auto envelope = DecodeBounded<wire::Envelope>(body, options_);
+    if (envelope) NoteRelease(envelope->meta.slurm.release);
     co_return Fail(
         wire::ErrorOf(stream.status(), envelope ? envelope->errors : std::vector<wire::Problem>(), "", false));
   }
@@ -255,6 +288,7 @@ async::Task<Result<RestClient::ListEnd>> RestClient::ReadElementsOnce(Elements& 
   if (!cutter.complete()) co_return Fail(Code::kUnavailable, "slurmrestd's list ended early");
   const auto envelope = DecodeBounded<wire::Envelope>(cutter.rest(), options_);
   if (!envelope) co_return Fail(Senseless(Code::kInvalid, envelope.error()));
+  NoteRelease(envelope->meta.slurm.release);
   if (!envelope->errors.empty()) co_return Fail(wire::ErrorOf(200, envelope->errors, "", false));
   co_return ListEnd{.unchanged = false,
                     .update_time = envelope->last_update.number,
@@ -265,11 +299,12 @@ async::Task<Result<RestClient::ListEnd>> RestClient::ReadElementsOnce(Elements& 
 async::Task<Result<RestClient::ListEnd>> RestClient::ReadElements(Elements elements, async::Deadline deadline) {
   for (bool again = false;; again = true) {
     if (version_.empty()) CAPSTAN_CO_CHECK_OK(co_await Negotiate(deadline));
-    auto end = co_await ReadElementsOnce(elements, deadline);
+    bool unknown_path = false;
+    auto end = co_await ReadElementsOnce(elements, unknown_path, deadline);
     if (end || again) co_return end;
     if (end.error().code() == Code::kUnauthenticated)
       token_ = Secret();
-    else if (end.error().code() == Code::kNotFound)
+    else if (unknown_path)
       version_.clear();
     else
       co_return end;
@@ -307,7 +342,7 @@ async::Task<Result<RestClient::List<Record>>> RestClient::ReadList(std::string p
 async::Task<Result<RestClient::List<Node>>> RestClient::Nodes(int64_t update_time, async::Deadline deadline) {
   // Without MIXED a node with some jobs would show as ALLOCATED or IDLE; a flag given replaces the defaults.
   std::string path = "nodes/?flags=ALL&flags=MIXED";
-  if (update_time != 0) path += "&update_time=" + std::to_string(update_time);
+  if (update_time != 0 && CanAskForChangedNodes(release_)) path += "&update_time=" + std::to_string(update_time);
   co_return co_await ReadList<Node>(std::move(path), "nodes", deadline);
 }
 
@@ -362,6 +397,10 @@ async::Task<Result<RestClient::List<License>>> RestClient::Licenses(async::Deadl
   co_return co_await ReadList<License>("licenses/", "licenses", deadline);
 }
 
+async::Task<Result<RestClient::List<Share>>> RestClient::Shares(async::Deadline deadline) {
+  co_return co_await ReadList<Share>("shares", "shares/shares", deadline);
+}
+
 // --- Single calls ----------------------------------------------------------------------------------------------------
 
 async::Task<Result<std::optional<Node>>> RestClient::NodeNamed(std::string name, async::Deadline deadline) {
@@ -402,9 +441,8 @@ async::Task<Result<wire::ConfAnswer>> RestClient::ReadConf(async::Deadline deadl
       continue;
     }
     if (!answer.ok()) {
-      const Error error = answer.ToError(false);
-      if (error.code() == Code::kNotFound) has_conf_ = false;
-      co_return Fail(error);
+      if (answer.NoSuchEndpoint()) has_conf_ = false;
+      co_return Fail(answer.ToError(false));
     }
     co_return DecodeAnswer<wire::ConfAnswer>(answer.body, options_);
   }
@@ -458,6 +496,9 @@ async::Task<Result<void>> RestClient::Update(NodeUpdate update, async::Deadline 
   const std::string path = update.names.size() == 1 ? "node/" + PercentEncoded(update.names[0]) : "nodes/";
   CAPSTAN_CO_TRY(const Answer answer, co_await Call("POST", path, json::Encode(wire::ToBody(update)), deadline));
   if (!answer.ok()) co_return Fail(answer.ToError(true));
+  const auto is_of_topology = [](const wire::Problem& warning) { return warning.source.starts_with("#/topology_str"); };
+  if (std::ranges::any_of(answer.warnings, is_of_topology))
+    co_return Fail(NotSupported("topologies of nodes", "25.05"));
   co_return Result<void>();
 }
 
@@ -465,8 +506,7 @@ async::Task<Result<void>> RestClient::CreateNode(ExternalNode node, async::Deadl
   CAPSTAN_CO_TRY(std::string line, LineOf(node));
   std::string body = json::Encode(wire::NewNodeBody{.node_conf = std::move(line)});
   CAPSTAN_CO_TRY(const Answer answer, co_await Call("POST", "new/node/", std::move(body), deadline));
-  if (answer.NoSuchEndpoint())
-    co_return Fail(Code::kInvalid, "this slurmrestd cannot make nodes; that of Slurm 26.05 can");
+  if (answer.NoSuchEndpoint()) co_return Fail(NotSupported("making nodes", "25.11"));
   if (!answer.ok()) co_return Fail(answer.ToError(true));
   co_return Result<void>();
 }
@@ -482,14 +522,14 @@ async::Task<Result<void>> RestClient::WriteReservation(ReservationUpdate update,
   if (update.nodes.empty()) co_return Fail(Code::kInvalid, "reservation " + update.name + " would have no nodes");
   CAPSTAN_CO_TRY(const Answer answer,
                  co_await Call("POST", "reservation", json::Encode(wire::ToBody(update)), deadline));
-  if (answer.NoSuchEndpoint())
-    co_return Fail(Code::kInvalid, "this slurmrestd cannot make reservations; Slurm 25.05 and newer can");
+  if (answer.NoSuchEndpoint()) co_return Fail(NotSupported("making reservations", "25.05"));
   if (!answer.ok()) co_return Fail(answer.ToError(true));
   co_return Result<void>();
 }
 
 async::Task<Result<void>> RestClient::DeleteReservation(std::string name, async::Deadline deadline) {
   CAPSTAN_CO_TRY(const Answer answer, co_await Call("DELETE", "reservation/" + PercentEncoded(name), "", deadline));
+  if (answer.NoSuchEndpoint()) co_return Fail(NotSupported("deleting reservations", "25.05"));
   if (!answer.ok()) co_return Fail(answer.ToError(true));
   co_return Result<void>();
 }

@@ -221,5 +221,103 @@ TEST_F(RestClientTest, ARedirectIsAnErrorAndNotFollowed) {
   EXPECT_EQ(server.asked, 8);
 }
 
+// Of a proxy, or of something else that listens there: a job was taken for cancelled, and a node's record for deleted.
+TEST_F(RestClientTest, A404WithoutSlurmsWordsIsNoProofThatSomethingIsGone) {
+  Await(client.Ping(loop.After(1min)));
+  server.status = 404;
+  server.headers = {{"Content-Type", "text/html"}};
+  server.body = "<html>not here</html>";
+  const async::Deadline soon = loop.After(1min);
+  EXPECT_EQ(Await(client.Delete("w-0", soon)).error().code(), Code::kUnavailable);
+  EXPECT_EQ(Await(client.NodeNamed("w-0", soon)).error().code(), Code::kUnavailable);
+  EXPECT_EQ(Await(client.JobNumbered(7, soon)).error().code(), Code::kUnavailable);
+  EXPECT_EQ(Await(client.UpdateJob({.id = 7, .admin_comment = "x", .name = {}}, soon)).error().code(),
+            Code::kUnavailable);
+  EXPECT_EQ(Await(client.CancelJob({.id = 7, .name = "mine", .only_if = {}}, soon)).error().code(), Code::kUnavailable);
+  EXPECT_EQ(Await(client.DeleteReservation("r", soon)).error().code(), Code::kUnavailable);
+  EXPECT_THAT(NodesError(), HasSubstr("slurmrestd answered 404: <html>not here</html>"));
+  EXPECT_EQ(client.version(), "v0.0.44") << "nor of another version";
+  server.headers = {{"Content-Type", "application/json"}};
+  server.body = R"({"errors":[{"status":"404","title":"no such route"}]})";
+  EXPECT_EQ(Await(client.Delete("w-0", soon)).error().code(), Code::kUnavailable);
+  EXPECT_EQ(Await(client.JobNumbered(7, soon)).error().code(), Code::kUnavailable);
+}
+
+TEST_F(RestClientTest, JobsAreNotCancelledByTheirStateAlone) {
+  Await(client.Ping(loop.After(1min)));
+  server.asked = 0;
+  EXPECT_EQ(Await(client.CancelJobs({.user = {}, .only_if = JobFlag::kRunning}, loop.After(1min))).error().code(),
+            Code::kInvalid);
+  EXPECT_EQ(server.asked, 0);
+}
+
+// Has the data parsers of its release.
+class Upgraded final : public net::Transport {
+ public:
+  std::string release = "24.11.5";
+  std::vector<std::string> versions = {"v0.0.41", "v0.0.42"};
+  std::vector<std::string> asked;
+  bool proxy = false;  // stands before it, and does not find it
+
+  async::Task<Result<net::Response>> Send(net::Request request, async::Deadline) override {
+    asked.push_back(request.target);
+    const auto has = [&](const std::string& version) { return request.target.starts_with("/slurm/" + version + "/"); };
+    const bool too_new = release.starts_with("24.11.") && request.target.contains("/reservation/");
+    const bool known = std::ranges::any_of(versions, has) && !too_new;
+    if (!known || proxy)
+      co_return net::Response{404, {{"Content-Type", "text/plain"}}, proxy ? "not here" : "Unable find requested URL."};
+    co_return net::Response{200,
+                            {{"Content-Type", "application/json"}},
+                            R"({"meta":{"slurm":{"release":")" + release + R"("}},"slurm_conf_meta":{"BOOT_TIME":5}})"};
+  }
+  async::Task<Result<std::unique_ptr<net::BodyStream>>> Open(net::Request, async::Deadline) override {
+    co_return Fail(Code::kUnavailable, "not asked here");
+  }
+};
+
+TEST_F(RestClientTest, AnUpgradedSlurmrestdIsAskedForTheVersionThatIsPreferred) {
+  Upgraded slurmrestd;
+  RestClient asking(loop, slurmrestd, [](Duration) { return Secret("token"); });
+  const auto diag = [&] { return Await(asking.ReadLife(loop.After(1min))); };
+  ASSERT_TRUE(diag());
+  EXPECT_EQ(asking.version(), "v0.0.42");
+  EXPECT_EQ(slurmrestd.asked.back(), "/slurm/v0.0.42/diag/") << "it has no conf";
+  slurmrestd.release = "26.05.5";
+  slurmrestd.versions = {"v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45"};
+  ASSERT_TRUE(diag()) << "whose answer says which release it is";
+  ASSERT_TRUE(diag());
+  EXPECT_EQ(slurmrestd.asked.back(), "/slurm/v0.0.45/conf") << "asked for again";
+  ASSERT_TRUE(Await(asking.Ping(loop.After(1min))));
+  EXPECT_EQ(asking.version(), "v0.0.44");
+  slurmrestd.release = "24.11.5";
+  slurmrestd.versions = {"v0.0.41", "v0.0.42"};
+  ASSERT_TRUE(diag()) << "and back";
+  EXPECT_EQ(asking.version(), "v0.0.42");
+  EXPECT_EQ(Await(asking.DeleteReservation("r", loop.After(1min))).error().message(),
+            "deleting reservations: not supported by this Slurm (24.11.5); Slurm 25.05 and newer can");
+}
+
+TEST_F(RestClientTest, ASlurmrestdThatAProxyDoesNotFindIsAwayAndOfNoOtherVersion) {
+  Upgraded slurmrestd;
+  slurmrestd.proxy = true;
+  RestClient asking(loop, slurmrestd, [](Duration) { return Secret("token"); });
+  const auto ping = [&] { return Await(asking.Ping(loop.After(1min))); };
+  EXPECT_EQ(ping().error().code(), Code::kUnavailable);
+  EXPECT_EQ(slurmrestd.asked.size(), 1u);
+  slurmrestd.proxy = false;
+  EXPECT_TRUE(ping());
+  slurmrestd.versions.clear();
+  EXPECT_THAT(ping().error().message(), HasSubstr("offers none of the API versions"));
+}
+
+// Which a proxy may have passed on before it lost the answer.
+TEST_F(RestClientTest, AJobWhoseSubmissionAProxyAnsweredMayHaveBeenMade) {
+  Await(client.Ping(loop.After(1min)));
+  server.status = 502;
+  server.headers = {{"Content-Type", "text/html"}};
+  const BatchJob job{.script = "#!/bin/sh\n", .working_directory = "/tmp"};
+  EXPECT_EQ(Await(client.Submit(job, loop.After(1min))).error().code(), Code::kUnknownOutcome);
+}
+
 }  // namespace
 }  // namespace capstan::slurm

@@ -132,8 +132,12 @@ async::Task<Result<void>> RestSource::WriteReservation(ReservationUpdate update,
 async::Task<Result<void>> RestSource::DeleteReservation(std::string name, async::Deadline deadline) {
   CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
   ++counters_.writes;
-  auto done = co_await client_.DeleteReservation(std::move(name), deadline);
+  auto done = co_await client_.DeleteReservation(name, deadline);
   if (!done && done.error().code() == Code::kNotFound) co_return Result<void>();
+  if (done || done.error().code() != Code::kInvalid) co_return done;
+  // A Slurm that is too old to delete any.
+  CAPSTAN_CO_TRY(const auto all, co_await client_.Reservations(deadline));
+  if (std::ranges::find(all.records, name, &Reservation::name) == all.records.end()) co_return Result<void>();
   co_return done;
 }
 

@@ -352,6 +352,23 @@ TEST_F(RestSourceTest, TheQueueOfAnOlderSlurmHoldsTheLeast) {
   EXPECT_EQ(*queue, (AccountingQueue{.waiting = 7, .capacity = 10'000}));
 }
 
+// A NodeSet that waited for the end of its reservation was never deleted.
+TEST_F(RestSourceTest, AReservationThatIsNotThereIsDeletedAlsoWhereSlurmCanDeleteNone) {
+  testing::FakeSlurm slurm_2411(loop, {.release = "24.11.5"});
+  testing::FakeSlurmrestd slurmrestd(slurm_2411, {.versions = {40, 41, 42}});
+  RestSource old(loop, slurmrestd, [this](Duration lifetime) { return Sign(lifetime); });
+  const auto remove = [&] { return Await(old.DeleteReservation("r", loop.After(1min))); };
+  EXPECT_TRUE(remove());
+  slurm_2411.StartSlurmd(
+      {.name = "w-0", .address = "10.0.0.1", .features = {}, .topology = "", .weight = 1, .cpus = 2});
+  slurm_2411.WriteReservation(
+      {.name = "r", .nodes = {"w-0"}, .flags = {}, .users = {"slurm"}, .start = loop.WallNow() + 1h, .duration = 1h});
+  EXPECT_EQ(remove().error().message(),
+            "deleting reservations: not supported by this Slurm (24.11.5); Slurm 25.05 and newer can");
+  slurmrestd.SetFault(Fault::kError500);
+  EXPECT_EQ(remove().error().code(), Code::kUnavailable);
+}
+
 TEST_F(RestSourceTest, ARestartedSlurmctldIsANewIncarnationAndAbsenceIsUnknownForAWhile) {
   Start();
   const Incarnation before = source->Latest().snapshot->incarnation;

@@ -26,6 +26,7 @@ constexpr Known kKnown[] = {
     {2053, "Requested reservation is invalid", Code::kNotFound},
     {2055, "Requested reservation is in use", Code::kConflict},
     {2084, "Job has already finished", Code::kNotFound},
+    {2085, "Job is not running", Code::kConflict},
     {2104, "Reservation already started", Code::kConflict},
     {2168, "Node already exists in the node table", Code::kAlreadyExists},
     {2180, "Invalid node state transition", Code::kConflict},
@@ -41,15 +42,16 @@ constexpr int64_t kConnectFailed[] = {1001, 1800, 1804};
 // It had connected; whether slurmctld acted is open.
 constexpr int64_t kAnswerLost[] = {1002, 1003, 1004, 1801, 1802, 1803};
 
+// A 404 without an error of Slurm's comes from a proxy, or means that slurmrestd lacks the path: what was asked for may be there.
 Code CodeOfStatus(int status, bool write) {
   switch (status) {
+    case 404:
+      return Code::kUnavailable;
     case 401:
     case 511:
       return Code::kUnauthenticated;
     case 403:
       return Code::kForbidden;
-    case 404:
-      return Code::kNotFound;
     case 429:
       return Code::kThrottled;
     case 502:
@@ -165,7 +167,7 @@ Job JobRecord::ToJob() && {
           .partition = std::move(partition),
           .nodes = std::move(nodes),
           .admin_comment = std::move(admin_comment),
-          .external = std::ranges::find(flags, "EXTERNAL_JOB") != flags.end(),
+          .external = std::ranges::find(flags, kExternalJob) != flags.end(),
           .submit_time = submit_time.ToTime(),
           .start_time = start_time.ToTime(),
           .end_time = end_time.ToTime(),
@@ -245,10 +247,14 @@ SubmitBody ToBody(const ExternalJob& job) {
               .nodes = job.most_nodes > job.nodes ? std::to_string(job.nodes) + "-" + std::to_string(job.most_nodes)
                                                   : std::to_string(job.nodes),
               .tres_per_node = job.gres,
-              .flags = {"EXTERNAL_JOB"},
+              .script = {},
+              .standard_output = {},
+              .flags = {std::string(kExternalJob)},
               .shared = {},
               .required_nodes = job.required_nodes,
               .excluded_nodes = job.excluded_nodes,
+              .environment = {},
+              .tasks = {},
               .tasks_per_node = job.tasks_per_node,
               .cpus_per_task = job.cpus_per_task,
               .memory_per_node = SetIf(job.memory_mib),
@@ -258,10 +264,55 @@ SubmitBody ToBody(const ExternalJob& job) {
   return body;
 }
 
-KillBody ToBody(const JobCancel& cancel) {
-  KillBody body{.jobs = {std::to_string(cancel.id)}, .job_state = {}, .job_name = cancel.name};
-  if (cancel.only_if) body.job_state = {std::string(StateNames(JobFlag{})[size_t(*cancel.only_if)])};
+SubmitBody ToBody(const BatchJob& job) {
+  SubmitBody body;
+  wire::JobBody& its = body.job;
+  its.name = job.name;
+  its.partition = job.partition;
+  its.account = job.account;
+  its.qos = job.qos;
+  its.reservation = job.reservation;
+  its.constraints = job.constraints;
+  its.licenses = job.licenses;
+  its.current_working_directory = job.working_directory;
+  its.environment = job.environment;
+  its.script = job.script;
+  its.standard_output = job.standard_output;
+  its.tres_per_node = job.gres;
+  if (job.nodes) its.nodes = std::to_string(*job.nodes);
+  its.tasks = job.tasks;
+  its.cpus_per_task = job.cpus_per_task;
+  its.memory_per_node = SetIf(job.memory_mib);
+  its.time_limit = SetIf(job.limit_minutes);
   return body;
+}
+
+namespace {
+
+std::vector<std::string> StateName(const std::optional<JobFlag>& state) {
+  if (!state) return {};
+  return {std::string(StateNames(JobFlag{})[size_t(*state)])};
+}
+
+}  // namespace
+
+KillBody ToBody(const JobCancel& cancel) {
+  KillBody body;
+  body.jobs = {std::to_string(cancel.id)};
+  body.job_state = StateName(cancel.only_if);
+  body.job_name = cancel.name;
+  return body;
+}
+
+KillBody ToBody(const JobFilter& filter) {
+  return {.jobs = {},
+          .job_state = StateName(filter.only_if),
+          .job_name = filter.name,
+          .user_name = filter.user,
+          .account = filter.account,
+          .partition = filter.partition,
+          .qos = filter.qos,
+          .reservation = filter.reservation};
 }
 
 UpdateBody ToBody(const NodeUpdate& update) {
@@ -539,6 +590,10 @@ const json::Schema& JobBody::Schema() {
       json::Field<&JobBody::current_working_directory>("current_working_directory"),
       json::Field<&JobBody::nodes>("nodes"),
       json::Field<&JobBody::tres_per_node>("tres_per_node"),
+      json::Field<&JobBody::script>("script"),
+      json::Field<&JobBody::standard_output>("standard_output"),
+      json::Field<&JobBody::environment>("environment"),
+      json::Field<&JobBody::tasks>("tasks"),
       json::Field<&JobBody::flags>("flags"),
       json::Field<&JobBody::shared>("shared"),
       json::Field<&JobBody::required_nodes>("required_nodes"),
@@ -579,6 +634,11 @@ const json::Schema& KillBody::Schema() {
       json::Field<&KillBody::jobs>("jobs"),
       json::Field<&KillBody::job_state>("job_state"),
       json::Field<&KillBody::job_name>("job_name"),
+      json::Field<&KillBody::user_name>("user_name"),
+      json::Field<&KillBody::account>("account"),
+      json::Field<&KillBody::partition>("partition"),
+      json::Field<&KillBody::qos>("qos"),
+      json::Field<&KillBody::reservation>("reservation"),
   });
   return schema;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "json/schema.h"
+#include "slurm/batch_job.h"
 #include "slurm/external_job.h"
 #include "slurm/source.h"
 
@@ -191,9 +192,9 @@ ReservationBody ToBody(const ReservationUpdate& update);
 struct JobBody {
   int64_t job_id = 0;
   std::string name, partition, account, qos, reservation, wckey, constraints, licenses, user_id, group_id, mcs_label;
-  std::string admin_comment, current_working_directory, nodes, tres_per_node;
-  std::vector<std::string> flags, shared, required_nodes, excluded_nodes;
-  std::optional<int64_t> tasks_per_node, cpus_per_task;
+  std::string admin_comment, current_working_directory, nodes, tres_per_node, script, standard_output;
+  std::vector<std::string> flags, shared, required_nodes, excluded_nodes, environment;
+  std::optional<int64_t> tasks, tasks_per_node, cpus_per_task;
   std::optional<Number> memory_per_node, time_limit, priority;
   static const json::Schema& Schema();
 };
@@ -208,7 +209,10 @@ struct SubmitAnswer {
   static const json::Schema& Schema();
 };
 
+inline constexpr std::string_view kExternalJob = "EXTERNAL_JOB";  // a flag
+
 SubmitBody ToBody(const ExternalJob& job);
+SubmitBody ToBody(const BatchJob& job);
 
 // The body of POST job/{id}.
 struct JobUpdateBody {
@@ -219,7 +223,7 @@ struct JobUpdateBody {
 // The body of DELETE jobs/, and its answer: a status of each job that was not signalled.
 struct KillBody {
   std::vector<std::string> jobs, job_state;
-  std::string job_name;
+  std::string job_name, user_name, account, partition, qos, reservation;
   static const json::Schema& Schema();
 };
 
@@ -240,6 +244,7 @@ struct KillAnswer {
 };
 
 KillBody ToBody(const JobCancel& cancel);
+KillBody ToBody(const JobFilter& filter);
 
 // The Error that an answer stands for. `problems` are what its body lists, if it is an envelope; `text` is
 // the body where it is not. `write`: a request that may have taken effect although the answer says slurmctld

@@ -41,6 +41,8 @@ std::string_view Name(NodeAction action);
 // refused, since Slurm would ignore them. Features that are active must stay among the features, so name both
 // when some are to go (kInvalid otherwise). An empty reason changes nothing.
 //
+// A topology is not supported by Slurm before 25.05 (kInvalid; all else of the update is changed).
+//
 // After kUndrain and kResume the node is NOT_RESPONDING for a second or two, until slurmctld has heard from
 // it.
 struct NodeUpdate {
@@ -213,7 +215,8 @@ class Source {
   // older than Slurm 25.05 and cannot.
   virtual async::Task<Result<void>> WriteReservation(ReservationUpdate update, async::Deadline deadline) = 0;
 
-  // Removes a reservation. Success when there is none of that name. kConflict: jobs use it.
+  // Removes a reservation. Success when there is none of that name. kConflict: jobs use it. kInvalid: it is there, and Slurm, before
+  // 25.05, cannot.
   virtual async::Task<Result<void>> DeleteReservation(std::string name, async::Deadline deadline) = 0;
 
   // Makes slurmctld read its configuration anew; a new Incarnation begins.

@@ -1,6 +1,7 @@
 """Who runs beside whom, and on what: lab.py says how a case asks for it.
 
-The cases of one file run in their order, one after another; so do all that use `shared`, whichever file they are in.
+The cases of one file run in their order, one after another; so do all that use `shared`, whichever file they are in, and files
+of the same GROUP.
 """
 import contextlib
 import os
@@ -21,7 +22,7 @@ CLUSTER_SECONDS = 420  # of a dev/cluster that waits for another one, five minut
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     for item in items:
-        group = "shared" if "shared" in item.fixturenames else item.module.__name__
+        group = "shared" if "shared" in item.fixturenames else getattr(item.module, "GROUP", item.module.__name__)
         item.add_marker(pytest.mark.xdist_group(group))
 
 

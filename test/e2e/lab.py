@@ -33,6 +33,7 @@ from patience import patient
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGES = "localhost/capstan"
+NETWORK_OF_NODE1 = "network of node1"  # the GROUP of files whose slurmd has its port there
 NODESET = "slurm-worker-slinky"
 LOGINSET = "slurm-login-slinky"
 WORKERS = 3

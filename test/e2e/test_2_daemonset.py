@@ -8,6 +8,7 @@ import lab as labs
 pytestmark = pytest.mark.long
 
 NODES = 2
+GROUP = labs.NETWORK_OF_NODE1
 TAINT = "capstan.dev/e2e-broken"
 FEATURES = "features.slinky.slurm.net/spec"
 

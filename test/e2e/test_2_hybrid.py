@@ -11,6 +11,7 @@ import lab as labs
 from outside import ADDRESS, EXEC, SLURM, Outside
 
 pytestmark = pytest.mark.long
+GROUP = labs.NETWORK_OF_NODE1
 KEYS = {"slurm.key": os.urandom(1024), "jwt.key": os.urandom(32)}
 NODE_PORT = 30817
 FOREIGN = "foreign"  # a node of the site's own, which nobody of ours may touch

@@ -12,9 +12,9 @@ using namespace capstan;  // NOLINT: a program of one function
 
 namespace {
 
-std::string Read(std::string_view text, size_t piece) {
+std::string Read(std::string_view text, size_t piece, const char* array) {
   std::string seen;
-  slurm::ElementCutter cutter("nodes",
+  slurm::ElementCutter cutter(array,
                               [&](std::string_view element) -> Result<void> {
                                 auto record = json::Decode<slurm::wire::NodeRecord>(element);
                                 seen += record ? std::move(*record).ToNode().state.ToString() : "?";
@@ -33,6 +33,7 @@ std::string Read(std::string_view text, size_t piece) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 1) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  if (Read(text, 1 + data[0]) != Read(text, size)) abort();
+  for (const char* array : {"nodes", "nodes/nodes"})
+    if (Read(text, 1 + data[0], array) != Read(text, size, array)) abort();
   return 0;
 }

@@ -1,11 +1,13 @@
 """Accounting with a real MariaDB: our images of the database, slurmdbd and slurmctld, without Kubernetes."""
 import json
 import os
+import pathlib
 import re
 
 import pytest
 from pods import Pods, await_that
 
+PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "build/release/bin/accounting_it_test"
 # Every character that means something to a shell, SQL or Slurm's own files.
 PASSWORD = "pa'ss\\w#o\"r`d$x;"
 SLURM_CONF = """\
@@ -166,3 +168,28 @@ def test_an_interrupted_first_start_is_begun_anew(pods):
     db.start()
     db.await_said("ready for connections")
     assert not os.path.exists(db.root + "/var/lib/mysql/new")
+
+
+def test_the_library_reads_what_is_booked(pods, tmp_path):
+    ctl, dbd, rest = pods.pods["ctl"], pods.pods["dbd"], pods.add("rest", "slurmrestd")
+    key, tokens = os.urandom(32), "AuthAltTypes=auth/jwt\nAuthAltParameters=jwt_key=/etc/slurm/jwt.key\n"
+    (tmp_path / "jwt.key").write_bytes(key)
+    rest.write("/etc/slurm/slurm.conf", SLURM_CONF)
+    ctl.write("/etc/slurm/slurm.conf", SLURM_CONF.replace("NodeName=none State=FUTURE", "NodeName=none CPUs=1 State=DOWN Reason=test") + tokens +
+              "PriorityType=priority/multifactor\nPriorityWeightFairshare=1000\n")
+    dbd.write("/etc/slurm/slurmdbd.conf", dbd.read("/etc/slurm/slurmdbd.conf") + tokens, 0o640)
+    os.chown(dbd.root + "/etc/slurm/slurmdbd.conf", 0, 401)
+    for pod in (ctl, dbd):
+        pod.write("/etc/slurm/jwt.key", key, 0o600, 401)
+    for pod in (pods.pods["db"], dbd, ctl):
+        pod.start()
+    rest.start("0.0.0.0:6820", SLURM_JWT="daemon", SLURMRESTD_SECURITY="disable_unshare_files,disable_unshare_sysv")
+    await_cluster(pods)
+    ctl.run("sacctmgr", "-i", "add", "account", "physics", "fairshare=30")
+    ctl.run("sacctmgr", "-i", "add", "user", "root", "account=physics")
+    job = ctl.run("sbatch", "--parsable", "--hold", "-A", "physics", "-J", "booked", "-D", "/tmp", "--wrap", "true").strip()
+    ctl.run("scancel", job)
+    sacct = lambda: ctl.run("sacct", "-nPXj", job, "-o", "state", check=False).stdout
+    await_that(lambda: "CANCELLED" in sacct(), "end of the job", 60, lambda: f": {sacct()}\n{dbd.said()}")
+    done = pods.within("env", f"SLURMRESTD_URL=http://{rest.address}:6820", f"SLURM_JWT_KEY_FILE={tmp_path}/jwt.key", f"JOB={job}", str(PROGRAM))
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}{rest.said()}"

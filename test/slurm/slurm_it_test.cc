@@ -1,10 +1,13 @@
 // The Slurm library against real daemons. Run by run-slurm; see CMakeLists.txt.
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "base/random.h"
+#include "base/testing/rsa_key.h"
 #include "base/text.h"
+#include "net/client.h"
 #include "real_slurm.h"
 #include "slurm/conf.h"
 #include "slurm/hostlist.h"
@@ -302,6 +305,55 @@ TEST_F(RealSlurm, ABadTokenIsUnauthenticatedAndAnotherUserForbidden) {
   EXPECT_TRUE(Await(ann.Nodes(0, Soon())));
   EXPECT_EQ(Await(ann.Update(update, Soon())).error().code(), Code::kForbidden);
   EXPECT_EQ(Await(ann.Delete("w-0", Soon())).error().code(), Code::kForbidden);
+}
+
+TEST_F(RealSlurm, TakesTokensOfAnRsaKeyWhoseOtherHalfItHas) {
+  std::ifstream file(Env("SLURM_CONF_FILE"));
+  const std::string conf(std::istreambuf_iterator<char>(file), {});
+  const RsaKey trusted{.id = "site", .pem = capstan::testing::NewRsaKey()};
+  const RsaKey stranger{.id = "site", .pem = capstan::testing::NewRsaKey()};
+  std::ofstream(Env("SLURM_ROOT") + "/etc/slurm/jwks.json") << *Jwks(std::vector{trusted});
+  constexpr std::string_view kKey = "jwt_key=/etc/slurm/jwt.key";
+  std::string both = conf;
+  both.insert(both.find(kKey) + kKey.size(), ",jwks=/etc/slurm/jwks.json");
+  std::ofstream(Env("SLURM_CONF_FILE")) << both;
+  ASSERT_EQ(Shell("$SLURM_CONTROL reconfigure"), "");
+  const auto nodes_by = [&](const RsaKey& rsa) {
+    RestClient asking(loop, transport, [&](Duration lifetime) {
+      return SignToken({.user = "slurm",
+                        .issuer = "t",
+                        .id = "1",
+                        .issued_at = loop.WallNow(),
+                        .expires_at = loop.WallNow() + lifetime},
+                       rsa);
+    });
+    return Await(asking.Nodes(0, Soon()));
+  };
+  EXPECT_TRUE(RunUntil([&] { return nodes_by(trusted).has_value(); }, 20s)) << nodes_by(trusted).error().message();
+  EXPECT_EQ(nodes_by(stranger).error().code(), Code::kUnauthenticated);
+  EXPECT_TRUE(Await(client.Nodes(0, Soon()))) << "and those of jwt.key, as before";
+  std::ofstream(Env("SLURM_CONF_FILE")) << conf;
+  EXPECT_EQ(Shell("$SLURM_CONTROL reconfigure"), "");
+}
+
+// By itself slurmrestd takes whoever comes through its socket for the user of the process (rest_auth/local), also with a token.
+TEST_F(RealSlurm, IsAskedOverTheUnixSocketOfASlurmrestdThatTakesTokensThere) {
+  Shell("$SLURM_EXEC install -d -o 65534 /run/restd");
+  const std::string pid = Shell(
+      "SLURM_JWT=daemon SLURMRESTD_SECURITY=disable_unshare_files,disable_unshare_sysv $SLURM_EXEC setpriv --reuid "
+      "65534 --regid "
+      "65534 --clear-groups slurmrestd -a rest_auth/jwt -s openapi/slurmctld unix:/run/restd/socket > /dev/null 2>&1 & "
+      "echo $!");
+  const std::string path = Env("SLURM_ROOT") + "/run/restd/socket";
+  ASSERT_TRUE(RunUntil([&] { return std::filesystem::exists(path); }, 20s));
+  net::HttpClient socket(loop, {.server = *net::Endpoint::Parse("unix://" + path)});
+  RestClient asking(loop, socket, [this](Duration lifetime) { return Sign(lifetime); });
+  const auto nodes = Await(asking.Nodes(0, Soon()));
+  EXPECT_TRUE(nodes) << nodes.error().message();
+  if (nodes) EXPECT_EQ(nodes->records.size(), 2u);
+  RestClient nobody(loop, socket, [](Duration) -> Result<Secret> { return Secret(); });
+  EXPECT_EQ(Await(nobody.Nodes(0, Soon())).error().code(), Code::kUnauthenticated);
+  Shell("kill " + pid);
 }
 
 TEST_F(RealSlurm, UnchangedNodesAndJobsAreToldApartFromNone) {

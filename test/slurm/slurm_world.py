@@ -47,6 +47,7 @@ KillWait=2
 SchedulerParameters=sched_interval=1,sched_min_interval=0,batch_sched_delay=0
 NodeSet=workers Feature=workers
 PartitionName=all Nodes=ALL Default=YES MaxTime=UNLIMITED State=UP
+Licenses=matlab:5
 """
 
 

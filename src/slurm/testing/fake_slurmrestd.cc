@@ -24,6 +24,13 @@ std::string Problem(std::string_view description, const Refusal& refusal, std::s
          ",\"error\":" + JsonQuoted(refusal.text) + ",\"source\":" + JsonQuoted(source) + "}";
 }
 
+// The first data parser that has this path.
+int SinceVersion(std::string_view method, std::string_view path) {
+  if (path == "conf") return 45;
+  if (path == "new/node/") return 44;
+  return path.starts_with("reservation") && method != "GET" ? 43 : 0;
+}
+
 // An answer in slurmrestd's envelope. `payload` is "" or `"nodes":[...],`.
 net::Response Envelope(int status, const std::string& payload, std::string_view release, const std::string& errors = "",
                        const std::string& warnings = "") {
@@ -264,7 +271,7 @@ net::Response FakeSlurmrestd::Answer(const net::Request& request) {
   std::string_view rest = request.target;
   for (int number : options_.versions) {
     const std::string prefix = "/slurm/v0.0." + std::to_string(number) + "/";
-    if (rest.starts_with(prefix) && (number >= 45 || !rest.ends_with("/conf")))
+    if (rest.starts_with(prefix) && SinceVersion(request.method, rest.substr(prefix.size())) <= number)
       return Route(request, rest.substr(prefix.size()));
   }
   return Text(404, kNoEndpoint);
