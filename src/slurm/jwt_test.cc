@@ -5,8 +5,8 @@
 
 #include "base/hash.h"
 #include "base/rsa.h"
-#include "base/testing/rsa_key.h"
 #include "base/text.h"
+#include "rsa_key.h"
 
 namespace capstan::slurm {
 namespace {

@@ -5,10 +5,10 @@
 #include <fstream>
 
 #include "base/random.h"
-#include "base/testing/rsa_key.h"
 #include "base/text.h"
 #include "net/client.h"
 #include "real_slurm.h"
+#include "rsa_key.h"
 #include "slurm/conf.h"
 #include "slurm/hostlist.h"
 #include "slurm/jwt.h"
