@@ -40,6 +40,9 @@ constexpr const char* kStart =
 
 class ConfOnSlurmctld : public ::testing::TestWithParam<Case> {
  protected:
+  // Those of the trials took its socket (sack) from the slurmctld that other tests ask.
+  static void TearDownTestSuite() { Shell("$SLURM_CONTROL restart slurmctld"); }
+
   // Its status as above.
   static int Start(const Case& c) {
     namespace fs = std::filesystem;
