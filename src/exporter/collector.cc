@@ -9,12 +9,14 @@
 #include "exporter/job_figures.h"
 #include "exporter/node_figures.h"
 #include "exporter/scheduler_figures.h"
+#include "exporter/share_figures.h"
 
 namespace capstan::exporter {
 namespace {
 
 constexpr int kPausePerTook = 9;  // so that Slurm is asked for one thing a tenth of the time at most
 constexpr Duration kLongestPauseAfterFailure = 30s;
+constexpr Duration kSharesInterval = 1min;  // slurmctld works them out every five (PriorityCalcPeriod)
 constexpr std::string_view kStatistics = "statistics", kNodeList = "nodes";
 
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -24,7 +26,7 @@ double Seconds(Duration duration) { return std::chrono::duration<double>(duratio
 Collector::Collector(async::Loop& loop, slurm::RestClient& client, Options options)
     : loop_(loop), client_(client), options_(std::move(options)) {
   const auto add = [this](std::string_view name, async::Task<Result<void>> (Collector::*read)(Part&)) {
-    parts_.push_back({.name = name, .read = read});
+    parts_.push_back({.name = name, .read = read, .interval = options_.interval});
   };
   // Partitions before what is counted by them; nodes before jobs (wanted_nodes.h).
   add(kStatistics, &Collector::ReadStatistics);
@@ -34,6 +36,8 @@ Collector::Collector(async::Loop& loop, slurm::RestClient& client, Options optio
   add("jobs", &Collector::ReadJobs);
   add("licenses", &Collector::ReadLicenses);
   add("reservations", &Collector::ReadReservations);
+  add("shares", &Collector::ReadShares);
+  parts_.back().interval = std::max(options_.interval, kSharesInterval);
 }
 
 async::Task<void> Collector::Run() {
@@ -51,8 +55,12 @@ async::Task<void> Collector::Look(Part& part) {
   const auto read = co_await (this->*part.read)(part);
   const Duration took = loop_.Now() - part.began;
   Duration pause = kPausePerTook * took;
-  if (!read) pause = std::min(pause, kLongestPauseAfterFailure);
-  part.due = loop_.Now() + std::max(options_.interval - took, pause);
+  Duration interval = part.interval;
+  if (!read) {
+    pause = std::min(pause, kLongestPauseAfterFailure);
+    interval = std::min(interval, std::max(options_.interval, kLongestPauseAfterFailure));
+  }
+  part.due = loop_.Now() + std::max(interval - took, pause);
   if (!read && !part.fails) {
     log::Warn("Slurm does not say what is asked for; what it said last is shown for a while",
               {{"what", part.name}, {"error", read.error().message()}});
@@ -195,11 +203,20 @@ async::Task<Result<void>> Collector::ReadReservations(Part& part) {
   co_return Result<void>();
 }
 
+async::Task<Result<void>> Collector::ReadShares(Part& part) {
+  CAPSTAN_CO_TRY(const auto list, co_await client_.Shares(loop_.After(options_.call_limit)));
+  Exposition out(options_.cluster);
+  const auto uncounted = ShowShares(out, list.records);
+  Publish(part, std::move(out));
+  Note(uncounted, part.name);
+  co_return Result<void>();
+}
+
 // --- What is shown ---------------------------------------------------------------------------------------------------
 
 // A list that comes rarely, as it takes Slurm long, is not gone before the next could be there. REQUIRES: mutex_ is held.
 bool Collector::IsShown(const Part& part, Tick now) const {
-  const Duration keep = std::max(options_.keep, (kPausePerTook + 3) * part.took);
+  const Duration keep = std::max({options_.keep, 2 * part.interval, (kPausePerTook + 3) * part.took});
   return part.text != nullptr && now - part.read_at <= keep;
 }
 

@@ -1,9 +1,9 @@
 // Asks slurmrestd for what the exporter shows, one thing after another, and keeps it as text. A scrape is a copy of that text:
 // nobody who scrapes makes Slurm work.
 //
-// - What is asked for, each for itself: statistics, controllers, partitions, nodes, jobs, licenses, reservations.
-// - Each is asked for every `interval`, and for a tenth of the time at most: a list of jobs that takes three seconds comes
-//   every half minute.
+// - What is asked for, each for itself: statistics, controllers, partitions, nodes, jobs, licenses, reservations, shares.
+// - Each is asked for every `interval`, shares every minute, and for a tenth of the time at most: a list of jobs that takes three
+//   seconds comes every half minute.
 // - After a failure it is asked for again within half a minute, or `interval`. Meanwhile its last values stay for `keep`, or for
 //   as long as it takes to be asked for again; then its series are gone, and with those of the statistics slurm_up is 0.
 // - A failure is logged when it begins, and its end.
@@ -56,6 +56,7 @@ class Collector {
   struct Part {
     std::string_view name;
     async::Task<Result<void>> (Collector::*read)(Part&);
+    Duration interval;
     Tick due{}, began{};
     bool fails = false;
     // Shared with Text.
@@ -74,6 +75,7 @@ class Collector {
   async::Task<Result<void>> ReadJobs(Part& part);
   async::Task<Result<void>> ReadLicenses(Part& part);
   async::Task<Result<void>> ReadReservations(Part& part);
+  async::Task<Result<void>> ReadShares(Part& part);
   void Note(std::span<const Uncounted> uncounted, std::string_view list);
   void NoteCut(std::string_view list, std::string_view label, size_t count, size_t most);
   bool IsShown(const Part& part, Tick now) const;

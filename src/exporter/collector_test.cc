@@ -67,6 +67,40 @@ TEST_F(CollectorTest, WaitsAreThoseOfJobsThatCouldStart) {
   EXPECT_EQ(Value("slurm_partition_jobs_running_mean_wait_seconds{partition=\"all\"}"), "30");
 }
 
+TEST_F(CollectorTest, AccountsAndTheirUsersHaveSharesAndUsage) {
+  const auto of = [](const char* number) {
+    return std::string(R"({"set":true,"infinite":false,"number":)") + number + "}";
+  };
+  slurm.bodies["shares"] =
+      R"({"shares":{"shares":[{"name":"physics","parent":"root","type":["ASSOCIATION"],"usage":7200,"shares":)" +
+      of("30") + ",\"shares_normalized\":" + of("0.75") + ",\"effective_usage\":" + of("0.5") +
+      R"(,"fairshare":{"factor":)" + of("0.1") + R"(}},
+    {"name":"ada","parent":"physics","type":["USER"],"usage":3600,"effective_usage":)" +
+      of("0.25") + R"(,"fairshare":{"factor":)" + of("0.125") + R"(},"shares":{"set":false,"infinite":true}},
+    {"name":"ada","parent":"physics","partition":"gpu","type":["USER"],"usage":60},
+    {"name":"chemistry","parent":"root","type":["ASSOCIATION"],"shares":)" +
+      of("2147483647") + R"(}],"total_shares":31}})";
+  Start();
+  EXPECT_EQ(Value("slurm_account_shares{account=\"physics\"}"), "30");
+  EXPECT_EQ(Value("slurm_account_shares{account=\"chemistry\"}"), "") << "Fairshare=parent";
+  EXPECT_EQ(Value("slurm_account_shares_ratio{account=\"physics\"}"), "0.75");
+  EXPECT_EQ(Value("slurm_account_usage_seconds{account=\"physics\"}"), "7200");
+  EXPECT_EQ(Value("slurm_account_usage_ratio{account=\"physics\"}"), "0.5");
+  EXPECT_EQ(Value("slurm_user_usage_seconds{account=\"physics\",username=\"ada\",partition=\"\"}"), "3600");
+  EXPECT_EQ(Value("slurm_user_usage_seconds{account=\"physics\",username=\"ada\",partition=\"gpu\"}"), "60");
+  EXPECT_EQ(Value("slurm_user_fair_share{account=\"physics\",username=\"ada\",partition=\"\"}"), "0.125");
+  EXPECT_EQ(Value("slurm_user_fair_share{account=\"physics\",username=\"ada\",partition=\"gpu\"}"), "") << "not told";
+  EXPECT_EQ(Value("slurm_exporter_uncounted_records{collector=\"shares\",label=\"account\"}"), "0");
+  loop.Advance(50s);
+  EXPECT_EQ(slurm.asked["shares"], 1) << "once a minute";
+  slurm.bodies["shares"] = "{";
+  loop.Advance(15s);
+  EXPECT_EQ(slurm.asked["shares"], 2);
+  EXPECT_EQ(Value("slurm_account_shares{account=\"physics\"}"), "30") << "the last that Slurm said";
+  loop.Advance(35s);
+  EXPECT_EQ(slurm.asked["shares"], 3) << "half a minute after a failure";
+}
+
 TEST_F(CollectorTest, NamesOfAnyKindAreLabels) {
   Nodes(R"({"name":"n{0}","state":["IDLE"],"partitions":["größer \"als\" \\ \n x"]})");
   Start();

@@ -25,6 +25,7 @@ class CannedSlurm final : public net::Transport {
       {"partitions/", R"({"partitions":[]})"},
       {"licenses/", R"({"licenses":[]})"},
       {"reservations/", R"({"reservations":[]})"},
+      {"shares", R"({"shares":{"shares":[],"total_shares":0}})"},
       {"diag/", R"({"statistics":{}})"},
       {"ping/", R"({"pings":[{"hostname":"c0","responding":true,"primary":true}]})"}};
   std::map<std::string, std::string, std::less<>> first;  // the answer to the first request, where it is another

@@ -11,17 +11,17 @@
 
 namespace capstan::slurm {
 
-// An account, or a user of an account: one row of `sshare -a`. Only clusters with slurmdbd have any.
+// An account, or a user of an account: one row of `sshare -a -l`. Only clusters with slurmdbd have any.
 struct Share {
   std::string account;
   std::string user;                    // "": the account itself
-  std::string parent;                  // the account above; "" of root
+  std::string parent;                  // of an account the one above, "" of root; of a user its account
   std::string partition;               // if it holds in that one only
-  std::optional<int64_t> shares;       // of those of its parent; absent: its parent's (Fairshare=parent)
-  std::optional<double> shares_ratio;  // of its siblings' shares, 0 to 1 (NormShares)
-  int64_t usage = 0;                   // processor seconds, older ones counted less (RawUsage)
-  double usage_ratio = 0;              // of the cluster's, 0 to 1 (EffectvUsage)
-  std::optional<double> fair_share;    // of users: 0, over its share, to 1, under it (FairShare)
+  std::optional<int64_t> shares;       // among its siblings (RawShares); absent: those of its parent (Fairshare=parent)
+  std::optional<double> shares_ratio;  // of its siblings' shares together, 0 to 1 (NormShares)
+  int64_t usage = 0;  // billing units times seconds, older ones counted less (RawUsage); processor seconds by default
+  double usage_ratio = 0;  // of its siblings' usage together, 0 to 1 (EffectvUsage, by the Fair Tree algorithm)
+  std::optional<double> fair_share;  // of users, 0 to 1: the jobs of the highest come first (FairShare)
 };
 
 // A job of slurmdbd.

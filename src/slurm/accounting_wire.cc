@@ -7,7 +7,8 @@
 namespace capstan::slurm::wire {
 namespace {
 
-constexpr size_t kLongestWord = 256;  // bytes of a name that becomes a label, or of a reason
+constexpr int64_t kOfParent = 0x7fffffff;  // shares, as slurmctld has Fairshare=parent
+constexpr size_t kLongestWord = 256;       // bytes of a name that becomes a label, or of a reason
 
 std::optional<Time> TimeOf(int64_t seconds) { return Number{.set = true, .number = seconds}.ToTime(); }
 
@@ -29,6 +30,7 @@ Share ShareRecord::ToShare() && {
               .usage = usage,
               .usage_ratio = effective_usage.Get().value_or(0),
               .fair_share = std::nullopt};
+  if (share.shares == kOfParent) share.shares.reset();
   if (of_user) share.fair_share = fairshare.factor.Get();
   return share;
 }

@@ -336,6 +336,7 @@ async::Task<Result<RestClient::List<Record>>> RestClient::ReadList(std::string p
   list.update_time = end.update_time;
   list.release = std::move(end.release);
   Sort(list.records);
+  list.records.shrink_to_fit();
   co_return list;
 }
 

@@ -9,6 +9,8 @@ import lab as labs
 from test_2_topology import ANNOTATION, TOPOLOGY
 
 CHART = labs.ROOT / "charts" / "slurm-exporter"
+ENOUGH = 'slurm_account_shares{account="physics"} == 30 and on () min(count_over_time(up[5m])) > 60'
+ANSWERS = labs.ROOT / "build" / "e2e" / "dashboards.json"
 SCRAPE = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())"
 NODES = 2
 
@@ -49,25 +51,38 @@ def racks(bare):
 
 
 def queries():
-    """Of all dashboards, for any cluster."""
+    """Of all dashboards, for any cluster, and whether each is drawn over time."""
     boards = [json.loads(path.read_text(encoding="utf-8")) for path in (CHART / "dashboards").glob("*.json")]
-    return [target["expr"].replace("$cluster", ".*") for board in boards for panel in board["panels"] for target in panel.get("targets", [])]
+    return {target["expr"].replace("$cluster", ".*"): target["range"]
+            for board in boards for panel in board["panels"] for target in panel.get("targets", [])}
+
+
+def keep_answers():
+    """For charts/dashboard-pictures, which draws them."""
+    asked = queries()
+    answers = prometheus.ask(*(f"({query})[5m:5s]" if over_time else query for query, over_time in asked.items()))
+    ANSWERS.parent.mkdir(parents=True, exist_ok=True)
+    ANSWERS.write_text(json.dumps(dict(zip(asked, answers, strict=True))))
 
 
 @pytest.mark.long
 def test_every_query_of_the_dashboards_and_alerts_finds_what_it_asks_for(racks, tmp_path):
     lab = racks
     lab.install_operator("operator.metricsSecure=true")
-    lab.install_slurm("nodesets.slinky.replicas=2", "controller.extraConfMap.GresTypes=nic", "controller.extraConfMap.Licenses=matlab:10",
-                      "nodesets.slinky.extraConfMap.Gres=nic:2",
+    lab.install_slurm("nodesets.slinky.replicas=2", "accounting.enabled=true", "accounting.database.embedded.enabled=true",
+                      "accounting.database.embedded.size=1Gi", "controller.extraConfMap.PriorityType=priority/multifactor",
+                      "controller.extraConfMap.GresTypes=nic", "controller.extraConfMap.Licenses=matlab:10", "nodesets.slinky.extraConfMap.Gres=nic:2",
                       values={"configFiles": {"topology.yaml": TOPOLOGY, "gres.conf": "Name=nic Count=2 Flags=CountOnly\n"}})
     lab.wait_for_idle(2, within=150)
+    lab.wait_for_accounting(within=120)
     lab.install_exporter("exporter.clusterLabel=north")
 
     def run(*words):
         done = lab.in_controller_result(*words)
         assert done.returncode == 0, done.stderr
 
+    run("sacctmgr", "-i", "add", "account", "physics", "fairshare=30")
+    run("sacctmgr", "-i", "add", "user", "root", "account=physics")
     run("scontrol", "create", "reservation", "reservationname=maintenance", "start=now+1hour", "duration=60", "nodes=slinky-1", "users=root", "flags=maint")
     lab.submit("--hold", "--wrap", "true")
     job = lab.submit_open("slinky-0")
@@ -80,13 +95,16 @@ def test_every_query_of_the_dashboards_and_alerts_finds_what_it_asks_for(racks, 
     with prometheus.operators(lab, tmp_path / "token") as operator, \
             prometheus.scraping(tmp_path, [operator, {"job_name": "slurm", "static_configs": [{"targets": [address(lab)]}]}], [rules]) as log:
         labs.wait_for("both are scraped", lambda: prometheus.by_job("up") == {"operator": 1.0, "slurm": 1.0}, within=60, picture=log)
-        asked = queries()
+        asked = list(queries())
 
         def without_data():
             answers = prometheus.ask(*asked)
             return asked if answers is None else [query for query, answer in zip(asked, answers, strict=True) if not answer]
-        labs.wait_for("every query finds something", lambda: not without_data(), within=60, picture=lambda: "\n".join(without_data()) + log())
+        labs.wait_for("every query finds something, shares after a minute", lambda: not without_data(), within=120,
+                      picture=lambda: "\n".join(without_data()) + log())
         assert prometheus.ask("count by (cluster) (slurm_nodes_total)")[0][0]["metric"] == {"cluster": "north"}
         pending = prometheus.ask(*(rule["expr"] for group in groups for rule in group["rules"]))
         fires = {rule["alert"] for group in groups for rule, found in zip(group["rules"], pending, strict=True) if found}
         assert fires == {"SlurmNodesUnhealthy"}
+        labs.wait_for("there is something to be drawn", lambda: (prometheus.ask(ENOUGH) or [[]])[0], within=240, picture=log)
+        keep_answers()

@@ -69,7 +69,7 @@ TEST_F(RealExporter, ShowsWhatSlurmctldCounts) {
   EXPECT_NE(Value("slurm_scheduler_thread_total"), "");
   EXPECT_NE(Value("slurm_bfscheduler_lastcycle_timestamp"), "");
   for (const char* collected :
-       {"statistics", "controllers", "partitions", "nodes", "jobs", "licenses", "reservations"}) {
+       {"statistics", "controllers", "partitions", "nodes", "jobs", "licenses", "reservations", "shares"}) {
     EXPECT_EQ(Value("slurm_exporter_collection_failures_total{collector=\"" + std::string(collected) + "\"}"), "0")
         << collected;
     EXPECT_NE(Value("slurm_exporter_snapshot_age_seconds{collector=\"" + std::string(collected) + "\"}"), "")

@@ -279,8 +279,8 @@ def test_a_slurmdbd_that_is_away_loses_no_record(site, seconds):
     running = site.submit("bob", run="sleep 10")
     site.await_state(running, "RUNNING")
     site.dbd.kill()
-    said = site.ctl.run("sacct", check=False).stdout
-    assert "Connection refused" in said or "Unable to contact" in said, said
+    asked = site.ctl.run("sacct", check=False)  # its words differ: refused, timed out, unable to contact
+    assert asked.returncode != 0, asked.stdout
     jobs, until = [running], time.monotonic() + seconds
     while time.monotonic() < until:
         jobs.append(site.submit(("ada", "bob")[len(jobs) % 2]))
