@@ -8,6 +8,7 @@ Groups: image, install, rest       the operator on the local cluster (cluster.py
         changes, large, clusters   what a changed configuration takes, and large and many clusters (configuration.py)
         takeover                   two slurmctld, of which one is lost (takeover.py)
         workers, many              how soon workers go, are renewed and told of; a thousand of them (workers.py)
+        slurm                      the Slurm library and the exporter beside Slinky's Go client and curl (slurm_library.py)
         bridge                     the bridge, a thousand machines and ten thousand pods (bridge.py)
         start, watch, writes       the runtime beside controller-runtime (against_go.py)
         scale                      a large scale-out beside a modelled API server (scale_out.py)
@@ -28,7 +29,7 @@ from figures import CannotMeasure, Figures
 GROUPS = {"image": "cluster", "install": "cluster", "rest": "cluster", "people": "people", "people-rest": "people",
           "changes": "configuration", "large": "configuration", "clusters": "configuration",
           "takeover": "takeover", "workers": "workers", "many": "workers",
-          "bridge": "bridge",
+          "slurm": "slurm_library", "bridge": "bridge",
           "start": "against_go", "watch": "against_go", "writes": "against_go",
           "scale": "scale_out", "texts": "scale_out", "build": "builds"}
 

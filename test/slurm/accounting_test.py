@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 
 import pytest
 from pods import Pods, await_that
@@ -90,7 +91,7 @@ def test_a_cluster_registers_when_all_start_in_the_wrong_order(pods):
     await_cluster(pods)
     assert dbd.running() and ctl.running()
     assert "innodb_snapshot_isolation" not in dbd.said()
-    assert dbd.stop() == 0
+    assert dbd.stop() in (0, 128 + signal.SIGUSR1)  # its own, of a moment after its start
 
 
 def test_what_was_acknowledged_survives_a_killed_database(pods):
