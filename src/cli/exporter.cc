@@ -49,7 +49,7 @@ Result<void> Run(const ExporterFlags& flags) {
   net::HttpClient http(process.loop(), {.server = std::move(server), .max_requests = 2, .max_idle = 1});
   slurm::RestClient client(process.loop(), http, std::move(token));
   exporter::Collector collector(process.loop(), client, {.interval = interval, .keep = keep, .cluster = flags.cluster});
-  process.Expose([&collector] { return collector.Text(); });
+  process.Expose([&collector](std::string& text) { collector.AppendTo(text); });
   process.ReadyWhen(
       [&collector] { return collector.has_begun() ? "" : "Slurm has not been asked for everything yet"; });
   process::Process::Addresses addresses{.health_address = flags.health_address,

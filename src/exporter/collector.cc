@@ -244,21 +244,19 @@ std::string Collector::OwnSeries(Tick now) const {
   return out.Take();
 }
 
-std::string Collector::Text() const {
+void Collector::AppendTo(std::string& text) const {
   const Tick now = loop_.Now();
-  std::vector<std::shared_ptr<const std::string>> texts;
-  std::string all;
+  std::vector<std::shared_ptr<const std::string>> pieces;
   {
     const std::scoped_lock lock(mutex_);
-    all = OwnSeries(now);
+    pieces.push_back(std::make_shared<const std::string>(OwnSeries(now)));
     for (const Part& part : parts_)
-      if (IsShown(part, now)) texts.push_back(part.text);
+      if (IsShown(part, now)) pieces.push_back(part.text);
   }
-  size_t bytes = all.size();
-  for (const auto& text : texts) bytes += text->size();
-  all.reserve(bytes);
-  for (const auto& text : texts) all += *text;
-  return all;
+  size_t bytes = text.size();
+  for (const auto& piece : pieces) bytes += piece->size();
+  text.reserve(bytes);
+  for (const auto& piece : pieces) text += *piece;
 }
 
 }  // namespace capstan::exporter

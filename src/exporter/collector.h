@@ -8,7 +8,7 @@
 //   as long as it takes to be asked for again; then its series are gone, and with those of the statistics slurm_up is 0.
 // - A failure is logged when it begins, and its end.
 //
-// Thread: everything is the loop's, but Text, which any thread may call.
+// Thread: everything is the loop's, but AppendTo, which any thread may call.
 #pragma once
 
 #include <map>
@@ -45,8 +45,8 @@ class Collector {
   // Runs until it is cancelled.
   async::Task<void> Run();
 
-  // All series, as they were last read, and how old that is.
-  std::string Text() const;
+  // All series, as they were last read, and how old that is, behind what `text` holds.
+  void AppendTo(std::string& text) const;
 
   // Each thing has been asked for once, with whatever result.
   bool has_begun() const { return begun_; }
@@ -59,7 +59,7 @@ class Collector {
     Duration interval;
     Tick due{}, began{};
     bool fails = false;
-    // Shared with Text.
+    // Shared with AppendTo.
     std::shared_ptr<const std::string> text;
     Tick read_at{};   // when it was asked for
     Duration took{};  // its answer

@@ -105,7 +105,7 @@ TEST_F(CollectorTest, NamesOfAnyKindAreLabels) {
   Nodes(R"({"name":"n{0}","state":["IDLE"],"partitions":["größer \"als\" \\ \n x"]})");
   Start();
   EXPECT_EQ(Value("slurm_node_cpus_total{node=\"n{0}\"}"), "0");
-  EXPECT_THAT(collector->Text(), HasSubstr(R"(slurm_partition_nodes_total{partition="größer \"als\" \\)"));
+  EXPECT_THAT(Text(), HasSubstr(R"(slurm_partition_nodes_total{partition="größer \"als\" \\)"));
 }
 
 TEST_F(CollectorTest, APartitionWithNothingInItHasZeros) {
@@ -211,7 +211,7 @@ TEST_F(CollectorTest, WhatAnAutoscalerIsToSetIsShownOnlyWhereNodesAreKnown) {
 TEST_F(CollectorTest, AScrapeAsksSlurmForNothing) {
   Start();
   const auto before = slurm.asked;
-  for (int i = 0; i < 100; ++i) (void)collector->Text();
+  for (int i = 0; i < 100; ++i) (void)Text();
   EXPECT_EQ(slurm.asked, before);
 }
 

@@ -92,9 +92,15 @@ class ExporterTest : public ::testing::Test {
     ASSERT_TRUE(loop.RunUntil([this] { return collector->has_begun(); }, 10min));
   }
 
+  std::string Text() const {
+    std::string text;
+    collector->AppendTo(text);
+    return text;
+  }
+
   // The value of that series, as it is written; "": there is none.
   std::string Value(const std::string& series) const {
-    const std::string text = "\n" + collector->Text(), line = "\n" + series + " ";
+    const std::string text = "\n" + Text(), line = "\n" + series + " ";
     const size_t at = text.find(line);
     return at == std::string::npos ? "" : text.substr(at + line.size(), text.find('\n', at + 1) - at - line.size());
   }

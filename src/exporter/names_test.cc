@@ -77,7 +77,7 @@ class Names : public ExporterTest {
     slurm.bodies["jobs/"] = std::string(R"({"jobs":[)") + kJob + "]}";
     slurm.bodies["partitions/"] = R"({"partitions":[{"name":"all"}]})";
     Start();
-    return collector->Text();
+    return Text();
   }
 };
 

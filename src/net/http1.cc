@@ -190,15 +190,14 @@ Result<std::string> Serialized(const Request& request, std::string_view host, st
   return out.append("\r\n").append(request.body);
 }
 
-std::string Serialized(const Response& response, bool keep_alive, bool head_only) {
+std::string Head(const Response& response, bool keep_alive) {
   const auto reason = http::obsolete_reason(http::int_to_status(unsigned(response.status)));
   std::string out = "HTTP/1.1 " + std::to_string(response.status) + " ";
   out.append(reason.data(), reason.size()).append("\r\n");
   for (const auto& [name, value] : response.headers) AddHeader(out, name, value);
   AddHeader(out, "Content-Length", std::to_string(response.body.size()));
   if (!keep_alive) AddHeader(out, "Connection", "close");
-  out += "\r\n";
-  return head_only ? out : out + response.body;
+  return out += "\r\n";
 }
 
 }  // namespace capstan::net

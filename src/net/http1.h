@@ -65,7 +65,7 @@ class MessageParser {
 Result<std::string> Serialized(const Request& request, std::string_view host, std::string_view user_agent,
                                const Secret& bearer_token);
 
-// The response as it is sent, with Content-Length; `head_only` leaves the body out.
-std::string Serialized(const Response& response, bool keep_alive, bool head_only);
+// What is sent before the response's body, with Content-Length.
+std::string Head(const Response& response, bool keep_alive);
 
 }  // namespace capstan::net

@@ -33,6 +33,7 @@ constexpr Duration kStopLimit = 2s;
 constexpr Duration kDiscardLimit = 1s;
 constexpr Duration kBetweenWarnings = 1min;
 constexpr std::string_view kOtherPath = "other";
+constexpr size_t kWithHead = 16 << 10;  // of a body, that leaves in one piece with its head
 
 Result<int> Listen(const HttpServer::Options& options) {
   sockaddr_storage storage{};
@@ -276,7 +277,7 @@ async::Task<void> HttpServer::Service::ServeRequests(Socket& socket, Place place
 // Reads on for a moment: a client that is still sending when we close would not see the answer.
 async::Task<void> HttpServer::Service::Refuse(Socket& socket, Response refusal) {
   Note(kOtherPath, refusal.status, Duration(0));
-  const std::string bytes = Serialized(refusal, false, false);
+  const std::string bytes = Head(refusal, false) + refusal.body;
   const async::Deadline deadline = loop.After(kDiscardLimit);
   if (!co_await socket.Write(bytes, deadline)) co_return;
   socket.EndWriting();
@@ -315,8 +316,12 @@ async::Task<bool> HttpServer::Service::Answer(Socket& socket, MessageParser& par
   const Tick begun = loop.Now();
   const std::string path(PathOf(parser.target()));
   const Response response = co_await Handle(parser, path);
-  const std::string bytes = Serialized(response, keep, parser.method() == "HEAD");
-  const Result<void> written = co_await socket.Write(bytes, deadline);
+  std::string bytes = Head(response, keep);
+  std::string_view body = parser.method() == "HEAD" ? std::string_view() : response.body;
+  bytes += body.substr(0, kWithHead);
+  body.remove_prefix(std::min(body.size(), kWithHead));
+  Result<void> written = co_await socket.Write(bytes, deadline);
+  if (written) written = co_await socket.Write(body, deadline);
   Note(handlers.contains(path) ? path : kOtherPath, response.status, loop.Now() - begun);
   co_return written&& keep;
 }

@@ -108,7 +108,7 @@ Result<void> Process::Serve(const Addresses& addresses) {
     }
     const auto scrape = [this](const net::Request&) {
       std::string text = metrics_.Exposition();
-      if (exposed_) text += exposed_();
+      if (exposed_) exposed_(text);
       return net::TextResponse(std::move(text), net::Metrics::kContentType);
     };
     CAPSTAN_TRY(metrics_server_, net::HttpServer::Start(std::move(where), {{"/metrics", scrape}}));

@@ -65,8 +65,8 @@ class Process {
   // `beat` is called once a second, on the loop's thread.
   void EachSecond(std::function<void()> beat);
 
-  // `text` is shown at /metrics behind metrics(). Called before Serve; `text` on the server's thread, and must not block.
-  void Expose(std::function<std::string()> text) { exposed_ = std::move(text); }
+  // `append` adds to what metrics() show at /metrics. Called before Serve; `append` on the server's thread, and must not block.
+  void Expose(std::function<void(std::string& text)> append) { exposed_ = std::move(append); }
 
   // Begins to listen, before Run. kInvalid: an address that is none.
   Result<void> Serve(const Addresses& addresses);
@@ -93,7 +93,7 @@ class Process {
   async::TaskGroup own_;
   std::vector<std::function<std::string()>> waiting_;
   std::vector<std::function<void()>> beats_;
-  std::function<std::string()> exposed_;
+  std::function<void(std::string&)> exposed_;
   net::Histogram* long_turns_ = nullptr;
   std::unique_ptr<net::HttpServer> health_server_;
   std::shared_ptr<net::ServingIdentity> identity_;  // of the metrics, if they are served over HTTPS

@@ -1,6 +1,9 @@
 #include "slurm/element_cutter.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
 
 #include "base/text.h"
 
@@ -13,6 +16,21 @@ bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool Opens(char c) { return c == '{' || c == '['; }
 bool Closes(char c) { return c == '}' || c == ']'; }
 
+using Bytes = uint8_t __attribute__((ext_vector_type(64)));
+using Bits = bool __attribute__((ext_vector_type(64)));
+
+// A bit for each byte that is not 0, the first one lowest.
+template <class Vector>
+uint64_t MaskOf(const Vector& bytes) {
+  return std::bit_cast<uint64_t>(__builtin_convertvector(bytes, Bits));
+}
+
+// The bits from an odd quote up to the next one, without that.
+uint64_t BetweenQuotes(uint64_t quotes) {
+  for (int shift = 1; shift < 64; shift *= 2) quotes ^= quotes << shift;
+  return quotes;
+}
+
 std::vector<std::string> PathOf(std::string_view array) {
   const auto parts = Split(array, '/');
   return {parts.begin(), parts.end()};
@@ -24,9 +42,11 @@ ElementCutter::ElementCutter(std::string array, OnElement on_element, Limits lim
     : path_(PathOf(array)), on_element_(std::move(on_element)), limits_(limits) {}
 
 Result<void> ElementCutter::Feed(std::string_view bytes) {
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    if (state_ == State::kElement) i += TakePlain(bytes.substr(i));
-    if (i == bytes.size()) break;
+  for (size_t i = 0; i < bytes.size();) {
+    if (state_ == State::kElement) {
+      CAPSTAN_TRY(i, Element(bytes, i));
+      continue;
+    }
     const char c = bytes[i];
     switch (state_) {
       case State::kBefore:
@@ -41,31 +61,17 @@ Result<void> ElementCutter::Feed(std::string_view bytes) {
         break;
       case State::kArray:
         CAPSTAN_CHECK_OK(Array(c));
+        if (state_ == State::kElement) continue;  // which begins with this byte
         break;
       case State::kElement:
-        CAPSTAN_CHECK_OK(Element(c));
         break;
       case State::kDone:
         if (!IsSpace(c)) return Fail(Code::kInvalid, "the answer goes on after its end");
         break;
     }
+    ++i;
   }
   return {};
-}
-
-// Of an element, what changes nothing but its length; how much that is.
-size_t ElementCutter::TakePlain(std::string_view bytes) {
-  if (escaped_) return 0;
-  size_t plain = 0;
-  if (in_string_)
-    while (plain < bytes.size() && bytes[plain] != '"' && bytes[plain] != '\\') ++plain;
-  else
-    while (plain < bytes.size() && bytes[plain] != '"' && bytes[plain] != ',' && !Opens(bytes[plain]) &&
-           !Closes(bytes[plain]))
-      ++plain;
-  const size_t room = limits_.element_bytes - std::min(limits_.element_bytes, element_.size());
-  element_ += bytes.substr(0, std::min(plain, room));
-  return std::min(plain, room);
 }
 
 // True when `c` belongs to a string, its closing quote included.
@@ -135,29 +141,71 @@ Result<void> ElementCutter::Array(char c) {
     state_ = State::kInside;
     return {};
   }
-  element_.clear();
   depth_ = 0;
   state_ = State::kElement;
-  return Element(c);
+  return {};
 }
 
-Result<void> ElementCutter::Element(char c) {
-  if (!InString(c)) {
-    if (Opens(c)) ++depth_;
-    const bool list_ends = depth_ == 0 && c == ']';
-    if (Closes(c)) --depth_;
-    if (list_ends || (depth_ == 0 && c == ',')) {
-      depth_ = level_ + 1;
-      state_ = State::kArray;
-      CAPSTAN_CHECK_OK(on_element_(element_));
-      return list_ends ? Array(c) : Result<void>();
+// Of 64 bytes of an element, those that change the depth are found at once, without a branch for each. False, and nothing is
+// taken: the element may end here, or there is an escape.
+bool ElementCutter::TakeBlock(const char* bytes) {
+  Bytes block;
+  std::memcpy(&block, bytes, sizeof block);
+  if (depth_ == 0 || escaped_ || MaskOf(block == '\\') != 0) return false;
+  const uint64_t strings = BetweenQuotes(MaskOf(block == '"')) ^ (in_string_ ? ~uint64_t{0} : 0);
+  const Bytes folded = block | 0x20;  // '[' and '{' are the same then, and so are ']' and '}'
+  const uint64_t opens = MaskOf(folded == '{') & ~strings;
+  const uint64_t closes = MaskOf(folded == '}') & ~strings;
+  int depth = depth_ + std::popcount(opens) - std::popcount(closes);
+  if (std::popcount(closes) >= depth_) {
+    depth = depth_;
+    for (uint64_t left = opens | closes; left != 0; left &= left - 1) {
+      depth += (opens & left & -left) != 0 ? 1 : -1;
+      if (depth == 0) return false;
     }
-    if (depth_ < 0) return Fail(Code::kInvalid, "the answer's brackets do not match");
   }
-  if (element_.size() >= limits_.element_bytes)
+  depth_ = depth;
+  in_string_ = strings >> 63;
+  return true;
+}
+
+// Moves `at` behind what belongs to the element.
+ElementCutter::Stop ElementCutter::Scan(std::string_view bytes, size_t& at) {
+  while (at < bytes.size()) {
+    if (bytes.size() - at >= sizeof(Bytes) && TakeBlock(bytes.data() + at)) {
+      at += sizeof(Bytes);
+      continue;
+    }
+    for (const size_t end = std::min(bytes.size(), at + sizeof(Bytes)); at < end; ++at) {
+      const char c = bytes[at];
+      if (InString(c)) continue;
+      if (depth_ == 0 && (c == ',' || c == ']')) return Stop::kEnd;
+      if (Opens(c)) ++depth_;
+      if (Closes(c) && --depth_ < 0) return Stop::kMismatch;
+    }
+  }
+  return Stop::kNone;
+}
+
+// Where the element, or what is there of it, ends.
+Result<size_t> ElementCutter::Element(std::string_view bytes, size_t from) {
+  size_t at = from;
+  const Stop stop = Scan(bytes, at);
+  const std::string_view part = bytes.substr(from, at - from);
+  if (element_.size() + part.size() > limits_.element_bytes)
     return Fail(Code::kInvalid, "one element of the answer's list is too large");
-  element_ += c;
-  return {};
+  if (stop == Stop::kMismatch) return Fail(Code::kInvalid, "the answer's brackets do not match");
+  if (stop == Stop::kEnd && element_.empty()) {
+    CAPSTAN_CHECK_OK(on_element_(part));
+  } else {
+    element_ += part;
+    if (stop == Stop::kNone) return at;
+    CAPSTAN_CHECK_OK(on_element_(element_));
+    element_.clear();
+  }
+  depth_ = level_ + 1;
+  state_ = State::kArray;
+  return at;
 }
 
 }  // namespace capstan::slurm

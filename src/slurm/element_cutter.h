@@ -23,8 +23,8 @@ class ElementCutter {
     size_t rest_bytes = 4 << 20;
   };
 
-  // Called for each element, in order; the text is good during the call. An error ends the feeding and is
-  // returned.
+  // Called for each element, in order; the text is good during the call, and lies in what is being fed where all of it does. An
+  // error ends the feeding and is returned.
   using OnElement = std::function<Result<void>(std::string_view element)>;
 
   // Cuts the elements of the top-level member called `array`; of "a/b", those of the member b of the top-level object a.
@@ -45,12 +45,15 @@ class ElementCutter {
  private:
   enum class State : uint8_t { kBefore, kInside, kArray, kElement, kDone };
 
+  enum class Stop : uint8_t { kNone, kEnd, kMismatch };  // why a scan of an element stops
+
   void Key(char c);
   bool AtPath() const;
   Result<void> Outside(char c);
   Result<void> Array(char c);
-  Result<void> Element(char c);
-  size_t TakePlain(std::string_view bytes);
+  Result<size_t> Element(std::string_view bytes, size_t from);
+  Stop Scan(std::string_view bytes, size_t& at);
+  bool TakeBlock(const char* bytes);
   bool InString(char c);
 
   const std::vector<std::string> path_;
@@ -61,7 +64,8 @@ class ElementCutter {
   int depth_ = 0;           // within the document, or within the element
   int level_ = 0;           // how many objects of the path are open
   std::string key_, word_;  // the last key and the string being read, in the last of those
-  std::string rest_, element_;
+  std::string rest_;
+  std::string element_;  // what earlier bytes held of the element that is being read
 };
 
 }  // namespace capstan::slurm

@@ -84,13 +84,53 @@ TEST(ElementCutter, AnErrorOfTheReceiverEndsIt) {
 }
 
 TEST(ElementCutter, PiecesNeverMatterForAnyText) {
-  static constexpr char kBytes[] = "{}[]\",:\\ 1n";
+  static constexpr char kBytes[] = "{}[]\",:\\ 1nnnnnnnnnn";
   for (uint64_t seed = 1; seed <= 5000; ++seed) {
     Random random(seed);
     std::string text = R"({"nodes":[)";
-    for (uint64_t left = random.Below(40); left > 0; --left) text += kBytes[random.Below(sizeof(kBytes) - 1)];
+    for (uint64_t left = random.Below(300); left > 0; --left) text += kBytes[random.Below(sizeof(kBytes) - 1)];
     const Cut whole = CutUp(text, text.size()), pieces = CutUp(text, 1 + random.Below(5));
     EXPECT_EQ(whole, pieces) << "seed " << seed << ": " << text;
+  }
+}
+
+// JSON of any depth, with brackets, quotes and backslashes within its strings.
+std::string AnyValue(Random& random, int depth) {
+  static constexpr std::string_view kInside[] = {"a",       "b",     "{",    "}",    "[",
+                                                 "]",       ",",     ":",    " ",    R"(\")",
+                                                 R"(\\)",   R"(\n)", "name", "0123", "longer text of a string",
+                                                 "\xc3\xa4"};
+  const uint64_t kind = random.Below(depth > 0 ? 4 : 2);
+  const uint64_t count = random.Below(6);
+  std::string text;
+  if (kind == 0) return std::to_string(random.Below(1'000'000));
+  for (uint64_t i = 0; i < count; ++i) {
+    if (kind == 1) {
+      text += kInside[random.Below(std::size(kInside))];
+      continue;
+    }
+    if (i > 0) text += ",";
+    text += std::string(random.Below(12), ' ');
+    if (kind == 2) text += "\"key\": ";
+    text += AnyValue(random, depth - 1);
+  }
+  return kind == 1 ? "\"" + text + "\"" : kind == 2 ? "{" + text + "}" : "[" + text + "]";
+}
+
+TEST(ElementCutter, PiecesNeverMatterForProperLists) {
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    Random random(seed);
+    std::vector<std::string> values;
+    std::string text = R"({"nodes":[)";
+    for (uint64_t left = 1 + random.Below(8); left > 0; --left) {
+      values.push_back(AnyValue(random, 4));
+      text += (values.size() > 1 ? "," : "") + values.back();
+    }
+    text += "]}";
+    const Cut expected{.elements = values, .rest = R"({"nodes":[]})", .complete = true, .error = ""};
+    EXPECT_EQ(CutUp(text, text.size()), expected) << "seed " << seed << ": " << text;
+    EXPECT_EQ(CutUp(text, 1 + random.Below(63)), expected) << "seed " << seed << ": " << text;
+    EXPECT_EQ(CutUp(text, 64 + random.Below(200)), expected) << "seed " << seed << ": " << text;
   }
 }
 

@@ -9,6 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
+#include "json/text.h"
+
 namespace capstan::slurm {
 
 // A set of the values of `Name`, an enum from 0 upwards that has `StateNames(Name)` returning Slurm's
@@ -25,9 +28,12 @@ class StateSet {
 
   static StateSet FromNames(std::span<const std::string> names) {
     StateSet set;
-    for (const std::string& name : names) set.AddNamed(name);
-    std::ranges::sort(set.unknown_);
-    set.unknown_.erase(std::unique(set.unknown_.begin(), set.unknown_.end()), set.unknown_.end());
+    std::vector<std::string> unknown;
+    for (const std::string& name : names)
+      if (!set.AddNamed(name)) unknown.push_back(name);
+    std::ranges::sort(unknown);
+    unknown.erase(std::ranges::unique(unknown).begin(), unknown.end());
+    if (!unknown.empty()) set.unknown_ = json::SharedText(Join(unknown, "+"));
     return set;
   }
 
@@ -38,8 +44,8 @@ class StateSet {
   void Add(Name name) { bits_ |= Bit(name); }
   void Remove(Name name) { bits_ &= ~Bit(name); }
 
-  // Names this version does not know, sorted.
-  const std::vector<std::string>& unknown() const { return unknown_; }
+  // Names this version does not know, sorted, with '+' between them.
+  std::string_view unknown() const { return unknown_; }
 
   // Slurm's names: known ones in the order of the enum (base states first), then the unknown ones.
   std::vector<std::string> Names() const {
@@ -47,33 +53,29 @@ class StateSet {
     const auto all = StateNames(Name{});
     for (size_t i = 0; i < all.size(); ++i)
       if (Has(Name(i))) names.emplace_back(all[i]);
-    names.insert(names.end(), unknown_.begin(), unknown_.end());
+    if (unknown_.empty()) return names;
+    for (const std::string_view name : Split(unknown_, '+')) names.emplace_back(name);
     return names;
   }
 
   // "IDLE+DRAIN", as scontrol prints it.
-  std::string ToString() const {
-    std::string text;
-    for (const std::string& name : Names()) text += (text.empty() ? "" : "+") + name;
-    return text;
-  }
+  std::string ToString() const { return Join(Names(), "+"); }
 
   friend bool operator==(const StateSet&, const StateSet&) = default;
 
  private:
   static uint64_t Bit(Name name) { return uint64_t(1) << unsigned(name); }
 
-  void AddNamed(const std::string& name) {
+  bool AddNamed(std::string_view name) {
     const auto all = StateNames(Name{});
-    const auto found = std::ranges::find(all, std::string_view(name));
-    if (found != all.end())
-      Add(Name(found - all.begin()));
-    else
-      unknown_.push_back(name);
+    const auto found = std::ranges::find(all, name);
+    if (found == all.end()) return false;
+    Add(Name(found - all.begin()));
+    return true;
   }
 
   uint64_t bits_ = 0;
-  std::vector<std::string> unknown_;
+  json::SharedText unknown_;  // a pointer: snapshots hold thousands of sets
 };
 
 }  // namespace capstan::slurm

@@ -47,8 +47,10 @@ TEST(NodeState, OrderOfTheNamesDoesNotMatter) {
 
 TEST(NodeState, KeepsAndNamesWhatItDoesNotKnow) {
   const NodeState state = Of({"SINGING", "IDLE"});
-  EXPECT_EQ(state.unknown(), std::vector<std::string>{"SINGING"});
+  EXPECT_EQ(state.unknown(), "SINGING");
   EXPECT_EQ(state.ToString(), "IDLE+SINGING");
+  EXPECT_EQ(state.Names(), (std::vector<std::string>{"IDLE", "SINGING"}));
+  EXPECT_EQ(Of({"SINGING", "IDLE", "DANCING", "SINGING"}).unknown(), "DANCING+SINGING");
   EXPECT_NE(state, Of({"IDLE"}));
 }
 

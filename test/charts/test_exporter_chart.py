@@ -1,4 +1,5 @@
 """The chart of the exporter: its program, whom it serves, what it may do, its dashboards and alerts."""
+import html
 import json
 import re
 import subprocess
@@ -87,6 +88,16 @@ def dashboards(**values):
 def test_dashboards_are_those_of_their_source():
     done = subprocess.run([CHARTS / "dashboards", "--check"], capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_pictures_show_the_panels_of_their_dashboards():
+    pictures = REPOSITORY / "docs/pictures"
+    boards = {path.stem: json.loads(path.read_text()) for path in (CHARTS / "slurm-exporter/dashboards").glob("*.json")}
+    assert {path.stem for path in pictures.glob("dashboard-*.svg")} == {f"dashboard-{name}" for name in boards}
+    for name, board in boards.items():
+        drawn = re.findall(r'font-size="(?:12|13|16)"[^>]*>([^<]*)<', (pictures / f"dashboard-{name}.svg").read_text())
+        titles = [board["title"], *(panel["title"] for panel in board["panels"])]
+        assert [html.unescape(title) for title in drawn] == titles, f"draw {name} anew: charts/dashboard-pictures"
 
 
 def test_each_dashboard_is_a_config_map_that_the_sidecar_finds():

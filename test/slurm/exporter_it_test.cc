@@ -27,7 +27,9 @@ class RealExporter : public RealSlurm {
   }
 
   std::string Value(const std::string& series) const {
-    const std::string text = "\n" + collector.Text(), line = "\n" + series + " ";
+    std::string text = "\n";
+    collector.AppendTo(text);
+    const std::string line = "\n" + series + " ";
     const size_t at = text.find(line);
     return at == std::string::npos ? "" : text.substr(at + line.size(), text.find('\n', at + 1) - at - line.size());
   }

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "patience.h"
 #include "real_slurm.h"
 #include "slurm/external_job.h"
 
@@ -118,7 +119,7 @@ const Row kRows[] = {
        auto nodes = t.Await(t.client.Nodes(0, t.Soon()));
        if (!nodes) return Fail(nodes.error());
        const bool can = RestClient::CanAskForChangedNodes(nodes->release);  // else all of them are the answer
-       const Tick end = t.loop.Now() + 20s;
+       const Tick end = t.loop.Now() + capstan::testing::Patient(20s);
        do {
          Shell("sleep 0.2");  // Slurm counts in seconds
          nodes = t.Await(t.client.Nodes(nodes->update_time, t.Soon()));
@@ -199,7 +200,7 @@ const Row kRows[] = {
     {"JobsIfTheyChanged",
      [](RealVersion& t) -> Result<void> {
        auto jobs = t.Await(t.client.Jobs(0, t.Soon()));
-       const Tick end = t.loop.Now() + 20s;
+       const Tick end = t.loop.Now() + capstan::testing::Patient(20s);
        while (jobs && !jobs->unchanged && t.loop.Now() < end) {
          Shell("sleep 0.2");  // Slurm counts in seconds
          jobs = t.Await(t.client.Jobs(jobs->update_time, t.Soon()));
