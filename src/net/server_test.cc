@@ -12,6 +12,7 @@
 #include <list>
 #include <thread>
 
+#include "base/text.h"
 #include "net/client.h"
 #include "net/metrics.h"
 #include "net/testing/run.h"
@@ -138,6 +139,26 @@ TEST(HttpServer, WhenAllPlacesAreTakenTheLongestIdleMakesRoom) {
   EXPECT_EQ(first.Hear(), "");
   second.Say("GET / HTTP/1.1\r\n\r\n");
   EXPECT_THAT(second.HearSome(), ::testing::StartsWith("HTTP/1.1 200 ")) << "it was of use more recently";
+}
+
+TEST(HttpServer, BodiesOfAnySizeArriveWhole) {
+  const auto body = [](const Request& request) {
+    std::string bytes(size_t(*ParseInt(request.target.substr(3))), ' ');
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = char('a' + i % 23);
+    return TextResponse(std::move(bytes));
+  };
+  const auto server = Started({}, {{"/n", body}});
+  for (const size_t size : {size_t{0}, size_t{16383}, size_t{16384}, size_t{16385}, size_t{200'000}}) {
+    const Result<Response> answer = Get(server->port(), "/n?" + std::to_string(size));
+    ASSERT_TRUE(answer) << answer.error().message();
+    EXPECT_EQ(answer->body, body({.method = "GET", .target = "/n?" + std::to_string(size)}).body) << size;
+  }
+  Raw raw(server->port());
+  raw.Say("HEAD /n?200000 HTTP/1.1\r\n\r\nGET /n?2 HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const std::string heard = raw.Hear();
+  EXPECT_THAT(heard, HasSubstr("Content-Length: 200000\r\n"));
+  EXPECT_THAT(heard, ::testing::EndsWith("\r\n\r\nab"));
+  EXPECT_LT(heard.size(), 1000u) << "no body behind a HEAD";
 }
 
 // Clients that sent a byte now and then kept a kubelet's probe out, which got the process killed.

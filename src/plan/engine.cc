@@ -408,7 +408,8 @@ std::vector<Action> Engine::Resolve(const Reconciler& reconciler, const json::Ob
     if (stores_.Find(*child.resource) == nullptr)
       effect = std::make_shared<NoStore>(child);
     else
-      effect = Apply({child.resource, child.key}, std::move(child.body), {object->uid, std::move(child.adoption)});
+      effect = Apply({child.resource, child.key}, std::move(child.body), {object->uid, std::move(child.adoption)},
+                     std::move(child.keeps));
     actions.push_back({.effect = std::move(effect),
                        .reason = std::move(child.reason),
                        .guards = {},

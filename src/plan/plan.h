@@ -27,6 +27,9 @@ struct Child {
   std::string reason;  // why it is there, for log and Event
   std::vector<ActionId> after;
   Adoption adoption = {};  // how one that exists already is known to be ours, besides by its controller
+  // Members ("spec/replicas", see Apply) that stay as they are once the body names them no longer, for somebody else to set. Of all
+  // others server-side apply takes away what it set, so that a default is there instead.
+  std::vector<std::string> keeps = {};
   // Told each time that it has been applied; a restart applies once more, whatever is there. None: nothing a user cares
   // about.
   std::optional<EventText> event = {};

@@ -74,6 +74,12 @@ TEST(ElementCutter, RefusesWhatIsNoObjectOrTooLarge) {
   EXPECT_EQ(CutUp(R"({"nodes":[}]})", 5).error, "the answer's brackets do not match");
   EXPECT_EQ(CutUp(R"({"nodes":["0123456789"]})", 5, {.element_bytes = 8, .rest_bytes = 100}).error,
             "one element of the answer's list is too large");
+  const std::string element = "\"" + std::string(98, 'a') + "\"", text = R"({"nodes":[)" + element + "]}";
+  for (const size_t piece : {size_t{5}, size_t{64}, text.size()}) {
+    EXPECT_EQ(CutUp(text, piece, {.element_bytes = 99, .rest_bytes = 100}).error,
+              "one element of the answer's list is too large");
+    EXPECT_EQ(CutUp(text, piece, {.element_bytes = 100, .rest_bytes = 100}).elements, std::vector{element});
+  }
   EXPECT_EQ(CutUp(R"({"x":"0123456789"})", 5, {.element_bytes = 8, .rest_bytes = 10}).error,
             "the answer around its list is too large");
 }

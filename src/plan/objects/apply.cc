@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <optional>
+#include <vector>
 
 #include "base/hash.h"
 #include "base/log.h"
@@ -62,12 +63,13 @@ class ApplyEffect final : public Effect {
   // `owner`: UID of the key's own object. `adoption`: of a child; nullopt for the status of that object itself, whose
   // body holds that UID.
   ApplyEffect(ObjectRef ref, std::string subresource, std::string body, std::string owner,
-              std::optional<Adoption> adoption)
+              std::optional<Adoption> adoption, std::vector<std::string> keeps)
       : ref_(std::move(ref)),
         subresource_(std::move(subresource)),
         body_(std::move(body)),
         owner_(std::move(owner)),
         adoption_(std::move(adoption)),
+        keeps_(std::move(keeps)),
         target_(subresource_.empty() ? ref_.ToString() : ref_.ToString() + "/" + subresource_),
         content_(adoption_ ? Fnv64(body_) : StatusDigest(body_)) {}
 
@@ -103,6 +105,7 @@ class ApplyEffect final : public Effect {
     if (meta && first && HasFormerManager(*meta, services.successor(), subresource_)) {
       CAPSTAN_CO_CHECK_OK(co_await TakeOver(services, meta->uid, deadline));
     }
+    if (meta && !keeps_.empty()) CAPSTAN_CO_CHECK_OK(co_await Release(services, meta->uid, deadline));
     std::string body = body_;
     if (meta && adoption_) {
       CAPSTAN_CO_TRY(body, WithUid(body_, meta->uid));
@@ -164,23 +167,51 @@ class ApplyEffect final : public Effect {
                             managed_fields != nullptr ? *managed_fields : json::Value()};
   }
 
-  // Replacing resourceVersion by what was read is how a patch says "only if nobody was here meanwhile": 409 otherwise.
   Task<Result<void>> TakeOver(Services& services, std::string uid, Deadline deadline) const {
     CAPSTAN_CO_TRY(const FreshMetadata fresh, co_await ReadMetadata(services, deadline));
     if (fresh.uid != uid) co_return IsAnother();
     const auto folded =
         FoldFormerManagers(fresh.managed_fields, services.successor(), ref_.resource->ApiVersion(), subresource_);
     if (!folded) co_return Result<void>();
+    CAPSTAN_CO_CHECK_OK(co_await WriteManagedFields(services, fresh, *folded, deadline));
+    log::Info("fields taken over from a former manager", {{"target", target_}});
+    co_return Result<void>();
+  }
+
+  Task<Result<void>> Release(Services& services, std::string uid, Deadline deadline) const {
+    CAPSTAN_CO_TRY(const std::vector<std::string> unnamed, Unnamed());
+    if (unnamed.empty()) co_return Result<void>();
+    CAPSTAN_CO_TRY(const FreshMetadata fresh, co_await ReadMetadata(services, deadline));
+    if (fresh.uid != uid) co_return IsAnother();
+    const auto released = WithoutMembers(fresh.managed_fields, services.field_manager, unnamed);
+    if (!released) co_return Result<void>();
+    co_return co_await WriteManagedFields(services, fresh, *released, deadline);
+  }
+
+  // Those of `keeps_` that the body does not name.
+  Result<std::vector<std::string>> Unnamed() const {
+    CAPSTAN_TRY(const json::Value body, json::Parse(body_));
+    std::vector<std::string> unnamed;
+    for (const std::string& member : keeps_) {
+      const json::Value* part = &body;
+      for (const std::string_view name : Split(member, '/')) part = part ? json::Find(*part, {name}) : nullptr;
+      if (part == nullptr) unnamed.push_back(member);
+    }
+    return unnamed;
+  }
+
+  // Replacing resourceVersion by what was read is how a patch says "only if nobody was here meanwhile": 409 otherwise.
+  Task<Result<void>> WriteManagedFields(Services& services, const FreshMetadata& fresh, const json::Value& changed,
+                                        Deadline deadline) const {
     json::JsonPatch patch;
     patch.Replace("/metadata/resourceVersion", bj::serialize(bj::string(fresh.resource_version)));
-    patch.Replace("/metadata/managedFields", json::Serialize(*folded));
+    patch.Replace("/metadata/managedFields", json::Serialize(changed));
     // Also of a status: what a write of a subresource says of managedFields is not heeded.
     kube::WriteOptions options{.field_manager = services.field_manager};
     CAPSTAN_CO_TRY(const std::string answer,
                    co_await services.client.Patch(*ref_.resource, ref_.key, kube::PatchType::kJson, patch.text(),
                                                   std::move(options), deadline));
     Remember(services, ref_, answer);
-    log::Info("fields taken over from a former manager", {{"target", target_}});
     co_return Result<void>();
   }
 
@@ -205,15 +236,16 @@ class ApplyEffect final : public Effect {
   std::string body_;
   std::string owner_;
   std::optional<Adoption> adoption_;
+  std::vector<std::string> keeps_;
   std::string target_;
   uint64_t content_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Effect> Apply(ObjectRef ref, std::string body, ChildOwner owner) {
+std::shared_ptr<const Effect> Apply(ObjectRef ref, std::string body, ChildOwner owner, std::vector<std::string> keeps) {
   return std::make_shared<ApplyEffect>(std::move(ref), "", std::move(body), std::move(owner.uid),
-                                       std::move(owner.adoption));
+                                       std::move(owner.adoption), std::move(keeps));
 }
 
 std::shared_ptr<const Effect> ApplyStatus(ObjectRef ref, std::string uid, std::string status) {
@@ -222,7 +254,8 @@ std::shared_ptr<const Effect> ApplyStatus(ObjectRef ref, std::string uid, std::s
                      JsonQuoted(ref.resource->kind) + R"(,"metadata":{"name":)" + JsonQuoted(ref.key.name) +
                      R"(,"namespace":)" + JsonQuoted(ref.key.ns) + R"(,"uid":)" + JsonQuoted(uid) + R"(},"status":)" +
                      status + "}";
-  return std::make_shared<ApplyEffect>(std::move(ref), "status", std::move(body), std::move(uid), std::nullopt);
+  return std::make_shared<ApplyEffect>(std::move(ref), "status", std::move(body), std::move(uid), std::nullopt,
+                                       std::vector<std::string>());
 }
 
 }  // namespace capstan::plan

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "json/merge.h"
 #include "kube/resource.h"
@@ -34,7 +35,12 @@ struct ChildOwner {
 // The same content applied five times in ten minutes is a fight: kConflict names the other manager, and there is a truce
 // of five minutes. One that is deleted each time is made again ever later (AppliedMemo::MayBeMadeAgain): kConflict until
 // then. kInvalid: it is as it was applied, and its store does not show it.
-std::shared_ptr<const Effect> Apply(ObjectRef ref, std::string body, ChildOwner owner);
+//
+// Members of `keeps` that the body does not name stay as they are, though an earlier apply set them: they are given up first, so
+// that they belong to nobody. That costs a read each time. Names of members with '/' between them ("spec/replicas"), nothing within
+// a list. REQUIRES: the body names something else in the member's parent.
+std::shared_ptr<const Effect> Apply(ObjectRef ref, std::string body, ChildOwner owner,
+                                    std::vector<std::string> keeps = {});
 
 // Server-side apply of the status of the key's own object, whose uid is `uid`, under the memo. `status` is the value of
 // the field "status", as JSON. Statuses that differ in lastTransitionTime alone are the same. kConflict: another object

@@ -3,6 +3,8 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include "base/text.h"
+
 namespace capstan::plan {
 namespace {
 
@@ -23,6 +25,17 @@ void Merge(bj::object& into, const bj::object& from) {
     if (mine.empty() != more.empty() && name != ".") AddSelf(mine);
     Merge(mine, more);
   }
+}
+
+// Takes the field at `path` out of `fields`, with what held nothing else: a member without children means itself. False: it is
+// not there.
+bool Remove(bj::object& fields, std::span<const std::string_view> path) {
+  const auto found = fields.find("f:" + std::string(path.front()));
+  if (found == fields.end() || !found->value().is_object()) return false;
+  bj::object& inner = found->value().get_object();
+  if (path.size() > 1 && !Remove(inner, path.subspan(1))) return false;
+  if (path.size() == 1 || inner.empty()) fields.erase(found);
+  return true;
 }
 
 }  // namespace
@@ -56,6 +69,21 @@ std::optional<json::Value> FoldFormerManagers(const json::Value& managed_fields,
   entry["fieldsV1"] = std::move(taken);
   folded.push_back(*std::move(ours));
   return json::Value(std::move(folded));
+}
+
+std::optional<json::Value> WithoutMembers(const json::Value& managed_fields, std::string_view manager,
+                                          std::span<const std::string> members) {
+  if (!managed_fields.is_array()) return std::nullopt;
+  json::Value changed = managed_fields;
+  bool any = false;
+  for (json::Value& entry : changed.get_array()) {
+    // Of whatever version: to the API server all applies of a manager are one.
+    if (Text(entry, "manager") != manager || Text(entry, "operation") != "Apply") continue;
+    if (!Text(entry, "subresource").empty()) continue;
+    bj::object& held = json::MakeObject(entry, {"fieldsV1"});
+    for (const std::string& member : members) any |= Remove(held, Split(member, '/'));
+  }
+  return any ? std::optional(std::move(changed)) : std::nullopt;
 }
 
 std::string LastOtherManager(const json::Value& managed_fields, std::string_view manager,

@@ -72,6 +72,25 @@ INSTANTIATE_TEST_SUITE_P(
         IsOursCase{"LabelsDoNotBeatAnOwner", Labelled({{"a", "1"}}, {Owner("x")}), {{}, {{"a", "1"}}}, false}),
     [](const auto& info) { return std::string(info.param.name); });
 
+TEST(Fields, AMemberIsGivenUpWithWhatHeldNothingElse) {
+  const std::vector<std::string> members{"spec/replicas", "spec/a/b", "other/x"};
+  const auto without = WithoutMembers(Json(R"([
+      {"manager":"capstan","operation":"Apply","subresource":"status","fieldsV1":{"f:spec":{"f:replicas":{}}}},
+      {"manager":"other","operation":"Apply","fieldsV1":{"f:spec":{"f:replicas":{}}}},
+      {"manager":"capstan","operation":"Update","fieldsV1":{"f:spec":{"f:replicas":{}}}},
+      {"manager":"capstan","operation":"Apply","apiVersion":"v0","fieldsV1":
+          {"f:spec":{"f:replicas":{},"f:a":{"f:b":{}},"f:image":{}}}}])"),
+                                      "capstan", members);
+  ASSERT_TRUE(without);
+  EXPECT_EQ(json::SerializeCanonical(*without), json::SerializeCanonical(Json(R"([
+      {"manager":"capstan","operation":"Apply","subresource":"status","fieldsV1":{"f:spec":{"f:replicas":{}}}},
+      {"manager":"other","operation":"Apply","fieldsV1":{"f:spec":{"f:replicas":{}}}},
+      {"manager":"capstan","operation":"Update","fieldsV1":{"f:spec":{"f:replicas":{}}}},
+      {"manager":"capstan","operation":"Apply","apiVersion":"v0","fieldsV1":{"f:spec":{"f:image":{}}}}])")));
+  EXPECT_EQ(WithoutMembers(*without, "capstan", members), std::nullopt) << "once is enough";
+  EXPECT_EQ(WithoutMembers(Json("null"), "capstan", members), std::nullopt);
+}
+
 TEST(Fields, AMemberAsAWholeIsNotLostBesideItsChildren) {
   const auto folded = FoldFormerManagers(Json(R"([
       {"manager":"manager","operation":"Update","apiVersion":"v1","fieldsV1":{"f:a":{},"f:b":{"f:x":{}}}},
@@ -135,12 +154,12 @@ TEST(Fields, TheOneWhoWroteThatPartLastIsNamed) {
 
 class TakeOverTest : public ::testing::Test {
  protected:
-  Result<void> Apply(std::string_view data, Adoption adoption = {}) {
+  Result<void> Apply(std::string_view data, Adoption adoption = {}, std::vector<std::string> keeps = {}) {
     const std::string body =
         R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"ns",)"
         R"("ownerReferences":[{"apiVersion":"v1","kind":"Owner","name":"o","uid":"me","controller":true}]},"data":)" +
         std::string(data) + "}";
-    return Run(plan::Apply({&kube::kConfigMaps, key}, body, {"me", std::move(adoption)}));
+    return Run(plan::Apply({&kube::kConfigMaps, key}, body, {"me", std::move(adoption)}, std::move(keeps)));
   }
   Result<void> Run(const std::shared_ptr<const Effect>& effect) {
     Result<void> result;
@@ -203,6 +222,38 @@ TEST_F(TakeOverTest, AnObjectOfSeveralOwnersThatAreNamedIsAdopted) {
   const auto applied = Apply(R"({"kept":"2"})", {.owners = {"set-0", "set-1"}});
   ASSERT_TRUE(applied) << applied.error().message();
   EXPECT_EQ(Data(), R"({"kept":"2"})");
+}
+
+TEST_F(TakeOverTest, AMemberThatIsKeptStaysOnceItIsNoLongerNamed) {
+  const std::vector<std::string> keeps{"data/size"};
+  ASSERT_TRUE(Apply(R"({"k":"1","size":"5"})", {}, keeps));
+  ASSERT_TRUE(Apply(R"({"k":"2"})", {}, keeps));
+  EXPECT_EQ(Data(), R"({"k":"2","size":"5"})");
+  Theirs("size", "9", "autoscaler");
+  server.ForgetWrites();
+  ASSERT_TRUE(Apply(R"({"k":"3"})", {}, keeps));
+  EXPECT_EQ(Data(), R"({"k":"3","size":"9"})");
+  EXPECT_EQ(server.writes().size(), 1u) << "it is given up once";
+  ASSERT_TRUE(Apply(R"({"k":"4"})"));
+  EXPECT_EQ(Data(), R"({"k":"4","size":"9"})") << "it is no longer ours";
+  ASSERT_TRUE(Apply(R"({"k":"3","size":"2"})", {}, keeps));
+  ASSERT_TRUE(Apply(R"({"k":"5"})"));
+  EXPECT_EQ(Data(), R"({"k":"5"})") << "one that is not kept goes";
+}
+
+TEST_F(TakeOverTest, WhoeverWritesWhileAMemberIsGivenUpIsNotOverlooked) {
+  const std::vector<std::string> keeps{"data/size"};
+  ASSERT_TRUE(Apply(R"({"k":"1","size":"5"})", {}, keeps));
+  bool once = true;
+  server.deny = [&](std::string_view verb, const kube::Resource&, const kube::Key&) {
+    if (verb == "PATCH" && std::exchange(once, false)) Theirs("size", "9", "autoscaler");
+    return std::optional<kube::testing::Refusal>();
+  };
+  const auto late = Apply(R"({"k":"2"})", {}, keeps);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code(), Code::kConflict) << late.error().message();
+  ASSERT_TRUE(Apply(R"({"k":"2"})", {}, keeps));
+  EXPECT_EQ(Data(), R"({"k":"2","size":"9"})");
 }
 
 TEST_F(TakeOverTest, AFightEndsInATruceThatNamesTheOther) {
