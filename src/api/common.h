@@ -21,6 +21,9 @@ namespace capstan::api {
 inline constexpr std::string_view kGroup = "slinky.slurm.net";
 inline constexpr std::string_view kVersion = "v1beta1";
 inline constexpr std::string_view kApiVersion = "slinky.slurm.net/v1beta1";
+// Of kinds that Capstan alone has.
+inline constexpr std::string_view kOwnGroup = "capstan.dev";
+inline constexpr std::string_view kOwnVersion = "v1alpha1";
 
 // Of a text that becomes a file, or a part of one. An object of Kubernetes has 1 MiB, and what is made of the text is
 // published in another one.

@@ -5,6 +5,7 @@
 #include "api/loginset.h"
 #include "api/nodeset.h"
 #include "api/restapi.h"
+#include "api/slurmcluster.h"
 #include "api/token.h"
 #include "json/openapi.h"
 #include "json/value.h"
@@ -60,6 +61,12 @@ std::vector<KindInfo> MakeKinds() {
                        kAge},
                       true),
       KindOf<RestApi>({"slurmrestd"}, {kReadyColumn, kStatusColumn, kAge}),
+      KindOf<SlurmCluster>({"slc"}, {{"PHASE", "string", ".status.phase", "What it is doing"},
+                                     {"NODES", "integer", ".status.nodes.ready", "Workers that are ready"},
+                                     {"IDLE", "integer", ".status.nodes.idle", "Slurm nodes that are idle"},
+                                     {"DOWN", "integer", ".status.nodes.down", "Slurm nodes that are down"},
+                                     {"LOGINS", "integer", ".status.logins.ready", "Logins that are ready"},
+                                     kAge}),
       KindOf<Token>({"jwt"}, {{"USER", "string", ".spec.username", "The Slurm user"},
                               {"IAT", "date", ".status.issuedAt", "Time since the token was issued"},
                               kReadyColumn,
@@ -141,11 +148,14 @@ std::span<const KindInfo> Kinds() {
 std::string CrdYaml(const KindInfo& kind) { return json::ToYaml(DefinitionOf(kind)); }
 std::string CrdJson(const KindInfo& kind) { return json::SerializeCanonical(DefinitionOf(kind)); }
 
-std::string CrdFileName(const KindInfo& kind) { return std::string(kGroup) + "_" + std::string(kind.plural) + ".yaml"; }
+std::string CrdFileName(const KindInfo& kind) {
+  return std::string(kind.group) + "_" + std::string(kind.plural) + ".yaml";
+}
 
 std::string ReferencePage() {
   std::string page =
-      "# Custom resources\n\nThe kinds of `" + std::string(kApiVersion) +
+      "# Custom resources\n\nThe kinds of `" + std::string(kApiVersion) + "`, and SlurmCluster of `" +
+      std::string(kOwnGroup) + "/" + std::string(kOwnVersion) +
       "`. This page and the custom resource definitions are made from the same tables (`capstan crds "
       "--reference`); do not edit it.\n\nParts of pods, containers and Services that you give are laid over "
       "what "

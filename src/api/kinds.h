@@ -12,7 +12,7 @@ namespace capstan::api {
 
 using KindInfo = json::CustomResource;
 
-// All six, by kind.
+// All seven, by kind.
 std::span<const KindInfo> Kinds();
 
 // The CustomResourceDefinition as YAML, or as one line of JSON.

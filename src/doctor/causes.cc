@@ -75,7 +75,9 @@ Findings CrdsMissing(const Cluster& cluster) {
   if (!cluster.definitions.known()) return {};
   std::vector<std::string> missing;
   for (const api::KindInfo& kind : api::Kinds()) {
-    if (FindDefinition(cluster, DefinitionName(kind)) == nullptr) missing.push_back(DefinitionName(kind));
+    // Who does not use SlurmClusters needs no definition of them.
+    if (kind.group == api::kGroup && FindDefinition(cluster, DefinitionName(kind)) == nullptr)
+      missing.push_back(DefinitionName(kind));
   }
   if (missing.empty()) return {};
   return {{.object = "CustomResourceDefinition " + missing.front(),

@@ -37,7 +37,7 @@ class DoctorTest : public ::testing::Test {
 
   static json::Value Definition(const api::KindInfo& kind) {
     auto definition = json::Parse(api::CrdJson(kind));
-    json::MakeObject(*definition, {"status"})["storedVersions"] = boost::json::array{"v1beta1"};
+    json::MakeObject(*definition, {"status"})["storedVersions"] = boost::json::array{kind.version};
     return *definition;
   }
   OperatorDeployment& AddOperator(const std::string& ns, std::vector<std::string> args = {"--leader-elect=true"}) {
@@ -150,6 +150,14 @@ TEST_F(DoctorTest, DefinitionsThatAreMissingAreNamed) {
   cluster.definitions.items.pop_back();
   const auto name = std::string(api::Kinds().back().plural) + ".slinky.slurm.net";
   EXPECT_THAT(Only("CrdsMissing", "CustomResourceDefinition " + name).what, HasSubstr(name));
+}
+
+TEST_F(DoctorTest, NobodyNeedsTheDefinitionOfSlurmClusters) {
+  std::erase_if(cluster.definitions.items, [](const json::Value& definition) {
+    return json::FindText(definition, {"metadata", "name"}) == "slurmclusters.capstan.dev";
+  });
+  ASSERT_EQ(cluster.definitions.items.size(), api::Kinds().size() - 1);
+  EXPECT_THAT(Diagnose(cluster), IsEmpty());
 }
 
 TEST_F(DoctorTest, ADefinitionThatLacksAFieldIsOlder) {

@@ -27,6 +27,9 @@ extern const Kind kKind;
 namespace restapi {
 extern const Kind kKind;
 }
+namespace slurmcluster {
+extern const Kind kKind;
+}
 namespace token {
 extern const Kind kKind;
 }
@@ -40,6 +43,7 @@ constexpr auto kKinds = std::to_array<const Kind*>({
     &accounting::kKind,
     &loginset::kKind,
     &token::kKind,
+    &slurmcluster::kKind,
 });
 
 // The kinds that rows may name as children or watch, with the struct that keeps them.

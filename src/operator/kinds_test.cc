@@ -58,9 +58,9 @@ TEST(Kinds, ChildrenAreWatchedByTheComponentsOfTheirRows) {
   plan::Stores stores;
   AddStores(stores);
   EXPECT_EQ(stores.FindEntry(kube::kPods)->watching.label_selector,
-            "app.kubernetes.io/component in (accounting,controller,login,restapi,worker)");
+            "app.kubernetes.io/component in (accounting,cluster,controller,login,restapi,worker)");
   EXPECT_EQ(stores.FindEntry(kube::kDeployments)->watching.label_selector,
-            "app.kubernetes.io/component in (login,restapi)");
+            "app.kubernetes.io/component in (cluster,login,restapi)");
 }
 
 }  // namespace

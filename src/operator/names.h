@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "json/object_meta.h"
+
 namespace capstan::op {
 
 inline constexpr std::string_view kFieldManager = "capstan-operator";
@@ -51,7 +53,11 @@ inline constexpr std::string_view kAnnotationGenerateKeys = CAPSTAN_DOMAIN "gene
 inline constexpr std::string_view kAnnotationLoginDrainCap = CAPSTAN_DOMAIN "login-drain-cap";
 // Of an Accounting, a person's: a database for trials, with a claim of this size ("2Gi").
 inline constexpr std::string_view kAnnotationEmbeddedDatabase = CAPSTAN_DOMAIN "embedded-database";
-inline constexpr std::string_view kFinalizerDrain = CAPSTAN_DOMAIN "drain";  // of a NodeSet
+inline constexpr std::string_view kFinalizerDrain = CAPSTAN_DOMAIN "drain";  // of a NodeSet, or a SlurmCluster
+// Of a NodeSet or LoginSet, its SlurmCluster's: "true" stands for 0 replicas.
+inline constexpr std::string_view kAnnotationStopped = CAPSTAN_DOMAIN "stopped";
+// Of an object that nobody owns, a person's: the SlurmCluster that may take it over.
+inline constexpr std::string_view kLabelAdopt = CAPSTAN_DOMAIN "adopt";
 inline constexpr std::string_view kLabelMetrics =
     CAPSTAN_DOMAIN "metrics";  // of the Service that a ServiceMonitor names
 #undef CAPSTAN_DOMAIN
@@ -137,6 +143,7 @@ inline constexpr Component kAccounting{"slurmdbd", "accounting"};
 inline constexpr Component kDatabase{"mariadb", "accounting"};
 inline constexpr Component kWorker{"slurmd", "worker"};
 inline constexpr Component kLogin{"login", "login"};
+inline constexpr Component kCluster{"slurmcluster", "cluster"};  // of ConfigMaps that a SlurmCluster makes
 
 // --- Derived names ---------------------------------------------------------------------------------------------------
 inline std::string ControllerName(std::string_view cr) { return std::string(cr) + "-controller"; }
@@ -150,6 +157,11 @@ inline std::string SshHostKeysName(std::string_view cr) { return std::string(cr)
 inline std::string WorkerServiceName(std::string_view controller) { return "slurm-workers-" + std::string(controller); }
 inline std::string WorkerBudgetName(std::string_view controller) {
   return "slurm-workers-pdb-" + std::string(controller);
+}
+
+// Its SlurmCluster wants nothing of it to run.
+inline bool IsStopped(const json::ObjectMeta& resource) {
+  return resource.Annotation(std::string(kAnnotationStopped)) == "true";
 }
 
 // The lane and Slurm cluster of a Controller: "ns/name".

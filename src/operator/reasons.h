@@ -139,6 +139,11 @@ inline constexpr auto kReasons = std::to_array<Reason>({
      "A worker was lost with its machine, and was set to DOWN, so that its jobs begin anew."},
     {"SlurmNodeRemoved", Reason::kEvent, "Slurm's record of a worker that is gone was removed."},
 
+    // SlurmClusters.
+    {"CreatingParts", Reason::kWait, "An object that it is made of is not there yet."},
+    {"PartNotReady", Reason::kWait, "An object that it is made of is not ready, or changes; the message is its own."},
+    {"PartDegraded", Reason::kProblem, "Something is wrong with an object that it is made of; the message is its own."},
+
     // Tokens.
     {"KeyTooShort", Reason::kProblem, "The key that signs tokens could be guessed."},
     {"TokenExpires", Reason::kProblem, "The token ends soon, and spec.refresh is false."},

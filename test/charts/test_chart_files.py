@@ -10,6 +10,7 @@ from helm_render import CHART_NAMES, CHARTS, REPOSITORY, RenderError, nested, no
 every_chart = pytest.mark.parametrize("chart", CHART_NAMES)
 DEMO = REPOSITORY / "examples" / "demo" / "values.yaml"
 CRDS = ("accountings", "controllers", "loginsets", "nodesets", "restapis", "tokens")
+DEFINITIONS = [*(f"{plural}.slinky.slurm.net" for plural in CRDS), "slurmclusters.capstan.dev"]
 
 
 def chart_yaml(chart, file):
@@ -51,7 +52,7 @@ def test_files_of_kustomize_are_those_of_the_chart():
 
 def test_kustomize_has_every_definition():
     listed = chart_yaml("slurm-operator-crds", "kustomization.yaml")["resources"]
-    assert listed == [f"templates/slinky.slurm.net_{plural}.yaml" for plural in CRDS]
+    assert listed == ["templates/capstan.dev_slurmclusters.yaml", *(f"templates/slinky.slurm.net_{plural}.yaml" for plural in CRDS)]
 
 
 @pytest.mark.parametrize("chart", ["slurm", "slurm-operator"])
@@ -241,18 +242,18 @@ def test_demo_has_the_ldap_server_of_this_version():
 
 def test_every_definition_survives_an_uninstallation():
     definitions = pick_all(render("slurm-operator-crds"), "CustomResourceDefinition")
-    assert sorted(d["metadata"]["name"] for d in definitions) == [f"{plural}.slinky.slurm.net" for plural in CRDS]
+    assert sorted(d["metadata"]["name"] for d in definitions) == sorted(DEFINITIONS)
     assert [d["metadata"]["name"] for d in definitions if d["metadata"].get("annotations", {}).get("helm.sh/resource-policy") != "keep"] == []
 
 
 def test_notes_name_every_definition_that_remains():
     said = notes("slurm-operator-crds")
-    assert "delete customresourcedefinition " + " ".join(f"{plural}.slinky.slurm.net" for plural in CRDS) in said
+    assert "delete customresourcedefinition " + " ".join(DEFINITIONS) in said
 
 
 def test_operator_installs_the_definitions_only_when_asked():
     assert pick_all(render("slurm-operator"), "CustomResourceDefinition") == []
-    assert len(pick_all(render("slurm-operator", {"crds": {"enabled": True}}), "CustomResourceDefinition")) == len(CRDS)
+    assert len(pick_all(render("slurm-operator", {"crds": {"enabled": True}}), "CustomResourceDefinition")) == len(DEFINITIONS)
 
 
 def test_the_rendering_of_the_demo_is_of_the_chart_as_it_is():

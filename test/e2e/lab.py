@@ -40,6 +40,7 @@ WORKERS = 3
 # Lets five jobs a second run: a value of the chart.
 PROMPT = "controller.extraConfMap.SchedulerParameters=batch_sched_delay=0\\,sched_interval=1"
 STATE = pathlib.Path("/var/lib/capstan-dev")  # of the local cluster
+GROUPS = ("slinky.slurm.net", "capstan.dev")  # of our kinds
 MARK = "capstan.dev/lab"                      # the label of our namespaces
 LOST = ("FAILED", "NODE_FAIL", "CANCELLED", "BOOT_FAIL", "TIMEOUT", "PREEMPTED", "OUT_OF_MEMORY", "REVOKED")  # of a job
 
@@ -107,7 +108,7 @@ def install_kinds():
 def remove_kinds():
     """The API server forgets a definition's deletion when its own controllers meet in a conflict, as they do while it is
     new, until somebody touches the definition: seen in its audit log. Each look here is such a touch."""
-    crds = [crd["metadata"]["name"] for crd in items("crd") if crd["spec"]["group"] == "slinky.slurm.net"]
+    crds = [crd["metadata"]["name"] for crd in items("crd") if crd["spec"]["group"] in GROUPS]
     if crds:
         wait_for("the kinds are gone", lambda: kubectl("delete", "crd", *crds, "--ignore-not-found", "--timeout=10s",
                                                        check=False).returncode == 0, within=120)
@@ -132,7 +133,7 @@ def what_holds(namespace):
 def forget_finalizers():
     """Of resources whose operator has gone before them: nobody else will ever take their finalizers off."""
     for crd in items("crd"):
-        if crd["spec"]["group"] != "slinky.slurm.net":
+        if crd["spec"]["group"] not in GROUPS:
             continue
         kind = crd["metadata"]["name"]
         for item in (get(kind, "--all-namespaces") or {"items": []})["items"]:
@@ -195,7 +196,7 @@ class Lab:
 
     def picture(self):
         """How things stand, for the message of a failed test."""
-        kinds = ("controllers", "restapis", "nodesets", "accountings", "loginsets")
+        kinds = ("slurmclusters", "controllers", "restapis", "nodesets", "accountings", "loginsets")
         parts = [self.kubectl("get", "pods," + ",".join(kinds), "-o", "wide", check=False).stdout]
         for kind in kinds:
             for item in (self.get(kind) or {"items": []})["items"]:

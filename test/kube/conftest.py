@@ -9,7 +9,7 @@ import yaml
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from apiserver import ApiServer  # noqa: E402
-from definitions import API, CRDS, DEFINITIONS  # noqa: E402
+from definitions import CRDS, DEFINITIONS, OWN_DEFINITIONS  # noqa: E402
 from patience import patient  # noqa: E402
 
 
@@ -29,8 +29,8 @@ def established(server, name):
 @pytest.fixture(scope="session")
 def server(apiserver):
     """With the definitions in force."""
-    assert len(DEFINITIONS) == 6
-    for path in DEFINITIONS:
+    assert len(DEFINITIONS) == 6 and len(OWN_DEFINITIONS) == 1
+    for path in DEFINITIONS + OWN_DEFINITIONS:
         definition = yaml.safe_load(path.read_text())
         status, answer = apiserver.request("POST", CRDS, definition)
         assert status == 201, f"{path.name}: {answer.get('message')}"
@@ -39,7 +39,9 @@ def server(apiserver):
             assert time.monotonic() < deadline, f"{path.name} is not established"
             time.sleep(0.05)
         # The server takes objects a moment after it has said so.
-        while apiserver.request("GET", f"{API}/{definition['spec']['names']['plural']}")[0] != 200:
+        spec = definition["spec"]
+        served = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/namespaces/default/{spec['names']['plural']}"
+        while apiserver.request("GET", served)[0] != 200:
             assert time.monotonic() < deadline, f"{path.name} is not served"
             time.sleep(0.05)
     return apiserver

@@ -1,18 +1,11 @@
 """The operator with the rights of its chart, as config/ has them, and with one of them taken away: what it says then."""
-import contextlib
 import copy
 import itertools
 import json
-import subprocess
-import time
 
 import pytest
-import yaml
-from apiserver import clean_environment
-from definitions import REPOSITORY
-from patience import patient
+from operating import operator, rules, until
 
-CAPSTAN = REPOSITORY / "build" / "release" / "bin" / "capstan"
 numbers = itertools.count()
 CLUSTER = """
 apiVersion: slinky.slurm.net/v1beta1
@@ -25,12 +18,6 @@ kind: NodeSet
 metadata: {name: w}
 spec: {controllerRef: {name: main}, replicas: 1}
 """
-
-
-def rules():
-    roles = [one for one in yaml.safe_load_all((REPOSITORY / "config/rbac/rbac.yaml").read_text()) if one and one["kind"] == "ClusterRole"]
-    assert len(roles) == 1
-    return roles[0]["rules"]
 
 
 def without(verb, resource):
@@ -49,28 +36,6 @@ def place(server):
     server.kubectl("create", "namespace", name)
     server.kubectl("--namespace", name, "apply", "-f", "-", stdin=CLUSTER)
     return name
-
-
-@contextlib.contextmanager
-def operator(server, kubeconfig, namespace):
-    log = server.folder / f"{namespace}.log"
-    with log.open("wb") as out:
-        process = subprocess.Popen([CAPSTAN, "operator", "--kubeconfig", kubeconfig, "--namespaces", namespace, "--health-addr=0",
-                                    "--metrics-addr=0", "--cluster-domain=cluster.local"], stdin=subprocess.DEVNULL, stdout=out,
-                                   stderr=out, env=clean_environment())
-    try:
-        yield log
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
-def until(what, log, condition):
-    deadline = time.monotonic() + patient(60)
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"{what}\n{log.read_text()[-3000:]}"
-        time.sleep(0.1)
-    return value
 
 
 def degraded(server, namespace, kind, name):

@@ -255,7 +255,8 @@ Plan BeyondBudget(const World& world, const kube::Key& key) {
 }
 
 void LacksARight(plan::Reconciler& reconciler) {
-  std::erase_if(reconciler.uses, [](const plan::Right& right) { return *right.resource == api::NodeSet::kResource; });
+  std::erase_if(reconciler.uses,
+                [](const plan::Right& right) { return *right.resource == kube::kControllerRevisions; });
 }
 
 constexpr auto kBreaks = std::to_array<Break>({
@@ -274,7 +275,7 @@ constexpr auto kBreaks = std::to_array<Break>({
     {"blind", "nothing of what is looked at wakes the key when it changes", &Blind},
     {"neighbour", "what another NodeSet does with its pods, this one does too", &Neighbourly},
     {"budget", "an update takes one worker more out of service than it may", &BeyondBudget},
-    {"right", "the row does not name the right to hold on to a NodeSet", nullptr, &LacksARight},
+    {"right", "the row does not name the right to write down revisions", nullptr, &LacksARight},
 });
 
 }  // namespace

@@ -25,6 +25,7 @@ class Deciding : Reconcile<api::LoginSet> {
 
   plan::Plan Run() {
     api::LoginSetSpec& spec = object.spec;
+    if (IsStopped(object.metadata)) spec.replicas = 0;
     DropUnknownPodFields(world, key_, {"spec.template.spec", &spec.pod_template.spec},
                          {{"spec.login", &spec.login}, {"spec.initconf", &spec.initconf}}, findings);
     DropUnknownServiceFields(world, key_, {"spec.service.spec", &spec.service.spec}, findings);
@@ -33,6 +34,7 @@ class Deciding : Reconcile<api::LoginSet> {
     if (!RunLogins()) KeepWhatIsThere();
     const auto* deployment = world.Find<Deployment>(key_);
     Runs(deployment, *spec.replicas, "login");
+    if (IsStopped(object.metadata) && findings.ready) findings.ready->message = "its SlurmCluster is stopped";
     api::LoginSetStatus status;
     status.replicas = deployment == nullptr ? 0 : deployment->status.replicas;
     status.selector =

@@ -291,6 +291,11 @@ bool IsTrue(const Value& object, std::string_view condition) {
 
 int64_t Number(const Value* value) { return value != nullptr && value->is_int64() ? value->get_int64() : -1; }
 
+int64_t WantedReplicas(const Value& set) {
+  const bool stopped = FindText(set, {"metadata", "annotations", "capstan.dev/stopped"}) == "true";
+  return stopped ? 0 : Number(json::Find(set, {"spec", "replicas"}));
+}
+
 // How many workers an update may take out of service.
 int64_t MaxUnavailable(const Value& set, int64_t replicas) {
   const std::string_view type = FindText(set, {"spec", "updateStrategy", "type"});
@@ -311,7 +316,7 @@ Broken BudgetBreach(const Value& set, const SlurmCall& call, const slurm::Node& 
   const std::string_view type = FindText(set, {"spec", "updateStrategy", "type"});
   if (IsDeleting(set) || FindText(set, {"spec", "scalingMode"}) == "DaemonSet" || type == "ScheduledUpdate")
     return std::nullopt;
-  const int64_t replicas = std::max<int64_t>(0, Number(json::Find(set, {"spec", "replicas"})));
+  const int64_t replicas = std::max<int64_t>(0, WantedReplicas(set));
   int64_t there = 0, out = 0;
   bool serves = false;  // else its pod has ended while the drain was on its way
   for (const Value* pod : around.pods) {
@@ -470,7 +475,7 @@ class Matching {
 
   void CountPods() {
     if (IsDaemonSet(set_)) return CountPodsOfNodes();
-    const int64_t wanted = Number(json::Find(set_, {"spec", "replicas"}));
+    const int64_t wanted = WantedReplicas(set_);
     if (int64_t(pods_.size()) != wanted) {
       Wrong("there are " + std::to_string(pods_.size()) + " workers, and " + std::to_string(wanted) + " are wanted");
     }

@@ -72,6 +72,14 @@ TEST_F(DaemonSetMode, AtRestNothingIsDone) {
   EXPECT_THAT(ConditionOf(plan, "Ready").message, HasSubstr("2 of 2 workers"));
 }
 
+TEST_F(DaemonSetMode, StoppedAllGo) {
+  for (const int i : {0, 1}) Serving(i);
+  set.metadata.annotations[std::string(kAnnotationStopped)] = "true";
+  const plan::Plan plan = Look(7);
+  EXPECT_THAT(Acts(plan), UnorderedElementsAre(Cordon(0), Cordon(1), Drain(0), Drain(1)));
+  EXPECT_EQ(Find(plan, "cordon")->reason, "its SlurmCluster is stopped");
+}
+
 TEST_F(DaemonSetMode, AWorkerWhoseNodeDoesNotFitAnyMoreIsDrainedFirst) {
   for (const int i : {0, 1}) Serving(i);
   nodes[1].state = {NodeFlag::kAllocated};

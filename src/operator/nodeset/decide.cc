@@ -157,13 +157,15 @@ class Deciding : Reconcile<api::NodeSet> {
   bool IsManaged() const { return elder_ == nullptr; }
 
   Scale FindScale() {
-    const int replicas = set_.metadata.deleting() ? 0 : std::clamp(*object.spec.replicas, 0, api::kMostWorkers);
+    const bool none = set_.metadata.deleting() || IsStopped(set_.metadata);
+    const int replicas = none ? 0 : std::clamp(*object.spec.replicas, 0, api::kMostWorkers);
     if (!IsManaged()) {
       Scale scale = KeepAll(workers_);
       scale.wanted = replicas;
       return scale;
     }
-    if (set_.metadata.deleting() || !object.spec.IsDaemonSet()) return ScaleTo(replicas, workers_, slurm_);
+    if (IsStopped(set_.metadata)) return ScaleTo(replicas, workers_, slurm_, "its SlurmCluster is stopped");
+    if (none || !object.spec.IsDaemonSet()) return ScaleTo(replicas, workers_, slurm_);
     const auto placement = Placement::Of(set_);
     if (placement) return ScaleToNodes(set_, *placement, world.In<Node>(""), workers_, slurm_);
     render_error_ = placement.error().message();

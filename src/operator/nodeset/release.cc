@@ -131,7 +131,9 @@ plan::Action Release(const api::NodeSet& set, plan::Guards guards, std::string r
 }
 
 std::shared_ptr<const plan::Guard> AsksForTheSame(const api::NodeSet& set) {
-  return plan::SameGeneration(RefOf(set), set.metadata.uid, set.metadata.generation);
+  std::pair<std::string, std::string> stopped;
+  if (IsStopped(set.metadata)) stopped = {std::string(kAnnotationStopped), "true"};
+  return plan::SameGeneration(RefOf(set), set.metadata.uid, set.metadata.generation, std::move(stopped));
 }
 
 std::shared_ptr<const plan::Guard> NoWorkerIsLeft(const api::NodeSet& set) {

@@ -72,7 +72,8 @@ Scale KeepAll(const std::vector<Worker>& workers) {
   return scale;
 }
 
-Scale ScaleTo(int replicas, const std::vector<Worker>& workers, const plan::SlurmView& slurm) {
+Scale ScaleTo(int replicas, const std::vector<Worker>& workers, const plan::SlurmView& slurm,
+              std::string_view daemons_go) {
   Scale scale{.wanted = replicas};
   std::set<int> taken;
   std::vector<const Worker*> staying, daemons;
@@ -96,7 +97,7 @@ Scale ScaleTo(int replicas, const std::vector<Worker>& workers, const plan::Slur
   for (const Worker* worker : staying) {
     if (!going.contains(worker)) scale.kept.push_back(worker);
   }
-  GoFor(scale, daemons, "spec.scalingMode is StatefulSet now");
+  GoFor(scale, daemons, std::string(daemons_go));
   return scale;
 }
 

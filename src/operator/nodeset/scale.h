@@ -43,7 +43,9 @@ Scale KeepAll(const std::vector<Worker>& workers);
 // StatefulSet mode. New ordinals are the lowest that no pod has; an ordinal is free again only when its pod is gone. Pods
 // that are leaving still count against creating, so a deleted worker comes back under its own ordinal. Those that were made
 // in DaemonSet mode go.
-Scale ScaleTo(int replicas, const std::vector<Worker>& workers, const plan::SlurmView& slurm);
+// `daemons_go`: why workers of a DaemonSet do.
+Scale ScaleTo(int replicas, const std::vector<Worker>& workers, const plan::SlurmView& slurm,
+              std::string_view daemons_go = "spec.scalingMode is StatefulSet now");
 
 // DaemonSet mode: one worker on each node that fits. A node gets its worker when no other of the set is on it, so that
 // those of StatefulSet mode, which go, are not waited for in vain. Without any node, all stay: that is not to be believed.

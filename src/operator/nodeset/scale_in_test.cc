@@ -33,6 +33,15 @@ class ScaleInTest : public NodeSetTest {
   }
 };
 
+TEST_F(ScaleInTest, StoppedAllGoWhateverTheNumberSays) {
+  Worker_(0, {NodeFlag::kIdle});
+  Worker_(1, {NodeFlag::kAllocated});
+  set.metadata.annotations[std::string(kAnnotationStopped)] = "true";
+  EXPECT_THAT(Acts(Look(2)), ::testing::IsSupersetOf({"cordon Pod slurm/w-0", "cordon Pod slurm/w-1"}));
+  set.metadata.annotations.clear();
+  EXPECT_THAT(Acts(Look(2)), IsEmpty());
+}
+
 // An administrator scales in by one and waits a week for the job on the last worker, while another was to be free in
 // ten minutes.
 TEST_F(ScaleInTest, OfBusyWorkersThoseGoWhoseJobsEndFirst) {

@@ -26,6 +26,8 @@ constexpr auto kClientsOwn = std::to_array<std::string_view>({
     kAnnotationGenerateKeys,
     kAnnotationLoginDrainCap,
     kAnnotationEmbeddedDatabase,
+    kAnnotationStopped,
+    kLabelAdopt,
     kFormerAnnotationForceDelete,
     kFormerAnnotationGenerateKeys,
 });

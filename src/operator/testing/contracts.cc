@@ -8,6 +8,7 @@
 #include "operator/loginset/contract.h"
 #include "operator/nodeset/contract.h"
 #include "operator/restapi/contract.h"
+#include "operator/slurmcluster/contract.h"
 #include "operator/token/contract.h"
 
 namespace capstan::op::test {
@@ -20,6 +21,7 @@ constexpr auto kContracts = std::to_array<const Contract*>({
     &accounting::kContract,
     &loginset::kContract,
     &token::kContract,
+    &slurmcluster::kContract,
 });
 
 }  // namespace

@@ -44,6 +44,13 @@ class EffectsTest : public ::testing::Test {
     loop.RunUntil([&] { return group.size() == 0; }, 1min);
     return result;
   }
+  Proof Prove(const std::shared_ptr<const Guard>& guard) {
+    Result<Proof> proof = Proof::kUnknown;
+    async::TaskGroup group(loop);
+    group.Spawn("prove", async::testing::Into(proof, guard->Prove(services, loop.After(30s))));
+    loop.RunUntil([&] { return group.size() == 0; }, 1min);
+    return proof.value_or(Proof::kUnknown);
+  }
   void PutConfigMap(std::string_view finalizers) {
     server.Put(kube::kConfigMaps,
                R"({"metadata":{"namespace":"ns","name":"a","finalizers":)" + std::string(finalizers) + "}}");
@@ -186,6 +193,36 @@ TEST_F(EffectsTest, WhatIsGoneCountsAsDeletedAndANamesakeStays) {
   EXPECT_EQ(PodUid(), namesake);
   server.Remove(kube::kPods, key);
   EXPECT_TRUE(Run(proven.effect));
+}
+
+TEST_F(EffectsTest, AnObjectAsksForTheSameWhileItsAnnotationIsThereStill) {
+  const std::string uid = PutPod();
+  const auto annotated = [&](const json::Value& value) {
+    server.Edit(kube::kPods, key, "",
+                [&](json::Value& object) { json::MakeObject(object, {"metadata", "annotations"})["stopped"] = value; });
+  };
+  const auto generation = [&] {
+    const json::Value* found = json::Find(*server.Find(kube::kPods, key), {"metadata", "generation"});
+    return found != nullptr && found->is_int64() ? found->get_int64() : 0;
+  };
+  const auto same = [&] { return Prove(SameGeneration(pod, uid, generation(), {"stopped", "true"})); };
+  EXPECT_EQ(same(), Proof::kNo);
+  EXPECT_EQ(Prove(SameGeneration(pod, uid, generation())), Proof::kYes);
+  annotated("true");
+  EXPECT_EQ(same(), Proof::kYes);
+  annotated("false");
+  EXPECT_EQ(same(), Proof::kNo);
+}
+
+TEST_F(EffectsTest, NothingIsControlledOnceAFreshListSaysSo) {
+  PutPod("me");
+  EXPECT_EQ(Prove(NothingControlled(kube::kPods, "ns", "me")), Proof::kNo);
+  EXPECT_EQ(Prove(NothingControlled(kube::kPods, "ns", "somebody")), Proof::kYes);
+  EXPECT_EQ(Prove(NothingControlled(kube::kPods, "elsewhere", "me")), Proof::kYes);
+  server.deny = [](std::string_view, const kube::Resource&, const kube::Key&) {
+    return std::optional(kube::testing::Refusal{503, "ServiceUnavailable", "not now"});
+  };
+  EXPECT_EQ(Prove(NothingControlled(kube::kPods, "ns", "somebody")), Proof::kUnknown);
 }
 
 TEST_F(EffectsTest, WhatIsThereStillIsNotDeleted) {

@@ -1,0 +1,84 @@
+#include "operator/slurmcluster/contract.h"
+
+#include <algorithm>
+#include <array>
+
+#include "api/slurmcluster.h"
+#include "json/value.h"
+
+namespace capstan::op::slurmcluster {
+namespace {
+
+using json::Find;
+using json::FindText;
+using json::Value;
+
+bool IsPart(const Call& call, std::string_view cluster) {
+  const std::string name(cluster);
+  if (call.kind == "Controller" || call.kind == "RestApi" || call.kind == "Accounting") return call.key.name == name;
+  if (call.kind == "LoginSet") return call.key.name == name + "-login";
+  if (call.kind == "NodeSet") return call.key.name.starts_with(name + "-worker-");
+  if (call.kind != "ConfigMap") return false;
+  constexpr auto kFiles =
+      std::to_array<std::string_view>({"-files", "-prolog", "-epilog", "-prolog-slurmctld", "-epilog-slurmctld"});
+  return std::ranges::any_of(kFiles,
+                             [&](std::string_view suffix) { return call.key.name == name + std::string(suffix); });
+}
+
+// Only who owns which fields changes, of what was seen.
+bool ChangesOwnersAlone(const Call& call) {
+  const auto patch = json::Parse(call.body);
+  if (!patch || !patch->is_array()) return false;
+  return std::ranges::all_of(patch->get_array(), [](const Value& step) {
+    const std::string_view path = FindText(step, {"path"});
+    return path == "/metadata/managedFields" || path == "/metadata/resourceVersion";
+  });
+}
+
+Broken DeletionBreach(const Call& call) {
+  if (call.kind == "Controller") return "the Controller of a SlurmCluster goes with it, and never before";
+  const auto options = json::Parse(call.body);
+  if (options && !FindText(*options, {"preconditions", "resourceVersion"}).empty()) return std::nullopt;
+  return call.kind + " " + call.key.name + " is deleted whatever has become of it";
+}
+
+Broken Breach(const Value& cluster, const Call& call, const Around&) {
+  const auto [ns, name] = KeyOf(cluster);
+  if (call.key.ns != ns) return "namespace " + call.key.ns + " is not the SlurmCluster's";
+  if (IsOwnStatus(cluster, call)) return std::nullopt;
+  if (!call.subresource.empty()) return "a SlurmCluster writes no " + call.subresource + " but its own status";
+  if (call.kind == "SlurmCluster" && call.key.name == name && call.verb == "patch") return std::nullopt;
+  if (call.kind == "Secret" && call.key.name == name + "-sssd-conf" && call.verb == "create") return std::nullopt;
+  if (!IsPart(call, name)) return "a SlurmCluster never writes to " + call.kind + " " + call.key.name;
+  if (call.verb == "delete") return DeletionBreach(call);
+  if (call.verb == "patch" && ChangesOwnersAlone(call)) return std::nullopt;
+  if (call.verb != "apply") return "a SlurmCluster never sends " + call.verb + " " + call.kind + " " + call.key.name;
+  const auto body = json::Parse(call.body);
+  if (!body || !Owned(*body, FindText(cluster, {"metadata", "uid"})))
+    return call.kind + " " + call.key.name + " would outlive its SlurmCluster";
+  return std::nullopt;
+}
+
+Broken Unmatched(const Value& cluster, const Around& around) {
+  const kube::Key key = KeyOf(cluster);
+  std::vector<std::pair<std::string, std::string>> parts{{"Controller", key.name}, {"RestApi", key.name}};
+  if (Find(cluster, {"spec", "accounting"}) != nullptr) parts.emplace_back("Accounting", key.name);
+  if (Find(cluster, {"spec", "login"}) != nullptr) parts.emplace_back("LoginSet", key.name + "-login");
+  if (const Value* sets = Find(cluster, {"spec", "nodeSets"}); sets != nullptr && sets->is_array()) {
+    for (const Value& set : sets->get_array())
+      parts.emplace_back("NodeSet", key.name + "-worker-" + std::string(FindText(set, {"name"})));
+  }
+  for (const auto& [kind, name] : parts) {
+    const Value* part = around.Find(kind, {key.ns, name});
+    if (part == nullptr) return kind + " " + name + " is missing";
+    if (!Owned(*part, FindText(cluster, {"metadata", "uid"}))) return kind + " " + name + " does not belong to it";
+  }
+  return SaysReady(cluster);
+}
+
+}  // namespace
+
+constinit const Contract kContract{
+    .resource = &api::SlurmCluster::kResource, .breach = &Breach, .unmatched = &Unmatched};
+
+}  // namespace capstan::op::slurmcluster
