@@ -1,6 +1,6 @@
 # The verbs of the project. Each does its own set-up; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-bridge demo-down test test-long check bench format build
+.PHONY: help demo demo-bridge demo-slurmcluster demo-down test test-long check bench format build
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s'|'
@@ -10,6 +10,9 @@ demo: ## a Slurm cluster on a local Kubernetes, and a first job (CLUSTER=mine IM
 
 demo-bridge: ## beside the demo, a pod that runs where and when Slurm says so
 	@dev/demo-bridge
+
+demo-slurmcluster: ## beside the demo, a Slurm cluster that is one object
+	@dev/demo-slurmcluster
 
 demo-down: ## remove what `make demo` installed
 	@dev/demo down

@@ -1,0 +1,120 @@
+"""A Slurm cluster that is one object: jobs on all its workers, a login, its history; stopped and run again, drained as it goes."""
+import json
+import re
+
+import pytest
+import yaml
+
+import lab as labs
+
+EXAMPLE = yaml.safe_load((labs.ROOT / "examples/slurmcluster/small.yaml").read_text())
+HOSTS = ["cpu-0", "cpu-1", "cpu-2"]
+
+
+class Cluster:
+    """The example, with a key of root's, in a namespace with an operator of its own."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.key = labs.ROOT / "build/e2e" / lab.namespace / "root"
+        self.key.parent.mkdir(parents=True, exist_ok=True)
+        self.key.unlink(missing_ok=True)
+        labs.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.key)
+
+    def apply(self, **spec):
+        login = EXAMPLE["spec"]["login"] | {"authorizedKeys": self.key.with_suffix(".pub").read_text()}
+        wanted = EXAMPLE | {"spec": EXAMPLE["spec"] | {"login": login} | spec}
+        self.lab.kubectl("apply", "-f", "-", text_in=json.dumps(wanted))
+
+    def status(self):
+        return (self.lab.get("slurmclusters", "main") or {}).get("status", {})
+
+    def becomes(self, phase, within=120):
+        self.lab.wait_for(f"it is {phase}", lambda: self.status().get("phase") == phase, within=within)
+
+    def on_controller(self, *words):
+        return self.lab.kubectl("exec", "main-controller-0", "-c", "slurmctld", "--", *words).strip()
+
+    def submit(self, *words):
+        return self.on_controller("sbatch", "--parsable", "-D", "/tmp", *words)
+
+    def state(self, job):
+        """By the history: a job that is over is forgotten by slurmctld."""
+        return self.on_controller("sacct", "-nXP", "-j", job, "-o", "state")
+
+    def ssh(self, *words):
+        options = ("IdentitiesOnly=yes", "BatchMode=yes", "ConnectTimeout=10", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null",
+                   "LogLevel=ERROR")
+        return labs.run("dev/cluster", "join", "node1", "ssh", "-i", self.key, *(word for option in options for word in ("-o", option)),
+                        f"root@main-login.{self.lab.namespace}", *words, check=False)
+
+
+@pytest.fixture(scope="module")
+def cluster(bare):
+    bare.install_operator()
+    one = Cluster(bare)
+    one.apply()
+    yield one
+    bare.kubectl("delete", "slurmcluster", "main", "--ignore-not-found", timeout=120)
+    bare.wait_for("its NodeSets are gone", lambda: not bare.items("nodesets"), within=120)
+
+
+def test_it_becomes_ready_and_runs_jobs_on_all_its_workers(cluster):
+    cluster.becomes("Ready", within=240)
+    assert sorted(cluster.on_controller("srun", "-N3", "-D", "/tmp", "hostname").split()) == HOSTS
+    job = cluster.submit("--wrap", "hostname")
+    cluster.lab.wait_for("the job is in the history", lambda: cluster.state(job) == "COMPLETED", within=60)
+    status = cluster.status()
+    assert status["nodes"]["ready"] == status["nodes"]["desired"] == 3 and status["logins"] == {"desired": 1, "ready": 1}
+    assert all(part["ready"] for part in status["parts"]) and len(status["parts"]) == 5
+    header, line = cluster.lab.kubectl("get", "slurmclusters").splitlines()
+    assert re.split(r"\s+", line)[:2] == ["main", "Ready"], header
+
+
+def test_root_logs_in_with_the_key_and_submits(cluster):
+    cluster.lab.wait_for("root can log in", lambda: cluster.ssh("true").returncode == 0, within=60)
+    assert sorted(cluster.ssh("srun -N3 -D /tmp hostname").stdout.split()) == HOSTS
+
+
+@pytest.mark.long
+def test_a_job_changes_no_part_but_the_nodeset(cluster):
+    cluster.becomes("Ready")
+    def parts():
+        return [(item["kind"], item["metadata"]["name"], item["metadata"]["resourceVersion"])
+                for kind in ("controllers", "restapis", "accountings", "loginsets") for item in cluster.lab.items(kind)]
+
+    before = parts()
+    job = cluster.submit("--wrap", "sleep 15")
+    cluster.lab.wait_for("the job is over", lambda: cluster.state(job) == "COMPLETED", within=60)
+    assert parts() == before
+
+
+@pytest.mark.long
+def test_stopped_a_job_ends_first_and_the_queue_stays(cluster):
+    cluster.becomes("Ready")
+    running = cluster.submit("-N3", "--wrap", "sleep 40")
+    cluster.lab.wait_for("it runs", lambda: cluster.on_controller("squeue", "-h", "-o", "%T", "-j", running) == "RUNNING", within=60)
+    waiting = cluster.submit("-N3", "--wrap", "hostname")
+    cluster.apply(mode="Stopped")
+    cluster.becomes("Stopped", within=240)
+    assert cluster.state(running) == "COMPLETED"
+    assert not cluster.lab.items("pods", "-l", "app.kubernetes.io/component in (worker,login)")
+    assert cluster.on_controller("squeue", "-h", "-o", "%i %T") == f"{waiting} PENDING"
+    cluster.apply()
+    cluster.becomes("Ready", within=240)
+    cluster.lab.wait_for("the job that waited has run", lambda: cluster.state(waiting) == "COMPLETED", within=60)
+
+
+@pytest.mark.long
+def test_deleted_with_a_drain_jobs_end_first_and_volumes_stay(cluster):
+    cluster.apply(deletionPolicy="Drain")
+    cluster.becomes("Ready")
+    lab = cluster.lab
+    lab.wait_for("it is held", lambda: lab.get("slurmclusters", "main")["metadata"].get("finalizers"), within=30)
+    job = cluster.submit("--wrap", "sleep 30")
+    lab.wait_for("it runs", lambda: cluster.on_controller("squeue", "-h", "-o", "%T", "-j", job) == "RUNNING", within=60)
+    lab.kubectl("delete", "slurmcluster", "main", "--wait=false")
+    lab.wait_for("the job ends by itself", lambda: cluster.state(job) == "COMPLETED", within=120)
+    lab.wait_for("all of it is gone", lambda: not lab.get("slurmclusters", "main") and not lab.items("pods"), within=240)
+    claims = {item["metadata"]["name"] for item in lab.items("persistentvolumeclaims")}
+    assert any(name.startswith("statesave") for name in claims), claims
