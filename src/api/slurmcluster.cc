@@ -237,7 +237,7 @@ const json::Schema& SlurmClusterSpec::Schema() {
       Field<&S::accounting>("accounting").Doc("slurmdbd; absent: none."),
       Field<&S::cluster_name>("clusterName")
           .MaxLength(40)
-          .Pattern(kNamePattern)
+          .Pattern("^[A-Za-z0-9][-_.A-Za-z0-9]*$")
           .Doc("Slurm's ClusterName; absent: that of the object. Cannot be changed later."),
       Field<&S::config>("config").Doc("Slurm's configuration."),
       Field<&S::controller>("controller").Doc("slurmctld."),
@@ -250,8 +250,9 @@ const json::Schema& SlurmClusterSpec::Schema() {
       Field<&S::login>("login").Doc("Hosts that people log in to; absent: none."),
       Field<&S::mode>("mode")
           .Default("\"Run\"")
-          .Enum({"Run", "Stopped"})
-          .Doc("Stopped: workers are drained and go, and so do logins once nobody is logged in; the queue "
+          .Enum({"Run", "Maintenance", "Stopped"})
+          .Doc("Maintenance: no job starts, those that run go on to their end. Stopped: workers are drained and go, "
+               "and so do logins once nobody is logged in; the queue "
                "and the database stay."),
       Field<&S::node_sets>("nodeSets").ListMap({"name"}).MaxItems(kMostSets).Doc("Sets of alike workers."),
       Field<&S::partitions>("partitions")
@@ -318,8 +319,8 @@ const json::Schema& SlurmClusterStatus::Schema() {
       Field<&S::nodes>("nodes").Always().Doc("Of all NodeSets together."),
       Field<&S::observed_generation>("observedGeneration").Doc("The metadata.generation that this speaks of."),
       Field<&S::parts>("parts").ListMap({"kind", "name"}).Doc("The objects that it is made of."),
-      Field<&S::phase>("phase").Doc(
-          "Deleting, Paused, Stopped, Stopping, Degraded, Installing, Updating or Ready: the first that is so."),
+      Field<&S::phase>("phase").Doc("Deleting, Paused, Stopped, Stopping, Degraded, Maintenance, Installing, Updating "
+                                    "or Ready: the first that is so."),
   });
   return schema;
 }

@@ -12,6 +12,7 @@
 namespace capstan::api {
 
 inline constexpr std::string_view kModeRun = "Run";
+inline constexpr std::string_view kModeMaintenance = "Maintenance";
 inline constexpr std::string_view kModeStopped = "Stopped";
 inline constexpr std::string_view kDeleteNow = "Now";
 inline constexpr std::string_view kDeleteDrained = "Drain";

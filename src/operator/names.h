@@ -54,6 +54,8 @@ inline constexpr std::string_view kAnnotationLoginDrainCap = CAPSTAN_DOMAIN "log
 // Of an Accounting, a person's: a database for trials, with a claim of this size ("2Gi").
 inline constexpr std::string_view kAnnotationEmbeddedDatabase = CAPSTAN_DOMAIN "embedded-database";
 inline constexpr std::string_view kFinalizerDrain = CAPSTAN_DOMAIN "drain";  // of a NodeSet, or a SlurmCluster
+inline constexpr std::string_view kFinalizerMaintenance =
+    CAPSTAN_DOMAIN "maintenance";  // of a SlurmCluster that may have a reservation
 // Of a NodeSet or LoginSet, its SlurmCluster's: "true" stands for 0 replicas.
 inline constexpr std::string_view kAnnotationStopped = CAPSTAN_DOMAIN "stopped";
 // Of an object that nobody owns, a person's: the SlurmCluster that may take it over.

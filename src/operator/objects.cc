@@ -86,6 +86,8 @@ const PodCondition* Pod::Condition(std::string_view type) const {
   return found == status.conditions.end() ? nullptr : &*found;
 }
 
+bool Pod::Ended() const { return status.phase == "Failed" || status.phase == "Succeeded"; }
+
 bool Pod::Ready() const {
   const PodCondition* ready = Condition("Ready");
   return ready != nullptr && ready->status == "True";

@@ -75,6 +75,7 @@ struct Pod {
 
   const PodCondition* Condition(std::string_view type) const;  // nullptr: not there
   bool Ready() const;                                          // the Ready condition is True
+  bool Ended() const;                                          // no container of it runs, and none will again
 
   bool operator==(const Pod&) const = default;
   static const json::Schema& Schema();

@@ -142,6 +142,8 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     // SlurmClusters.
     {"CreatingParts", Reason::kWait, "An object that it is made of is not there yet."},
     {"PartNotReady", Reason::kWait, "An object that it is made of is not ready, or changes; the message is its own."},
+    {"EnteringMaintenance", Reason::kWait, "The reservation by which no job starts is not in Slurm yet."},
+    {"LeavingMaintenance", Reason::kWait, "The reservation of a maintenance that is over is still in Slurm."},
     {"PartDegraded", Reason::kProblem, "Something is wrong with an object that it is made of; the message is its own."},
 
     // Tokens.

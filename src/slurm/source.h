@@ -116,7 +116,7 @@ struct PartitionUse {
 struct Reservation {
   std::string name;
   std::string nodes;               // hostlist, as Slurm writes it
-  std::vector<std::string> flags;  // in capitals, sorted; with those that Slurm adds (SPEC_NODES)
+  std::vector<std::string> flags;  // in capitals, sorted; with those that Slurm adds (SPEC_NODES, ALL_NODES)
   std::vector<std::string> users;
   Time start{}, end{};  // of one that comes again: of the next time, or of this one
 
@@ -124,12 +124,12 @@ struct Reservation {
 };
 
 // Members that are set are changed, the others left alone; of a new reservation all but flags are needed. Slurm keeps
-// nodes that it does not know out of it without a word. Once it has begun, only its nodes may change (kConflict).
+// nodes that it does not know out of it without a word. Once it has begun, only its nodes and its duration may change (kConflict).
 struct ReservationUpdate {
   std::string name;
-  std::vector<std::string> nodes;  // not empty
+  std::vector<std::string> nodes;  // not empty; ALL alone: all, also those that come later
   std::vector<std::string> flags, users;
-  std::optional<Time> start;         // not in the past
+  std::optional<Time> start;         // at most ten minutes in the past
   std::optional<Duration> duration;  // whole minutes
 };
 

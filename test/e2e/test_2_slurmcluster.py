@@ -38,6 +38,9 @@ class Cluster:
     def submit(self, *words):
         return self.on_controller("sbatch", "--parsable", "-D", "/tmp", *words)
 
+    def queued(self, job):
+        return self.on_controller("squeue", "-h", "-o", "%T", "-j", job)
+
     def state(self, job):
         """By the history: a job that is over is forgotten by slurmctld."""
         return self.on_controller("sacct", "-nXP", "-j", job, "-o", "state")
@@ -90,10 +93,31 @@ def test_a_job_changes_no_part_but_the_nodeset(cluster):
 
 
 @pytest.mark.long
+def test_in_maintenance_a_job_runs_on_and_none_starts_also_on_a_later_worker(cluster):
+    cluster.becomes("Ready")
+    running = cluster.submit("-w", "cpu-0", "--wrap", "sleep 30")
+    cluster.lab.wait_for("it runs", lambda: cluster.queued(running) == "RUNNING", within=60)
+    cluster.apply(mode="Maintenance")
+    cluster.becomes("Maintenance")
+    waiting = cluster.submit("-N1", "--wrap", "hostname")
+    sets = EXAMPLE["spec"]["nodeSets"]
+    cluster.apply(mode="Maintenance", nodeSets=[sets[0] | {"replicas": 4}])
+    cluster.lab.wait_for("a fourth worker is there", lambda: cluster.status()["nodes"]["ready"] == 4, within=120)
+    cluster.lab.wait_for("the job that ran has ended", lambda: cluster.state(running) == "COMPLETED", within=60)
+    assert cluster.queued(waiting) == "PENDING"
+    by_root = cluster.on_controller("srun", "-N4", "-D", "/tmp", "--reservation=capstan-main", "hostname")
+    assert sorted(by_root.split()) == [*HOSTS, "cpu-3"]
+    cluster.apply()
+    cluster.becomes("Ready")
+    cluster.lab.wait_for("the job that waited has run", lambda: cluster.state(waiting) == "COMPLETED", within=60)
+    assert "No reservations" in cluster.on_controller("scontrol", "show", "reservation")
+
+
+@pytest.mark.long
 def test_stopped_a_job_ends_first_and_the_queue_stays(cluster):
     cluster.becomes("Ready")
     running = cluster.submit("-N3", "--wrap", "sleep 40")
-    cluster.lab.wait_for("it runs", lambda: cluster.on_controller("squeue", "-h", "-o", "%T", "-j", running) == "RUNNING", within=60)
+    cluster.lab.wait_for("it runs", lambda: cluster.queued(running) == "RUNNING", within=60)
     waiting = cluster.submit("-N3", "--wrap", "hostname")
     cluster.apply(mode="Stopped")
     cluster.becomes("Stopped", within=240)
@@ -112,7 +136,7 @@ def test_deleted_with_a_drain_jobs_end_first_and_volumes_stay(cluster):
     lab = cluster.lab
     lab.wait_for("it is held", lambda: lab.get("slurmclusters", "main")["metadata"].get("finalizers"), within=30)
     job = cluster.submit("--wrap", "sleep 30")
-    lab.wait_for("it runs", lambda: cluster.on_controller("squeue", "-h", "-o", "%T", "-j", job) == "RUNNING", within=60)
+    lab.wait_for("it runs", lambda: cluster.queued(job) == "RUNNING", within=60)
     lab.kubectl("delete", "slurmcluster", "main", "--wait=false")
     lab.wait_for("the job ends by itself", lambda: cluster.state(job) == "COMPLETED", within=120)
     lab.wait_for("all of it is gone", lambda: not lab.get("slurmclusters", "main") and not lab.items("pods"), within=240)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "api/slurmcluster.h"
 #include "operator/kind.h"
 #include "operator/names.h"
 #include "operator/nodeset/decide.h"
@@ -10,6 +11,8 @@
 #include "operator/nodeset/release.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/workers.h"
+#include "operator/slurmcluster/decide.h"
+#include "operator/slurmcluster/maintenance.h"
 #include "plan/objects/effects.h"
 #include "plan/services.h"
 #include "plan/slurm/effects.h"
@@ -259,6 +262,49 @@ void LacksARight(plan::Reconciler& reconciler) {
                 [](const plan::Right& right) { return *right.resource == kube::kControllerRevisions; });
 }
 
+// As if nobody else had a say in the numbers of its workers.
+Plan ItsOwnNumbers(const World& world, const kube::Key& key) {
+  Plan plan = op::slurmcluster::Decide(world, key);
+  for (plan::Child& child : plan.children) {
+    if (child.resource->kind != "NodeSet") continue;
+    json::Value body = *json::Parse(child.body);
+    json::MakeObject(body, {"spec"})["replicas"] = 1;
+    child.body = json::SerializeCanonical(body);
+    child.keeps.clear();
+  }
+  return plan;
+}
+
+Plan AlwaysInMaintenance(const World& world, const kube::Key& key) {
+  Plan plan = op::slurmcluster::Decide(world, key);
+  const auto* cluster = world.Find<api::SlurmCluster>(key);
+  if (cluster == nullptr || cluster->spec.mode == api::kModeMaintenance || !world.Slurm(plan.slurm_cluster).heard())
+    return plan;
+  plan.Add({.effect = plan::WriteReservation(
+                plan.slurm_cluster,
+                *op::slurmcluster::NextReservation(op::slurmcluster::ReservationName(key.name), nullptr, world.now())),
+            .reason = "broken"});
+  return plan;
+}
+
+// What it would write to Slurm, or remove there, is left out.
+Plan WithoutReservation(const World& world, const kube::Key& key) {
+  Plan plan = op::slurmcluster::Decide(world, key);
+  std::erase_if(plan.actions, [](const plan::Action& action) { return action.effect->target().starts_with("Slurm "); });
+  return plan;
+}
+
+// Workers that are to go, and are not drained yet, get jobs.
+Plan TooEarly(const World& world, const kube::Key& key) {
+  Plan plan = op::slurmcluster::Decide(world, key);
+  const auto* cluster = world.Find<api::SlurmCluster>(key);
+  if (cluster != nullptr && cluster->spec.mode == api::kModeStopped && world.Slurm(plan.slurm_cluster).heard() &&
+      std::ranges::find(cluster->metadata.finalizers, op::kFinalizerMaintenance) != cluster->metadata.finalizers.end())
+    plan.Add({.effect = plan::DeleteReservation(plan.slurm_cluster, op::slurmcluster::ReservationName(key.name)),
+              .reason = "broken"});
+  return plan;
+}
+
 constexpr auto kBreaks = std::to_array<Break>({
     {"proof", "nothing is proven before it is done", &WithoutProof},
     {"jobs", "a node that is drained and IDLE counts as free, though suspended jobs hold it", &WithoutJobs},
@@ -276,6 +322,12 @@ constexpr auto kBreaks = std::to_array<Break>({
     {"neighbour", "what another NodeSet does with its pods, this one does too", &Neighbourly},
     {"budget", "an update takes one worker more out of service than it may", &BeyondBudget},
     {"right", "the row does not name the right to write down revisions", nullptr, &LacksARight},
+    {"number", "a SlurmCluster writes numbers of workers that it does not name", &ItsOwnNumbers, nullptr,
+     "slurmcluster"},
+    {"unkept", "a SlurmCluster in maintenance keeps no jobs out", &WithoutReservation, nullptr, "slurmcluster"},
+    {"early", "a SlurmCluster that is stopped after a maintenance lets jobs in before its workers are gone", &TooEarly,
+     nullptr, "slurmcluster"},
+    {"reserve", "a SlurmCluster keeps jobs out in any mode", &AlwaysInMaintenance, nullptr, "slurmcluster"},
 });
 
 }  // namespace
@@ -290,7 +342,7 @@ const Break* FindBreak(std::string_view name) {
 std::vector<plan::Reconciler> ReconcilersWith(const Break* broken) {
   std::vector<plan::Reconciler> reconcilers = op::Reconcilers();
   for (plan::Reconciler& reconciler : reconcilers) {
-    if (broken == nullptr || reconciler.kind != "nodeset") continue;
+    if (broken == nullptr || reconciler.kind != broken->kind) continue;
     if (broken->decide != nullptr) reconciler.decide = broken->decide;
     if (broken->change != nullptr) broken->change(reconciler);
   }

@@ -12,8 +12,9 @@ namespace capstan::sim {
 struct Break {
   std::string_view name;
   std::string_view what;
-  plan::Decide decide = nullptr;                // a NodeSet's, in place of the real one
-  void (*change)(plan::Reconciler&) = nullptr;  // of a NodeSet's row, otherwise
+  plan::Decide decide = nullptr;                // in place of the real one
+  void (*change)(plan::Reconciler&) = nullptr;  // of the row, otherwise
+  std::string_view kind = "nodeset";            // whose
 };
 
 std::span<const Break> Breaks();

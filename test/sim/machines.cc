@@ -59,6 +59,21 @@ std::string HostOf(const Value& pod) {
   return std::string(FindText(pod, {"metadata", "labels", kNamedBy})) + op::nodeset::HostOf(pod);
 }
 
+// By which the partition of its NodeSet finds it: the first that its slurmd brings.
+std::string FeatureOf(const Value& pod) {
+  constexpr std::string_view kBefore = "Features=";
+  const Value* containers = json::Find(pod, {"spec", "containers"});
+  const Value* args = json::Find(containers->as_array().front(), {"args"});
+  for (const Value& arg : args->as_array()) {
+    const std::string_view text = arg.as_string();
+    const size_t at = text.find(kBefore);
+    if (at == text.npos) continue;
+    const std::string_view features = text.substr(at + kBefore.size());
+    return std::string(features.substr(0, features.find_first_of(", '")));
+  }
+  return "";
+}
+
 void Story::Add(const std::string& line) {
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(loop_.Now().time_since_epoch()).count();
   char time[32];
@@ -446,8 +461,7 @@ bool Machines::StartSlurmd(const kube::Key& key, const std::string& uid) {
   if (pod == nullptr) return false;
   // It runs already where the machine was off while the image was being pulled, and its boot has begun anew.
   if (Site* site = SiteOf(*pod); site != nullptr && !site->Runs(HostOf(*pod), uid))
-    site->StartSlurmd(HostOf(*pod), uid, AddressOf(uid),
-                      std::string(FindText(*pod, {"metadata", "labels", op::kLabelInstance})));
+    site->StartSlurmd(HostOf(*pod), uid, AddressOf(uid), FeatureOf(*pod));
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include "api/controller.h"
 #include "api/nodeset.h"
 #include "api/restapi.h"
+#include "api/slurmcluster.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "json/codec.h"
@@ -14,6 +15,7 @@
 #include "operator/names.h"
 #include "operator/nodeset/contract.h"
 #include "operator/testing/contracts.h"
+#include "plan/slurm/effects.h"
 #include "plan/world.h"
 #include "slurm/rest_wire.h"
 
@@ -81,7 +83,7 @@ void Rules::Ended(const plan::Key& key, const plan::Action& action) {
 
 // By the first of these targets that somebody acts on. Of several who do, by the one whose action sends such a call.
 std::optional<Rules::Flight> Rules::SenderOf(const std::string& title, std::initializer_list<std::string> targets,
-                                             bool (*sends)(const Flight& flight)) {
+                                             const std::function<bool(const Flight& flight)>& sends) {
   for (const std::string& target : targets) {
     const auto [begin, end] = flights_.equal_range(target);
     if (begin == end) continue;
@@ -147,6 +149,14 @@ op::Around Rules::AroundOf(const Value& object) const {
 
 // --- Kubernetes ------------------------------------------------------------------------------------------------------
 
+// A key writes to an object of another kind, which has a key of its own.
+bool Rules::Sends(const Flight& flight, const op::Call& call) {
+  const bool owners = call.verb == "patch" && call.body.contains("/metadata/managedFields");
+  if (flight.verb == "apply") return call.verb == "apply" || owners;
+  if (flight.verb == "delete") return call.verb == "delete";
+  return !owners && call.verb != "apply" && call.verb != "delete";
+}
+
 op::Broken Rules::ApiBreach(const kube::testing::ApiWrite& write) {
   if (write.manager != op::kFieldManager && write.verb != "delete")
     return "it is not said that the operator writes this";
@@ -161,8 +171,10 @@ op::Broken Rules::ApiBreach(const kube::testing::ApiWrite& write) {
     if (const auto body = json::Parse(write.body)) call.key.name = std::string(FindText(*body, {"metadata", "name"}));
   }
   const std::string target = call.kind + " " + call.key.ToString();
-  const auto sender = call.subresource.empty() ? SenderOf(Title(write), {target})
-                                               : SenderOf(Title(write), {target + "/" + call.subresource, target});
+  const auto sends = [&](const Flight& flight) { return Sends(flight, call); };
+  const auto sender = call.subresource.empty()
+                          ? SenderOf(Title(write), {target}, sends)
+                          : SenderOf(Title(write), {target + "/" + call.subresource, target}, sends);
   if (!sender) return std::nullopt;
   const auto& [object, former] = sender->known;
   if (!object) return "there has been no object of " + ToString(sender->key);
@@ -233,10 +245,11 @@ op::Broken Rules::SlurmBreach(const Site& site, const op::SlurmCall& call) {
   // A worker takes the name of a machine from one of another NodeSet, whose record is removed at the same time.
   const auto removes = [](const Flight& flight) { return flight.verb.starts_with("remove"); };
   const auto writes = [](const Flight& flight) { return !flight.verb.starts_with("remove"); };
-  const auto sender = SenderOf("Slurm " + call.verb + " " + call.cluster + "/" + call.node + call.reservation,
-                               {call.reservation.empty() ? plan::NodeTarget(call.cluster, call.node)
-                                                         : plan::ReservationTarget(call.cluster, call.reservation)},
-                               call.verb == "delete" ? +removes : +writes);
+  const auto sender =
+      SenderOf("Slurm " + call.verb + " " + call.cluster + "/" + call.node + call.reservation,
+               {call.reservation.empty() ? plan::NodeTarget(call.cluster, call.node)
+                                         : plan::ReservationTarget(call.cluster, call.reservation)},
+               [&](const Flight& flight) { return call.verb == "delete" ? removes(flight) : writes(flight); });
   if (!sender) return std::nullopt;
   if (!sender->known.object || sender->contract->slurm_breach == nullptr)
     return ToString(sender->key) + " writes to Slurm";
@@ -311,7 +324,11 @@ std::optional<std::string> Rules::Unmatched() const {
   for (const Site* site : sites_) {
     all.push_back({&api::RestApi::kResource, site->key});
     all.push_back({&api::Controller::kResource, site->key});
-    for (const SetStory* set : site->sets()) all.push_back({&api::NodeSet::kResource, set->key});
+    for (const SetStory* set : site->sets()) {
+      all.push_back({&api::NodeSet::kResource, set->key});
+      if (const auto lost = set->Lost()) return lost;
+    }
+    if (site->cluster) all.push_back({&api::SlurmCluster::kResource, site->key});
   }
   for (const auto& [resource, key] : all) {
     const std::string title = std::string(resource->kind) + " " + key.ToString();

@@ -64,9 +64,9 @@ class Rules {
 
   void OnApiWrite(const kube::testing::ApiWrite& write);
   void OnSlurmWrite(Site& site, const net::Request& request);
-  std::optional<Flight> SenderOf(
-      const std::string& title, std::initializer_list<std::string> targets,
-      bool (*sends)(const Flight& flight) = [](const Flight&) { return true; });
+  static bool Sends(const Flight& flight, const op::Call& call);
+  std::optional<Flight> SenderOf(const std::string& title, std::initializer_list<std::string> targets,
+                                 const std::function<bool(const Flight& flight)>& sends);
   op::Broken ApiBreach(const kube::testing::ApiWrite& write);
   op::Broken SlurmBreach(const Site& site, const op::SlurmCall& call);
   void OnReservationWrite(Site& site, op::SlurmCall call, const net::Request& request);

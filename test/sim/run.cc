@@ -43,20 +43,30 @@ struct Layout {
   struct OneSet {
     std::string name;
     int most;  // workers
+    bool names_replicas = false;
   };
   struct Cluster {
     kube::Key key;
     std::vector<OneSet> sets;
+    bool one_object = false;  // a SlurmCluster
   };
   std::vector<Cluster> clusters;
 
   Layout(uint64_t seed, int most) {
     Random random(seed * 0xd1342543de82ef95 + 3);
     clusters = {{{"slurm", "main"}, {}}};
-    if (random.Percent(50)) {
+    if (random.Percent(50))
       clusters[0].sets = {{"w", most}};
-      return;
+    else
+      AddMore(random);
+    Random again(seed * 0x9e3779b97f4a7c15 + 5);
+    for (Cluster& cluster : clusters) {
+      cluster.one_object = again.Percent(30);
+      for (OneSet& set : cluster.sets) set.names_replicas = cluster.one_object && again.Percent(40);
     }
+  }
+
+  void AddMore(Random& random) {
     std::vector<kube::Key> others = {{"other", "main"}, {"slurm", "second"}};
     if (random.Percent(50)) std::swap(others[0], others[1]);
     others.resize(random.Below(3));
@@ -90,9 +100,11 @@ class Run {
     machines_ = std::make_unique<Machines>(
         seed, Machines::Options{.machines = layout.machines(), .share_machines = share}, options.echo);
     for (const Layout::Cluster& cluster : layout.clusters) {
-      Site* site = sites_.emplace_back(std::make_unique<Site>(*machines_, cluster.key)).get();
-      for (const Layout::OneSet& set : cluster.sets)
+      Site* site = sites_.emplace_back(std::make_unique<Site>(*machines_, cluster.key, cluster.one_object)).get();
+      for (const Layout::OneSet& set : cluster.sets) {
         sets_.push_back(std::make_unique<SetStory>(*site, set.name, set.most));
+        sets_.back()->names_replicas = set.names_replicas;
+      }
     }
     std::map<std::string, int> in_namespace;
     for (const auto& set : sets_) ++in_namespace[set->key.ns];
@@ -220,7 +232,9 @@ class Run {
     Choose();
     unsigned all = 0;
     for (const Kind& kind : kKinds) all += kind.weight;
-    unsigned drawn = unsigned(random_.Below(all));
+    const bool of_cluster = set_->site.cluster && random_.Percent(25);
+    if (of_cluster) ChangeCluster();
+    unsigned drawn = of_cluster ? all : unsigned(random_.Below(all));
     for (const Kind& kind : kKinds) {
       if (drawn < kind.weight) {
         (this->*kind.tell)();
@@ -416,6 +430,38 @@ class Run {
     Pass(Between(0s, 20s));
   }
 
+  // A mode, or nobody looks after it for a while.
+  void ChangeCluster() {
+    ClusterStory& cluster = *set_->site.cluster;
+    if (random_.Percent(50)) set_->site.Submit(Between(5s, 90s)), Pass(Between(0s, 4s));
+    switch (random_.Below(4)) {
+      case 0:
+        cluster.SetPaused(true);
+        break;
+      case 1:
+        cluster.SetMode("Stopped");
+        break;
+      case 2:
+        cluster.SetMode("Maintenance");
+        break;
+      default:
+        cluster.SetMode("Maintenance");
+        Pass(Between(2s, 40s));
+        for (uint64_t left = random_.Below(3); left > 0; --left) set_->site.Submit(Between(5s, 90s));
+        cluster.SetMode("Stopped");
+    }
+    if (random_.Percent(30)) Pass(Between(0s, 10s)), ScaleSet();
+    machines_->After(Between(5s, 4min), [&cluster] { cluster.Run(); });
+  }
+
+  // Its parts go once no job is on its workers.
+  void DeleteDrained() {
+    Site& site = set_->site;
+    site.cluster->SetDeletionPolicy("Drain");
+    Pass(Between(1s, 20s));
+    if (site.cluster->IsHeld()) site.TearDownDrained();
+  }
+
   // In all the ways that there are; and some time later, perhaps, it is wanted again.
   void DeleteSet() {
     if (random_.Percent(50)) set_->site.Submit(Between(5s, 150s)), Pass(Between(1s, 4s));
@@ -424,7 +470,10 @@ class Run {
         set_->site.TearDown();
         break;
       case 1:
-        set_->Delete("Foreground");
+        if (set_->site.cluster)
+          DeleteDrained();
+        else
+          set_->Delete("Foreground");
         break;
       case 2:
         set_->Delete("Orphan");
@@ -515,7 +564,10 @@ class Run {
     }
     for (int i = 0; i < machines_->options.machines; ++i) machines_->Boot("k" + std::to_string(i));
     for (const std::string& machine : std::set(machines_->cordoned())) machines_->Uncordon(machine);
-    for (const auto& site : sites_) site->ResumeAll();
+    for (const auto& site : sites_) {
+      site->ResumeAll();
+      if (site->cluster) site->cluster->Run();
+    }
     NameAllRightly();
     for (const auto& set : sets_) BringBack(*set);
     for (const Value* node : machines_->Nodes())
@@ -568,6 +620,7 @@ class Run {
   void End() {
     if (Over()) return;
     Choose();
+    if (set_->site.cluster && random_.Percent(40)) return MaintainIdle();
     switch (random_.Below(5)) {
       case 0:
         return set_->IsDaemonSet() ? LeavePoolIdle() : ScaleInIdle();
@@ -592,6 +645,15 @@ class Run {
     const Duration left = started_ + plan::SlurmClusters::kLiftTimeout + limit - machines_->loop.Now();
     if (held && left > Duration::zero() && PassUntil(done, left)) return;
     Fail("not as wanted after " + FormatDuration(limit) + ": " + *last);
+  }
+
+  void MaintainIdle() {
+    set_->site.cluster->SetMode("Maintenance");
+    Pass(5s);
+    Await([this] { return rules_->Unmatched(); });
+    set_->site.cluster->Run();
+    Pass(5s);
+    Await([this] { return rules_->Unmatched(); });
   }
 
   // Of workers without jobs, those of the highest ordinals go.

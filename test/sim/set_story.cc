@@ -14,31 +14,64 @@ namespace {
 const kube::Resource& Kind() { return api::NodeSet::kResource; }
 }  // namespace
 
-SetStory::SetStory(Site& its_site, std::string name, int its_most)
-    : key{its_site.key.ns, std::move(name)}, site(its_site), most(its_most) {
+SetStory::SetStory(Site& its_site, const std::string& its_name, int its_most)
+    : name(its_name),
+      key{its_site.key.ns, its_site.cluster ? its_site.key.name + "-worker-" + its_name : its_name},
+      site(its_site),
+      most(its_most) {
   site.Add(*this);
+}
+
+// Members of its spec.
+std::string SetStory::SpecText() const {
+  return std::string(R"("oversubscribeNode":)") + (site.machines.options.share_machines ? "true" : "false") +
+         R"(,"template":{"spec":{"hostNetwork":)" + (host_network ? "true" : "false") +
+         (may_be_daemon ? R"(,"nodeSelector":{"pool":"slurm"})" : "") + "}}";
 }
 
 void SetStory::Install(int replicas) {
   Machines& machines = site.machines;
   most_replicas_ = std::max(most_replicas_, replicas);
   jobs_may_end_ = false;
+  ++installs_;
+  if (site.cluster) {
+    if (IsGone()) scaled_.reset(), conf_.clear();
+    site.cluster->Want(name, SpecText(), names_replicas ? std::optional(replicas) : std::nullopt);
+    if (!names_replicas) ScaleOnceThere(replicas, installs_);
+    return;
+  }
   site.Install();
   machines.After(machines.UpTo(3s), [this, replicas] {
     site.machines.api.Put(Kind(), R"({"metadata":{"namespace":")" + key.ns + R"(","name":")" + key.name +
                                       R"("},"spec":{"controllerRef":{"name":")" + site.key.name + R"("},"replicas":)" +
-                                      std::to_string(replicas) + R"(,"oversubscribeNode":)" +
-                                      (site.machines.options.share_machines ? "true" : "false") +
-                                      R"(,"template":{"spec":{"hostNetwork":)" + (host_network ? "true" : "false") +
-                                      (may_be_daemon ? R"(,"nodeSelector":{"pool":"slurm"})" : "") + "}}}}");
+                                      std::to_string(replicas) + "," + SpecText() + "}}");
   });
+}
+
+// As an autoscaler does, which has to wait for the NodeSet.
+void SetStory::ScaleOnceThere(int replicas, int install) {
+  if (install != installs_ || !site.cluster->Wants(name)) return;
+  if (!IsGone() && !IsDeleting()) return Scale(replicas);
+  site.machines.After(2s, [this, replicas, install] { ScaleOnceThere(replicas, install); });
 }
 
 void SetStory::Scale(int replicas) {
   most_replicas_ = std::max(most_replicas_, replicas);
+  if (names_replicas) return site.cluster->Scale(name, replicas);
   site.machines.story.Add("user: scale " + key.ToString() + " to " + std::to_string(replicas));
+  if (!IsGone()) scaled_ = replicas;
   site.machines.api.Edit(Kind(), key, "",
                          [&](Value& set) { set.as_object()["spec"].as_object()["replicas"] = replicas; });
+}
+
+std::optional<std::string> SetStory::Lost() const {
+  if (!site.cluster || IsGone()) return std::nullopt;
+  const Value& set = *site.machines.api.Find(Kind(), key);
+  if (scaled_ && replicas() != *scaled_)
+    return key.ToString() + " has " + std::to_string(replicas()) + " replicas, and was scaled to " +
+           std::to_string(*scaled_);
+  if (json::FindText(set, {"spec", "extraConf"}) != conf_) return key.ToString() + " has lost its extraConf " + conf_;
+  return std::nullopt;
 }
 
 void SetStory::CallOtherwise(bool otherwise, bool mute) {
@@ -73,6 +106,7 @@ void SetStory::ChangeTemplate() {
   const std::string conf =
       "MemSpecLimit=" + std::to_string(1 + ++templates_ % 3);  // so that it may be the one before, too
   site.machines.story.Add("user: extraConf of " + key.ToString() + " is " + conf);
+  if (!IsGone()) conf_ = conf;
   site.machines.api.Edit(Kind(), key, "", [&](Value& set) { set.as_object()["spec"].as_object()["extraConf"] = conf; });
 }
 
@@ -84,6 +118,7 @@ void SetStory::UpdateBy(const std::string& strategy) {
 }
 
 void SetStory::Delete(const std::string& propagation) {
+  if (site.cluster) return site.cluster->TakeOut(name);
   if (IsGone()) return;
   site.machines.story.Add("user: delete NodeSet " + key.ToString() + " (" + propagation + ")");
   // Who asks for the foreground asks Kubernetes to take the pods at once.
@@ -104,6 +139,7 @@ bool SetStory::IsGone() const { return site.machines.api.Find(Kind(), key) == nu
 
 bool SetStory::IsDeleting() const {
   const Value* set = site.machines.api.Find(Kind(), key);
+  if (set != nullptr && site.cluster && !site.cluster->Wants(name)) return true;
   return set != nullptr && json::Find(*set, {"metadata", "deletionTimestamp"}) != nullptr;
 }
 

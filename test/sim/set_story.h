@@ -1,6 +1,7 @@
 // One NodeSet of a run, and what its user does to it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,9 @@ namespace capstan::sim {
 class SetStory {
  public:
   // REQUIRES: `site` outlives this.
-  SetStory(Site& site, std::string name, int most);
+  SetStory(Site& site, const std::string& name, int most);
 
+  const std::string name;  // in the SlurmCluster, where there is one
   const kube::Key key;
   Site& site;
   const int most;  // workers for which there are machines
@@ -27,6 +29,7 @@ class SetStory {
   void UpdateBy(const std::string& strategy);  // JSON of spec.updateStrategy
   // May be put in DaemonSet mode: nobody else's workers stand in its way, or have the names of machines in Slurm.
   bool may_be_daemon = false;
+  bool names_replicas = false;                  // its SlurmCluster does, so that nobody else may
   bool host_network = false;                    // its workers are called as their machines
   void Delete(const std::string& propagation);  // as `kubectl delete --cascade=...` does
   void ForceDeletion();
@@ -43,8 +46,16 @@ class SetStory {
   std::vector<std::string> Misnamed() const;  // those whose slurmd calls itself otherwise
   // Somebody has asked for an end of the workers whatever runs on them, or has left the operator nobody to ask.
   bool JobsMayEnd() const { return jobs_may_end_ || site.JobsMayEnd(); }
+  // What its user has written to the NodeSet itself, beside a SlurmCluster that says nothing of it, and is no longer there.
+  std::optional<std::string> Lost() const;
 
  private:
+  std::string SpecText() const;
+  void ScaleOnceThere(int replicas, int install);
+
+  int installs_ = 0;
+  std::optional<int> scaled_;  // by its user, since it is there
+  std::string conf_;           // the same
   int most_replicas_ = 0;
   int templates_ = 0;
   bool jobs_may_end_ = false;  // until it is installed again

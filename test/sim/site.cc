@@ -79,11 +79,12 @@ std::vector<slurm::Node> Site::BeforeOthers(const std::string& node) const {
   return before;
 }
 
-Site::Site(Machines& all, kube::Key controller)
+Site::Site(Machines& all, kube::Key controller, bool one_object)
     : key(std::move(controller)),
       machines(all),
       slurm(all.loop, {.return_to_service = int(all.random.Below(3))}),
       rest(slurm),
+      cluster(one_object ? std::make_unique<ClusterStory>(all, key) : nullptr),
       wire_(*this) {
   machines.Add(*this);
   slurm.StopController();  // until its pod runs
@@ -115,19 +116,34 @@ void Site::TearDown() {
   const auto remove = [this](const kube::Resource& resource, const kube::Key& object) {
     if (machines.api.Find(resource, object) != nullptr) machines.api.Remove(resource, object);
   };
+  for (SetStory* set : sets_) set->LetJobsEnd();
+  // Those on machines that nobody reaches, too.
+  for (const auto& [id, job] : slurm.jobs())
+    if (job.state.HoldsNodes()) forgiven_.insert(id);
+  if (cluster) {
+    cluster->Delete();
+    return EndWithController();
+  }
   std::vector<std::function<void()>> removals = {[&] {
                                                    for (const SetStory* set : sets_)
                                                      remove(api::NodeSet::kResource, set->key);
                                                  },
                                                  [&] { remove(api::RestApi::kResource, key); },
                                                  [&] { remove(api::Controller::kResource, key); }};
-  for (SetStory* set : sets_) set->LetJobsEnd();
-  // Those on machines that nobody reaches, too.
-  for (const auto& [id, job] : slurm.jobs())
-    if (job.state.HoldsNodes()) forgiven_.insert(id);
   std::rotate(removals.begin(), removals.begin() + ptrdiff_t(machines.random.Below(3)), removals.end());
   for (const auto& removal : removals) removal();
+  EndWithController();
+}
+
+void Site::TearDownDrained() {
+  cluster->Delete();
+  EndWithController();
+}
+
+void Site::EndWithController() {
   machines.After(machines.Between(1s, 5s), [this] {
+    const bool goes = cluster && cluster->IsHeld();  // its workers are waited for
+    if (goes) return EndWithController();
     if (machines.api.Find(api::Controller::kResource, key) != nullptr) return;  // installed again
     slurmrestd_runs_ = false;
     if (slurm.controller_up()) slurm.StopController();

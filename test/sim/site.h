@@ -1,13 +1,15 @@
-// One Slurm cluster of a run: a Controller and its RestApi, the slurmctld and slurmrestd that run for them, jobs, and the
+// One Slurm cluster of a run: a Controller and its RestApi, or a SlurmCluster that makes them, the slurmctld and slurmrestd that run for them, jobs, and the
 // wire by which the operator reaches them.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "cluster_story.h"
 #include "machines.h"
 #include "slurm/testing/fake_slurm.h"
 #include "slurm/testing/fake_slurmrestd.h"
@@ -25,12 +27,13 @@ struct SlurmFault {
 class Site {
  public:
   // REQUIRES: `machines` outlives this.
-  Site(Machines& machines, kube::Key controller);
+  Site(Machines& machines, kube::Key controller, bool one_object);
 
   const kube::Key key;  // of the Controller, and of the RestApi
   Machines& machines;
   slurm::testing::FakeSlurm slurm;
   slurm::testing::FakeSlurmrestd rest;
+  const std::unique_ptr<ClusterStory> cluster;  // null: its user makes each object by himself
 
   // --- The operator's side
   net::Transport& wire() { return wire_; }
@@ -46,7 +49,8 @@ class Site {
 
   // --- What users and administrators do
   void Install();
-  void TearDown();  // everything in it, as `helm uninstall` does
+  void TearDown();         // everything in it, as `helm uninstall` does
+  void TearDownDrained();  // the same, and jobs end first. REQUIRES: cluster->IsHeld()
   void Submit(Duration runs_for, std::string node = {});
   void UpdateNode(const std::string& node, const std::string& state, const std::string& reason);
   // A job that runs, drawn at random; and until it is resumed, which is tried until there is room.
@@ -110,7 +114,8 @@ class Site {
   void SyncSlurmctld();
   void SyncSlurmrestd();
   void Resume(int64_t job);
-  void Schedule();     // Slurm's scheduler
+  void Schedule();  // Slurm's scheduler
+  void EndWithController();
   void NoteSilence();  // Slurm can be heard, or cannot, from now on
 
   Wire wire_;

@@ -166,7 +166,7 @@ TEST_F(RealReservation, IsMadeReadChangedAndRemoved) {
   EXPECT_EQ(nonsense.error().code(), Code::kInvalid) << nonsense.error().message();
 }
 
-TEST_F(RealReservation, OnceItHasBegunOnlyItsNodesChange) {
+TEST_F(RealReservation, OnceItHasBegunItsStartStaysAndItsNodesChange) {
   ASSERT_TRUE(Write(Maintenance(now + 2s)));
   const auto is_in_it = [this](const Node& n) { return n.state.Has(NodeFlag::kMaintenance) && n.reservation == name; };
   ASSERT_TRUE(NodeBecomes("w-0", is_in_it, 40s)) << "slurmctld looks every half minute";
@@ -178,6 +178,34 @@ TEST_F(RealReservation, OnceItHasBegunOnlyItsNodesChange) {
   ASSERT_TRUE(NodeBecomes("w-0", [&](const Node& n) { return !is_in_it(n); }, 40s));
   ASSERT_TRUE(Await(source.DeleteReservation(name, Soon())));
   EXPECT_TRUE(NodeBecomes("w-1", [](const Node& n) { return n.state.IsUsable(); }, 40s));
+}
+
+// What keeps jobs out of a whole cluster.
+TEST_F(RealReservation, OneOfAllNodesIsOfThoseThatComeLater) {
+  const auto is_in_it = [this](const Node& n) { return n.state.Has(NodeFlag::kMaintenance) && n.reservation == name; };
+  Shell("$SLURM_CONTROL stop w-1");
+  ASSERT_TRUE(Await(client.Delete("w-1", Soon())));
+  ReservationUpdate all = Maintenance(now - 1min);
+  all.nodes = {"ALL"};
+  all.users = {"root", "slurm"};
+  ASSERT_TRUE(Write(all));
+  ASSERT_EQ(Read().size(), 1U);
+  EXPECT_EQ(Read().front().nodes, "w-0");
+  EXPECT_THAT(Read().front().flags, ElementsAre("ALL_NODES", "IGNORE_JOBS", "MAINT", "SPEC_NODES"));
+  Shell("$SLURM_CONTROL start w-1");
+  ASSERT_TRUE(NodeBecomes("w-1", [](const Node& n) { return n.state.Has(NodeFlag::kIdle); }, 40s));
+  const std::string job = Shell("$SLURM_EXEC sbatch --parsable -w w-1 --wrap hostname");
+  ASSERT_TRUE(NodeBecomes("w-1", is_in_it, 40s)) << "once a job wants it";
+  EXPECT_TRUE(NodeBecomes("w-0", is_in_it, 40s));
+  EXPECT_EQ(Shell("$SLURM_EXEC squeue -h -o %T -j " + job), "PENDING");
+  Shell("$SLURM_EXEC scancel " + job);
+  EXPECT_EQ(Read().front().nodes, "w-[0-1]");
+  EXPECT_EQ(Await(client.Delete("w-1", Soon())).error().code(), Code::kConflict);
+  ASSERT_TRUE(
+      Write({.name = name, .nodes = {"ALL"}, .flags = {}, .users = {}, .start = {}, .duration = Duration(90min)}));
+  EXPECT_EQ(Read().front().end, now + 89min) << "its end changes, also once it has begun";
+  ASSERT_TRUE(OnlyNodes({"w-0"}));
+  EXPECT_THAT(Read().front().flags, ElementsAre("IGNORE_JOBS", "MAINT", "SPEC_NODES"));
 }
 
 TEST_F(RealSlurm, AReservationIsRemoved) {

@@ -25,6 +25,11 @@ bool IsProtectionWanted(const Value& set) {
 }
 
 std::string NameOf(const Value& set) { return std::string(FindText(set, {"metadata", "name"})); }
+// In Slurm, and before the ordinal of its workers' nodes.
+std::string NameInSlurm(const Value& set) {
+  const std::string_view host = FindText(set, {"spec", "template", "spec", "hostname"});
+  return host.empty() ? NameOf(set) : std::string(host.substr(0, host.find_last_not_of('-') + 1));
+}
 std::string_view UidOf(const Value& set) { return FindText(set, {"metadata", "uid"}); }
 bool IsDeleting(const Value& set) { return json::Find(set, {"metadata", "deletionTimestamp"}) != nullptr; }
 
@@ -248,18 +253,18 @@ Broken Breach(const Value& set, const Call& call, const Around& around) {
 
 // A record is that of a worker, whatever it is called, when its comment names the NodeSet.
 bool IsOwnRecord(const Value& set, std::string_view name, const std::optional<slurm::Node>& record) {
-  if (IsWorkerName(NameOf(set), name)) return true;
+  if (IsWorkerName(NameInSlurm(set), name)) return true;
   if (!record) return false;
   // A NodeSet of that name before this one counts, too.
   if (record->comment.find(R"("nodeSetName":")" + NameOf(set) + "\"") != std::string::npos) return true;
   // Of a worker in DaemonSet mode, before it was noted: it brought the set's feature.
-  return record->comment.empty() && std::ranges::find(record->features, NameOf(set)) != record->features.end();
+  return record->comment.empty() && std::ranges::find(record->features, NameInSlurm(set)) != record->features.end();
 }
 
 // It is known to be one also when nobody is there who has it.
 bool IsOwnForGood(const Value& set, const slurm::Node& record) {
   return IsOwnRecord(set, record.name, record) &&
-         (!record.comment.empty() || IsWorkerName(NameOf(set), record.name) || record.reason.starts_with(kOurs));
+         (!record.comment.empty() || IsWorkerName(NameInSlurm(set), record.name) || record.reason.starts_with(kOurs));
 }
 
 bool IsDaemonSet(const Value& set) { return FindText(set, {"spec", "scalingMode"}) == "DaemonSet"; }
@@ -510,6 +515,13 @@ class Matching {
     }
   }
 
+  // Of the SlurmCluster that the NodeSet is a part of.
+  bool IsInMaintenance(const slurm::Node& node) const {
+    const std::string ours = "capstan-" + std::string(FindText(set_, {"spec", "controllerRef", "name"}));
+    return node.state.Has(slurm::NodeFlag::kMaintenance) &&
+           std::ranges::find(reservations_, ours) != reservations_.end();
+  }
+
   void Worker(const Value& pod) {
     const std::string name(FindText(pod, {"metadata", "name"}));
     if (!FindText(pod, {"metadata", "deletionTimestamp"}).empty()) return Wrong(name + " is terminating");
@@ -524,7 +536,7 @@ class Matching {
     const slurm::Node& node = *found->second;
     if (node.comment.find("\"" + name + "\"") == std::string::npos)
       Wrong("the comment on " + host + " does not name " + name);
-    if (std::ranges::find(node.features, NameOf(set_)) == node.features.end())
+    if (std::ranges::find(node.features, NameInSlurm(set_)) == node.features.end())
       Wrong(host + " lacks the feature by which the NodeSet's partition finds it");
     SaysOnThePod(pod, node);
     IsOfTheTemplate(pod);
@@ -544,7 +556,7 @@ class Matching {
         Wrong("node " + host + " takes jobs, and its Kubernetes node is cordoned");
       return;
     }
-    if (!node.state.IsUsable() && !busy)
+    if (!node.state.IsUsable() && !busy && !IsInMaintenance(node))
       Wrong("node " + host + " is " + node.state.ToString() + " (" + node.reason + ")");
     if (node.state.IsDraining()) Wrong("node " + host + " is still drained (" + node.reason + ")");
   }

@@ -208,6 +208,7 @@ class Deciding : Reconcile<api::NodeSet> {
       Take(Protect(look_, worker));
     }
     RemoveRecords(world, set_, slurm_, workers_, created_hosts_, plan);
+    if (deletion_.reserved) return;  // for hours, perhaps
     for (const std::string& record : deletion_.records) plan.slurm_expects.push_back(record);
   }
 

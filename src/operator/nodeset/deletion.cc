@@ -38,6 +38,7 @@ class Looking {
     if (IsAbandoned()) return DeletionState::kAbandoned;
     if (IsSilent()) return DeletionState::kSilent;
     if (workers || !slurm_.heard()) return DeletionState::kDraining;
+    if (deletion_.reserved) return DeletionState::kTidying;
     return Lasts("no worker is left") ? DeletionState::kDone : DeletionState::kTidying;
   }
 
@@ -76,12 +77,14 @@ class Looking {
     return lasts && since >= kDeletionTimeout;
   }
 
-  std::vector<std::string> RecordsLeft() const {
+  std::vector<std::string> RecordsLeft() {
     std::vector<std::string> left;
     if (!slurm_.heard()) return left;
     const auto hosts = HostsWithPod(world_, set_, workers_);
     for (const slurm::Node& node : slurm_.All()) {
-      if (!hosts.contains(node.name) && IsRecordOf(node, set_) && !IsHeld(node, set_)) left.push_back(node.name);
+      if (hosts.contains(node.name) || !IsRecordOf(node, set_) || IsHeld(node, set_)) continue;
+      left.push_back(node.name);
+      deletion_.reserved = deletion_.reserved || node.state.Has(slurm::NodeFlag::kMaintenance);
     }
     return left;
   }

@@ -16,7 +16,8 @@
 // |            | Namespace that is being deleted, it is deleted, too.)   |                                               |
 // | kSilent    | since ten minutes both the deletion has been asked for  | the same, proven by one more read of Slurm,   |
 // |            | and Slurm has not been heard (or has no RestApi)        | which must fail                               |
-// | kTidying   | no worker is left; records are, for less than 10 min    | records are removed                           |
+// | kTidying   | no worker is left; records are, for less than 10 min,   | records are removed; those in a maintenance   |
+// |            | or as long as one is in a maintenance reservation       | once Slurm lets go of them                    |
 // | kDone      | the same, for more than ten minutes                     | as above                                      |
 // | kDraining  | otherwise                                               | scale-in to none. Jobs are waited for as long |
 // |            |                                                         | as Slurm says that they run                   |
@@ -50,6 +51,7 @@ struct Deletion {
   std::string why;                   // kForced, kAbandoned, kSilent: why Slurm is not asked; a sentence
   bool foreground = false;           // Kubernetes takes the workers itself
   std::vector<std::string> records;  // names of records that are left without a worker
+  bool reserved = false;             // one of them is in a maintenance reservation: Slurm does not remove it meanwhile
   Duration requeue_after = Duration::max();
 
   // The workers go without a drain.

@@ -33,7 +33,7 @@ struct Answer {
 
 // As the kubelet says. One of which it says nothing may run.
 bool HasNoSlurmd(const Pod& pod) {
-  if (pod.status.phase == "Failed" || pod.status.phase == "Succeeded") return true;
+  if (pod.Ended()) return true;
   const auto slurmd = std::ranges::find(pod.status.container_statuses, kWorker.app, &ContainerStatus::name);
   return slurmd != pod.status.container_statuses.end() && (slurmd->state.waiting || slurmd->state.terminated);
 }

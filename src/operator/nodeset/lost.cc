@@ -31,9 +31,7 @@ std::string LostReason(const std::string& machine, const kube::Key& pod) {
          ") with it";
 }
 
-bool IsPlaced(const Pod& pod) {
-  return !pod.spec.node_name.empty() && pod.status.phase != "Failed" && pod.status.phase != "Succeeded";
-}
+bool IsPlaced(const Pod& pod) { return !pod.spec.node_name.empty() && !pod.Ended(); }
 
 class PodIsNotPlacedGuard final : public plan::Guard {
  public:

@@ -44,7 +44,7 @@ bool IsToStay(const plan::World& world, const api::NodeSet& set, const slurm::No
 
 std::optional<plan::ActionId> RemoveRecord(const slurm::Node& node, const api::NodeSet& set,
                                            const plan::SlurmView& slurm, plan::Plan& plan, plan::Guards guards) {
-  if (node.state.IsBusy()) return std::nullopt;
+  if (node.state.IsBusy() || node.state.Has(slurm::NodeFlag::kMaintenance)) return std::nullopt;
   const bool lost = IsLost(node);
   if (!lost && !IsOurDrain(node, set) && !IsOurDown(node, set)) return std::nullopt;
   const std::string_view prefix = lost ? std::string_view(node.reason) : kReasonPrefix;

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "base/hash.h"
-#include "base/text.h"
 #include "operator/names.h"
 #include "plan/objects/effects.h"
 #include "plan/objects/lists.h"
-#include "plan/services.h"
+#include "plan/slurm/effects.h"
 #include "slurm/hostlist.h"
 
 namespace capstan::op::nodeset {
@@ -87,18 +85,6 @@ bool IsOf(const slurm::Reservation& present, const std::vector<std::string>& nod
 }
 
 }  // namespace
-
-async::Task<Result<std::optional<plan::Question::Fetched>>> ReservationInSlurm::Fetch(plan::Services& services,
-                                                                                      async::Deadline deadline) const {
-  CAPSTAN_CO_TRY(const std::shared_ptr<slurm::Source> source, services.slurm.Reach(cluster));
-  CAPSTAN_CO_TRY(auto all, co_await source->ReadReservations(deadline));
-  const auto found = std::ranges::find(all, name, &slurm::Reservation::name);
-  if (found == all.end()) co_return std::optional<Fetched>();
-  uint64_t digest = Fnv64(found->nodes, uint64_t(UnixSeconds(found->start)));
-  digest = Fnv64(Join(found->flags, ","), digest + uint64_t(UnixSeconds(found->end)));
-  digest = Fnv64(Join(found->users, ","), digest);
-  co_return Fetched{std::make_shared<const Value>(std::move(*found)), digest};
-}
 
 std::string ReservationName(const api::NodeSet& set) { return std::string(kPrefix) + set.metadata.name; }
 

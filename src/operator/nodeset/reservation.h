@@ -1,6 +1,5 @@
 // The maintenance reservation of a NodeSet under ScheduledUpdate: while it is active Slurm starts no job on the workers, and
-// those of an older template are renewed. The NodeSet's finalizer kFinalizerReservation says that there may be one. Pure, but
-// for ReservationInSlurm.
+// those of an older template are renewed. The NodeSet's finalizer kFinalizerReservation says that there may be one. Pure.
 #pragma once
 
 #include <optional>
@@ -10,22 +9,9 @@
 #include "api/nodeset.h"
 #include "operator/nodeset/workers.h"
 #include "plan/plan.h"
-#include "plan/question.h"
-#include "plan/slurm/effects.h"
 #include "slurm/source.h"
 
 namespace capstan::op::nodeset {
-
-// Its reservation as Slurm has it; absent: there is none of that name.
-struct ReservationInSlurm final : plan::Question {
-  using Value = slurm::Reservation;
-  ReservationInSlurm(std::string cluster, std::string name) : cluster(std::move(cluster)), name(std::move(name)) {}
-  std::string id() const override { return plan::ReservationTarget(cluster, name); }
-  async::Task<Result<std::optional<Fetched>>> Fetch(plan::Services& services, async::Deadline deadline) const override;
-
-  std::string cluster;  // "ns/controller"
-  std::string name;
-};
 
 std::string ReservationName(const api::NodeSet& set);
 

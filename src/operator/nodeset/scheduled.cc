@@ -5,12 +5,11 @@
 #include "operator/names.h"
 #include "operator/nodeset/release.h"
 #include "operator/nodeset/reservation.h"
+#include "operator/reservations.h"
 #include "plan/slurm/effects.h"
 
 namespace capstan::op::nodeset {
 namespace {
-
-constexpr Duration kReservationAge = 30s;  // no store shows reservations: one is read again after it
 
 // Its nodes tell that it has begun.
 void AwaitBegin(const Look& look, const slurm::Reservation& reservation, const std::vector<const Worker*>& kept,

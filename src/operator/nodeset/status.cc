@@ -311,6 +311,7 @@ std::string Deleting(const Seen& seen) {
   } else if (seen.workers.empty()) {
     if (seen.deletion.records.empty()) return "its workers are gone, and Slurm's records of them";
     text = "its workers are gone; Slurm still has records of " + Several(seen.deletion.records);
+    if (seen.deletion.reserved) text += ", which stay as long as they are in a maintenance reservation";
   }
   return text + ". Not to wait, jobs or not: kubectl annotate nodeset " + seen.set.metadata.name + " " +
          std::string(kAnnotationForceDelete) + "=true";

@@ -21,12 +21,10 @@ constexpr size_t kLongestBegin = 52;         // of a derived name, before its la
 constexpr size_t kMostJobHosts = 2'000'000;  // names of nodes, of all jobs together, that are looked at
 constexpr Duration kClocksDiffer = 1min;     // at most, of machines whose clocks are right
 
-bool Ended(const Pod& pod) { return pod.status.phase == "Failed" || pod.status.phase == "Succeeded"; }
-
 Stage StageOf(const Worker& worker, const api::NodeSet& set, const plan::SlurmView& slurm) {
   const Pod& pod = *worker.pod;
   if (pod.metadata.deleting()) return Stage::kLeaving;
-  if (Ended(pod)) return Stage::kEnded;
+  if (pod.Ended()) return Stage::kEnded;
   // Not by the phase: slurmd may have registered, and be running a job, before the kubelet says that the pod runs.
   if (pod.spec.node_name.empty()) return Stage::kUnbound;
   if (!slurm.heard() || !worker.named()) return Stage::kUnknown;
@@ -144,7 +142,7 @@ class Owners {
     addresses_.emplace();
     for (const Pod& pod : world_.In<Pod>(ns_)) {
       const bool worker = pod.metadata.Label(AsKey<kLabelComponent>()) == kWorker.component;
-      if (worker && !Ended(pod) && !pod.status.pod_ip.empty()) addresses_->insert(pod.status.pod_ip);
+      if (worker && !pod.Ended() && !pod.status.pod_ip.empty()) addresses_->insert(pod.status.pod_ip);
     }
     return *addresses_;
   }

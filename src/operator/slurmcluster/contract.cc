@@ -5,6 +5,7 @@
 
 #include "api/slurmcluster.h"
 #include "json/value.h"
+#include "operator/nodeset/contract.h"
 
 namespace capstan::op::slurmcluster {
 namespace {
@@ -59,6 +60,44 @@ Broken Breach(const Value& cluster, const Call& call, const Around&) {
   return std::nullopt;
 }
 
+bool IsInMaintenance(const Value& cluster) {
+  return FindText(cluster, {"spec", "mode"}) == "Maintenance" &&
+         Find(cluster, {"metadata", "deletionTimestamp"}) == nullptr;
+}
+
+std::string ReservationOf(const Value& cluster) { return "capstan-" + KeyOf(cluster).name; }
+
+// A worker of one of its NodeSets that jobs may start on.
+Broken TakesJobs(const Value& cluster, const Around& around) {
+  for (const Value* pod : around.pods) {
+    const Value* owners = Find(*pod, {"metadata", "ownerReferences"});
+    const std::string_view phase = FindText(*pod, {"status", "phase"});
+    if (phase == "Failed" || phase == "Succeeded") continue;
+    if (owners == nullptr || !owners->is_array() || owners->get_array().empty()) continue;
+    const Value* set =
+        around.Find("NodeSet", {KeyOf(cluster).ns, std::string(FindText(owners->get_array()[0], {"name"}))});
+    if (set == nullptr || !Owned(*set, FindText(cluster, {"metadata", "uid"}))) continue;
+    const auto node = std::ranges::find(around.records, nodeset::HostOf(*pod), &slurm::Node::name);
+    if (node != around.records.end() && !node->state.IsDraining() && !node->state.IsDown()) return node->name;
+  }
+  return std::nullopt;
+}
+
+Broken SlurmBreach(const Value& cluster, const SlurmCall& call, const std::optional<slurm::Node>&,
+                   const Around& around) {
+  const auto [ns, name] = KeyOf(cluster);
+  if (call.cluster != ns + "/" + name) return "cluster " + call.cluster + " is not the SlurmCluster's";
+  if (call.reservation != ReservationOf(cluster))
+    return "a SlurmCluster writes nothing to Slurm but its own reservation";
+  if (call.verb == "delete" && IsInMaintenance(cluster))
+    return "the reservation is removed in the middle of a maintenance";
+  if (call.verb != "delete" && !IsInMaintenance(cluster)) return "jobs are kept out without a maintenance";
+  if (call.verb == "delete" && FindText(cluster, {"spec", "mode"}) == "Stopped") {
+    if (const Broken node = TakesJobs(cluster, around)) return "jobs may start on " + *node + ", which is to go";
+  }
+  return std::nullopt;
+}
+
 Broken Unmatched(const Value& cluster, const Around& around) {
   const kube::Key key = KeyOf(cluster);
   std::vector<std::pair<std::string, std::string>> parts{{"Controller", key.name}, {"RestApi", key.name}};
@@ -68,17 +107,24 @@ Broken Unmatched(const Value& cluster, const Around& around) {
     for (const Value& set : sets->get_array())
       parts.emplace_back("NodeSet", key.name + "-worker-" + std::string(FindText(set, {"name"})));
   }
+  bool ready = true;
   for (const auto& [kind, name] : parts) {
     const Value* part = around.Find(kind, {key.ns, name});
     if (part == nullptr) return kind + " " + name + " is missing";
     if (!Owned(*part, FindText(cluster, {"metadata", "uid"}))) return kind + " " + name + " does not belong to it";
+    ready = ready && !SaysReady(*part);
   }
-  return SaysReady(cluster);
+  const bool reserved = std::ranges::find(around.reservations, ReservationOf(cluster)) != around.reservations.end();
+  if (reserved != IsInMaintenance(cluster))
+    return reserved ? "jobs are kept out, and nobody asks for it" : "jobs start in a maintenance";
+  return Says(cluster, "Ready", ready);
 }
 
 }  // namespace
 
-constinit const Contract kContract{
-    .resource = &api::SlurmCluster::kResource, .breach = &Breach, .unmatched = &Unmatched};
+constinit const Contract kContract{.resource = &api::SlurmCluster::kResource,
+                                   .breach = &Breach,
+                                   .slurm_breach = &SlurmBreach,
+                                   .unmatched = &Unmatched};
 
 }  // namespace capstan::op::slurmcluster

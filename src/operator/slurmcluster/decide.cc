@@ -15,10 +15,13 @@
 #include "operator/reconcile.h"
 #include "operator/render/cluster.h"
 #include "operator/render/metadata.h"
+#include "operator/reservations.h"
+#include "operator/slurmcluster/maintenance.h"
 #include "operator/slurmcluster/parts.h"
 #include "plan/objects/guards.h"
 #include "plan/objects/lists.h"
 #include "plan/objects/secrets.h"
+#include "plan/slurm/effects.h"
 
 namespace capstan::op::slurmcluster {
 namespace {
@@ -37,7 +40,10 @@ class Deciding : Reconcile<api::SlurmCluster> {
       : Reconcile(seen, found),
         ns_(found.metadata.namespace_),
         name_(found.metadata.name),
-        held_(std::ranges::find(found.metadata.finalizers, kFinalizerDrain) != found.metadata.finalizers.end()) {}
+        held_(Has(kFinalizerDrain)),
+        may_be_reserved_(Has(kFinalizerMaintenance)) {
+    plan.slurm_cluster = ClusterOf(ns_, name_);
+  }
 
   plan::Plan Run() {
     if (object.metadata.deleting()) return Leave();
@@ -47,13 +53,23 @@ class Deciding : Reconcile<api::SlurmCluster> {
     else
       Compose();
     LookAtParts();
-    if (std::ranges::all_of(status_.parts, &api::ClusterPart::ready)) findings.Ready(ReadyText());
+    LookAtReservation();
+    if (std::ranges::all_of(status_.parts, &api::ClusterPart::ready) &&
+        (IsInMaintenance() ? keeps_jobs_out_ : lets_jobs_in_))
+      findings.Ready(ReadyText());
     return Told(Phase());
   }
 
  private:
   plan::ObjectRef Self() const { return {&api::SlurmCluster::kResource, {ns_, name_}}; }
+  bool IsInMaintenance() const { return object.spec.mode == api::kModeMaintenance && !object.metadata.deleting(); }
   bool IsStopped() const { return object.spec.mode == api::kModeStopped; }
+  bool Has(std::string_view finalizer) const {
+    const auto& finalizers = object.metadata.finalizers;
+    return std::ranges::find(finalizers, finalizer) != finalizers.end();
+  }
+  // Its end waits for its workers.
+  bool Drains() const { return held_ && DrainsFirst() && !Has(kFinalizerOrphan); }
   bool DrainsFirst() const { return object.spec.deletion_policy == api::kDeleteDrained; }
 
   // --- What is wanted
@@ -192,8 +208,149 @@ class Deciding : Reconcile<api::SlurmCluster> {
     if (!part.ready) findings.Wait("PartNotReady", who + ": " + part.message);
   }
 
+  // --- Maintenance
+
+  // Slurm has the reservation of a maintenance exactly while one is wanted. The finalizer comes before it and goes after it, so that
+  // none is left behind.
+  void LookAtReservation() {
+    const bool wanted = IsInMaintenance();
+    if (wanted && IsOutside()) {
+      findings.Problem(
+          "NotSupported",
+          "spec.mode is Maintenance, and slurmctld is outside of Kubernetes (spec.controller.spec.external): whoever "
+          "runs it keeps jobs out");
+      return;
+    }
+    if (!wanted && !may_be_reserved_) return;
+    const Reserved seen{
+        .name = ReservationName(name_),
+        .slurm = world.Slurm(plan.slurm_cluster),
+        .answer = world.Ask(ReservationInSlurm(plan.slurm_cluster, ReservationName(name_)), kReservationAge)};
+    if (wanted)
+      KeepJobsOut(seen);
+    else
+      LetJobsIn(seen);
+  }
+
+  struct Reserved {
+    std::string name;
+    plan::SlurmView slurm;
+    plan::Answer<slurm::Reservation> answer;
+
+    bool is_somebody_elses() const { return answer.value != nullptr && !IsForMaintenance(*answer.value); }
+    bool is_read() const { return slurm.heard() && (answer.known() || answer.absent()); }
+    // Why it is not known whether there is one; "": it is.
+    std::string WhyUnknown() const {
+      if (is_read()) return "";
+      if (!slurm.heard()) return "Slurm is not heard";
+      return answer.error.empty() ? "Slurm is being asked" : answer.error;
+    }
+  };
+
+  bool IsOutside() const {
+    const auto* controller = world.Find<api::Controller>({ns_, name_});
+    return controller != nullptr && controller->spec.external.value_or(false);
+  }
+
+  bool IsBeingWritten(const Reserved& seen) const {
+    return world.InFlight(plan::ReservationTarget(plan.slurm_cluster, seen.name));
+  }
+
+  void KeepJobsOut(const Reserved& seen) {
+    if (seen.is_somebody_elses()) {
+      findings.Problem("NameConflict", "Slurm has a reservation " + seen.name +
+                                           " that is not one of a maintenance: delete it, or give it another name");
+      return;
+    }
+    const slurm::Reservation* present = seen.answer.value;
+    keeps_jobs_out_ = present != nullptr && op::slurmcluster::KeepsJobsOut(*present, world.now());
+    const bool no_node = seen.is_read() && present == nullptr && seen.slurm.All().empty();
+    if (!keeps_jobs_out_) {
+      const std::string unknown = seen.WhyUnknown();
+      findings.Wait("EnteringMaintenance", unknown.empty()
+                                               ? "jobs still start: reservation " + seen.name + " is not made yet" +
+                                                     (no_node ? ", as Slurm has no node" : "")
+                                               : "it is not known whether jobs start: " + unknown);
+    }
+    if (*object.spec.paused) return;
+    if (!may_be_reserved_) {
+      plan.Add({.effect = plan::AddFinalizer(Self(), object.metadata, kFinalizerMaintenance),
+                .reason = "a reservation in Slurm is to go before it"});
+      return;
+    }
+    if (!seen.is_read() || no_node || IsBeingWritten(seen)) return;
+    auto update = NextReservation(seen.name, present, world.now());
+    if (!update) return;
+    plan.Add({.effect = plan::WriteReservation(plan.slurm_cluster, *std::move(update)),
+              .reason = "spec.mode is Maintenance: no job is to start",
+              .guards = {AsksForTheSame()}});
+  }
+
+  void LetJobsIn(const Reserved& seen) {
+    const bool deleting = object.metadata.deleting();
+    const bool workers_go = IsStopped() || (deleting && Drains());
+    const auto leaving = [&](const std::string& what) {
+      lets_jobs_in_ = false;
+      findings.Wait("LeavingMaintenance", "reservation " + seen.name + " " + what);
+    };
+    if (!deleting && *object.spec.paused) return leaving("may keep jobs out still: spec.paused is true");
+    if (IsBeingWritten(seen)) return leaving("is being removed");
+    if (const std::string unknown = seen.WhyUnknown(); !unknown.empty()) {
+      const bool nobody_to_ask =
+          deleting && !seen.slurm.heard() && world.OwnedBy<api::NodeSet>(object.metadata.uid).empty();
+      if (!nobody_to_ask && !(deleting && !workers_go && !seen.slurm.heard()))
+        return leaving("may keep jobs out still: " + unknown);
+      return ForgetReservation("Slurm cannot be asked, and the SlurmCluster goes", {});
+    }
+    if (seen.is_somebody_elses()) return ForgetReservation("the reservation is somebody else's", {});
+    if (workers_go && HasWorkers()) return leaving("keeps jobs out until all workers are gone");
+    leaving("is being removed");
+    plan::Guards guards = workers_go ? NoWorkerIsLeft() : plan::Guards();
+    guards.push_back(AsksForTheSame());
+    ForgetReservation("it has no reservation in Slurm any more",
+                      {plan.Add({.effect = plan::DeleteReservation(plan.slurm_cluster, seen.name),
+                                 .reason = workers_go ? "no worker is left" : "spec.mode is not Maintenance",
+                                 .guards = std::move(guards)})});
+  }
+
+  void ForgetReservation(std::string reason, std::vector<plan::ActionId> after) {
+    plan.Add({.effect = plan::RemoveFinalizer(Self(), object.metadata, kFinalizerMaintenance),
+              .reason = std::move(reason),
+              .guards = {},
+              .after = std::move(after)});
+  }
+
+  bool HasWorkers() const {
+    return std::ranges::any_of(world.OwnedBy<api::NodeSet>(object.metadata.uid), [&](const api::NodeSet& set) {
+      return std::ranges::any_of(world.OwnedBy<Pod>(set.metadata.uid), [](const Pod& pod) { return !pod.Ended(); });
+    });
+  }
+
+  // By fresh lists; also of a NodeSet that is not to go yet, as far as was seen.
+  plan::Guards NoWorkerIsLeft() const {
+    plan::Guards guards;
+    for (const api::NodeSet& set : world.OwnedBy<api::NodeSet>(object.metadata.uid))
+      guards.push_back(NoPodIsLeft(kWorker, set.metadata.name));
+    return guards;
+  }
+
+  std::shared_ptr<const plan::Guard> NoPodIsLeft(const Component& component, const std::string& instance) const {
+    std::vector<std::string> labels;
+    for (const auto& [key, value] : render::SelectorLabels(component, instance)) labels.push_back(key + "=" + value);
+    return plan::PodsHaveEnded(ns_, Join(labels, ","));
+  }
+
+  std::shared_ptr<const plan::Guard> AsksForTheSame() const {
+    return plan::SameGeneration(Self(), object.metadata.uid, object.metadata.generation);
+  }
+
   std::string ReadyText() const {
     if (IsStopped()) return "it is stopped";
+    if (IsInMaintenance()) {
+      const int32_t busy = status_.nodes.allocated;
+      return "no job starts, by the reservation " + ReservationName(name_) + "; " +
+             (busy == 0 ? "no worker runs one" : std::to_string(busy) + " workers run jobs still");
+    }
     return std::to_string(status_.nodes.ready) + " workers are ready, and so is all the rest";
   }
 
@@ -205,6 +362,7 @@ class Deciding : Reconcile<api::SlurmCluster> {
     Findings all = findings;
     all.AddFailures(world);
     if (!all.problems.empty()) return "Degraded";
+    if (keeps_jobs_out_) return "Maintenance";
     if (findings.ready) return "Ready";
     const std::string& before = object.status.phase;
     return before.empty() || before == "Installing" ? "Installing" : "Updating";
@@ -218,33 +376,33 @@ class Deciding : Reconcile<api::SlurmCluster> {
 
   // --- Its end
 
-  // Without the finalizer Kubernetes collects all at once.
+  // Without a finalizer Kubernetes collects all at once.
   plan::Plan Leave() {
-    if (!held_) return {};
-    const auto& finalizers = object.metadata.finalizers;
-    plan::Action release{.effect = plan::RemoveFinalizer(Self(), object.metadata, kFinalizerDrain),
-                         .reason = "spec.deletionPolicy is Now"};
-    if (std::ranges::find(finalizers, kFinalizerOrphan) != finalizers.end()) {
-      release.reason = "its parts are to live on without it";
-    } else if (DrainsFirst()) {
+    if (!held_ && !may_be_reserved_) return {};
+    if (Drains()) {
       TakeAway<api::NodeSet>();
       TakeAway<api::LoginSet>();
       if (HasLogins()) findings.Wait("Deleting", "logins wait until nobody is logged in");
-      if (!findings.waits.empty()) return Told("Deleting");
-      release.reason = "no worker and no login is left";
-      release.guards = NobodyIsLeft();
     }
-    plan.Add(std::move(release));
+    if (held_ && findings.waits.empty()) plan.Add(Release());
+    LookAtReservation();
     return Told("Deleting");
   }
 
+  plan::Action Release() const {
+    plan::Action release{.effect = plan::RemoveFinalizer(Self(), object.metadata, kFinalizerDrain),
+                         .reason = "spec.deletionPolicy is Now"};
+    if (Has(kFinalizerOrphan)) release.reason = "its parts are to live on without it";
+    if (!Drains()) return release;
+    release.reason = "no worker and no login is left";
+    release.guards = NobodyIsLeft();
+    return release;
+  }
+
   plan::Guards NobodyIsLeft() const {
-    std::vector<std::string> labels;
-    for (const auto& [key, value] : render::SelectorLabels(kLogin, LoginSetName(name_)))
-      labels.push_back(key + "=" + value);
     return {plan::NothingControlled(api::NodeSet::kResource, ns_, object.metadata.uid),
             plan::NothingControlled(api::LoginSet::kResource, ns_, object.metadata.uid),
-            plan::PodsHaveEnded(ns_, Join(labels, ","))};
+            NoPodIsLeft(kLogin, LoginSetName(name_))};
   }
 
   template <class T>
@@ -261,9 +419,12 @@ class Deciding : Reconcile<api::SlurmCluster> {
   }
 
   const std::string ns_, name_;
-  const bool held_;  // by our finalizer
+  const bool held_;             // until its workers are drained
+  const bool may_be_reserved_;  // there may be the reservation of a maintenance
   api::SlurmClusterStatus status_;
-  int32_t workers_ = 0;  // pods that are there
+  int32_t workers_ = 0;          // pods that are there
+  bool keeps_jobs_out_ = false;  // the reservation of the maintenance that is asked for
+  bool lets_jobs_in_ = true;     // there is no reservation of one that is over
 };
 
 }  // namespace

@@ -28,6 +28,12 @@ namespace {
 // Slurm keeps no finer times.
 Time WholeSeconds(Time time) { return std::chrono::floor<std::chrono::seconds>(time); }
 
+constexpr std::string_view kAllNodes = "ALL_NODES";  // also those that come later
+
+bool IsOfAll(const Reservation& reservation) {
+  return std::ranges::find(reservation.flags, kAllNodes) != reservation.flags.end();
+}
+
 std::vector<std::string> NodesOf(const Reservation& reservation) { return ExpandHostlist(reservation.nodes).value(); }
 
 // After which a reservation comes again; 0: it does not.
@@ -627,34 +633,46 @@ Outcome FakeSlurm::DeleteNode(const std::string& name) {
 const Reservation* FakeSlurm::ActiveOn(const std::string& node) const {
   const Time now = loop_.WallNow();
   for (const auto& [name, reservation] : reservations_) {
-    if (reservation.start <= now && now < reservation.end && HostSet(NodesOf(reservation)).Contains(node))
-      return &reservation;
+    const bool active = reservation.start <= now && now < reservation.end;
+    if (active && (IsOfAll(reservation) || HostSet(NodesOf(reservation)).Contains(node))) return &reservation;
   }
   return nullptr;
 }
 
 std::vector<Reservation> FakeSlurm::Reservations() const {
   std::vector<Reservation> all;
-  for (const auto& [name, reservation] : reservations_) all.push_back(reservation);
+  for (const auto& [name, reservation] : reservations_) {
+    all.push_back(reservation);
+    if (IsOfAll(reservation)) all.back().nodes = CompressHostlist(NodeNames());
+  }
   return all;
+}
+
+std::vector<std::string> FakeSlurm::NodeNames() const {
+  std::vector<std::string> names;
+  for (const auto& [name, record] : records_) names.push_back(name);
+  return names;
 }
 
 Outcome FakeSlurm::WriteReservation(const ReservationUpdate& update) {
   const Time now = loop_.WallNow();
-  std::vector<std::string> known = update.nodes;
+  const bool all = update.nodes == std::vector<std::string>{"ALL"};
+  std::vector<std::string> known = all ? NodeNames() : update.nodes;
   std::erase_if(known, [&](const std::string& node) { return !records_.contains(node); });
-  if (known.empty()) return Refusal::kReservation;
+  if (known.empty()) return Refusal::kNoSuchNode;
   const auto found = reservations_.find(update.name);
   Reservation made = found == reservations_.end() ? Reservation{.name = update.name} : found->second;
   if (found == reservations_.end() && (!update.start || !update.duration || update.users.empty()))
     return Refusal::kReservation;
   if (found != reservations_.end() && made.start <= now && update.start) return Refusal::kStarted;
-  if (update.start && *update.start < now) return Refusal::kTime;
+  if (update.start && *update.start < now - 10min) return Refusal::kTime;
   made.nodes = CompressHostlist(known);
   for (const std::string& flag : update.flags) {
     if (std::ranges::find(made.flags, flag) == made.flags.end()) made.flags.push_back(flag);
   }
   if (std::ranges::find(made.flags, "SPEC_NODES") == made.flags.end()) made.flags.emplace_back("SPEC_NODES");
+  std::erase(made.flags, kAllNodes);
+  if (all) made.flags.emplace_back(kAllNodes);
   std::ranges::sort(made.flags);
   if (!update.users.empty()) made.users = update.users;
   const Duration length = update.duration.value_or(made.end - made.start);

@@ -6,7 +6,7 @@
 // nothing; a machine booted since the node was heard last makes it DOWN unless ReturnToService is 2; DOWN kills jobs; jobs vanish MinJobAge after their end; a restarted slurmctld may have lost its
 // nodes, and a slurmd that runs does not bring its record back. It schedules nothing: a test says which job
 // runs where, also of external jobs, which wait until a test lets them run and end with their time limit. No job starts on a node in an active maintenance reservation, whose record cannot be removed; such a
-// reservation changes but its nodes no more. An external node is IDLE from the moment in which it is made, and never silent. test/slurm compares it with the real thing.
+// reservation changes but its nodes and its end no more. One of the nodes ALL is also of those that come later. An external node is IDLE from the moment in which it is made, and never silent. test/slurm compares it with the real thing.
 //
 // FakeSlurmrestd (fake_slurmrestd.h) puts slurmrestd's HTTP in front of it.
 #pragma once
@@ -178,6 +178,7 @@ class FakeSlurm {
   };
 
   NodeState StateOf(const Record& record) const;
+  std::vector<std::string> NodeNames() const;
   const Reservation* ActiveOn(const std::string& node) const;  // nullptr: none
   void FollowReservation(const std::string& name);
   Outcome CheckState(const Record& record, const std::string& state) const;

@@ -102,7 +102,8 @@ class Site:
     def uids(self):
         """Of all that must survive."""
         kinds = "controllers.slinky.slurm.net,restapis.slinky.slurm.net,nodesets.slinky.slurm.net,secrets"
-        objects = self.get("-n", "slurm", kinds)["items"] + self.get("crd")["items"]
+        theirs = [crd for crd in self.get("crd")["items"] if crd["spec"]["group"] == "slinky.slurm.net"]
+        objects = self.get("-n", "slurm", kinds)["items"] + theirs
         return {(one["kind"], one["metadata"]["name"]): one["metadata"]["uid"] for one in objects
                 if one.get("type") != "helm.sh/release.v1"}
 
