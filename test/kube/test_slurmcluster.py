@@ -158,7 +158,7 @@ def test_somebody_elses_object_is_left_alone_unless_a_person_gives_it_away(place
     ("main", {"nodeSets": [{"name": "CPU"}]}, "spec.nodeSets[0].name"),
     ("main", {"nodeSets": [{"name": "a"}, {"name": "a"}]}, "Duplicate value"),
     ("main", {"nodeSets": [{"name": "a", "gres": "gpu=1 Weight"}]}, "spec.nodeSets[0].gres"),
-    ("main", {"mode": "Maintenance"}, 'supported values: "Run", "Stopped"'),
+    ("main", {"mode": "Sleep"}, 'supported values: "Run", "Maintenance", "Stopped"'),
     ("main", {"partitions": [{"name": "p q"}]}, "spec.partitions[0].name"),
 ])
 def test_what_makes_no_sense_is_refused_at_once(place, name, spec, said):
