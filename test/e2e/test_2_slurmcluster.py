@@ -94,19 +94,25 @@ def test_a_job_changes_no_part_but_the_nodeset(cluster):
 
 @pytest.mark.long
 def test_in_maintenance_a_job_runs_on_and_none_starts_also_on_a_later_worker(cluster):
+    def has_workers(count):
+        cluster.lab.wait_for(f"{count} workers are there", lambda: cluster.status()["nodes"]["ready"] == count, within=120)
+
+    fewer = {"nodeSets": [EXAMPLE["spec"]["nodeSets"][0] | {"replicas": 2}]}
+    cluster.apply(**fewer)
+    cluster.lab.wait_for("one worker less", lambda: cluster.status()["nodes"]["desired"] == 2, within=60)
+    has_workers(2)
     cluster.becomes("Ready")
     running = cluster.submit("-w", "cpu-0", "--wrap", "sleep 30")
     cluster.lab.wait_for("it runs", lambda: cluster.queued(running) == "RUNNING", within=60)
-    cluster.apply(mode="Maintenance")
+    cluster.apply(mode="Maintenance", **fewer)
     cluster.becomes("Maintenance")
     waiting = cluster.submit("-N1", "--wrap", "hostname")
-    sets = EXAMPLE["spec"]["nodeSets"]
-    cluster.apply(mode="Maintenance", nodeSets=[sets[0] | {"replicas": 4}])
-    cluster.lab.wait_for("a fourth worker is there", lambda: cluster.status()["nodes"]["ready"] == 4, within=120)
+    cluster.apply(mode="Maintenance")
+    has_workers(3)
     cluster.lab.wait_for("the job that ran has ended", lambda: cluster.state(running) == "COMPLETED", within=60)
     assert cluster.queued(waiting) == "PENDING"
-    by_root = cluster.on_controller("srun", "-N4", "-D", "/tmp", "--reservation=capstan-main", "hostname")
-    assert sorted(by_root.split()) == [*HOSTS, "cpu-3"]
+    by_root = cluster.on_controller("srun", "-N3", "-D", "/tmp", "--reservation=capstan-main", "hostname")
+    assert sorted(by_root.split()) == HOSTS
     cluster.apply()
     cluster.becomes("Ready")
     cluster.lab.wait_for("the job that waited has run", lambda: cluster.state(waiting) == "COMPLETED", within=60)
