@@ -186,6 +186,15 @@ def measure_quiet(figures, prefix, memory_asked, group, peers):
     add("writes_at_rest", writes_in_audit_log(utc(began), utc(began + 300)), "in 5 min", "0")
 
 
+def measure_memory(figures, key, asked, group):
+    """Of the operator, as it has become and started anew."""
+    time.sleep(60)
+    figures.add(key, [operator_rss_mib()], "MiB", asked, group)
+    restart_operator()
+    time.sleep(60)
+    figures.add(f"{key}_restarted", [operator_rss_mib()], "MiB", asked, group)
+
+
 def measure_rest(figures):
     fresh()
     slurm.install_slurm()

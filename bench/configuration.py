@@ -95,11 +95,7 @@ def measure_clusters(figures):
         one.install_slurm("nodesets.slinky.replicas=1")
     for one in clusters:
         one.wait_for_idle(1, within=600)
-    time.sleep(60)
-    figures.add("operator_rss_mib_20_clusters", [cluster.operator_rss_mib()], "MiB", "<= 25", "clusters")
-    cluster.restart_operator()
-    time.sleep(60)
-    figures.add("operator_rss_mib_20_clusters_restarted", [cluster.operator_rss_mib()], "MiB", "<= 25", "clusters")
+    cluster.measure_memory(figures, "operator_rss_mib_20_clusters", "<= 25", "clusters")
     cluster.lab.erase()
 
 

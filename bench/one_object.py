@@ -48,11 +48,7 @@ def measure_many(figures):
         apply(one, spec)
     for one in clusters:
         wait_until_ready(one, within=600)
-    time.sleep(60)
-    figures.add("operator_rss_mib_20_slurmclusters", [cluster.operator_rss_mib()], "MiB", "<= 28", "slurmclusters")
-    cluster.restart_operator()
-    time.sleep(60)
-    figures.add("operator_rss_mib_20_slurmclusters_restarted", [cluster.operator_rss_mib()], "MiB", "<= 28", "slurmclusters")
+    cluster.measure_memory(figures, "operator_rss_mib_20_slurmclusters", "<= 28", "slurmclusters")
     cluster.lab.erase()
 
 

@@ -288,7 +288,7 @@ class Deciding : Reconcile<api::SlurmCluster> {
 
   void LetJobsIn(const Reserved& seen) {
     const bool deleting = object.metadata.deleting();
-    const bool workers_go = IsStopped() || (deleting && Drains());
+    const bool workers_go = deleting ? Drains() : IsStopped();
     const auto leaving = [&](const std::string& what) {
       lets_jobs_in_ = false;
       findings.Wait("LeavingMaintenance", "reservation " + seen.name + " " + what);
@@ -296,10 +296,8 @@ class Deciding : Reconcile<api::SlurmCluster> {
     if (!deleting && *object.spec.paused) return leaving("may keep jobs out still: spec.paused is true");
     if (IsBeingWritten(seen)) return leaving("is being removed");
     if (const std::string unknown = seen.WhyUnknown(); !unknown.empty()) {
-      const bool nobody_to_ask =
-          deleting && !seen.slurm.heard() && world.OwnedBy<api::NodeSet>(object.metadata.uid).empty();
-      if (!nobody_to_ask && !(deleting && !workers_go && !seen.slurm.heard()))
-        return leaving("may keep jobs out still: " + unknown);
+      const bool waits = workers_go && !world.OwnedBy<api::NodeSet>(object.metadata.uid).empty();
+      if (!deleting || seen.slurm.heard() || waits) return leaving("may keep jobs out still: " + unknown);
       return ForgetReservation("Slurm cannot be asked, and the SlurmCluster goes", {});
     }
     if (seen.is_somebody_elses()) return ForgetReservation("the reservation is somebody else's", {});
@@ -326,7 +324,7 @@ class Deciding : Reconcile<api::SlurmCluster> {
     });
   }
 
-  // By fresh lists; also of a NodeSet that is not to go yet, as far as was seen.
+  // By fresh lists.
   plan::Guards NoWorkerIsLeft() const {
     plan::Guards guards;
     for (const api::NodeSet& set : world.OwnedBy<api::NodeSet>(object.metadata.uid))

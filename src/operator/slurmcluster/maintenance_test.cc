@@ -216,6 +216,9 @@ TEST_F(MaintenanceTest, ADeletionLeavesNoReservation) {
   TellOne(Present());
   Delete();
   EXPECT_THAT(ActionNames(Look()), ElementsAre(kRemoves, kForgets));
+  cluster.spec.mode = "Stopped";
+  PutWorker("Running");
+  EXPECT_THAT(ActionNames(Look()), ElementsAre(kRemoves, kForgets)) << "deletionPolicy Now waits for no worker";
   cluster.metadata.finalizers.emplace_back("orphan");
   EXPECT_THAT(ActionNames(Look()), ElementsAre(kRemoves, kForgets));
   cluster.spec.paused = true;
