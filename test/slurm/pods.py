@@ -124,6 +124,7 @@ class Pod:
         self.inner_root = inner + "/root"
         self.user = image.config.get("User") or "0:0"
         self.privileged = False
+        self.capabilities = ()  # besides those that a container has
         self.controllers = ()  # of cgroup v1, which the pod sees and may write to
         self.cgroup = f"capstan-{os.getpid()}-{name}"
 
@@ -155,7 +156,7 @@ class Pod:
         self.process = start(
             ["nsenter", "-t", str(self.pods.init), "-n", "-m", "-p", "sh", "-euc", JOIN, "-", self.cgroup, controllers, "unshare",
              "--net", "--uts", "--ipc", "--pid", "--mount", "--cgroup", "--fork", "--kill-child", "bash", "-euc", START, "-",
-             self.name, self.inner_root, controllers, *self._limits(), "chroot", "--userspec", self.user, "--groups",
+             self.name, self.inner_root, controllers, *self.limits(), "chroot", "--userspec", self.user, "--groups",
              self.user.split(":")[1], "/", *self.entrypoint, *arguments], env={**ENVIRONMENT, **environment}, log=self.log)
         await_that(self.pid, f"process 1 of {self.name}")
         link = f"v{self.index}"
@@ -170,8 +171,9 @@ class Pod:
         await_that(lambda: not self.running() or self._entered(), f"entrypoint of {self.name}", said=self.said)
         return self
 
-    def _limits(self):
-        return [] if self.privileged else ["setpriv", "--bounding-set", ",".join(["-all", *("+" + c for c in CAPABILITIES)]),
+    def limits(self):
+        """In front of a command: the capabilities of the container, of which run() takes none away."""
+        return [] if self.privileged else ["setpriv", "--bounding-set", ",".join(["-all", *("+" + c for c in (*CAPABILITIES, *self.capabilities))]),
                                            "--inh-caps", "-all"]
 
     def _entered(self):
