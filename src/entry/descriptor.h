@@ -20,8 +20,9 @@ class Descriptor {
 
   explicit operator bool() const { return fd_ >= 0; }
   int fd() const { return fd_; }
+  int Release() { return std::exchange(fd_, -1); }  // the caller closes it
   void Close() {
-    if (fd_ >= 0) close(std::exchange(fd_, -1));
+    if (fd_ >= 0) close(Release());
   }
 
  private:

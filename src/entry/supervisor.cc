@@ -20,6 +20,8 @@
 #include "entry/overheard.h"
 #include "entry/process.h"
 #include "entry/readiness.h"
+#include "entry/root/commands.h"
+#include "entry/root/served.h"
 #include "entry/starter.h"
 
 namespace capstan::entry {
@@ -44,7 +46,7 @@ class Supervisor {
  public:
   Supervisor(const Container& container, int signals, std::vector<Daemon> daemons, std::optional<Identity> identity,
              std::optional<Reconfigurer> reconfigurer, std::optional<Handover> handover, std::optional<Starter> starter,
-             std::optional<Waiting> waiting, std::optional<Registration> registration)
+             std::optional<Waiting> waiting, std::optional<Registration> registration, std::optional<ServedRoot> root)
       : stop_limit_(container.stop_limit),
         signals_(signals),
         daemons_(std::move(daemons)),
@@ -54,6 +56,7 @@ class Supervisor {
         starter_(std::move(starter)),
         waiting_(std::move(waiting)),
         registration_(std::move(registration)),
+        root_(std::move(root)),
         host_(container.reconfigure ? container.reconfigure->host : ""),
         ready_path_(container.folder.empty() ? "" : container.folder + "/ready") {}
   ~Supervisor() { SetReady(false); }
@@ -85,6 +88,7 @@ class Supervisor {
   std::optional<Starter> starter_;
   std::optional<Waiting> waiting_;
   std::optional<Registration> registration_;
+  std::optional<ServedRoot> root_;
   const std::string host_;
   const std::string ready_path_;
   bool stopping_ = false, gives_up_ = false;
@@ -108,7 +112,7 @@ Result<void> Supervisor::Start() {
 
 int Supervisor::Run() {
   for (std::optional<int> status; !status; status = ExitStatus()) {
-    SetReady(std::ranges::all_of(daemons_, &Daemon::ready));
+    SetReady(std::ranges::all_of(daemons_, &Daemon::ready) && (!root_ || root_->ready()));
     std::vector<pollfd> waiting{{.fd = signals_, .events = POLLIN, .revents = 0}};
     for (const Daemon& daemon : daemons_) daemon.AddTo(&waiting);
     if (starter_) starter_->AddTo(&waiting);
@@ -116,6 +120,7 @@ int Supervisor::Run() {
     readiness_.AddTo(&waiting);
     if (identity_) identity_->AddTo(&waiting);
     if (reconfigurer_) reconfigurer_->AddTo(&waiting);
+    if (root_) root_->AddTo(&waiting);
     poll(waiting.data(), waiting.size(), PollTimeout());
     // Messages first: a main process names its successor and then ends.
     for (Daemon& daemon : daemons_) daemon.OnNotifications();
@@ -143,6 +148,7 @@ int Supervisor::PollTimeout() const {
   if (starter_) Earlier(&next, starter_->next());
   if (waiting_) Earlier(&next, waiting_->next());
   if (registration_) Earlier(&next, registration_->next());
+  if (root_) Earlier(&next, root_->next());
   if (waiting_ && daemons_.front().trying() && daemons_.front().main() > 0)
     Earlier(&next, daemons_.front().started() + Waiting::kSoon);
   Earlier(&next, ask_at_);
@@ -266,6 +272,7 @@ void Supervisor::Reap() {
 void Supervisor::OnTime() {
   const auto now = Clock::now();
   for (Daemon& daemon : daemons_) daemon.OnTime(now);
+  if (root_) root_->Serve(now);
   const bool asked = identity_ && identity_->Serve(now);
   if (registration_) LookAtRegistration(asked, now);
   LookAtWaiting(now);
@@ -295,6 +302,21 @@ void Supervisor::SetReady(bool ready) const {
   }
   const int fd = open(ready_path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   if (fd >= 0) close(fd);
+}
+
+// Until the root's tree stands, or a stop signal is pending. Before any daemon is started: nobody else has children yet. Who asks what the
+// slurmd is called is answered.
+void AwaitTree(ServedRoot& root, std::optional<Identity>& identity) {
+  while (!root.stands() && !PendingStopSignal()) {
+    root.Serve(Clock::now());
+    if (identity) identity->Serve(Clock::now());
+    std::vector<pollfd> waiting;
+    root.AddTo(&waiting);
+    if (identity) identity->AddTo(&waiting);
+    poll(waiting.data(), waiting.size(), 500);
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
 }
 
 }  // namespace
@@ -369,8 +391,19 @@ Result<int> Supervise(const Container& container) {
     if (const auto stopped = PendingStopSignal()) return 128 + *stopped;
     std::this_thread::sleep_for(kHandoverEvery / 2);
   }
+  std::optional<ServedRoot> root;
+  if (!container.shared_root.empty()) {
+    unlink((container.folder + "/ready").c_str());  // of a container before, where that folder is a volume
+    CAPSTAN_TRY(ServedRoot served, ServedRoot::Begin({.volume = container.shared_root}));
+    root.emplace(std::move(served));
+    if (const Result<void> offered = OfferCommands(); !offered)
+      Say("a root without Slurm has no commands of Slurm: " + offered.error().message());
+    if (!container.services.front().node.empty()) AwaitTree(*root, identity);
+    if (const auto stopped = PendingStopSignal()) return 128 + *stopped;
+  }
   Supervisor supervisor(container, signals, std::move(daemons), std::move(identity), std::move(reconfigurer),
-                        std::move(handover), std::move(starter), std::move(waiting), std::move(registration));
+                        std::move(handover), std::move(starter), std::move(waiting), std::move(registration),
+                        std::move(root));
   CAPSTAN_CHECK_OK(supervisor.Start());
   return supervisor.Run();
 }

@@ -15,8 +15,10 @@
 // - A configuration that changes reaches the first daemon without a restart (reconfigurer.h). Where that is so, it is started
 //   with what it ran with last when it does not start with what is mounted, and where neither starts the container waits
 //   (starter.h): the end of a daemon that never ran is not the container's. Nor is that of one that keeps nothing (waiting.h).
+// - Where the container has a shared root, its volume is looked at and its tree kept (root/served.h). A slurmd is started once there
+//   is a tree: a step that begins without one fails, and slurmctld drains the node of a batch job that does.
 // - `folder`/ready exists while all daemons have said that they are ready; one that does not notify counts as
-//   ready while it runs, and one that may fail, also after it has ended by itself.
+//   ready while it runs, and one that may fail, also after it has ended by itself. With a shared root, while that is ready too.
 //
 // One thread, no other children of this process, and signals must not have been handled before. A stop signal that is
 // held (process.h) means that nothing is started.
@@ -44,6 +46,7 @@ struct Container {
   std::optional<Waiting::Options> wait = {};              // the first daemon, where it does not start
   uint16_t identity_port = 0;                             // where the name of the first one's node is told (identity.h)
   std::optional<Registration::Options> registration = {};  // the first daemon's, a slurmd
+  std::string shared_root = {};                            // where its volume is mounted; "": there is none
 };
 
 // The exit status for this process. An Error only if a daemon could not be started at all.

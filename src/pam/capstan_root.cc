@@ -39,7 +39,10 @@ constexpr const char* kDropSysAdmin = "drop_sys_admin";
 int Refuse(pam_handle_t* pam, const char* what) {
   const char* why = strerror(errno);
   pam_syslog(pam, LOG_ERR, "no session begins: %s: %s", what, why);
-  dprintf(STDERR_FILENO, "pam_capstan_root: no session begins: %s: %s\n", what, why);  // no syslogd runs in a container
+  // No syslogd runs in a container, and slurmstepd has no standard error: where the container's log is.
+  const int log = open("/proc/1/fd/2", O_WRONLY | O_APPEND | O_CLOEXEC);
+  dprintf(log >= 0 ? log : STDERR_FILENO, "pam_capstan_root: no session begins: %s: %s\n", what, why);
+  if (log >= 0) close(log);
   return PAM_SESSION_ERR;
 }
 

@@ -110,11 +110,11 @@ class World:
         for pod in (self.w0, self.w1, self.w2):
             pod.privileged = True  # as the operator makes them
 
-    def start(self):
+    def start(self, **login):
         self.laptop.start()
         self.ldap.start()
         self.ctl.start()
-        self.login.start(SACKD_OPTIONS="--conf-server ctl:6817")
+        self.login.start(SACKD_OPTIONS="--conf-server ctl:6817", **login)
         self.await_ready(self.login)
         return self
 

@@ -1,41 +1,71 @@
-"""The shared root as sessions and steps see it: pam_capstan_root.so in sshd and slurmstepd, our images without Kubernetes.
-
-What a root is here, and how it is pinned, is what capstan-entry does for a worker or a login.
-"""
+"""The shared root as sessions and steps see it: our images without Kubernetes, on a volume that capstan-entry fills."""
+import os
 import re
+import subprocess
 
 import pytest
 from people import SLURM_CONF, World
-from roots import MAKE
 from pods import await_that
 
 SYS_ADMIN = 1 << 21
+VOLUME = "/capstan/root"
 
 
 class Rooted(World):
     def __init__(self, folder):
         super().__init__(folder)
+        self.filler = self.pods.add("filler", "login")  # its image is that of the root
+        self.filler.entrypoint = ["/bin/sleep", "infinity"]
+        self.pods.share(VOLUME, self.filler, self.login, *self.workers)
         self.login.capabilities = ("sys_admin",)
         for pod in (self.login, *self.workers):
             pod.write("/mnt/ssh-config/authorized_keys", self.public)
         self.ctl.write("/etc/slurm/slurm.conf", SLURM_CONF + "UsePAM=1\n")
+        self.filler.start()
 
-    @staticmethod
-    def make_root(pod, name):
-        pod.run(*pod.limits(), "bash", "-c", MAKE, "-", name)
+    def start(self):
+        return super().start(CAPSTAN_SHARED_ROOT=VOLUME)
 
-    @staticmethod
-    def switch(pod, name):
-        pod.run("ln", "-sfn", name, "/run/capstan/root/current")
+    def start_workers(self):
+        super().start_workers(CAPSTAN_BESIDE="sssd", CAPSTAN_SHARED_ROOT=VOLUME)
 
-    def make(self, pod, name):
-        self.make_root(pod, name)
-        self.switch(pod, name)
+    def job(self, what, generation, *more):
+        """As a Job of the operator runs it."""
+        self.filler.run(*self.filler.limits(), "capstan-entry", "root", what, "--volume", VOLUME, "--generation", generation,
+                        "--keep", "/home", "--report", "/tmp/report", *more)
+        return self.filler.read("/tmp/report")
+
+    def fill(self, generation):
+        self.filler.write("/MARK", generation + "\n")
+        return self.job("fill", generation)
+
+    def switch(self, generation):
+        self.job("switch", generation)
+
+    def make(self, generation):
+        self.fill(generation)
+        self.switch(generation)
 
     def mark(self, where):
         """The root that a new session has; None: that of the image."""
         done = self.ssh(where, "cat /MARK", check=False)
         return done.stdout.strip() if done.returncode == 0 else None
+
+    def await_mark(self, where, generation):
+        await_that(lambda: self.mark(where) == generation, f"{generation} in sessions of {where}", 30, self.login.said)
+
+
+def put_programs(pod, folder, *programs):
+    """Programs of the machine that runs the test, with what they load: of another distribution than the images are."""
+    files = set(programs)
+    for program in programs:
+        listed = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+        files.update(re.findall(r"(/\S+) \(0x", listed))
+    for path in files:
+        with open(path, "rb") as file:
+            pod.write(folder + "/usr/" + path.removeprefix("/usr/").lstrip("/"), file.read(), 0o755)
+    for name in ("bin", "lib", "lib64"):
+        os.symlink("usr/" + name, f"{pod.root}{folder}/{name}")
 
 
 @pytest.fixture
@@ -46,16 +76,19 @@ def world(tmp_path):
 
 
 def test_sessions_are_in_the_root_and_nothing_else_is(world):
+    world.filler.write("/etc/slurm/slurm.conf", "ClusterName=another\nSlurmctldHost=nowhere\n")
+    world.make("g1")
     world.start()
-    assert world.mark("ada@login") is None, "there is no shared root yet"
-    world.make(world.login, "g1")
     assert world.mark("ada@login") == world.mark("root@login") == "g1"
     assert world.mark("rescue@login") is None, "who mends a broken root is not in it"
     assert world.ssh("rescue@login", "id -u").strip() == "0"
     assert world.login.run("cat", "/MARK", check=False).returncode != 0, "kubectl exec is in the image"
+    assert world.login.run("capstan-entry", "enter", "--", "cat", "/MARK").strip() == "g1"
     # A session is a whole one.
     said = world.ssh("ada@login", "id; pwd; scontrol ping").splitlines()
     assert said[0].startswith("uid=20001(ada) gid=20001(ada)") and said[1] == "/home/ada" and said[2].endswith("is UP")
+    assert world.ssh("ada@login", "ls /etc/slurm", check=False).returncode != 0, "a configuration in the image is of another cluster"
+    assert world.ssh("ada@login", "cat /etc/hosts") == world.login.read("/etc/hosts")
     words = world.ssh_words("ada@login", "tty; cat /MARK")
     terminal = world.laptop.open(words[0], "-tt", *words[1:])
     terminal.await_text(r"/dev/pts/\d+\s+g1\s")
@@ -69,54 +102,85 @@ def test_sessions_are_in_the_root_and_nothing_else_is(world):
 
 
 def test_a_session_keeps_its_root_through_a_switch_and_back(world):
+    world.make("g1")
     world.start()
-    world.make(world.login, "g1")
     session = world.laptop.open(*world.ssh_words("ada@login", "while read -r line; do echo $line $(cat /MARK); done"))
     session.say("first\n")
     session.await_text("first g1")
-    world.make(world.login, "g2")
+    world.make("g2")
+    world.await_mark("ada@login", "g2")
     session.say("second\n")
     session.await_text("second g1")
-    assert world.mark("ada@login") == "g2"
-    world.switch(world.login, "g1")
-    assert world.mark("ada@login") == "g1"
+    world.switch("g1")
+    world.await_mark("ada@login", "g1")
     assert session.end() == 0
 
 
 # In the image's root it would write where nobody looks.
 def test_without_the_root_that_is_wanted_no_session_begins(world):
-    world.start()
-    world.make(world.login, "g1")
-    for how, said in ((["rm", "/run/capstan/root/current"], "no session begins: /run/capstan/root/current: No such file or directory"),
-                      (["ln", "-sfn", "/etc/passwd", "/run/capstan/root/current"], "no session begins: joining the shared root: Invalid argument")):
-        world.login.run(*how)
-        assert world.ssh("ada@login", "true", check=False).returncode != 0
-        world.login.await_said(said)
-        assert world.ssh("rescue@login", "hostname").strip() == "login"
-    world.switch(world.login, "g1")
-    assert world.mark("ada@login") == "g1"
+    world.laptop.start()
+    world.login.start(SACKD_OPTIONS="--conf-server ctl:6817", CAPSTAN_SHARED_ROOT=VOLUME)
+    world.login.await_said("shared root: no generation counts yet")
+    world.await_login("rescue@login")
+    assert world.ssh("root@login", "true", check=False).returncode != 0
+    world.login.await_said("no session begins: /run/capstan/root/current: No such file or directory")
+    assert world.login.run("test", "-e", "/run/capstan/ready", check=False).returncode != 0
+    world.make("g1")
+    world.await_mark("root@login", "g1")
+    world.login.run("ln", "-sfn", "/etc/passwd", "/run/capstan/root/current")
+    assert world.ssh("root@login", "true", check=False).returncode != 0
+    world.login.await_said("no session begins: joining the shared root: Invalid argument")
+    assert world.ssh("rescue@login", "hostname").strip() == "login"
 
 
 def test_steps_of_jobs_are_in_the_root(world):
+    world.fill("g1")
+    world.w2.start("-Z", "--conf-server", "ctl:6817", CAPSTAN_BESIDE="sssd", CAPSTAN_SHARED_ROOT=VOLUME)
+    world.w2.await_said("shared root: no generation counts yet")
+    assert world.w2.run("sh", "-c", "grep -l slurmd /proc/[0-9]*/comm", check=False).returncode != 0, "a job would fail there"
+    world.switch("g1")
     world.start()
-    world.start_workers(CAPSTAN_BESIDE="sssd")
-    for pod in world.workers:
-        world.await_ready(pod)
-        pod.folder("/home/ada", 20001)
-        world.make(pod, "g1")
+    world.start_workers()
     run = lambda command: world.ssh("ada@login", command)
     assert run("srun -N2 cat /MARK").split() == ["g1", "g1"]
     assert run("salloc -Q -w w0 srun cat /MARK").strip() == "g1"
     assert run("srun -w w0 sh -c 'id -un; pwd'").split() == ["ada", "/home/ada"]
+    assert sorted(run("srun -N2 hostname").split()) == ["w0", "w1"]
+    # What one writes the others read: in the root, and in what is kept of it.
+    world.ssh("root@login", "install -d -m 1777 /data")
+    run("srun -w w0 sh -c 'echo hers > ~/file; echo theirs > /data/file'")
+    assert run("srun -w w1 cat ~/file /data/file").split() == run("cat ~/file /data/file").split() == ["hers", "theirs"]
     # A batch script, its steps, and its output, which is opened within.
-    job = run("sbatch --parsable -w w0 -o /srv/out --wrap 'cat /MARK; srun cat /MARK'").strip()
+    job = run("sbatch --parsable -w w0 -o /data/out --wrap 'cat /MARK; srun cat /MARK'").strip()
     ended = lambda: "JobState=COMPLETED" in world.ctl.run("scontrol", "-o", "show", "job", job)
     await_that(ended, "end of the job", 30, lambda: world.ctl.run("scontrol", "-o", "show", "job", job))
-    assert run("srun -w w0 cat /srv/out").split() == ["g1", "g1"]
-    assert world.w0.run("cat", "/srv/out", check=False).returncode != 0, "it is not in the image"
+    assert run("cat /data/out").split() == ["g1", "g1"]
+    assert world.w0.run("cat", "/data/out", check=False).returncode != 0, "it is not in the image"
     # Many at once, and the daemon itself stays where it was.
     assert run("for i in $(seq 40); do srun -Q --overlap -s -w w0 -n1 cat /MARK & done; wait").split() == ["g1"] * 40
     assert world.w0.run("cat", "/MARK", check=False).returncode != 0
     # Without the root no step begins, and slurmd's log says why.
     world.w0.run("rm", "/run/capstan/root/current")
     assert "g1" not in world.ssh("ada@login", "srun -w w0 cat /MARK", check=False).stdout
+    world.w0.await_said("no session begins: /run/capstan/root/current: No such file or directory")
+
+
+def test_in_a_root_without_slurm_its_commands_are_the_images(world):
+    put_programs(world.filler, "/small", "/usr/bin/bash", "/usr/bin/sh", "/usr/bin/cat", "/usr/bin/readlink", "/usr/bin/grep")
+    world.filler.write("/small/etc/passwd", "root:x:0:0::/root:/bin/bash\nada:x:20001:20001::/home/ada:/bin/bash\n")
+    world.filler.write("/small/MARK", "small\n")
+    assert '"slurm":"Image"' in world.job("fill", "g1", "--from", "/small")
+    world.switch("g1")
+    world.start()
+    world.start_workers()
+    run = lambda command: world.ssh("ada@login", command)
+    assert run("readlink /usr/bin/srun").strip() == "/run/capstan/slurm/srun"
+    assert run("sinfo --version") == world.login.run("sinfo", "--version")
+    assert run("srun -N2 cat /MARK").split() == ["small", "small"]
+    assert run("salloc -Q -w w0 srun sinfo -h -n w0 -o %N").strip() == "w0", "in a step, too"
+    job = run("sbatch --parsable -w w0 -o ~/out --wrap 'srun cat /MARK'").strip()
+    await_that(lambda: "JobState=COMPLETED" in run(f"scontrol -o show job {job}"), "end of the job", 30)
+    assert run("cat ~/out").strip() == "small"
+    # Of the image there is nothing to change, and nothing that makes somebody root.
+    mounted = run("grep ' /run/capstan/image-usr ' /proc/self/mountinfo")
+    assert re.search(r" ro,nosuid|nosuid.*\bro\b", mounted.split(" - ")[0]), mounted

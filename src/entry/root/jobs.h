@@ -1,0 +1,24 @@
+// What Jobs run for a shared root, and how a person gets into it.
+//
+//   capstan-entry root fill --volume V --generation G [--keep F]... [--node-local F]... [--from D] [--report FILE]
+//   capstan-entry root switch --volume V --generation G [--keep F]... [--node-local F]... [--order UID/NUMBER] [--report FILE]
+//   capstan-entry enter [--] COMMAND [ARGUMENT]...
+//
+// The outcome is a line in the report, by default the container's termination message: that of FilledText (fill.h), or why there is
+// none, in a sentence.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace capstan::entry {
+
+// `arguments` after "root". Returns exit status 0; kInvalid is for good, all else may pass.
+Result<int> RunRootJob(const std::vector<std::string>& arguments);
+
+// `arguments` after "enter": becomes the command, in the tree that new sessions of this container have. Returns only an Error.
+Result<int> EnterRoot(const std::vector<std::string>& arguments);
+
+}  // namespace capstan::entry

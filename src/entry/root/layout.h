@@ -1,0 +1,46 @@
+// The volume of a shared root, and which tree of mounts sessions and steps have of it.
+//
+//   meta/        for root alone: `lock` of whoever writes here, `current` (a Layout), `order` (whose switch that was)
+//   roots/G/     the generation G; G.partial: while it is being filled
+//   keep/home/   the one copy of /home for all generations, where that is kept; /usr/local: keep/usr%2Flocal/
+//
+// Pure but for IsFolder of TreeOf; any thread.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "entry/root/tree.h"
+
+namespace capstan::entry {
+
+// What counts now. As text, a line each, in this order: "capstan-root 1", "generation G", "keep /home", "node-local /scratch", "end".
+struct Layout {
+  std::string generation;
+  std::vector<std::string> keep;        // folders of which all generations have the same
+  std::vector<std::string> node_local;  // folders that are the node's own: of the pod
+
+  friend bool operator==(const Layout&, const Layout&) = default;
+};
+
+// kInvalid: a name that is no DNS label, a folder that may not be mounted, or one within another.
+Result<void> CheckLayout(const Layout& layout);
+
+std::string LayoutText(const Layout& layout);
+// kInvalid: it is no such text, or a later version's.
+Result<Layout> ParseLayout(std::string_view text);
+
+// --- Places on a volume ----------------------------------------------------------------------------------------------
+std::string CurrentFile(const std::string& volume);
+std::string RootFolder(const std::string& volume, const std::string& generation);
+std::string PartialFolder(const std::string& volume, const std::string& generation);
+std::string KeptFolder(const std::string& volume, const std::string& folder);
+
+// Folders of the pod in every tree: devices, processes, sockets (SSSD's, too), and what daemons write. Of these, and of the node-local ones, those
+// that `is_folder` finds. No other mount than of a folder, and none over a program: a session needs nothing of the image.
+Tree TreeOf(const Layout& layout, const std::string& volume, const std::function<bool(const std::string&)>& is_folder);
+
+}  // namespace capstan::entry

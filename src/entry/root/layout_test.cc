@@ -1,0 +1,77 @@
+#include "entry/root/layout.h"
+
+#include <gtest/gtest.h>
+
+namespace capstan::entry {
+namespace {
+
+const Layout kExample{.generation = "g-1a2b", .keep = {"/home", "/usr/local"}, .node_local = {"/scratch"}};
+constexpr std::string_view kExampleText =
+    "capstan-root 1\ngeneration g-1a2b\nkeep /home\nkeep /usr/local\nnode-local /scratch\nend\n";
+
+std::string ErrorOf(const Result<void>& result) { return result ? "" : result.error().message(); }
+
+TEST(LayoutTest, IsAText) {
+  EXPECT_EQ(LayoutText(kExample), kExampleText);
+  EXPECT_EQ(ParseLayout(kExampleText).value(), kExample);
+  EXPECT_EQ(ParseLayout("capstan-root 1\ngeneration g\nend\n").value(),
+            (Layout{.generation = "g", .keep = {}, .node_local = {}}));
+}
+
+// Half of a text is no smaller root.
+TEST(LayoutTest, ATextThatIsCutOffOrLaterIsNone) {
+  for (size_t size = 0; size < kExampleText.size(); ++size)
+    EXPECT_FALSE(ParseLayout(kExampleText.substr(0, size))) << size;
+  EXPECT_EQ(ParseLayout("capstan-root 2\ngeneration g\nend\n").error().message(),
+            "its first line is not \"capstan-root 1\"");
+  EXPECT_EQ(ParseLayout("capstan-root 1\ngeneration g\n").error().message(),
+            "it is cut off: its last line is not \"end\"");
+  EXPECT_EQ(ParseLayout("capstan-root 1\ngeneration g\nmirror /a\nend\n").error().message(),
+            "line 3 is of a later version: mirror /a");
+  EXPECT_EQ(ParseLayout("capstan-root 1\nend\n").error().code(), Code::kInvalid);
+}
+
+TEST(LayoutTest, WhatARootNeedsItselfIsNeitherKeptNorNodeLocal) {
+  for (const char* path :
+       {"/", "/usr", "/bin", "/lib64", "/etc", "/etc/ssh", "/proc", "/run/user", "/dev/shm", "/tmp",
+        "/var/spool/slurmd", "/var", "/var/spool", "/var/lib", "/var/run", "/var/lock/x", "/tmp/x", "/var/log/y"})
+    EXPECT_NE(ErrorOf(CheckLayout({.generation = "g", .keep = {path}, .node_local = {}})).find("cannot be kept"),
+              std::string::npos)
+        << path;
+  for (const char* path : {"", "home", "/home/", "//home", "/home/../etc", "/a/./b", "/a\nkeep /etc", "/.."})
+    EXPECT_NE(ErrorOf(CheckLayout({.generation = "g", .keep = {}, .node_local = {path}})).find("is no folder's path"),
+              std::string::npos)
+        << path;
+  for (const char* path : {"/home", "/usr/local", "/usr/libexec", "/var/lib/x", "/etcetera", "/opt"})
+    EXPECT_EQ(ErrorOf(CheckLayout({.generation = "g", .keep = {path}, .node_local = {}})), "") << path;
+}
+
+TEST(LayoutTest, NoFolderIsWithinAnother) {
+  EXPECT_EQ(ErrorOf(CheckLayout({.generation = "g", .keep = {"/home", "/home/shared"}, .node_local = {}})),
+            "/home/shared is kept or node-local twice, by itself and by /home");
+  EXPECT_EQ(ErrorOf(CheckLayout({.generation = "g", .keep = {"/home"}, .node_local = {"/home"}})),
+            "/home is kept or node-local twice, by itself and by /home");
+  EXPECT_EQ(ErrorOf(CheckLayout({.generation = "g", .keep = {"/home", "/homes"}, .node_local = {}})), "");
+}
+
+TEST(LayoutTest, AGenerationIsALabel) {
+  for (const char* name : {"", "..", "a/b", "-a", "a-", "A", "a.partial"})
+    EXPECT_NE(ErrorOf(CheckLayout({.generation = name, .keep = {}, .node_local = {}})).find("is no generation's name"),
+              std::string::npos)
+        << name;
+}
+
+TEST(LayoutTest, TheTreeHasThePodsFoldersThenTheKeptOnes) {
+  const Tree tree = TreeOf(kExample, "/v", [](const std::string& path) { return path != "/var/spool/slurmd"; });
+  EXPECT_EQ(tree.root, "/v/roots/g-1a2b");
+  std::string text;
+  for (const BindMount& mount : tree.mounts) text += mount.from + ">" + mount.to + " ";
+  EXPECT_EQ(text,
+            "/proc>/proc /sys>/sys /dev>/dev /run>/run /tmp>/tmp /var/tmp>/var/tmp /var/log>/var/log "
+            "/var/lib/sss>/var/lib/sss "
+            "/v/keep/home>/home /v/keep/usr%2Flocal>/usr/local /scratch>/scratch ");
+  EXPECT_EQ(TreeOf(kExample, "/v", [](const std::string&) { return false; }).mounts.size(), 6u);
+}
+
+}  // namespace
+}  // namespace capstan::entry

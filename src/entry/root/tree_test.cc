@@ -1,0 +1,134 @@
+#include "entry/root/tree.h"
+
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <thread>
+
+#include "entry/root/mounts_test.h"
+
+namespace capstan::entry {
+namespace {
+
+// What `look` returns of a process in the tree, or why there is none.
+std::string In(const Tree& tree, const std::function<std::string()>& look) {
+  int ends[2];
+  if (pipe(ends) != 0) return "no pipe";
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto entered = EnterTree(tree);
+    const std::string text = entered ? look() : entered.error().message();
+    (void)!write(ends[1], text.data(), text.size());
+    _exit(0);
+  }
+  close(ends[1]);
+  char text[4096];
+  const ssize_t size = read(ends[0], text, sizeof text);
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  return std::string(text, size_t(std::max<ssize_t>(0, size)));
+}
+
+class TreeTest : public MountsTest {
+ protected:
+  void SetUp() override {
+    MountsTest::SetUp();
+    fs::create_directories(root_);
+    fs::create_directories(place_ + "/mine/below");
+    Write(root_ + "/MARK", "g1");
+    Write(place_ + "/mine/file", "mine");
+  }
+
+  const std::string root_ = place_ + "/volume/g1";
+};
+
+TEST_F(TreeTest, ItsFolderIsTheRoot) {
+  const Tree tree{.root = root_, .mounts = {}};
+  EXPECT_EQ(In(tree, [] { return Read("/MARK"); }), "g1");
+  EXPECT_EQ(In(tree, [] { return Read("/../MARK"); }), "g1") << "there is nothing above it";
+  EXPECT_EQ(In(tree, [this] { return std::string(fs::exists(place_) ? "the former root" : ""); }), "");
+  EXPECT_FALSE(fs::exists("/MARK")) << "others stay where they were";
+}
+
+TEST_F(TreeTest, FoldersOfTheCallersAreInItWithWhatIsMountedBelow) {
+  ASSERT_EQ(mount("tmpfs", (place_ + "/mine/below").c_str(), "tmpfs", 0, nullptr), 0);
+  Write(place_ + "/mine/below/deep", "deep");
+  const Tree tree{
+      .root = root_,
+      .mounts = {{.from = place_ + "/mine", .to = "/a/b"}, {.from = place_ + "/mine", .to = "/ro", .read_only = true}}};
+  EXPECT_EQ(In(tree, [] { return Read("/a/b/file") + Read("/a/b/below/deep"); }), "minedeep");
+  EXPECT_TRUE(fs::is_directory(root_ + "/a/b")) << "the place was made";
+  EXPECT_EQ(In(tree,
+               [] {
+                 Write("/a/b/new", "written"), Write("/ro/other", "written");
+                 return Read("/ro/new") + Read("/ro/other");
+               }),
+            "written");
+  EXPECT_EQ(Read(place_ + "/mine/new"), "written");
+}
+
+TEST_F(TreeTest, WhatIsMountedLaterIsSeenWhereTheCallersMountsAreShared) {
+  ASSERT_EQ(mount("tmpfs", (place_ + "/mine").c_str(), "tmpfs", 0, nullptr), 0);
+  ASSERT_EQ(mount(nullptr, (place_ + "/mine").c_str(), nullptr, MS_SHARED, nullptr), 0);
+  fs::create_directories(place_ + "/mine/later");
+  int made[2], mounted[2];
+  ASSERT_EQ(pipe(made) + pipe(mounted), 0);
+  std::thread outside([&] {
+    char byte;
+    (void)!read(made[0], &byte, 1);
+    EXPECT_EQ(mount("tmpfs", (place_ + "/mine/later").c_str(), "tmpfs", 0, nullptr), 0);
+    Write(place_ + "/mine/later/file", "later");
+    (void)!write(mounted[1], "", 1);
+  });
+  EXPECT_EQ(In({.root = root_, .mounts = {{.from = place_ + "/mine", .to = "/mine"}}},
+               [&] {
+                 char byte;
+                 (void)!write(made[1], "", 1);
+                 (void)!read(mounted[0], &byte, 1);
+                 return Read("/mine/later/file");
+               }),
+            "later");
+  outside.join();
+  for (const int end : {made[0], made[1], mounted[0], mounted[1]}) close(end);
+}
+
+// Whoever may write to the root puts links there.
+TEST_F(TreeTest, NoLinkLeadsAMountElsewhere) {
+  fs::create_directories(place_ + "/victim");
+  fs::create_directories(root_ + "/etc");
+  fs::create_symlink(place_ + "/victim", root_ + "/out");
+  fs::create_symlink("../../victim", root_ + "/up");
+  fs::create_symlink("etc", root_ + "/within");
+  const auto made = [] { return std::string("made"); };
+  for (const std::string to : {"/out", "/up", "/within"})
+    EXPECT_EQ(In({.root = root_, .mounts = {{.from = place_ + "/mine", .to = to}}}, made),
+              "opening " + to + " in the root: Too many levels of symbolic links");
+  // What is the pod's may be behind a link of the image's, which stays within the root.
+  EXPECT_EQ(In({.root = root_, .mounts = {{.from = place_ + "/mine", .to = "/within", .links = true}}},
+               [] { return Read("/etc/file"); }),
+            "mine");
+  EXPECT_NE(In({.root = root_, .mounts = {{.from = place_ + "/mine", .to = "/out", .links = true}}}, made), "");
+  EXPECT_FALSE(fs::exists(place_ + "/victim/file"));
+  EXPECT_EQ(In({.root = root_, .mounts = {{.from = place_ + "/mine", .to = "/a/../../victim"}}}, made),
+            "/a/../../victim leads out of its root");
+}
+
+TEST_F(TreeTest, WhatCannotBeMadeSaysWhichStep) {
+  const struct {
+    Tree tree;
+    std::string said;
+  } cases[] = {
+      {{.root = place_ + "/nowhere", .mounts = {}}, "mounting " + place_ + "/nowhere: No such file or directory"},
+      {{.root = root_, .mounts = {{.from = place_ + "/nowhere", .to = "/x"}}},
+       "taking " + place_ + "/nowhere: No such file or directory"},
+      {{.root = root_, .mounts = {{.from = place_ + "/mine", .to = "/MARK"}}},
+       "opening /MARK in the root: Not a directory"},
+  };
+  for (const auto& c : cases) EXPECT_EQ(In(c.tree, [] { return std::string("made"); }), c.said);
+}
+
+}  // namespace
+}  // namespace capstan::entry
