@@ -31,8 +31,9 @@ class Rooted(World):
 
     def job(self, what, generation, *more):
         """As a Job of the operator runs it."""
+        keep = ("--keep", "/home") if what == "switch" else ()
         self.filler.run(*self.filler.limits(), "capstan-entry", "root", what, "--volume", VOLUME, "--generation", generation,
-                        "--keep", "/home", "--report", "/tmp/report", *more)
+                        "--report", "/tmp/report", *keep, *more)
         return self.filler.read("/tmp/report")
 
     def fill(self, generation):

@@ -120,6 +120,11 @@ TEST_F(FillTest, AFolderThatIsInUseIsNotKeptFromNowOn) {
   EXPECT_FALSE(fs::exists(volume_ + "/keep/home"));
   EXPECT_EQ(Switch({.generation = "g2", .keep = {"/new"}, .node_local = {}}), "");
   EXPECT_TRUE(fs::is_directory(volume_ + "/keep/new"));
+  fs::rename(volume_ + "/roots/g2", volume_ + "/roots/away");
+  EXPECT_EQ(
+      Switch({.generation = "g1", .keep = {"/other"}, .node_local = {}}).find("opening the root of generation g2"), 0u);
+  EXPECT_FALSE(fs::exists(volume_ + "/keep/other")) << "it is not known what is in it";
+  fs::rename(volume_ + "/roots/away", volume_ + "/roots/g2");
   fs::remove_all(volume_ + "/keep/new");
   EXPECT_NE(Switch({.generation = "g2", .keep = {"/new"}, .node_local = {}}), "") << "absence proves nothing";
 }
@@ -174,26 +179,26 @@ TEST_F(FillTest, OneWritesAtATime) {
 
 TEST_F(FillTest, ASwitchSaysWhatCounts) {
   const std::string report = place_ + "/report/text";
-  const std::vector<std::string> common{"--volume", volume_, "--generation", "g1",
-                                        "--keep",   "/home", "--report",     report};
+  const std::vector<std::string> common{"--volume", volume_, "--generation", "g1", "--report", report};
   const auto run = [&](std::vector<std::string> words) {
     words.insert(words.end(), common.begin(), common.end());
     const auto status = RunRootJob(words);
     return status ? std::to_string(*status) : status.error().message();
   };
-  EXPECT_EQ(run({"switch"}), "generation g1 is not on the volume");
+  EXPECT_EQ(run({"switch", "--keep", "/home"}), "generation g1 is not on the volume");
   EXPECT_EQ(Read(report), "generation g1 is not on the volume");
   EXPECT_EQ(run({"fill", "--from", image_}), "0");
   EXPECT_EQ(Read(report).find(R"({"generation":"g1","files":)"), 0u);
   EXPECT_FALSE(fs::exists(volume_ + "/meta/current")) << "filled is not switched";
-  EXPECT_EQ(run({"switch"}), "0");
+  EXPECT_EQ(run({"switch", "--keep", "/home"}), "0");
   EXPECT_EQ(Read(volume_ + "/meta/current"), "capstan-root 1\ngeneration g1\nkeep /home\nend\n");
-  EXPECT_EQ(run({"switch", "--order", "u/7"}), "0");
-  EXPECT_EQ(run({"switch", "--order", "u/7"}), "0") << "a Job that is run again";
-  EXPECT_EQ(run({"switch", "--order", "u/6"}), "switch 7 has been made, which is later than 6");
-  EXPECT_EQ(run({"switch", "--order", "another/1"}), "0") << "of a new object for the same volume";
-  EXPECT_EQ(run({"switch", "--order", "7"}), "--order is \"7\", must be UID/NUMBER");
+  EXPECT_EQ(run({"switch", "--keep", "/home", "--order", "u/7"}), "0");
+  EXPECT_EQ(run({"switch", "--keep", "/home", "--order", "u/7"}), "0") << "a Job that is run again";
+  EXPECT_EQ(run({"switch", "--keep", "/home", "--order", "u/6"}), "switch 7 has been made, which is later than 6");
+  EXPECT_EQ(run({"switch", "--keep", "/home", "--order", "another/1"}), "0") << "of a new object for the same volume";
+  EXPECT_EQ(run({"switch", "--keep", "/home", "--order", "7"}), "--order is \"7\", must be UID/NUMBER");
   EXPECT_EQ(run({"empty"}).find("usage: "), 0u);
+  EXPECT_EQ(run({"fill", "--keep", "/home"}).find("\"--keep\" is unknown"), 0u);
   EXPECT_EQ(run({"fill", "--speed", "9"}).find("\"--speed\" is unknown"), 0u);
 }
 

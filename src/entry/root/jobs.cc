@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <map>
@@ -12,6 +11,7 @@
 #include "base/text.h"
 #include "entry/descriptor.h"
 #include "entry/process.h"
+#include "entry/root/failed.h"
 #include "entry/root/fill.h"
 #include "entry/root/volume.h"
 
@@ -20,8 +20,8 @@ namespace {
 
 constexpr const char* kCurrentLink = "/run/capstan/root/current";
 constexpr const char* kUsage =
-    "usage: capstan-entry root fill|switch --volume V --generation G [--keep F]... [--node-local F]... "
-    "[--order UID/NUMBER] [--report FILE]";
+    "usage: capstan-entry root fill --volume V --generation G [--from D] [--report FILE], or capstan-entry root switch "
+    "--volume V --generation G [--keep F]... [--node-local F]... [--order UID/NUMBER] [--report FILE]";
 
 struct Job {
   bool fills = false;
@@ -35,13 +35,15 @@ Result<Job> Parse(const std::vector<std::string>& arguments) {
   if (arguments.empty() || (arguments[0] != "fill" && arguments[0] != "switch")) return Fail(Code::kInvalid, kUsage);
   Job job{.fills = arguments[0] == "fill", .volume = {}, .layout = {}, .order = {}};
   std::string order;
-  const std::map<std::string_view, std::string*> texts = {{"--volume", &job.volume},
-                                                          {"--generation", &job.layout.generation},
-                                                          {"--from", &job.from},
-                                                          {"--order", &order},
-                                                          {"--report", &job.report}};
-  const std::map<std::string_view, std::vector<std::string>*> lists = {{"--keep", &job.layout.keep},
-                                                                       {"--node-local", &job.layout.node_local}};
+  std::map<std::string_view, std::string*> texts = {
+      {"--volume", &job.volume}, {"--generation", &job.layout.generation}, {"--report", &job.report}};
+  std::map<std::string_view, std::vector<std::string>*> lists;
+  if (job.fills) {
+    texts.emplace("--from", &job.from);
+  } else {
+    texts.emplace("--order", &order);
+    lists = {{"--keep", &job.layout.keep}, {"--node-local", &job.layout.node_local}};
+  }
   for (size_t i = 1; i < arguments.size(); i += 2) {
     const auto text = texts.find(arguments[i]);
     const auto list = lists.find(arguments[i]);
@@ -97,15 +99,14 @@ Result<int> EnterRoot(const std::vector<std::string>& arguments) {
   if (!words.empty() && words.front() == "--") words.erase(words.begin());
   if (words.empty()) return Fail(Code::kInvalid, "usage: capstan-entry enter [--] COMMAND [ARGUMENT]...");
   const Descriptor tree(open(kCurrentLink, O_RDONLY | O_CLOEXEC));
-  if (!tree)
-    return Fail(Code::kUnavailable, std::string("no shared root is here: ") + kCurrentLink + ": " + strerror(errno));
+  if (!tree) return Fail(Code::kUnavailable, std::string("no shared root is here: ") + kCurrentLink + ": " + Why());
   if (setns(tree.fd(), CLONE_NEWNS) != 0)
-    return Fail(Code::kUnavailable, std::string("joining the shared root: ") + strerror(errno));
+    return Fail(Code::kUnavailable, std::string("joining the shared root: ") + Why());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   execvp(argv[0], argv.data());
-  return Fail(Code::kUnavailable, "starting " + words.front() + " in the shared root: " + strerror(errno));
+  return Fail(Code::kUnavailable, "starting " + words.front() + " in the shared root: " + Why());
 }
 
 }  // namespace capstan::entry

@@ -1,6 +1,6 @@
 // What Jobs run for a shared root, and how a person gets into it.
 //
-//   capstan-entry root fill --volume V --generation G [--keep F]... [--node-local F]... [--from D] [--report FILE]
+//   capstan-entry root fill --volume V --generation G [--from D] [--report FILE]
 //   capstan-entry root switch --volume V --generation G [--keep F]... [--node-local F]... [--order UID/NUMBER] [--report FILE]
 //   capstan-entry enter [--] COMMAND [ARGUMENT]...
 //

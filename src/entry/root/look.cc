@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -12,6 +11,7 @@
 #include <filesystem>
 
 #include "entry/root/commands.h"
+#include "entry/root/failed.h"
 #include "entry/root/layout.h"
 #include "entry/root/tree.h"
 
@@ -38,12 +38,11 @@ Result<std::string> ReadCurrent(const std::string& path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!file) {
     const Code code = errno == ENOENT ? Code::kNotFound : Code::kUnavailable;
-    return Fail(code,
-                code == Code::kNotFound ? "no generation counts yet" : "reading " + path + ": " + strerror(errno));
+    return Fail(code, code == Code::kNotFound ? "no generation counts yet" : "reading " + path + ": " + Why());
   }
   std::string text(kLongestCurrent, '\0');
   const ssize_t size = read(file.fd(), text.data(), text.size());
-  if (size < 0) return Fail(Code::kUnavailable, "reading " + path + ": " + strerror(errno));
+  if (size < 0) return Fail(Code::kUnavailable, "reading " + path + ": " + Why());
   text.resize(size_t(size));
   return text;
 }
@@ -57,7 +56,7 @@ Result<void> ShowKept(const std::string& volume, const Layout& layout) {
     std::filesystem::create_directories(path, failed);
     if (!IsPlainFolder(path) || IsMounted(path)) continue;
     if (mount(KeptFolder(volume, path).c_str(), path.c_str(), nullptr, MS_BIND, nullptr) != 0)
-      return Fail(Code::kInternal, "mounting " + path + " for the daemons: " + strerror(errno));
+      return Fail(Code::kInternal, "mounting " + path + " for the daemons: " + Why());
   }
   return {};
 }
@@ -105,13 +104,13 @@ Result<std::string> SeeNew(const std::string& volume, const std::string& known) 
 
 Result<Look> Look::Begin(const std::string& volume, const std::string& known) {
   int said[2], holds[2];
-  if (pipe2(said, O_CLOEXEC) != 0) return Fail(Code::kInternal, std::string("no pipe: ") + strerror(errno));
+  if (pipe2(said, O_CLOEXEC) != 0) return Fail(Code::kInternal, "no pipe: " + Why());
   Descriptor hears(said[0]), says(said[1]);
-  if (pipe2(holds, O_CLOEXEC) != 0) return Fail(Code::kInternal, std::string("no pipe: ") + strerror(errno));
+  if (pipe2(holds, O_CLOEXEC) != 0) return Fail(Code::kInternal, "no pipe: " + Why());
   Descriptor waits(holds[0]), held(holds[1]);
   fcntl(hears.fd(), F_SETFL, O_NONBLOCK);
   const pid_t child = fork();
-  if (child < 0) return Fail(Code::kInternal, std::string("no process to look at the volume: ") + strerror(errno));
+  if (child < 0) return Fail(Code::kInternal, std::string("no process to look at the volume: ") + Why());
   if (child == 0) {
     hears.Close();
     held.Close();

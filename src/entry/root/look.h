@@ -33,7 +33,6 @@ class Look {
   void AddTo(std::vector<pollfd>* waiting) const;
   // What it saw, once; nullopt: not yet. kNotFound: nothing counts yet. kUnavailable: the volume cannot be read.
   std::optional<Result<Looked>> Turn();
-  pid_t pid() const { return process_; }
 
  private:
   Look(pid_t process, Descriptor hears, Descriptor holds, std::string known)

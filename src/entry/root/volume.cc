@@ -97,19 +97,22 @@ Result<std::optional<Layout>> Current(const std::string& volume) {
   return layout;
 }
 
-// A folder of the root of `generation`; empty, with errno ENOENT: it has none.
-Descriptor FolderOf(const std::string& volume, const std::string& generation, const std::string& path) {
-  const Descriptor root(open(RootFolder(volume, generation).c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  return root ? OpenIn(root.fd(), path, O_RDONLY | O_DIRECTORY) : Descriptor();
+Result<Descriptor> OpenRoot(const std::string& volume, const std::string& generation) {
+  Descriptor root(open(RootFolder(volume, generation).c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!root) return Cannot("opening the root of generation " + generation);
+  return root;
 }
 
 // Somebody may have put it there.
 Result<bool> HasSomething(const std::string& volume, const std::string& generation, const std::string& path) {
-  const Descriptor folder = FolderOf(volume, generation, path);
+  CAPSTAN_TRY(const Descriptor root, OpenRoot(volume, generation));
+  const Descriptor folder = OpenIn(root.fd(), path, O_RDONLY | O_DIRECTORY);
   if (!folder && errno == ENOENT) return false;
+  if (!folder) return Cannot("looking at " + path + " of generation " + generation);
   std::error_code failed;
-  const bool empty = folder && std::filesystem::is_empty("/proc/self/fd/" + std::to_string(folder.fd()), failed);
-  if (!folder || failed) return Fail(Code::kUnavailable, "looking at " + path + " of generation " + generation);
+  const bool empty = std::filesystem::is_empty("/proc/self/fd/" + std::to_string(folder.fd()), failed);
+  if (failed)
+    return Fail(Code::kUnavailable, "looking at " + path + " of generation " + generation + ": " + failed.message());
   return !empty;
 }
 
@@ -141,8 +144,7 @@ Result<void> Keep(const std::string& volume, const std::string& generation, cons
     return there ? Result<void>() : MakeEmpty(volume, kept);
   }
   if (there) return {};
-  const Descriptor root(open(RootFolder(volume, generation).c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!root) return Fail(Code::kNotFound, "generation " + generation + " is not on the volume");
+  CAPSTAN_TRY(const Descriptor root, OpenRoot(volume, generation));
   const size_t slash = path.rfind('/');
   const std::string name = path.substr(slash + 1);
   CAPSTAN_TRY(const Descriptor above, FolderIn(root.fd(), path.substr(0, slash), true));
