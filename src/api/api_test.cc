@@ -50,8 +50,9 @@ TEST(GeneratedFiles, EveryFieldIsExplained) {
 // It is written by hand, and a kind that it does not name could run a pod of any sort.
 TEST(TemplatePolicy, NamesEachKindThatTakesAPodsTemplate) {
   const std::string policy = ReadSource("charts/slurm-operator/templates/template-policy.yaml");
-  const size_t resources = policy.find("resources: [");
-  const std::string named = policy.substr(resources, policy.find(']', resources) - resources);
+  std::string named;
+  for (size_t at = 0; (at = policy.find("resources: [", at)) != std::string::npos; ++at)
+    named += policy.substr(at, policy.find(']', at) - at);
   for (const KindInfo& kind : Kinds()) {
     const bool has_template =
         std::ranges::any_of(json::ReferenceRows(kind.schema(), std::string(kind.kind)),

@@ -5,6 +5,7 @@
 #include "api/loginset.h"
 #include "api/nodeset.h"
 #include "api/restapi.h"
+#include "api/sharedroot.h"
 #include "api/slurmcluster.h"
 #include "api/token.h"
 #include "json/openapi.h"
@@ -61,12 +62,19 @@ std::vector<KindInfo> MakeKinds() {
                        kAge},
                       true),
       KindOf<RestApi>({"slurmrestd"}, {kReadyColumn, kStatusColumn, kAge}),
-      KindOf<SlurmCluster>({"slc"}, {{"PHASE", "string", ".status.phase", "What it is doing"},
-                                     {"NODES", "integer", ".status.nodes.ready", "Workers that are ready"},
-                                     {"IDLE", "integer", ".status.nodes.idle", "Slurm nodes that are idle"},
-                                     {"DOWN", "integer", ".status.nodes.down", "Slurm nodes that are down"},
-                                     {"LOGINS", "integer", ".status.logins.ready", "Logins that are ready"},
+      KindOf<SharedRoot>({"sroot"}, {{"CURRENT", "string", ".status.current.generation", "What new sessions have as /"},
+                                     {"IMAGE", "string", ".spec.source.image", "Where the wanted one comes from"},
+                                     kReadyColumn,
+                                     kStatusColumn,
                                      kAge}),
+      KindOf<SlurmCluster>({"slc"},
+                           {{"PHASE", "string", ".status.phase", "What it is doing"},
+                            {"NODES", "integer", ".status.nodes.ready", "Workers that are ready"},
+                            {"IDLE", "integer", ".status.nodes.idle", "Slurm nodes that are idle"},
+                            {"DOWN", "integer", ".status.nodes.down", "Slurm nodes that are down"},
+                            {"LOGINS", "integer", ".status.logins.ready", "Logins that are ready"},
+                            {"ROOT", "string", ".status.sharedRoot.generation", "What new sessions have as /", 1},
+                            kAge}),
       KindOf<Token>({"jwt"}, {{"USER", "string", ".spec.username", "The Slurm user"},
                               {"IAT", "date", ".status.issuedAt", "Time since the token was issued"},
                               kReadyColumn,
@@ -154,7 +162,7 @@ std::string CrdFileName(const KindInfo& kind) {
 
 std::string ReferencePage() {
   std::string page =
-      "# Custom resources\n\nThe kinds of `" + std::string(kApiVersion) + "`, and SlurmCluster of `" +
+      "# Custom resources\n\nThe kinds of `" + std::string(kApiVersion) + "`, and SharedRoot and SlurmCluster of `" +
       std::string(kOwnGroup) + "/" + std::string(kOwnVersion) +
       "`. This page and the custom resource definitions are made from the same tables (`capstan crds "
       "--reference`); do not edit it.\n\nParts of pods, containers and Services that you give are laid over "

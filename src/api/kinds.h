@@ -12,7 +12,7 @@ namespace capstan::api {
 
 using KindInfo = json::CustomResource;
 
-// All seven, by kind.
+// All eight, by kind.
 std::span<const KindInfo> Kinds();
 
 // The CustomResourceDefinition as YAML, or as one line of JSON.

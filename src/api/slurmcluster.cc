@@ -226,6 +226,7 @@ const json::Schema& ClusterNodeSet::Schema() {
       Field<&S::resources>("resources")
           .MaxProperties(32)
           .Doc("What each worker has, such as {cpu: 128, memory: 1000Gi, nvidia.com/gpu: 8}: limits of its container."),
+      Field<&S::shared_root>("sharedRoot").Default("true").Doc("Its jobs are in spec.sharedRoot, where there is one."),
       PartField(Field<&S::spec>("spec"), "NodeSet"),
   });
   return schema;
@@ -267,6 +268,9 @@ const json::Schema& SlurmClusterSpec::Schema() {
           .MaxItems(kMostPlacements)
           .Doc("Where pods may run, by name."),
       Field<&S::rest_api>("restApi").Doc("slurmrestd, by which the operator reaches Slurm."),
+      Field<&S::shared_root>("sharedRoot")
+          .Doc("The spec of a SharedRoot: one root file system for all sessions and jobs. Absent: each pod has its "
+               "image's."),
   });
   return schema;
 }
@@ -302,6 +306,13 @@ const json::Schema& ClusterLogins::Schema() {
   return schema;
 }
 
+const json::Schema& ClusterRoot::Schema() {
+  static const json::Schema schema = json::Object<ClusterRoot>({
+      Field<&ClusterRoot::generation>("generation").Doc("What sessions and steps that begin now have as /."),
+  });
+  return schema;
+}
+
 const json::Schema& ClusterEndpoints::Schema() {
   static const json::Schema schema = json::Object<ClusterEndpoints>({
       Field<&ClusterEndpoints::rest>("rest").Doc("Where slurmrestd is, within Kubernetes."),
@@ -319,6 +330,7 @@ const json::Schema& SlurmClusterStatus::Schema() {
       Field<&S::nodes>("nodes").Always().Doc("Of all NodeSets together."),
       Field<&S::observed_generation>("observedGeneration").Doc("The metadata.generation that this speaks of."),
       Field<&S::parts>("parts").ListMap({"kind", "name"}).Doc("The objects that it is made of."),
+      Field<&S::shared_root>("sharedRoot").Doc("Of the SharedRoot."),
       Field<&S::phase>("phase").Doc("Deleting, Paused, Stopped, Stopping, Degraded, Maintenance, Installing, Updating "
                                     "or Ready: the first that is so."),
   });

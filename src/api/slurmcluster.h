@@ -7,6 +7,7 @@
 #include "api/accounting.h"
 #include "api/common.h"
 #include "api/conditions.h"
+#include "api/sharedroot.h"
 #include "kube/resource.h"
 
 namespace capstan::api {
@@ -135,7 +136,8 @@ struct ClusterNodeSet {
   std::vector<std::string> features;
   std::string gres;
   std::optional<ClusterNodeSetPartition> partition;
-  json::Raw spec;  // part of a NodeSetSpec
+  std::optional<bool> shared_root;  // false: its jobs have the image's root
+  json::Raw spec;                   // part of a NodeSetSpec
 
   bool operator==(const ClusterNodeSet&) const = default;
   static const json::Schema& Schema();
@@ -154,6 +156,7 @@ struct SlurmClusterSpec {
   std::optional<ClusterAccounting> accounting;
   std::optional<ClusterLogin> login;
   std::vector<ClusterNodeSet> node_sets;
+  std::optional<SharedRootSpec> shared_root;
 
   bool operator==(const SlurmClusterSpec&) const = default;
   static const json::Schema& Schema();
@@ -184,6 +187,13 @@ struct ClusterLogins {
   static const json::Schema& Schema();
 };
 
+struct ClusterRoot {
+  std::string generation;  // that new sessions and steps have
+
+  bool operator==(const ClusterRoot&) const = default;
+  static const json::Schema& Schema();
+};
+
 struct ClusterEndpoints {
   std::string ssh, rest;  // "main-login.slurm:22", "http://main-restapi.slurm:6820"
 
@@ -198,6 +208,7 @@ struct SlurmClusterStatus {
   std::vector<ClusterPart> parts;
   ClusterNodes nodes;
   ClusterLogins logins;
+  ClusterRoot shared_root;
   ClusterEndpoints endpoints;
 
   bool operator==(const SlurmClusterStatus&) const = default;

@@ -36,9 +36,10 @@ What it does
   are read; "-" is standard input. Whatever else the files hold (what Helm renders besides custom resources) is not printed
   again; Secrets and ConfigMaps among it are looked at where a custom resource names them.
 
-  Comments in front say what cannot be shown: keys that the operator makes (never invented here), Secrets and ConfigMaps
-  that are named and not in the files, and for how many workers the one that is shown stands. Owner references need the
-  uid that the API server gives, and are left out. What is refused is told on standard error.
+  Comments in front say what cannot be shown: keys that the operator makes (never invented here), Secrets, ConfigMaps
+  and volume claims that are named and not in the files, and for how many workers the one that is shown stands. Owner
+  references need the uid that the API server gives, and are left out; with that of a volume claim the names of a
+  SharedRoot's Jobs end otherwise than shown. What is refused is told on standard error.
 
   --diff compares with the cluster that the kubeconfig names, by reads of single objects with your own rights, and prints
   what would change in the end (an upgrade of images may take several steps) of the fields that the operator sets: as

@@ -38,6 +38,7 @@ inline constexpr Resource kNamespaces{"", "v1", "namespaces", "Namespace", false
 inline constexpr Resource kEvents{"events.k8s.io", "v1", "events", "Event", true};
 inline constexpr Resource kStatefulSets{"apps", "v1", "statefulsets", "StatefulSet", true};
 inline constexpr Resource kDeployments{"apps", "v1", "deployments", "Deployment", true};
+inline constexpr Resource kJobs{"batch", "v1", "jobs", "Job", true};
 inline constexpr Resource kControllerRevisions{"apps", "v1", "controllerrevisions", "ControllerRevision", true};
 inline constexpr Resource kPodDisruptionBudgets{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", true};
 inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases", "Lease", true};

@@ -213,8 +213,8 @@ class FieldsTest : public ::testing::Test {
     world.Files("files", {"10-a.sh"});
     for (const char* jwks : {"jwks a", "jwks b", "other a"})
       world.Answer("jwks slurm/" + std::string(jwks), std::make_shared<const std::string>());
-    world.Answer("claim modes slurm/c",
-                 std::make_shared<const controller::ClaimModes::Value>(std::vector<std::string>{"ReadWriteMany"}));
+    world.Answer("claim slurm/c",
+                 std::make_shared<const VolumeClaim::Value>(VolumeClaim::Value{"uid", {"ReadWriteMany"}}));
     world.Absent("Slurm reservation slurm/main/SlurmOperatorMaint-w");
     api::Accounting accounting{.metadata = {.name = "db"}};
     accounting.spec.external = true;

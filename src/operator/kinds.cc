@@ -27,6 +27,9 @@ extern const Kind kKind;
 namespace restapi {
 extern const Kind kKind;
 }
+namespace sharedroot {
+extern const Kind kKind;
+}
 namespace slurmcluster {
 extern const Kind kKind;
 }
@@ -44,6 +47,7 @@ constexpr auto kKinds = std::to_array<const Kind*>({
     &loginset::kKind,
     &token::kKind,
     &slurmcluster::kKind,
+    &sharedroot::kKind,
 });
 
 // The kinds that rows may name as children or watch, with the struct that keeps them.
@@ -86,7 +90,7 @@ constexpr Watched kWatchedRevisions{&ControllerRevision::kResource, [](plan::Sto
 
 constexpr auto kWatched =
     std::to_array<Watched>({kWatchedPods, As<StatefulSet>(), As<Deployment>(), As<Service>(), As<ConfigMap>(),
-                            kWatchedRevisions, As<PodDisruptionBudget>(), As<ServiceMonitor>(true)});
+                            kWatchedRevisions, As<PodDisruptionBudget>(), As<Job>(), As<ServiceMonitor>(true)});
 
 bool Watches(const Kind& kind, const kube::Resource& resource) {
   if (std::ranges::find(kind.children, &resource) != kind.children.end()) return true;

@@ -58,7 +58,7 @@ TEST(Kinds, ChildrenAreWatchedByTheComponentsOfTheirRows) {
   plan::Stores stores;
   AddStores(stores);
   EXPECT_EQ(stores.FindEntry(kube::kPods)->watching.label_selector,
-            "app.kubernetes.io/component in (accounting,cluster,controller,login,restapi,worker)");
+            "app.kubernetes.io/component in (accounting,cluster,controller,login,restapi,root,worker)");
   EXPECT_EQ(stores.FindEntry(kube::kDeployments)->watching.label_selector,
             "app.kubernetes.io/component in (cluster,login,restapi)");
 }

@@ -145,6 +145,7 @@ inline constexpr Component kAccounting{"slurmdbd", "accounting"};
 inline constexpr Component kDatabase{"mariadb", "accounting"};
 inline constexpr Component kWorker{"slurmd", "worker"};
 inline constexpr Component kLogin{"login", "login"};
+inline constexpr Component kRoot{"sharedroot", "root"};          // of Jobs that write to a shared root's volume
 inline constexpr Component kCluster{"slurmcluster", "cluster"};  // of ConfigMaps that a SlurmCluster makes
 
 // --- Derived names ---------------------------------------------------------------------------------------------------

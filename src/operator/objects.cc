@@ -268,6 +268,28 @@ const json::Schema& ControllerRevision::Schema() {
   return schema;
 }
 
+const json::Schema& JobStatus::Schema() {
+  static const json::Schema schema = json::Object<JobStatus>({Field<&JobStatus::conditions>("conditions")});
+  return schema;
+}
+const json::Schema& Job::Schema() {
+  static const json::Schema schema = json::Object<Job>({
+      Field<&Job::metadata>("metadata"),
+      Field<&Job::status>("status"),
+  });
+  return schema;
+}
+
+bool Job::Is(std::string_view condition) const {
+  const auto found = std::ranges::find(status.conditions, condition, &WorkloadCondition::type);
+  return found != status.conditions.end() && found->status == "True";
+}
+
+std::string Job::MessageOf(std::string_view condition) const {
+  const auto found = std::ranges::find(status.conditions, condition, &WorkloadCondition::type);
+  return found == status.conditions.end() ? "" : found->message;
+}
+
 const json::Schema& PodDisruptionBudget::Schema() {
   static const json::Schema schema =
       json::Object<PodDisruptionBudget>({Field<&PodDisruptionBudget::metadata>("metadata")});

@@ -242,6 +242,22 @@ struct ServiceMonitor {
   bool operator==(const ServiceMonitor&) const = default;
   static const json::Schema& Schema();
 };
+struct JobStatus {
+  std::vector<WorkloadCondition> conditions;  // "Complete", "Failed"
+  bool operator==(const JobStatus&) const = default;
+  static const json::Schema& Schema();
+};
+struct Job {
+  static constexpr const kube::Resource& kResource = kube::kJobs;
+  json::ObjectMeta metadata;
+  JobStatus status;
+
+  bool Is(std::string_view condition) const;                // that condition is True
+  std::string MessageOf(std::string_view condition) const;  // ""
+
+  bool operator==(const Job&) const = default;
+  static const json::Schema& Schema();
+};
 struct PodDisruptionBudget {
   static constexpr const kube::Resource& kResource = kube::kPodDisruptionBudgets;
   json::ObjectMeta metadata;

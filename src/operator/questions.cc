@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "json/codec.h"
+#include "json/object_meta.h"
 #include "json/schema.h"
 #include "json/value.h"
 #include "kube/client.h"
@@ -50,6 +51,23 @@ std::string WrongWithJwks(const TextFiles& files, const std::string& file) {
     return "has no list \"keys\" in \"" + file + "\", as a JWKS file has";
   return "";
 }
+
+struct ClaimSpec {
+  std::vector<std::string> access_modes;
+  static const json::Schema& Schema() {
+    static const json::Schema schema = json::Object<ClaimSpec>({json::Field<&ClaimSpec::access_modes>("accessModes")});
+    return schema;
+  }
+};
+struct ClaimObject {
+  json::ObjectMeta metadata;
+  ClaimSpec spec;
+  static const json::Schema& Schema() {
+    static const json::Schema schema = json::Object<ClaimObject>(
+        {json::Field<&ClaimObject::metadata>("metadata"), json::Field<&ClaimObject::spec>("spec")});
+    return schema;
+  }
+};
 
 using Fetched = plan::Question::Fetched;
 
@@ -171,6 +189,15 @@ async::Task<Result<std::optional<plan::Question::Fetched>>> SecretDigest::Fetch(
 async::Task<Result<std::optional<plan::Question::Fetched>>> ConfigMapDigest::Fetch(plan::Services& services,
                                                                                    async::Deadline deadline) const {
   return FetchDigest(services, kube::kConfigMaps, *this, deadline);
+}
+
+async::Task<Result<std::optional<Fetched>>> VolumeClaim::Fetch(plan::Services& services,
+                                                               async::Deadline deadline) const {
+  const auto claim = co_await services.client.Get<ClaimObject>(kube::kPersistentVolumeClaims, key, {}, deadline);
+  if (!claim && claim.error().code() == Code::kNotFound) co_return std::optional<Fetched>();
+  if (!claim) co_return Fail(claim.error());
+  const uint64_t digest = Fnv64(claim->metadata.uid + " " + Join(claim->spec.access_modes, ","));
+  co_return Fetched{std::make_shared<const Value>(Value{claim->metadata.uid, claim->spec.access_modes}), digest};
 }
 
 async::Task<Result<std::optional<Fetched>>> JwksFile::Fetch(plan::Services& services, async::Deadline deadline) const {

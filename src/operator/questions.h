@@ -48,6 +48,19 @@ struct ConfigMapDigest final : plan::Question {
   kube::Key key;
 };
 
+// A volume claim: which one it is, and who may write to its volume.
+struct VolumeClaim final : plan::Question {
+  struct Value {
+    std::string uid;
+    std::vector<std::string> access_modes;
+  };
+  explicit VolumeClaim(kube::Key key) : key(std::move(key)) {}
+  std::string id() const override { return "claim " + key.ToString(); }
+  async::Task<Result<std::optional<Fetched>>> Fetch(plan::Services& services, async::Deadline deadline) const override;
+
+  kube::Key key;
+};
+
 // What is wrong with a JWKS file, one key of a ConfigMap; "": auth/jwt can read it. Absent: there is no ConfigMap.
 struct JwksFile final : plan::Question {
   using Value = std::string;

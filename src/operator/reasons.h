@@ -102,7 +102,7 @@ inline constexpr auto kReasons = std::to_array<Reason>({
      "SlurmctldInCharge"},
     {"SlurmctldRestarting", Reason::kEvent, "slurmctld is started anew for an option that needs that."},
     {"ClusterNameTooLong", Reason::kProblem, "The cluster's name is longer than Slurm's accounting takes."},
-    {"ClaimRefused", Reason::kProblem, "The volume claim for several slurmctld does not take several writers."},
+    {"ClaimRefused", Reason::kProblem, "A volume claim for several pods does not take several writers."},
     {"ClaimUnchanged", Reason::kProblem, "Another volume is asked for than the StatefulSet has, which is kept."},
     {"AccountingQueueFills", Reason::kProblem,
      "slurmdbd does not take what slurmctld keeps for it; once that is too much, records of jobs are lost."},
@@ -146,6 +146,11 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"LeavingMaintenance", Reason::kWait, "The reservation of a maintenance that is over is still in Slurm."},
     {"PartDegraded", Reason::kProblem, "Something is wrong with an object that it is made of; the message is its own."},
 
+    // SharedRoots.
+    {"FillingRoot", Reason::kWait, "A Job copies the image's files to the volume, or is about to."},
+    {"SwitchingRoot", Reason::kWait, "A Job makes another generation the one that counts, or is about to."},
+    {"JobFailed", Reason::kProblem,
+     "A Job that writes to the volume failed, as its message says; it is made anew after ten minutes."},
     // Tokens.
     {"KeyTooShort", Reason::kProblem, "The key that signs tokens could be guessed."},
     {"TokenExpires", Reason::kProblem, "The token ends soon, and spec.refresh is false."},

@@ -93,10 +93,9 @@ class Rendering {
 
   Task<Result<Rendered>> Run(std::vector<json::Value> files) {
     for (json::Value& file : files) CAPSTAN_CO_CHECK_OK(co_await Take(std::move(file)));
-    if (units_.empty()) co_return Fail(Code::kInvalid, "there is no custom resource of slinky.slurm.net to render");
+    if (units_.empty()) co_return Fail(Code::kInvalid, "there is no custom resource of Capstan to render");
     CAPSTAN_CO_CHECK_OK(co_await Settle());
-    NameMissing();
-    if (rendered_.stand_ins) CAPSTAN_CO_CHECK_OK(co_await Settle());
+    if (NameMissing()) CAPSTAN_CO_CHECK_OK(co_await Settle());
     for (const Unit& unit : units_) Collect(unit);
     NameMade();
     co_return std::move(rendered_);
@@ -136,12 +135,14 @@ class Rendering {
     co_return Result<void>();
   }
 
-  // Whose children those on the cluster are, and how many a person or an autoscaler wants where the file leaves it open.
+  // Whose children those on the cluster are, how far they are, and how many a person or an autoscaler wants where the file leaves it
+  // open.
   Task<Result<void>> AddWhatIsThere(kube::Resource resource, kube::Key key, json::Value& object) {
     const auto text = co_await client_.Get(resource, key, {}, loop_.After(kCallTimeout));
     if (!text) co_return text.error().code() == Code::kNotFound ? Result<void>() : Fail(text.error());
     CAPSTAN_CO_TRY(const json::Value live, json::Parse(*text));
     json::MakeObject(object, {"metadata"})["uid"] = json::FindText(live, {"metadata", "uid"});
+    if (const json::Value* status = json::Find(live, {"status"})) object.as_object()["status"] = *status;
     const json::Value* replicas = json::Find(live, {"spec", "replicas"});
     bj::object& spec = json::MakeObject(object, {"spec"});
     if (replicas != nullptr && !spec.contains("replicas")) spec["replicas"] = *replicas;
@@ -264,30 +265,49 @@ class Rendering {
 
   // --- What is told --------------------------------------------------------------------------------------------------
 
-  // In their place stand-ins are put, so that what depends on them can be shown.
-  void NameMissing() {
+  // In their place stand-ins are put, so that what depends on them can be shown: true.
+  bool NameMissing() {
     const auto missing = server_.missing();
+    bool put = false;
     for (const auto& [name, error] : missing) {
-      const bool secret = name.plural == kube::kSecrets.plural;
-      if (!secret && name.plural != kube::kConfigMaps.plural) continue;
+      const kube::Resource* resource = NamedResource(name.plural);
+      if (resource == nullptr) continue;
       const std::set<std::string>& keys = named_keys_[name.key];
-      std::string sentence = (secret ? "Secret " : "ConfigMap ") + name.key.ToString();
+      std::string sentence = std::string(resource->kind) + " " + name.key.ToString();
       if (!keys.empty()) sentence += " (" + Join(std::vector(keys.begin(), keys.end()), ", ") + ")";
       sentence += !error.empty()                ? " is not in the files, and cannot be read: " + error
                   : options_.cluster != nullptr ? " is neither in the files nor on the cluster"
                                                 : " is not in the files";
       rendered_.missing.push_back(sentence);
-      rendered_.stand_ins = true;
-      if (server_.IsMade(name)) continue;
-      bj::object data;
-      for (const std::string& key : keys) {
-        if (secret)
-          data[key] = Base64(kStandIn);
-        else
-          data[key] = R"({"keys":[{}]})";  // the only files of a ConfigMap that are named by key are of JWKS
-      }
-      server_.PutMade(name, bj::object{{"data", std::move(data)}});
+      put = true;
+      const bool is_claim = resource == &kube::kPersistentVolumeClaims;
+      if (!is_claim) rendered_.stand_ins = true;
+      if (!server_.IsMade(name)) server_.PutMade(name, is_claim ? StandInClaim() : StandIn(*resource, keys));
     }
+    return put;
+  }
+
+  // What files name, and others make.
+  static const kube::Resource* NamedResource(std::string_view plural) {
+    for (const kube::Resource* resource : {&kube::kSecrets, &kube::kConfigMaps, &kube::kPersistentVolumeClaims}) {
+      if (resource->plural == plural) return resource;
+    }
+    return nullptr;
+  }
+
+  static json::Value StandIn(const kube::Resource& resource, const std::set<std::string>& keys) {
+    bj::object data;
+    for (const std::string& key : keys) {
+      if (&resource == &kube::kSecrets)
+        data[key] = Base64(kStandIn);
+      else
+        data[key] = R"({"keys":[{}]})";  // the only files of a ConfigMap that are named by key are of JWKS
+    }
+    return bj::object{{"data", std::move(data)}};
+  }
+
+  static json::Value StandInClaim() {
+    return bj::object{{"spec", bj::object{{"accessModes", bj::array{"ReadWriteMany"}}}}};
   }
 
   void NameMade() {

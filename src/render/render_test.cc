@@ -17,6 +17,8 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 constexpr std::string_view kCluster = R"(
 apiVersion: slinky.slurm.net/v1beta1
@@ -96,6 +98,27 @@ TEST(Render, ASecretThatIsMissingIsNamedAndHoldsUpNothing) {
   EXPECT_TRUE(rendered->stand_ins);
 }
 
+constexpr std::string_view kRoot =
+    "apiVersion: capstan.dev/v1alpha1\nkind: SharedRoot\nmetadata: {name: main}\nspec: {source: {image: shell}, claim: "
+    "{";
+
+TEST(Render, ASharedRootIsItsClaimAndTheJobThatFillsIt) {
+  const auto rendered = RenderText(std::string(kRoot) + "size: 1Gi}}\n");
+  ASSERT_TRUE(rendered);
+  EXPECT_THAT(NamesOf(*rendered),
+              UnorderedElementsAre("PersistentVolumeClaim slurm/main-root", StartsWith("Job slurm/main-fill-")));
+  EXPECT_THAT(rendered->problems, IsEmpty());
+}
+
+TEST(Render, AClaimThatIsMissingIsNamedAndHoldsUpNothing) {
+  const auto rendered = RenderText(std::string(kRoot) + "existing: jail}}\n");
+  ASSERT_TRUE(rendered);
+  EXPECT_THAT(rendered->missing, ElementsAre("PersistentVolumeClaim slurm/jail is not in the files"));
+  EXPECT_THAT(NamesOf(*rendered), ElementsAre(StartsWith("Job slurm/main-fill-")));
+  EXPECT_THAT(rendered->problems, IsEmpty());
+  EXPECT_FALSE(rendered->stand_ins);
+}
+
 TEST(Render, WhatIsRefusedIsTold) {
   const auto rendered = RenderText(
       "apiVersion: slinky.slurm.net/v1beta1\nkind: NodeSet\nmetadata: {name: w}\nspec: {controllerRef: {name: "
@@ -108,7 +131,7 @@ TEST(Render, WhatIsRefusedIsTold) {
 TEST(Render, FilesWithoutCustomResourcesAreAMistake) {
   const auto rendered = RenderText(std::string(kKeys));
   ASSERT_FALSE(rendered);
-  EXPECT_EQ(rendered.error().message(), "there is no custom resource of slinky.slurm.net to render");
+  EXPECT_EQ(rendered.error().message(), "there is no custom resource of Capstan to render");
 }
 
 // examples/demo, as Helm renders it (testdata/demo.in.yaml).

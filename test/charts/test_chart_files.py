@@ -10,7 +10,7 @@ from helm_render import CHART_NAMES, CHARTS, REPOSITORY, RenderError, nested, no
 every_chart = pytest.mark.parametrize("chart", CHART_NAMES)
 DEMO = REPOSITORY / "examples" / "demo" / "values.yaml"
 CRDS = ("accountings", "controllers", "loginsets", "nodesets", "restapis", "tokens")
-DEFINITIONS = [*(f"{plural}.slinky.slurm.net" for plural in CRDS), "slurmclusters.capstan.dev"]
+DEFINITIONS = [*(f"{plural}.slinky.slurm.net" for plural in CRDS), "sharedroots.capstan.dev", "slurmclusters.capstan.dev"]
 
 
 def chart_yaml(chart, file):
@@ -52,7 +52,7 @@ def test_files_of_kustomize_are_those_of_the_chart():
 
 def test_kustomize_has_every_definition():
     listed = chart_yaml("slurm-operator-crds", "kustomization.yaml")["resources"]
-    assert listed == ["templates/capstan.dev_slurmclusters.yaml", *(f"templates/slinky.slurm.net_{plural}.yaml" for plural in CRDS)]
+    assert listed == ["templates/capstan.dev_sharedroots.yaml", "templates/capstan.dev_slurmclusters.yaml", *(f"templates/slinky.slurm.net_{plural}.yaml" for plural in CRDS)]
 
 
 @pytest.mark.parametrize("chart", ["slurm", "slurm-operator"])

@@ -16,6 +16,7 @@ WRITABLE = {
     ("loginset", "login", "/run/slurm", "Memory", "64Mi"),
     ("nodeset", "logfile", "/var/log/slurm", "Memory", "16Mi"),
     ("nodeset", "slurmd", "/var/log/slurm", "Memory", "16Mi"),
+    ("sharedroot", "entry", "/capstan/bin", "Memory", "16Mi"),
 }
 # Where people run programs: capstan-entry takes each of these before the daemon that trusts it begins.
 WITH_PEOPLE = {"login", "slurmd"}

@@ -196,7 +196,7 @@ class Lab:
 
     def picture(self):
         """How things stand, for the message of a failed test."""
-        kinds = ("slurmclusters", "controllers", "restapis", "nodesets", "accountings", "loginsets")
+        kinds = ("slurmclusters", "sharedroots", "controllers", "restapis", "nodesets", "accountings", "loginsets")
         parts = [self.kubectl("get", "pods," + ",".join(kinds), "-o", "wide", check=False).stdout]
         for kind in kinds:
             for item in (self.get(kind) or {"items": []})["items"]:

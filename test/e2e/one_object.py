@@ -43,8 +43,8 @@ class Cluster:
         """By the history: a job that is over is forgotten by slurmctld."""
         return self.on_controller("sacct", "-nXP", "-j", job, "-o", "state")
 
-    def ssh(self, *words):
+    def ssh(self, *words, timeout=60):
         options = ("IdentitiesOnly=yes", "BatchMode=yes", "ConnectTimeout=10", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null",
                    "LogLevel=ERROR")
         return labs.run("dev/cluster", "join", "node1", "ssh", "-i", self.key, *(word for option in options for word in ("-o", option)),
-                        f"root@main-login.{self.lab.namespace}", *words, check=False)
+                        f"root@main-login.{self.lab.namespace}", *words, check=False, timeout=timeout)

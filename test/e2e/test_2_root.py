@@ -1,57 +1,98 @@
-"""A root that is prepared in the pods of a login and of workers: sessions and steps are in it, and all else goes on."""
-import json
+"""A SlurmCluster with a shared root: what one job or session writes in `/` all others read, and a session outlives a switch."""
+import concurrent.futures
 
 import pytest
-from one_object import EXAMPLE, HOSTS, Cluster
-from roots import MAKE
-
-import lab as labs
+from lab import IMAGES
+from one_object import HOSTS, Cluster
 
 pytestmark = pytest.mark.long
+
+IMAGE = f"{IMAGES}/login:26.05"
+
+
+class Rooted(Cluster):
+    def apply(self, revision="1", **spec):
+        source = {"image": IMAGE, "imagePullPolicy": "IfNotPresent"}
+        super().apply(sharedRoot={"claim": {"size": "2Gi"}, "source": source, "revision": revision}, **spec)
+
+    def root(self):
+        """The generation that counts, and those that are there."""
+        status = (self.lab.get("sharedroots", "main") or {}).get("status", {})
+        return status.get("current", {}).get("generation", ""), [each["name"] for each in status.get("generations", [])]
+
+    def says(self, *words):
+        done = self.ssh(*words)
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return done.stdout.split()
+
+    def pods(self):
+        return self.lab.items("pods", "-l", "app.kubernetes.io/component in (worker,login)")
+
+    def exec(self, pod, *words):
+        name = pod["metadata"]["name"]
+        return self.lab.kubectl("exec", name, "-c", "login" if "login" in name else "slurmd", "--", *words, check=False)
 
 
 @pytest.fixture(scope="module")
 def cluster(bare):
     bare.install_operator()
-    one = Cluster(bare)
-    slurm_conf = EXAMPLE["spec"]["config"]["slurmConf"] | {"UsePAM": 1}
-    # What a login needs to let its sessions join; a worker has it already.
-    login = {"securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}, "appArmorProfile": {"type": "Unconfined"}}}
-    one.apply(config=EXAMPLE["spec"]["config"] | {"slurmConf": slurm_conf},
-              login=EXAMPLE["spec"]["login"] | {"authorizedKeys": one.key.with_suffix(".pub").read_text(), "spec": {"login": login}})
-    one.becomes("Ready", within=240)
+    one = Rooted(bare)
+    one.apply()
     yield one
     bare.kubectl("delete", "slurmcluster", "main", "--ignore-not-found", timeout=120)
     bare.wait_for("its NodeSets are gone", lambda: not bare.items("nodesets"), within=120)
+    bare.kubectl("delete", "persistentvolumeclaim", "main-root", "--ignore-not-found", timeout=120)
 
 
-def in_pod(cluster, pod, *words):
-    container = "login" if "login" in pod else "slurmd"
-    return cluster.lab.kubectl("exec", pod, "-c", container, "--", *words, check=False)
-
-
-def pods(cluster):
-    return sorted(pod["metadata"]["name"] for pod in cluster.lab.items("pods", "-l", "app.kubernetes.io/component in (worker,login)"))
-
-
-def test_sessions_and_steps_are_in_it_and_all_else_goes_on(cluster):
+def test_what_one_writes_in_the_root_all_read_and_the_daemons_do_not(cluster):
+    cluster.becomes("Ready", within=300)
+    current, generations = cluster.root()
+    assert generations == [current] and cluster.status()["sharedRoot"]["generation"] == current
     cluster.lab.wait_for("root can log in", lambda: cluster.ssh("true").returncode == 0, within=60)
-    before = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in cluster.lab.items("pods")}
-    for pod in pods(cluster):
-        made = in_pod(cluster, pod, "bash", "-c", f"set -- g1; {MAKE} ln -sfn g1 /run/capstan/root/current")
-        assert made.returncode == 0, (pod, made.stdout, made.stderr)
-    assert cluster.ssh("cat /MARK").stdout.strip() == "g1"
-    assert cluster.ssh("srun -N3 -D /tmp cat /MARK").stdout.split() == ["g1"] * 3
-    assert sorted(cluster.ssh("srun -N3 -D /tmp hostname").stdout.split()) == HOSTS
-    for pod in pods(cluster):
-        assert in_pod(cluster, pod, "cat", "/MARK").returncode != 0, f"kubectl exec into {pod} is in the image"
-    # What is mounted in the login counts as before, also for sessions in the root.
-    other = cluster.key.with_name("other")
-    other.unlink(missing_ok=True)
-    labs.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", other)
-    both = cluster.key.with_suffix(".pub").read_text() + other.with_suffix(".pub").read_text()
-    cluster.lab.kubectl("patch", "slurmcluster", "main", "--type=merge", "-p", json.dumps({"spec": {"login": {"authorizedKeys": both}}}))
-    cluster.key = other
-    cluster.lab.wait_for("the other key counts", lambda: cluster.ssh("cat /MARK").stdout.strip() == "g1", within=150)
+    assert cluster.says("srun -N3 readlink /etc/hosts") == ["/run/capstan/etc/hosts"] * 3, "each step is in the root"
+    assert sorted(cluster.says("srun -N3 hostname")) == HOSTS
+    cluster.says("srun -w cpu-0 sh -c 'mkdir -p /data && echo one > /data/file && echo two > /etc/two && echo three > ~/three'")
+    read = "cat /data/file /etc/two ~/three"
+    assert cluster.says("srun", "-w", "cpu-1", "sh", "-c", f"'{read}'") == cluster.says(read) == ["one", "two", "three"]
+    cluster.says("srun -w cpu-0 sh -c 'echo mine > /tmp/mine'")
+    assert cluster.ssh("srun -w cpu-1 cat /tmp/mine").returncode != 0, "/tmp is the pod's"
+    for pod in cluster.pods():
+        assert cluster.exec(pod, "cat", "/etc/two").returncode != 0, f"kubectl exec into {pod['metadata']['name']} is in the image"
+        assert cluster.exec(pod, "capstan-entry", "enter", "cat", "/etc/two").stdout.split() == ["two"]
+
+
+# A program is installed once, by a session, and is there for all: from a file, as there may be no way out.
+def test_what_is_installed_once_runs_everywhere(cluster):
+    cluster.becomes("Ready", within=300)
+    package = """
+mkdir -p ~/pack/DEBIAN ~/pack/usr/bin
+printf 'Package: tell-host\\nVersion: 1\\nArchitecture: all\\nMaintainer: nobody\\nDescription: tells\\n' > ~/pack/DEBIAN/control
+printf '#!/bin/sh\\necho host $(hostname)\\n' > ~/pack/usr/bin/tell-host
+chmod 755 ~/pack/usr/bin/tell-host
+dpkg-deb -b ~/pack ~/tell-host.deb > /dev/null && dpkg -i ~/tell-host.deb > /dev/null
+"""
+    cluster.says(package)
+    assert sorted(cluster.says("srun -N3 tell-host")) == sorted(["host"] * 3 + HOSTS)
+
+
+def test_a_session_and_a_job_outlive_a_switch(cluster):
+    cluster.becomes("Ready", within=300)
+    first, _ = cluster.root()
+    cluster.says("echo first > /etc/which")
+    waits = "until [ -e ~/go ]; do sleep 0.2; done; cat /etc/which"  # what is kept, as /root is, is in all generations
+    running = cluster.says(f"sbatch --parsable -w cpu-2 -o ~/out --wrap '{waits}'")[0]
+    cluster.lab.wait_for("it runs", lambda: cluster.queued(running) == "RUNNING", within=60)
+    before = {pod["metadata"]["uid"] for pod in cluster.pods()}
+    with concurrent.futures.ThreadPoolExecutor(1) as others:
+        session = others.submit(cluster.ssh, f"touch ~/began; {waits}", timeout=240)
+        cluster.lab.wait_for("the session has begun", lambda: cluster.ssh("test -e ~/began").returncode == 0, within=30)
+        cluster.apply(revision="2")
+        cluster.lab.wait_for("another generation counts", lambda: cluster.root()[0] not in ("", first), within=120)
+        cluster.lab.wait_for("new sessions have it", lambda: cluster.ssh("test -e /etc/which").returncode != 0, within=30)
+        assert cluster.root()[1] == [first, cluster.root()[0]]
+        cluster.says("touch ~/go")
+        assert session.result().stdout.split() == ["first"]
+    cluster.lab.wait_for("the job is over", lambda: cluster.state(running) == "COMPLETED", within=60)
+    assert cluster.says("cat ~/out") == ["first"], "both keep the root that they began in"
     cluster.becomes("Ready")
-    assert {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in cluster.lab.items("pods")} == before
+    assert {pod["metadata"]["uid"] for pod in cluster.pods()} == before, "no pod was replaced"

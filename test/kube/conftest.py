@@ -29,7 +29,7 @@ def established(server, name):
 @pytest.fixture(scope="session")
 def server(apiserver):
     """With the definitions in force."""
-    assert len(DEFINITIONS) == 6 and len(OWN_DEFINITIONS) == 1
+    assert len(DEFINITIONS) == 6 and len(OWN_DEFINITIONS) == 2
     for path in DEFINITIONS + OWN_DEFINITIONS:
         definition = yaml.safe_load(path.read_text())
         status, answer = apiserver.request("POST", CRDS, definition)

@@ -60,6 +60,7 @@ def test_what_the_reader_may_not_see_is_named_with_the_right_it_needs(reader_of,
     assert (done.returncode, report["findings"]) == (0, []), done.stdout
     assert report["notSeen"] == [
         "could not look at custom resource definitions: needs the right to get customresourcedefinitions",
+        "could not look at sharedroots.capstan.dev in namespace doctor: needs the right to list sharedroots.capstan.dev",
         "could not look at slurmclusters.capstan.dev in namespace doctor: needs the right to list slurmclusters.capstan.dev",
         "could not look at deployments.apps in all namespaces: needs the right to list deployments.apps",
         "could not look at pods in all namespaces: needs the right to list pods",

@@ -7,7 +7,7 @@ import pytest
 from definitions import REPOSITORY
 
 FILES = sorted((REPOSITORY / "src" / "operator").glob("*/testdata/*.json"))
-FOLDERS = {"v1": "api/v1", "slinky.slurm.net/v1beta1": "apis/slinky.slurm.net/v1beta1", "apps/v1": "apis/apps/v1", "policy/v1": "apis/policy/v1"}
+FOLDERS = {"v1": "api/v1", "slinky.slurm.net/v1beta1": "apis/slinky.slurm.net/v1beta1", "apps/v1": "apis/apps/v1", "batch/v1": "apis/batch/v1", "policy/v1": "apis/policy/v1"}
 
 
 @pytest.fixture(scope="module")

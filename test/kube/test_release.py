@@ -69,7 +69,7 @@ def test_the_program_is_of_the_version(folder):
 def test_manifests_are_what_the_charts_render(folder, helm):
     charts = helm("template", "slurm-operator", f"slurm-operator-{VERSION}.tgz", "--namespace", KUSTOMIZED, "--set", "crds.enabled=true")
     wanted = by_name(charts)
-    assert len(wanted) == len(KINDS) + 8
+    assert len(wanted) == len(KINDS) + 9
     wanted["Namespace", KUSTOMIZED] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": KUSTOMIZED}}
     assert by_name((folder / "manifests/operator.yaml").read_text()) == wanted
     definitions = {key: one for key, one in wanted.items() if key[0] == "CustomResourceDefinition"}

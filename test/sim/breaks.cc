@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "api/sharedroot.h"
 #include "api/slurmcluster.h"
 #include "operator/kind.h"
 #include "operator/names.h"
@@ -11,6 +12,8 @@
 #include "operator/nodeset/release.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/workers.h"
+#include "operator/sharedroot/decide.h"
+#include "operator/sharedroot/jobs.h"
 #include "operator/slurmcluster/decide.h"
 #include "operator/slurmcluster/maintenance.h"
 #include "plan/objects/effects.h"
@@ -305,6 +308,33 @@ Plan TooEarly(const World& world, const kube::Key& key) {
   return plan;
 }
 
+// Sessions get a root that is not there yet.
+Plan BeforeItIsFilled(const World& world, const kube::Key& key) {
+  Plan plan = op::sharedroot::Decide(world, key);
+  const auto* root = world.Find<api::SharedRoot>(key);
+  if (root == nullptr) return plan;
+  api::SharedRoot with = *root;
+  with.spec = api::WithDefaults(with.spec);
+  for (plan::Child& child : plan.children) {
+    if (child.key.name.find("-fill-") != std::string::npos)
+      child = *op::sharedroot::SwitchJob(with, with.status.claim_uid, {});
+  }
+  return plan;
+}
+
+// As it was: what a switch did that nobody wants any more stays, once its Job is gone.
+Plan NothingUndone(const World& world, const kube::Key& key) {
+  Plan plan = op::sharedroot::Decide(world, key);
+  const auto* root = world.Find<api::SharedRoot>(key);
+  if (root == nullptr) return plan;
+  const api::SharedRootSpec spec = api::WithDefaults(root->spec);
+  const api::CurrentRoot& current = root->status.current;
+  if (current.generation != op::sharedroot::GenerationName(spec) || current.keep != *spec.keep) return plan;
+  plan.children.clear();
+  plan.children_complete = true;
+  return plan;
+}
+
 constexpr auto kBreaks = std::to_array<Break>({
     {"proof", "nothing is proven before it is done", &WithoutProof},
     {"jobs", "a node that is drained and IDLE counts as free, though suspended jobs hold it", &WithoutJobs},
@@ -328,6 +358,8 @@ constexpr auto kBreaks = std::to_array<Break>({
     {"early", "a SlurmCluster that is stopped after a maintenance lets jobs in before its workers are gone", &TooEarly,
      nullptr, "slurmcluster"},
     {"reserve", "a SlurmCluster keeps jobs out in any mode", &AlwaysInMaintenance, nullptr, "slurmcluster"},
+    {"fill", "a SharedRoot switches to a generation that is not filled", &BeforeItIsFilled, nullptr, "sharedroot"},
+    {"undone", "a switch that nobody wants any more is not undone", &NothingUndone, nullptr, "sharedroot"},
 });
 
 }  // namespace

@@ -39,6 +39,8 @@ void ClusterStory::Want(const std::string& set, const std::string& spec, std::op
   Edit([&](boost::json::object& cluster) {
     Value one = *json::Parse(R"({"name":")" + set + R"(","spec":{)" + spec + "}}");
     if (replicas) one.get_object()["replicas"] = *replicas;
+    if (has_root && !cluster.contains("sharedRoot"))
+      cluster["sharedRoot"] = *json::Parse(R"({"claim":{"size":"1Gi"},"source":{"image":"shell"}})");
     SetsOf(cluster).push_back(std::move(one));
   });
 }
@@ -74,6 +76,15 @@ void ClusterStory::SetPaused(bool paused) {
 void ClusterStory::Run() {
   SetPaused(false);
   SetMode("Run");
+}
+
+void ClusterStory::SetRoot(const std::string& revision, const std::string& keep) {
+  Say("wants root " + revision + " with " + keep);
+  Edit([&](boost::json::object& cluster) {
+    boost::json::object& root = json::MakeObject(cluster.at("sharedRoot"), {});
+    root["revision"] = revision;
+    root["keep"] = boost::json::array{keep};
+  });
 }
 
 void ClusterStory::SetDeletionPolicy(std::string_view policy) {

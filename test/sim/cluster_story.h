@@ -15,6 +15,7 @@ class ClusterStory {
   ClusterStory(Machines& machines, kube::Key key);
 
   const kube::Key key;
+  bool has_root = false;  // wants a shared root when it is applied
 
   // Adds a NodeSet, or the SlurmCluster with it; once the former one is gone. `spec`: members of spec.nodeSets[].spec, as JSON text.
   void Want(const std::string& set, const std::string& spec, std::optional<int> replicas);
@@ -22,7 +23,8 @@ class ClusterStory {
   void Scale(const std::string& set, int replicas);  // by its own words
   void SetMode(std::string_view mode);
   void SetPaused(bool paused);
-  void Run();  // neither paused nor in another mode
+  void Run();                                                          // neither paused nor in another mode
+  void SetRoot(const std::string& revision, const std::string& keep);  // REQUIRES: has_root
   void SetDeletionPolicy(std::string_view policy);
   void Delete();
 

@@ -7,6 +7,7 @@
 #include "api/controller.h"
 #include "api/nodeset.h"
 #include "api/restapi.h"
+#include "api/sharedroot.h"
 #include "api/slurmcluster.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -329,6 +330,7 @@ std::optional<std::string> Rules::Unmatched() const {
       if (const auto lost = set->Lost()) return lost;
     }
     if (site->cluster) all.push_back({&api::SlurmCluster::kResource, site->key});
+    if (site->cluster && site->cluster->has_root) all.push_back({&api::SharedRoot::kResource, site->key});
   }
   for (const auto& [resource, key] : all) {
     const std::string title = std::string(resource->kind) + " " + key.ToString();

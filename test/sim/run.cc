@@ -13,6 +13,7 @@
 #include "operator.h"
 #include "operator/nodeset/contract.h"
 #include "plan/slurm/clusters.h"
+#include "root_volumes.h"
 #include "rules.h"
 #include "set_story.h"
 #include "site.h"
@@ -49,6 +50,7 @@ struct Layout {
     kube::Key key;
     std::vector<OneSet> sets;
     bool one_object = false;  // a SlurmCluster
+    bool has_root = false;    // with a shared root
   };
   std::vector<Cluster> clusters;
 
@@ -62,6 +64,7 @@ struct Layout {
     Random again(seed * 0x9e3779b97f4a7c15 + 5);
     for (Cluster& cluster : clusters) {
       cluster.one_object = again.Percent(30);
+      cluster.has_root = cluster.one_object && again.Percent(60);
       for (OneSet& set : cluster.sets) set.names_replicas = cluster.one_object && again.Percent(40);
     }
   }
@@ -101,11 +104,13 @@ class Run {
         seed, Machines::Options{.machines = layout.machines(), .share_machines = share}, options.echo);
     for (const Layout::Cluster& cluster : layout.clusters) {
       Site* site = sites_.emplace_back(std::make_unique<Site>(*machines_, cluster.key, cluster.one_object)).get();
+      if (site->cluster) site->cluster->has_root = cluster.has_root;
       for (const Layout::OneSet& set : cluster.sets) {
         sets_.push_back(std::make_unique<SetStory>(*site, set.name, set.most));
         sets_.back()->names_replicas = set.names_replicas;
       }
     }
+    volumes_ = std::make_unique<RootVolumes>(*machines_);
     std::map<std::string, int> in_namespace;
     for (const auto& set : sets_) ++in_namespace[set->key.ns];
     for (const auto& set : sets_) {
@@ -190,6 +195,7 @@ class Run {
       }
       rules_->Look();
       if (rules_->broken()) Fail(*rules_->broken());
+      if (volumes_->broken()) Fail(*volumes_->broken());
     }
   }
 
@@ -232,7 +238,7 @@ class Run {
     Choose();
     unsigned all = 0;
     for (const Kind& kind : kKinds) all += kind.weight;
-    const bool of_cluster = set_->site.cluster && random_.Percent(25);
+    const bool of_cluster = set_->site.cluster && random_.Percent(set_->site.cluster->has_root ? 50 : 25);
     if (of_cluster) ChangeCluster();
     unsigned drawn = of_cluster ? all : unsigned(random_.Below(all));
     for (const Kind& kind : kKinds) {
@@ -433,6 +439,7 @@ class Run {
   // A mode, or nobody looks after it for a while.
   void ChangeCluster() {
     ClusterStory& cluster = *set_->site.cluster;
+    if (cluster.has_root && random_.Percent(60)) return ChangeRoot();
     if (random_.Percent(50)) set_->site.Submit(Between(5s, 90s)), Pass(Between(0s, 4s));
     switch (random_.Below(4)) {
       case 0:
@@ -452,6 +459,20 @@ class Run {
     }
     if (random_.Percent(30)) Pass(Between(0s, 10s)), ScaleSet();
     machines_->After(Between(5s, 4min), [&cluster] { cluster.Run(); });
+  }
+
+  // People change their mind, also back to what still counts while a switch away from it is under way.
+  void ChangeRoot() {
+    ClusterStory& cluster = *set_->site.cluster;
+    uint64_t revision = random_.Below(2);
+    for (uint64_t left = 1 + random_.Below(6); left > 0 && !cluster.IsGone(); --left) {
+      cluster.SetRoot(std::to_string(++revision % 2), random_.Percent(80) ? "/home" : "/srv");
+      if (random_.Percent(40))
+        PassUntil([&] { return !volumes_->Unmatched(); }, 90s);
+      else
+        PassUntil([&] { return volumes_->IsSwitching(cluster.key); }, Between(0s, 60s));
+      Pass(Between(0s, 8s));
+    }
   }
 
   // Its parts go once no job is on its workers.
@@ -583,6 +604,7 @@ class Run {
     std::optional<std::string> wrong;
     const auto settled = [&] {
       wrong = JobsLeft() ? "jobs still run" : rules_->Unmatched();
+      if (!wrong) wrong = volumes_->Unmatched();
       return !wrong;
     };
     // A job that slurmctld takes over after its clock was put back runs for so much longer.
@@ -744,6 +766,7 @@ class Run {
   std::vector<std::unique_ptr<Site>> sites_;
   std::vector<std::unique_ptr<SetStory>> sets_;
   std::unique_ptr<Rules> rules_;
+  std::unique_ptr<RootVolumes> volumes_;
   std::unique_ptr<Operator> operator_;
   std::optional<std::string> failure_;
   bool crash_ = false;

@@ -176,7 +176,7 @@ void EraseIf(json::Value& list, auto predicate) {
 
 FakeObjects::FakeObjects(Clock clock) : clock_(std::move(clock)) {
   for (const Resource& resource : {kPods, kServices, kPersistentVolumeClaims, kNodes, kNamespaces, kStatefulSets,
-                                   kDeployments, kPodDisruptionBudgets, kCustomResourceDefinitions}) {
+                                   kDeployments, kJobs, kPodDisruptionBudgets, kCustomResourceDefinitions}) {
     Serve(resource);
   }
   for (const Resource& resource : {kConfigMaps, kSecrets, kServiceAccounts, kEvents, kLeases, kControllerRevisions}) {

@@ -354,15 +354,15 @@ class Deciding : Reconcile<api::Controller> {
   bool ClaimFits() {
     if (!Ha() || !object.spec.persistence || object.spec.persistence->existing_claim.empty()) return true;
     const kube::Key key{ns_, object.spec.persistence->existing_claim};
-    const auto modes = world.Ask(ClaimModes(key), kReferenceAge);
-    if (modes.absent()) return true;
-    if (modes.value == nullptr) {
+    const auto claim = world.Ask(VolumeClaim(key), kReferenceAge);
+    if (claim.absent()) return true;
+    if (claim.value == nullptr) {
       findings.Wait("ReadingReferences",
                     "PersistentVolumeClaim " + key.ToString() +
-                        (modes.error.empty() ? " is being looked for" : " cannot be read: " + modes.error));
+                        (claim.error.empty() ? " is being looked for" : " cannot be read: " + claim.error));
       return false;
     }
-    if (std::ranges::find(*modes.value, "ReadWriteMany") != modes.value->end()) return true;
+    if (std::ranges::find(claim.value->access_modes, "ReadWriteMany") != claim.value->access_modes.end()) return true;
     findings.Problem("ClaimRefused", "spec.ha needs access mode ReadWriteMany, which PersistentVolumeClaim " +
                                          key.ToString() + " does not have");
     return false;

@@ -893,7 +893,8 @@ class HaTest : public ControllerTest {
     Modes({"ReadWriteMany"});
   }
   void Modes(std::vector<std::string> modes) {
-    world.Answer("claim modes slurm/state", std::make_shared<const std::vector<std::string>>(std::move(modes)));
+    world.Answer("claim slurm/state",
+                 std::make_shared<const VolumeClaim::Value>(VolumeClaim::Value{"uid-claim", std::move(modes)}));
   }
   void PutPods() {
     StatefulSet set;
@@ -941,7 +942,7 @@ TEST_F(HaTest, RefusesAClaimOfOnePod) {
 }
 
 TEST_F(HaTest, AcceptsAClaimThatIsNotThereYet) {
-  world.Absent("claim modes slurm/state");
+  world.Absent("claim slurm/state");
   EXPECT_NE(BodyOf(Look(), "StatefulSet", "main-controller"), "");
 }
 

@@ -22,21 +22,6 @@ constexpr Duration kReadyLimit = 2s;
 constexpr int64_t kBeats = 10;  // seconds; slurmctld writes every quarter of SlurmctldTimeout
 constexpr size_t kMaxMessage = 500;
 
-struct ClaimSpec {
-  std::vector<std::string> access_modes;
-  static const json::Schema& Schema() {
-    static const json::Schema schema = json::Object<ClaimSpec>({json::Field<&ClaimSpec::access_modes>("accessModes")});
-    return schema;
-  }
-};
-struct ClaimObject {
-  ClaimSpec spec;
-  static const json::Schema& Schema() {
-    static const json::Schema schema = json::Object<ClaimObject>({json::Field<&ClaimObject::spec>("spec")});
-    return schema;
-  }
-};
-
 struct RefusedConfiguration {
   LiveConfiguration::Files files;
   std::string message;
@@ -83,15 +68,6 @@ struct StandbyAnswer {
 using Fetched = plan::Question::Fetched;
 
 }  // namespace
-
-async::Task<Result<std::optional<Fetched>>> ClaimModes::Fetch(plan::Services& services,
-                                                              async::Deadline deadline) const {
-  const auto claim = co_await services.client.Get<ClaimObject>(kube::kPersistentVolumeClaims, key, {}, deadline);
-  if (!claim && claim.error().code() == Code::kNotFound) co_return std::optional<Fetched>();
-  if (!claim) co_return Fail(claim.error());
-  const uint64_t digest = Fnv64(Join(claim->spec.access_modes, ","));
-  co_return Fetched{std::make_shared<const Value>(claim->spec.access_modes), digest};
-}
 
 std::string InCharge::id() const {
   std::string id = "slurmctld in charge of " + cluster + " among";

@@ -13,16 +13,6 @@
 
 namespace capstan::op::controller {
 
-// The access modes of a volume claim.
-struct ClaimModes final : plan::Question {
-  using Value = std::vector<std::string>;
-  explicit ClaimModes(kube::Key key) : key(std::move(key)) {}
-  std::string id() const override { return "claim modes " + key.ToString(); }
-  async::Task<Result<std::optional<Fetched>>> Fetch(plan::Services& services, async::Deadline deadline) const override;
-
-  kube::Key key;
-};
-
 // Which of several slurmctld is in charge: the one that says so itself, at /readyz. When none does, a pod that stands by
 // tells who wrote the state last (entry/heartbeat.h).
 struct InCharge final : plan::Question {

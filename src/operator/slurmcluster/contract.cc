@@ -16,7 +16,8 @@ using json::Value;
 
 bool IsPart(const Call& call, std::string_view cluster) {
   const std::string name(cluster);
-  if (call.kind == "Controller" || call.kind == "RestApi" || call.kind == "Accounting") return call.key.name == name;
+  if (call.kind == "Controller" || call.kind == "RestApi" || call.kind == "Accounting" || call.kind == "SharedRoot")
+    return call.key.name == name;
   if (call.kind == "LoginSet") return call.key.name == name + "-login";
   if (call.kind == "NodeSet") return call.key.name.starts_with(name + "-worker-");
   if (call.kind != "ConfigMap") return false;
@@ -65,6 +66,12 @@ bool IsInMaintenance(const Value& cluster) {
          Find(cluster, {"metadata", "deletionTimestamp"}) == nullptr;
 }
 
+// It is being deleted, and waits for no worker.
+bool GoesAtOnce(const Value& cluster) {
+  return Find(cluster, {"metadata", "deletionTimestamp"}) != nullptr &&
+         FindText(cluster, {"spec", "deletionPolicy"}) != "Drain";
+}
+
 std::string ReservationOf(const Value& cluster) { return "capstan-" + KeyOf(cluster).name; }
 
 // A worker of one of its NodeSets that jobs may start on.
@@ -92,7 +99,7 @@ Broken SlurmBreach(const Value& cluster, const SlurmCall& call, const std::optio
   if (call.verb == "delete" && IsInMaintenance(cluster))
     return "the reservation is removed in the middle of a maintenance";
   if (call.verb != "delete" && !IsInMaintenance(cluster)) return "jobs are kept out without a maintenance";
-  if (call.verb == "delete" && FindText(cluster, {"spec", "mode"}) == "Stopped") {
+  if (call.verb == "delete" && FindText(cluster, {"spec", "mode"}) == "Stopped" && !GoesAtOnce(cluster)) {
     if (const Broken node = TakesJobs(cluster, around)) return "jobs may start on " + *node + ", which is to go";
   }
   return std::nullopt;
@@ -102,6 +109,7 @@ Broken Unmatched(const Value& cluster, const Around& around) {
   const kube::Key key = KeyOf(cluster);
   std::vector<std::pair<std::string, std::string>> parts{{"Controller", key.name}, {"RestApi", key.name}};
   if (Find(cluster, {"spec", "accounting"}) != nullptr) parts.emplace_back("Accounting", key.name);
+  if (Find(cluster, {"spec", "sharedRoot"}) != nullptr) parts.emplace_back("SharedRoot", key.name);
   if (Find(cluster, {"spec", "login"}) != nullptr) parts.emplace_back("LoginSet", key.name + "-login");
   if (const Value* sets = Find(cluster, {"spec", "nodeSets"}); sets != nullptr && sets->is_array()) {
     for (const Value& set : sets->get_array())

@@ -7,6 +7,7 @@
 #include "api/loginset.h"
 #include "api/nodeset.h"
 #include "api/restapi.h"
+#include "api/sharedroot.h"
 #include "api/slurmcluster.h"
 #include "base/text.h"
 #include "operator/names.h"
@@ -85,6 +86,7 @@ class Deciding : Reconcile<api::SlurmCluster> {
   }
 
   void Compose() {
+    if (HasAnotherVolume()) return KeepWhatIsThere();
     const Settings settings = SettingsOf(world);
     const api::SlurmClusterSpec& spec = object.spec;
     if (auto files = FileParts(object)) {
@@ -96,13 +98,39 @@ class Deciding : Reconcile<api::SlurmCluster> {
     Want(ControllerPart(object, settings));
     Want(RestApiPart(object, settings));
     if (spec.accounting) Want(AccountingPart(object, settings));
+    if (spec.shared_root) Want(SharedRootPart(object, settings));
     if (spec.login) {
       if (spec.login->sssd_conf_ref.name.empty()) MakeSssdConf();
       Want(LoginSetPart(object, settings));
     }
     for (const api::ClusterNodeSet& set : spec.node_sets) Want(NodeSetPart(object, set, settings));
+    if (spec.shared_root && IsNo(spec.config.slurm_conf, "UsePAM"))
+      findings.Remark("NotSupported", "spec.config.slurmConf.UsePAM is off: without it no job is in the shared root");
     const auto* controller = world.Find<api::Controller>({ns_, name_});
     if (controller != nullptr && NamesWhatIsNotWanted(*controller, object)) KeepWhatIsThere();
+  }
+
+  // A spec.sharedRoot that was taken away and written anew before its SharedRoot has gone: no pod gets a volume that root is not on.
+  bool HasAnotherVolume() {
+    if (!object.spec.shared_root) return false;
+    const auto* root = world.Find<api::SharedRoot>({ns_, name_});
+    if (root == nullptr || root->metadata.deleting()) return false;
+    const json::OwnerReference* owner = root->metadata.ControllerOwner();
+    if (owner == nullptr || owner->uid != object.metadata.uid || root->spec.claim == object.spec.shared_root->claim)
+      return false;
+    findings.Problem("InvalidSpec", "spec.sharedRoot.claim is not that of SharedRoot " + name_ +
+                                        ", which cannot change: delete that SharedRoot, whose volume stays, or write "
+                                        "the claim as it was; nothing is changed until then");
+    return true;
+  }
+
+  // As slurm.conf has it; options in any spelling.
+  static bool IsNo(const std::map<std::string, json::Raw>& options, std::string_view option) {
+    return std::ranges::any_of(options, [&](const auto& each) {
+      const std::string value = ToLower(each.second.text);
+      return EqualsIgnoreCase(each.first, option) &&
+             (value == "0" || value == "false" || value == "\"0\"" || value == "\"no\"" || value == "\"false\"");
+    });
   }
 
   void MakeSssdConf() {
@@ -123,6 +151,10 @@ class Deciding : Reconcile<api::SlurmCluster> {
     Look<api::Controller>(name_);
     if (const auto* rest_api = Look<api::RestApi>(name_)) status_.endpoints.rest = render::RestApiUrl(*rest_api);
     if (spec.accounting) Look<api::Accounting>(name_);
+    if (spec.shared_root) {
+      if (const auto* root = Look<api::SharedRoot>(name_))
+        status_.shared_root.generation = root->status.current.generation;
+    }
     if (spec.login) LookAtLogins(Look<api::LoginSet>(LoginSetName(name_)));
     for (const api::ClusterNodeSet& set : spec.node_sets) {
       const auto* part = Look<api::NodeSet>(NodeSetName(name_, set.name));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/slurmcluster.h"
+#include "json/value.h"
 #include "operator/names.h"
 #include "operator/slurmcluster/decide.h"
 #include "operator/testing/world.h"

@@ -5,6 +5,7 @@
 #include "api/loginset.h"
 #include "api/nodeset.h"
 #include "api/restapi.h"
+#include "api/sharedroot.h"
 #include "api/slurmcluster.h"
 #include "operator/names.h"
 #include "operator/slurmcluster/decide.h"
@@ -12,9 +13,9 @@
 namespace capstan::op::slurmcluster {
 namespace {
 
-constexpr const kube::Resource* kChildren[] = {&api::Controller::kResource, &api::RestApi::kResource,
-                                               &api::Accounting::kResource, &api::LoginSet::kResource,
-                                               &api::NodeSet::kResource,    &kube::kConfigMaps};
+constexpr const kube::Resource* kChildren[] = {
+    &api::Controller::kResource, &api::RestApi::kResource,    &api::Accounting::kResource, &api::LoginSet::kResource,
+    &api::NodeSet::kResource,    &api::SharedRoot::kResource, &kube::kConfigMaps};
 
 constexpr plan::Right kUses[] = {
     {&api::SlurmCluster::kResource, "patch"},  // its finalizer

@@ -7,12 +7,16 @@
 #include "api/loginset.h"
 #include "api/nodeset.h"
 #include "api/restapi.h"
+#include "api/sharedroot.h"
 #include "base/text.h"
+#include "json/codec.h"
 #include "json/strategic_merge.h"
 #include "kube/merge_keys.h"
 #include "operator/names.h"
 #include "operator/render/cluster.h"
 #include "operator/render/metadata.h"
+#include "operator/render/parts.h"
+#include "operator/sharedroot/jobs.h"
 #include "operator/slurmcluster/slurm_conf.h"
 
 namespace capstan::op::slurmcluster {
@@ -136,6 +140,25 @@ void SetUnlessEmpty(JsonObject& object, std::string_view member, std::string_vie
 JsonObject Template(JsonObject pod) {
   if (pod.empty()) return {};
   return {{"spec", std::move(pod)}};
+}
+
+// The shared root's volume, for a pod whose container of this name looks after it.
+void AddSharedRoot(const SlurmCluster& cluster, JsonObject& container, JsonObject& pod) {
+  constexpr std::string_view kVolume = "shared-root";
+  api::SharedRoot root;
+  root.metadata.name = cluster.metadata.name;
+  root.spec = *cluster.spec.shared_root;
+  container["env"] = JsonArray{Variable("CAPSTAN_SHARED_ROOT", sharedroot::kVolumePath)};
+  container["volumeMounts"] = JsonArray{Mount(kVolume, sharedroot::kVolumePath)};
+  pod["volumes"] = JsonArray{ClaimVolume(kVolume, sharedroot::ClaimName(root))};
+}
+
+// A list in a part of a person's takes the place of ours: what a login cannot do without is put to his.
+void KeepSysAdmin(Json& user) {
+  Json* added = json::Find(user, {"login", "securityContext", "capabilities", "add"});
+  if (added == nullptr || !added->is_array()) return;
+  JsonArray& list = added->get_array();
+  if (std::ranges::find(list, Json("SYS_ADMIN")) == list.end()) list.emplace_back("SYS_ADMIN");
 }
 
 // The keys of the cluster, which all daemons share: the SlurmCluster's own, made once, or those of the user's.
@@ -297,8 +320,15 @@ Result<plan::Child> LoginSetPart(const SlurmCluster& cluster, const Settings& se
   const api::SecretKeySelector& sssd = login.sssd_conf_ref;
   spec["sssdConfRef"] =
       sssd.name.empty() ? KeyOfSecret(SssdSecretName(name), kSssdKey) : KeyOfSecret(sssd.name, sssd.key);
-  SetUnlessEmpty(spec, "login", Daemon(cluster, kLogin.app, settings));
+  JsonObject container = Daemon(cluster, kLogin.app, settings);
   CAPSTAN_TRY(JsonObject pod, PodOf(cluster, login.placement, "spec.login"));
+  if (cluster.spec.shared_root) {
+    AddSharedRoot(cluster, container, pod);
+    // To make the tree of mounts; its sessions give it up (pam/capstan_root.cc).
+    container["securityContext"] = JsonObject{{"capabilities", JsonObject{{"add", JsonArray{"SYS_ADMIN"}}}},
+                                              {"appArmorProfile", JsonObject{{"type", "Unconfined"}}}};
+  }
+  SetUnlessEmpty(spec, "login", std::move(container));
   SetUnlessEmpty(spec, "template", Template(std::move(pod)));
   const api::ClusterService& wanted = login.service;
   JsonObject service, service_spec;
@@ -315,6 +345,7 @@ Result<plan::Child> LoginSetPart(const SlurmCluster& cluster, const Settings& se
   SetUnlessEmpty(spec, "service", std::move(service));
   const std::string where = "spec.login.spec";
   CAPSTAN_TRY(Json user, UserSpec(login.spec, where));
+  if (cluster.spec.shared_root) KeepSysAdmin(user);
   Part part{.resource = api::LoginSet::kResource,
             .name = LoginSetName(name),
             .spec = std::move(spec),
@@ -339,8 +370,9 @@ Result<plan::Child> NodeSetPart(const SlurmCluster& cluster, const api::ClusterN
     for (const auto& [name, amount] : set.resources) limits[name] = amount.ToString();
     slurmd["resources"] = JsonObject{{"limits", std::move(limits)}};
   }
-  SetUnlessEmpty(spec, "slurmd", std::move(slurmd));
   CAPSTAN_TRY(JsonObject pod, PodOf(cluster, set.placement, place));
+  if (cluster.spec.shared_root && *set.shared_root) AddSharedRoot(cluster, slurmd, pod);
+  SetUnlessEmpty(spec, "slurmd", std::move(slurmd));
   pod["hostname"] = set.name + "-";
   spec["template"] = Template(std::move(pod));
   std::vector<std::string> words;
@@ -363,6 +395,21 @@ Result<plan::Child> NodeSetPart(const SlurmCluster& cluster, const api::ClusterN
             .scales = true};
   SetUnlessEmpty(part.annotations, kAnnotationStopped, StoppedText(cluster));
   return AsPart(cluster, std::move(part));
+}
+
+// Its Jobs are of the images that the SlurmCluster asks for, and may pull them.
+Result<plan::Child> SharedRootPart(const SlurmCluster& cluster, const Settings& settings) {
+  CAPSTAN_TRY(Json user, json::Parse(json::Encode(*cluster.spec.shared_root)));
+  JsonObject spec;
+  if (JsonObject daemon = Daemon(cluster, kWorker.app, settings); !daemon.empty()) spec["jobImage"] = daemon["image"];
+  CAPSTAN_TRY(JsonObject pod, PodOf(cluster, "", "spec.sharedRoot"));
+  SetUnlessEmpty(spec, "template", Template(std::move(pod)));
+  return AsPart(cluster, {.resource = api::SharedRoot::kResource,
+                          .name = cluster.metadata.name,
+                          .spec = std::move(spec),
+                          .where = "spec.sharedRoot",
+                          .user = std::move(user),
+                          .ours = {}});
 }
 
 bool NamesWhatIsNotWanted(const api::Controller& controller, const SlurmCluster& cluster) {

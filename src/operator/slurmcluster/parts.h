@@ -33,6 +33,8 @@ Result<plan::Child> AccountingPart(const api::SlurmCluster& cluster, const Setti
 Result<plan::Child> LoginSetPart(const api::SlurmCluster& cluster, const Settings& settings);
 Result<plan::Child> NodeSetPart(const api::SlurmCluster& cluster, const api::ClusterNodeSet& set,
                                 const Settings& settings);
+// REQUIRES: spec.sharedRoot is there.
+Result<plan::Child> SharedRootPart(const api::SlurmCluster& cluster, const Settings& settings);
 // The Controller, as it is there, refers to an Accounting or to files that the SlurmCluster no longer wants: these stay until it
 // has been changed.
 bool NamesWhatIsNotWanted(const api::Controller& controller, const api::SlurmCluster& cluster);

@@ -115,6 +115,7 @@ Result<void> AddPartitions(slurm::ConfText& text, const SlurmCluster& cluster, c
 
 Result<std::string> SlurmConf(const SlurmCluster& cluster, const std::string& of_part, const Settings& settings) {
   slurm::ConfText text;
+  if (cluster.spec.shared_root) text.Set("UsePAM", "1");  // steps join it by a session module
   CAPSTAN_CHECK_OK(AddOptions(text, cluster));
   CAPSTAN_CHECK_OK(AddPartitions(text, cluster, cluster.spec.config.extra_conf + "\n" + of_part, settings));
   if (!cluster.spec.config.extra_conf.empty()) text.Verbatim(cluster.spec.config.extra_conf, "spec.config.extraConf");

@@ -8,6 +8,7 @@
 #include "operator/loginset/contract.h"
 #include "operator/nodeset/contract.h"
 #include "operator/restapi/contract.h"
+#include "operator/sharedroot/contract.h"
 #include "operator/slurmcluster/contract.h"
 #include "operator/token/contract.h"
 
@@ -22,6 +23,7 @@ constexpr auto kContracts = std::to_array<const Contract*>({
     &loginset::kContract,
     &token::kContract,
     &slurmcluster::kContract,
+    &sharedroot::kContract,
 });
 
 }  // namespace

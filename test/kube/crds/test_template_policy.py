@@ -19,7 +19,9 @@ BASE = {
     "NodeSet": {"controllerRef": {"name": "a"}},
     "LoginSet": {"controllerRef": {"name": "a"}, "sssdConfRef": KEY},
     "Accounting": {"slurmKeyRef": KEY, "jwtKeyRef": KEY, "storageConfig": {"host": "h", "passwordKeyRef": KEY}},
+    "SharedRoot": {"claim": {"size": "1Gi"}, "source": {"image": "x"}},
 }
+OWN = {"SharedRoot": "capstan.dev/v1alpha1"}
 
 
 def pod(spec):
@@ -27,8 +29,8 @@ def pod(spec):
 
 
 def attempt(server, kind, spec):
-    made = {"apiVersion": "slinky.slurm.net/v1beta1", "kind": kind, "metadata": {"name": "a"}, "spec": BASE[kind] | spec}
-    return server.request("POST", f"{API}/{kind.lower()}s?dryRun=All", made)
+    made = {"apiVersion": OWN.get(kind, "slinky.slurm.net/v1beta1"), "kind": kind, "metadata": {"name": "a"}, "spec": BASE[kind] | spec}
+    return server.request("POST", f"{API.replace('slinky.slurm.net/v1beta1', made['apiVersion'])}/{kind.lower()}s?dryRun=All", made)
 
 
 @pytest.fixture(scope="module")

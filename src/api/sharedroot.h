@@ -1,0 +1,87 @@
+// SharedRoot: a volume with root file systems of which one is `/` in every session and job of a Slurm cluster.
+#pragma once
+
+#include "api/common.h"
+#include "api/conditions.h"
+#include "kube/resource.h"
+
+namespace capstan::api {
+
+// A claim that is there, or one to be made.
+struct RootClaim {
+  std::string existing;
+  std::string storage_class_name;
+  std::string size;  // "500Gi"
+
+  bool operator==(const RootClaim&) const = default;
+  static const json::Schema& Schema();
+};
+
+struct RootSource {
+  std::string image;
+  std::string image_pull_policy;
+  std::vector<LocalObjectReference> pull_secrets;
+
+  bool operator==(const RootSource&) const = default;
+  static const json::Schema& Schema();
+};
+
+struct SharedRootSpec {
+  RootClaim claim;
+  RootSource source;
+  std::string revision;  // another text: a new generation of the same source
+  std::optional<std::vector<std::string>> keep;
+  std::vector<std::string> node_local;
+  std::string job_image;     // that has capstan-entry
+  PodTemplate pod_template;  // of the Jobs that write to the volume
+
+  bool operator==(const SharedRootSpec&) const = default;
+  static const json::Schema& Schema();
+};
+
+// One root file system on the volume.
+struct RootGeneration {
+  std::string name;
+  std::string image;
+  std::string revision;
+  int64_t files = 0, bytes = 0;  // of the image
+  std::string slurm;             // whose commands sessions have: Root or Image
+
+  bool operator==(const RootGeneration&) const = default;
+  static const json::Schema& Schema();
+};
+
+// What new sessions and steps have.
+struct CurrentRoot {
+  std::string generation;
+  std::vector<std::string> keep, node_local;
+  int64_t observed_generation = 0;  // the metadata.generation whose switch that was
+
+  bool operator==(const CurrentRoot&) const = default;
+  static const json::Schema& Schema();
+};
+
+struct SharedRootStatus {
+  int64_t observed_generation = 0;
+  Conditions conditions;
+  std::string claim, claim_uid;  // its volume claim
+  CurrentRoot current;
+  int64_t ordered_generation = 0;           // whose switch was asked for last; it may have been made, or be made yet
+  std::vector<RootGeneration> generations;  // oldest first
+
+  bool operator==(const SharedRootStatus&) const = default;
+  static const json::Schema& Schema();
+};
+
+struct SharedRoot {
+  static constexpr kube::Resource kResource{kOwnGroup, kOwnVersion, "sharedroots", "SharedRoot", true};
+
+  json::ObjectMeta metadata;
+  SharedRootSpec spec;
+  SharedRootStatus status;
+
+  bool operator==(const SharedRoot&) const = default;
+  static const json::Schema& Schema();
+};
+
+}  // namespace capstan::api

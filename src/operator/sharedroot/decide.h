@@ -1,0 +1,32 @@
+// One SharedRoot: a volume claim, and Jobs that write to that volume. The operator never mounts it.
+//
+// | there is                                            | what is done                                                      |
+// |-----------------------------------------------------|-------------------------------------------------------------------|
+// | no claim                                            | spec.claim.size: it is created, and belongs to nobody, so that it |
+// |                                                     | stays; spec.claim.existing: a condition says so                   |
+// | a claim that is not for several writers, or that an | nothing; a condition says so                                      |
+// | older SharedRoot has                                |                                                                   |
+// | another claim of that name than in status           | status forgets its generations: it is another volume              |
+// | another generation in status.current than spec asks | a Job of the image itself copies its files to the volume; one that|
+// | for                                                 | finds them there ends at once                                     |
+// | that Job complete, or only other folders asked for  | a Job says on the volume what counts (capstan-entry root switch); |
+// |                                                     | pods look there every two seconds                                 |
+// | in status a later switch asked for than made        | the same: it may have been made, or be made yet                   |
+// | a Job of a later switch than status has asked for   | first the status says so; no Job is removed until it does         |
+// | a Job that has failed                               | a condition says why; Kubernetes removes the Job after ten        |
+// |                                                     | minutes, and it is made anew                                      |
+//
+// A generation is named after its image and revision, so that the same text means the same one. Jobs are repeatable, and one that is
+// not wanted any more is removed (Plan::children). What a Job of an older spec would switch to after a newer one is refused on the
+// volume.
+#pragma once
+
+#include "kube/resource.h"
+#include "plan/plan.h"
+#include "plan/world.h"
+
+namespace capstan::op::sharedroot {
+
+plan::Plan Decide(const plan::World& world, const kube::Key& key);
+
+}  // namespace capstan::op::sharedroot

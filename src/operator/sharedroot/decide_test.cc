@@ -1,0 +1,292 @@
+#include "operator/sharedroot/decide.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/sharedroot.h"
+#include "json/value.h"
+#include "operator/sharedroot/jobs.h"
+#include "operator/testing/golden.h"
+#include "operator/testing/world.h"
+
+namespace capstan::op::sharedroot {
+namespace {
+
+using test::ActionNames;
+using test::ChildNames;
+using test::ConditionOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+class SharedRootTest : public ::testing::Test {
+ protected:
+  SharedRootTest() {
+    root.metadata = {.name = "main", .namespace_ = "slurm", .uid = "uid-root", .generation = 3};
+    root.spec.claim.size = "500Gi";
+    root.spec.source.image = "registry.example.org/hpc/shell:1";
+    Claim({"ReadWriteMany"});
+  }
+  void Claim(std::vector<std::string> modes, const std::string& name = "main-root",
+             const std::string& uid = "uid-claim") {
+    world.Answer("claim slurm/" + name,
+                 std::make_shared<const VolumeClaim::Value>(VolumeClaim::Value{uid, std::move(modes)}));
+  }
+  plan::Plan Look() {
+    world.Put(root);
+    plan::Plan plan = world.Decide(&Decide, "main");
+    const auto status = json::Decode<api::SharedRootStatus>(*plan.status);
+    root.status = status.value_or(api::SharedRootStatus());
+    return plan;
+  }
+  // What a Job has become, with a pod of it that ended so and said that.
+  void Ran(const std::string& name, const std::string& condition, const std::string& said,
+           const std::string& message = "") {
+    Job job;
+    job.metadata = {.name = name, .namespace_ = "slurm", .uid = "uid-" + name};
+    job.metadata.owner_references = {{.kind = "SharedRoot", .name = "main", .uid = "uid-root", .controller = true}};
+    if (!condition.empty()) job.status.conditions = {{.type = condition, .status = "True", .message = message}};
+    world.Put(job);
+    Pod pod;
+    pod.metadata = {.name = name + "-x", .namespace_ = "slurm", .uid = "uid-pod-" + name};
+    pod.metadata.owner_references = {{.kind = "Job", .name = name, .uid = job.metadata.uid, .controller = true}};
+    pod.status.phase = condition == "Complete" ? "Succeeded" : "Failed";
+    pod.status.container_statuses = {
+        {.name = "fill", .state = {.waiting = {}, .terminated = ContainerTerminated{said}}}};
+    world.Put(pod);
+  }
+  std::string FillName(const std::string& uid = "uid-claim") const {
+    return sharedroot::FillJob(WithDefaults(), uid, {})->key.name;
+  }
+  std::string SwitchName(const std::string& uid = "uid-claim") const {
+    return sharedroot::SwitchJob(WithDefaults(), uid, {})->key.name;
+  }
+  // At rest, with what spec asks for.
+  void Settle() {
+    root.status.claim_uid = "uid-claim";
+    root.status.generations = {{.name = GenerationName(root.spec)}};
+    root.status.current = {GenerationName(root.spec), *WithDefaults().spec.keep, {}, root.metadata.generation};
+  }
+  api::SharedRoot WithDefaults() const {
+    api::SharedRoot with = root;
+    with.spec = api::WithDefaults(with.spec);
+    return with;
+  }
+
+  test::TestWorld world;
+  api::SharedRoot root;
+};
+
+TEST_F(SharedRootTest, AClaimIsMadeAndThenAJobFillsIt) {
+  world.Absent("claim slurm/main-root");
+  plan::Plan plan = Look();
+  EXPECT_THAT(ActionNames(plan), ElementsAre("create PersistentVolumeClaim slurm/main-root"));
+  EXPECT_THAT(plan.children, IsEmpty());
+  Claim({"ReadWriteMany"});
+  plan = Look();
+  EXPECT_THAT(ChildNames(plan), ElementsAre("Job " + FillName()));
+  EXPECT_THAT(ConditionOf(plan, "Progressing"), StartsWith("True FillingRoot"));
+  test::ExpectGoldenJson("sharedroot", "claim.json", ClaimBody(WithDefaults()));
+  test::ExpectGoldenJson("sharedroot", "fill.json", sharedroot::FillJob(WithDefaults(), "uid-claim", {})->body);
+  test::ExpectGoldenJson("sharedroot", "switch.json", sharedroot::SwitchJob(WithDefaults(), "uid-claim", {})->body);
+}
+
+TEST_F(SharedRootTest, WhatIsFilledIsSwitchedToAndThenAtRest) {
+  Ran(FillName(), "Complete", R"({"generation":"g","files":120,"bytes":4096,"shell":true,"slurm":"Image"})");
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + FillName(), "Job " + SwitchName()));
+  ASSERT_EQ(root.status.generations.size(), 1u);
+  EXPECT_EQ(root.status.generations[0].files, 120);
+  EXPECT_EQ(root.status.generations[0].slurm, "Image");
+  EXPECT_EQ(root.status.current.generation, "");
+  Ran(SwitchName(), "Complete", "{}");
+  EXPECT_THAT(ConditionOf(Look(), "Ready"), StartsWith("True"));
+  EXPECT_EQ(root.status.current.generation, root.status.generations[0].name);
+  EXPECT_THAT(root.status.current.keep, ElementsAre("/home", "/root", "/srv", "/opt", "/usr/local"));
+  const plan::Plan plan = Look();
+  EXPECT_THAT(plan.children, IsEmpty()) << "its Jobs have done their work";
+  EXPECT_THAT(ConditionOf(plan, "Ready"), StartsWith("True"));
+}
+
+// Kubernetes removes Jobs that have ended; the status remembers.
+TEST_F(SharedRootTest, WithoutItsJobsItStaysAtRest) {
+  Settle();
+  const plan::Plan plan = Look();
+  EXPECT_THAT(plan.children, IsEmpty());
+  EXPECT_THAT(plan.actions, IsEmpty());
+  EXPECT_THAT(ConditionOf(plan, "Ready"), StartsWith("True"));
+}
+
+TEST_F(SharedRootTest, AnotherImageOrRevisionIsAnotherGeneration) {
+  Settle();
+  const std::string first = root.status.current.generation;
+  root.spec.revision = "2";
+  root.metadata.generation = 4;
+  EXPECT_NE(GenerationName(root.spec), first);
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + FillName()));
+  EXPECT_EQ(root.status.current.generation, first) << "it counts until the next is whole";
+  root.spec.revision = "";
+  root.metadata.generation = 5;
+  EXPECT_THAT(Look().children, IsEmpty()) << "back to one that counts still";
+}
+
+// Its Job may run after the wish has gone, or has run and nobody has seen it.
+TEST_F(SharedRootTest, ASwitchThatIsNoLongerWantedIsUndone) {
+  Settle();
+  root.spec.revision = "2";
+  root.metadata.generation = 4;
+  Ran(SwitchName(), "", "");
+  root.spec.revision = "";
+  root.metadata.generation = 5;
+  plan::Plan plan = Look();
+  EXPECT_THAT(ChildNames(plan), ElementsAre("Job " + SwitchName()));
+  EXPECT_FALSE(plan.children_complete) << "the former is not removed before the status tells of it";
+  plan = Look();
+  EXPECT_THAT(ChildNames(plan), ElementsAre("Job " + SwitchName()));
+  EXPECT_TRUE(plan.children_complete);
+  Ran(SwitchName(), "Complete", "{}");
+  EXPECT_THAT(ConditionOf(Look(), "Ready"), StartsWith("True"));
+  EXPECT_EQ(root.status.current.observed_generation, 5);
+}
+
+// The operator ended between two of its writes: the Job is gone, and its pod perhaps not.
+TEST_F(SharedRootTest, ASwitchWhoseJobIsGoneIsUndoneToo) {
+  Settle();
+  root.status.ordered_generation = 4;
+  root.metadata.generation = 5;
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + SwitchName()));
+}
+
+TEST_F(SharedRootTest, OtherFoldersNeedASwitchAndNoFill) {
+  Settle();
+  root.spec.node_local = {"/scratch"};
+  root.metadata.generation = 4;
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + SwitchName()));
+}
+
+// A root may have been removed from the volume by hand.
+TEST_F(SharedRootTest, AGenerationThatDoesNotCountIsFilledAgainBeforeASwitch) {
+  Settle();
+  root.status.generations.push_back({.name = "g-old"});
+  root.spec.source.image = "registry.example.org/hpc/shell:0";
+  root.status.generations.push_back({.name = GenerationName(root.spec)});
+  root.metadata.generation = 4;
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + FillName()));
+}
+
+// A Job of the same name, from before the object was made anew, has done nothing for this one.
+TEST_F(SharedRootTest, AJobOfAnotherSharedRootIsNotBelieved) {
+  Ran(FillName(), "Complete", "{}");
+  root.metadata.uid = "uid-new";
+  Look();
+  EXPECT_THAT(root.status.generations, IsEmpty());
+}
+
+TEST_F(SharedRootTest, WhatCannotBeFilledIsSaidAsTheJobSaysIt) {
+  Ran(FillName(), "", "the volume is full: copying /usr/lib/x: No space left on device");
+  EXPECT_THAT(ConditionOf(Look(), "Progressing"), HasSubstr("a try failed: the volume is full: copying /usr/lib/x"));
+  Ran(FillName(), "Failed", "the volume is full: copying /usr/lib/x: No space left on device");
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("JobFailed: filling generation"));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("No space left on device; it is tried again in ten minutes"));
+}
+
+// It is not to wait for the end of what can never be.
+TEST_F(SharedRootTest, ACorrectedSpecHasAnotherJob) {
+  const std::string before = FillName();
+  root.spec.source.pull_secrets = {{"hub"}};
+  EXPECT_NE(FillName(), before);
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + FillName()));
+}
+
+TEST_F(SharedRootTest, AJobThatRanOutOfTimeSaysSo) {
+  Ran(FillName(), "Failed", "", "Job was active longer than specified deadline");
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), HasSubstr("Job was active longer than specified deadline"));
+}
+
+TEST_F(SharedRootTest, AnImageThatCannotBePulledIsSaid) {
+  Ran(FillName(), "", "");
+  Pod pod;
+  pod.metadata = {.name = "main-fill-y", .namespace_ = "slurm", .uid = "uid-y"};
+  pod.metadata.owner_references = {{.kind = "Job", .name = FillName(), .uid = "uid-" + FillName(), .controller = true}};
+  pod.status.phase = "Pending";
+  pod.status.container_statuses = {
+      {.name = "root", .state = {.waiting = ContainerWaiting{"ImagePullBackOff", "no such image"}, .terminated = {}}}};
+  world.Put(pod);
+  EXPECT_THAT(ConditionOf(Look(), "Progressing"), HasSubstr("ImagePullBackOff"));
+}
+
+TEST_F(SharedRootTest, AClaimForOneWriterIsRefused) {
+  Claim({"ReadWriteOnce"});
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("ClaimRefused: a shared root needs access mode ReadWriteMany"));
+  EXPECT_THAT(plan.children, IsEmpty());
+}
+
+TEST_F(SharedRootTest, AClaimThatIsToBeThereIsNotMade) {
+  root.spec.claim = {.existing = "jail"};
+  world.Absent("claim slurm/jail");
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("ReferenceMissing: PersistentVolumeClaim slurm/jail"));
+  EXPECT_THAT(plan.actions, IsEmpty());
+  Claim({"ReadWriteOnce", "ReadWriteMany"}, "jail");
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + FillName()));
+}
+
+TEST_F(SharedRootTest, OfTwoWithOneClaimTheOlderHasIt) {
+  api::SharedRoot elder = root;
+  elder.metadata.name = "first";
+  elder.metadata.uid = "uid-first";
+  elder.metadata.creation_timestamp = world.now - 1h;
+  elder.spec.claim = {.existing = "main-root"};
+  world.Put(elder);
+  root.metadata.creation_timestamp = world.now;
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("is that of SharedRoot first, which is older"));
+  EXPECT_THAT(plan.children, IsEmpty());
+}
+
+TEST_F(SharedRootTest, AnotherClaimIsAnotherVolumeWithNothingOnIt) {
+  Settle();
+  Ran(FillName(), "Complete", "{}");
+  Ran(SwitchName(), "Complete", "{}");
+  Claim({"ReadWriteMany"}, "main-root", "uid-another");
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + FillName("uid-another")));
+  EXPECT_EQ(root.status.current.generation, "");
+}
+
+TEST_F(SharedRootTest, AClaimThatCannotBeReadChangesNothing) {
+  Settle();
+  world.Failed("claim slurm/main-root", "the API server is away");
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Ready"), StartsWith("True"));
+  EXPECT_THAT(plan.actions, IsEmpty());
+}
+
+TEST_F(SharedRootTest, ATemplateIsForBothJobs) {
+  root.spec.pod_template.spec.text =
+      R"({"containers":[{"name":"sharedroot","resources":{"limits":{"memory":"1Gi"}}}],)"
+      R"("initContainers":[{"name":"entry","resources":{"limits":{"memory":"64Mi"}}}],"tolerations":[{"key":"a"}]})";
+  for (const auto& job :
+       {sharedroot::FillJob(WithDefaults(), "u", {}), sharedroot::SwitchJob(WithDefaults(), "u", {})}) {
+    const auto body = json::Parse(job->body);
+    for (const std::string_view list : {"containers", "initContainers"}) {
+      const json::Value* containers = json::Find(*body, {"spec", "template", "spec", list});
+      if (containers == nullptr) continue;
+      for (const json::Value& container : containers->get_array()) {
+        EXPECT_NE(json::FindText(container, {"image"}), "") << job->body;
+        EXPECT_NE(json::FindText(container, {"resources", "limits", "memory"}), "") << job->body;
+      }
+    }
+  }
+}
+
+TEST_F(SharedRootTest, ATemplateThatIsNoneIsSaid) {
+  root.spec.pod_template.spec.text = "[]";
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("InvalidSpec: spec.template.spec"));
+  EXPECT_THAT(plan.children, IsEmpty());
+}
+
+}  // namespace
+}  // namespace capstan::op::sharedroot

@@ -1,0 +1,116 @@
+#include <gmock/gmock.h>
+
+#include "api/sharedroot.h"
+#include "operator/slurmcluster/decide_test.h"
+
+namespace capstan::op::slurmcluster {
+namespace {
+
+using test::ChildNames;
+using test::ConditionOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr std::string_view kVolume =
+    R"("volumes":[{"name":"shared-root","persistentVolumeClaim":{"claimName":"main-root"}}])";
+constexpr std::string_view kMount = R"("volumeMounts":[{"mountPath":"/capstan/root","name":"shared-root"}])";
+constexpr std::string_view kVariable = R"("env":[{"name":"CAPSTAN_SHARED_ROOT","value":"/capstan/root"}])";
+
+class SharedRootOfClusterTest : public SlurmClusterTest {
+ protected:
+  SharedRootOfClusterTest() {
+    cluster.spec.shared_root = api::SharedRootSpec{};
+    cluster.spec.shared_root->claim.size = "500Gi";
+    cluster.spec.shared_root->source.image = "registry.example.org/hpc/shell:1";
+    cluster.spec.login = api::ClusterLogin{};
+  }
+};
+
+TEST_F(SharedRootOfClusterTest, ItIsAPartAndAllPodsOfPeopleAndJobsHaveItsVolume) {
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Controller main", "RestApi main", "SharedRoot main",
+                                              "LoginSet main-login", "NodeSet main-worker-cpu"));
+  EXPECT_THAT(Body("SharedRoot", "main"), HasSubstr(R"("spec":{"claim":{"size":"500Gi"},)"
+                                                    R"("keep":["/home","/root","/srv","/opt","/usr/local"],)"
+                                                    R"("source":{"image":"registry.example.org/hpc/shell:1"}})"));
+  EXPECT_THAT(Body("Controller", "main"), HasSubstr(R"("extraConf":"UsePAM=1\n)"));
+  for (const std::string& body : {Body("NodeSet", "main-worker-cpu"), Body("LoginSet", "main-login")}) {
+    EXPECT_THAT(body, HasSubstr(kVolume));
+    EXPECT_THAT(body, HasSubstr(kMount));
+    EXPECT_THAT(body, HasSubstr(kVariable));
+  }
+  EXPECT_THAT(
+      Body("LoginSet", "main-login"),
+      HasSubstr(R"("securityContext":{"appArmorProfile":{"type":"Unconfined"},"capabilities":{"add":["SYS_ADMIN"]}})"));
+}
+
+TEST_F(SharedRootOfClusterTest, WhatAUserGivesStandsBesideIt) {
+  cluster.spec.node_sets[0].spec.text =
+      R"({"slurmd":{"env":[{"name":"A","value":"b"}]},"template":{"spec":{"volumes":[{"name":"mine","emptyDir":{}}]}}})";
+  const std::string body = Body("NodeSet", "main-worker-cpu");
+  EXPECT_THAT(body, HasSubstr(R"({"name":"CAPSTAN_SHARED_ROOT","value":"/capstan/root"})"));
+  EXPECT_THAT(body, HasSubstr(R"({"name":"A","value":"b"})"));
+  EXPECT_THAT(body, HasSubstr(R"("persistentVolumeClaim":{"claimName":"main-root"})"));
+  EXPECT_THAT(body, HasSubstr(R"({"emptyDir":{},"name":"mine"})"));
+}
+
+TEST_F(SharedRootOfClusterTest, ALoginKeepsWhatItNeedsForTheTree) {
+  cluster.spec.login->spec.text = R"({"login":{"securityContext":{"capabilities":{"add":["NET_ADMIN"]}}}})";
+  EXPECT_THAT(Body("LoginSet", "main-login"), HasSubstr(R"("capabilities":{"add":["NET_ADMIN","SYS_ADMIN"]})"));
+}
+
+TEST_F(SharedRootOfClusterTest, ItsJobsAreOfTheClustersImages) {
+  cluster.spec.images = {.prefix = "registry.example.org/hpc", .version = "26.05.5", .pull_secrets = {{"hub"}}};
+  const std::string body = Body("SharedRoot", "main");
+  EXPECT_THAT(body, HasSubstr(R"("jobImage":"registry.example.org/hpc/slurmd:26.05.5")"));
+  EXPECT_THAT(body, HasSubstr(R"("template":{"spec":{"imagePullSecrets":[{"name":"hub"}]}})"));
+}
+
+TEST_F(SharedRootOfClusterTest, WithoutPamItIsSaidThatNoJobIsInIt) {
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False"));
+  cluster.spec.config.slurm_conf["usepam"] = {"0"};
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), HasSubstr("spec.config.slurmConf.UsePAM is off"));
+}
+
+TEST_F(SharedRootOfClusterTest, ANodeSetMayKeepItsImagesRoot) {
+  cluster.spec.node_sets[0].shared_root = false;
+  EXPECT_THAT(Body("NodeSet", "main-worker-cpu"), Not(HasSubstr("shared-root")));
+  EXPECT_THAT(Body("LoginSet", "main-login"), HasSubstr(kVolume));
+}
+
+TEST_F(SharedRootOfClusterTest, AClaimOfTheUsersIsMounted) {
+  cluster.spec.shared_root->claim = {.existing = "jail"};
+  EXPECT_THAT(Body("NodeSet", "main-worker-cpu"), HasSubstr(R"("claimName":"jail")"));
+}
+
+TEST_F(SharedRootOfClusterTest, NoPodGetsAVolumeThatTheRootIsNotOn) {
+  auto root = Part<api::SharedRoot>("main");
+  root.spec.claim.size = "500Gi";
+  world.Put(root);
+  EXPECT_THAT(Body("NodeSet", "main-worker-cpu"), HasSubstr(R"("claimName":"main-root")"));
+  cluster.spec.shared_root->claim = {.existing = "jail"};
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("spec.sharedRoot.claim is not that of SharedRoot main"));
+  EXPECT_THAT(ChildNames(plan), IsEmpty());
+  EXPECT_FALSE(plan.children_complete) << "the parts stay as they are";
+}
+
+TEST_F(SharedRootOfClusterTest, ItIsReadyOnceItsRootIs) {
+  cluster.spec.login.reset();
+  HaveParts();
+  EXPECT_THAT(ConditionOf(Look(), "Progressing"), HasSubstr("SharedRoot main: it is not there yet"));
+  auto root = Part<api::SharedRoot>("main", "False", "True");
+  world.Put(root);
+  EXPECT_THAT(ConditionOf(Look(), "Progressing"), HasSubstr("SharedRoot main: main says Progressing"));
+  root = Part<api::SharedRoot>("main");
+  root.status.current.generation = "g-1";
+  world.Put(root);
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Ready"), StartsWith("True"));
+  EXPECT_THAT(*plan.status, HasSubstr(R"("sharedRoot":{"generation":"g-1"})"));
+}
+
+}  // namespace
+}  // namespace capstan::op::slurmcluster
