@@ -7,6 +7,7 @@ Groups: image, install, rest       the operator on the local cluster (cluster.py
         people, people-rest        the same with accounting, a login and people (people.py)
         changes, large, clusters   what a changed configuration takes, and large and many clusters (configuration.py)
         slurmcluster(s)            a Slurm cluster that is one object, and twenty of them (one_object.py)
+        root-fill, root            a shared root: filling it, and what sessions and steps pay for it (shared_root.py)
         takeover                   two slurmctld, of which one is lost (takeover.py)
         workers, many              how soon workers go, are renewed and told of; a thousand of them (workers.py)
         slurm                      the Slurm library and the exporter beside Slinky's Go client and curl (slurm_library.py)
@@ -30,6 +31,7 @@ from figures import CannotMeasure, Figures
 GROUPS = {"image": "cluster", "install": "cluster", "rest": "cluster", "people": "people", "people-rest": "people",
           "changes": "configuration", "large": "configuration", "clusters": "configuration",
           "slurmcluster": "one_object", "slurmclusters": "one_object",
+          "root-fill": "shared_root", "root": "shared_root",
           "takeover": "takeover", "workers": "workers", "many": "workers",
           "slurm": "slurm_library", "bridge": "bridge",
           "start": "against_go", "watch": "against_go", "writes": "against_go",

@@ -117,6 +117,35 @@ def test_a_session_keeps_its_root_through_a_switch_and_back(world):
     assert session.end() == 0
 
 
+# Whom somebody gives an account in a session the login lets in, jobs run as, and the next root has, too.
+def test_people_of_the_root_log_in_and_stay_through_a_switch(world):
+    world.make("g1")
+    world.start()
+    world.start_workers()
+    world.ssh("root@login", "useradd -m -u 1500 -s /bin/bash grace && usermod -aG audio grace && install -d -m 700 ~grace/.ssh && "
+                            f"echo '{world.public.strip()}' > ~grace/.ssh/authorized_keys && chown -R grace: ~grace/.ssh")
+    world.await_login("grace@login")
+    world.ssh("root@login", "groupadd -g 2000 hpc && usermod -aG hpc grace")
+    has = "uid=1500(grace) gid=1500(grace) groups=1500(grace),29(audio),2000(hpc)"
+    assert world.ssh("grace@login", "id; pwd").splitlines() == [has, "/home/grace"]
+    known = lambda: "2000(hpc)" in world.login.run("id", "grace", check=False).stdout
+    await_that(known, "her group", 30, world.login.said)
+    assert "2000(hpc)" in world.ssh("grace@login", "srun -N1 id")
+    assert sorted(world.ssh("grace@login", "srun -N2 sh -c 'id -un; pwd'").split()) == ["/home/grace"] * 2 + ["grace"] * 2
+    # Accounts of the image are its own, whatever the root says.
+    world.ssh("root@login", "echo rescue:x:1600:1600::/tmp:/bin/sh >> /etc/passwd && useradd -u 1601 last")
+    await_that(lambda: world.login.run("getent", "passwd", "last", check=False).returncode == 0, "the last one added", 30)
+    assert world.login.run("getent", "passwd", "rescue").startswith("rescue:x:0:0:")
+    assert world.ssh("rescue@login", "id -u").strip() == "0"
+    world.make("g2")
+    world.await_mark("grace@login", "g2")
+    assert world.ssh("grace@login", "id").strip() == has
+    world.ssh("root@login", "sed -i s/^grace:x:1500:/grace:x:1501:/ /etc/passwd")
+    world.filler.run(*world.filler.limits(), "capstan-entry", "root", "switch", "--volume", VOLUME, "--generation", "g1", "--keep",
+                     "/home", "--report", "/tmp/report", check=False)
+    assert "account grace has id 1501 in the root that counts, and 1500 in this one" in world.filler.read("/tmp/report")
+
+
 # In the image's root it would write where nobody looks.
 def test_without_the_root_that_is_wanted_no_session_begins(world):
     world.laptop.start()

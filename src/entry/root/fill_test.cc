@@ -171,6 +171,21 @@ TEST_F(FillTest, AVolumeThatRunsNoSetuidProgramsIsRefused) {
   EXPECT_EQ(FailureOf(Wanted()).find("the volume cannot be written to: "), 0u);
 }
 
+TEST_F(FillTest, PeopleAreTheSameInAllGenerations) {
+  Fills(Wanted());
+  EXPECT_EQ(Switch({.generation = "g1", .keep = {}, .node_local = {}}), "");
+  const std::string ada = "ada:x:1000:1000::/home/ada:/bin/sh\n";
+  Write(root_ + "/etc/passwd", Read(root_ + "/etc/passwd") + ada);
+  Fills(Wanted("g2"));
+  EXPECT_EQ(Switch({.generation = "g2", .keep = {}, .node_local = {}}), "");
+  EXPECT_NE(Read(volume_ + "/roots/g2/etc/passwd").find(ada), std::string::npos);
+  Write(volume_ + "/roots/g2/etc/passwd", "ada:x:1001:1001::/home/ada:/bin/sh\n");
+  EXPECT_EQ(Switch({.generation = "g1", .keep = {}, .node_local = {}}),
+            "the people of generation g2 cannot be taken into g1: account ada has id 1001 in the root that counts, and "
+            "1000 in this one");
+  EXPECT_NE(Read(volume_ + "/meta/current").find("g2"), std::string::npos);
+}
+
 TEST_F(FillTest, OneWritesAtATime) {
   const auto lock = LockVolume(volume_);
   ASSERT_TRUE(lock);

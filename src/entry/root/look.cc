@@ -9,10 +9,13 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
+#include "entry/process.h"
 #include "entry/root/commands.h"
 #include "entry/root/failed.h"
 #include "entry/root/layout.h"
+#include "entry/root/people.h"
 #include "entry/root/tree.h"
 
 namespace capstan::entry {
@@ -61,12 +64,26 @@ Result<void> ShowKept(const std::string& volume, const Layout& layout) {
   return {};
 }
 
+// Whom sshd knows stays as it was while they cannot be read, which is said once for each reason.
+void ShowPeopleOrSay(const std::string& volume, const Layout& layout, const std::string& folder) {
+  const Result<void> shown = ShowPeople(volume, layout, folder);
+  const std::string why = shown ? "" : shown.error().message(), file = folder + "/unread";
+  std::string said;
+  std::getline(std::ifstream(file), said);
+  if (why == said) return;
+  if (!why.empty()) Say("shared root: its people stay as they are known, as they cannot be read: " + why);
+  std::ofstream(file) << why << "\n";
+}
+
 // In a process of its own: the text that counts, where that is another than the known one, and the process is in its tree.
-Result<std::string> SeeNew(const std::string& volume, const std::string& known) {
+Result<std::string> SeeNew(const std::string& volume, const std::string& known, const std::string& people) {
   CAPSTAN_TRY(std::string text, ReadCurrent(CurrentFile(volume)));
-  if (text == known) return std::string();
   Result<Layout> layout = ParseLayout(text);
   if (!layout) return Fail(std::move(layout).error().WithContext(CurrentFile(volume)));
+  if (text == known) {
+    ShowPeopleOrSay(volume, *layout, people);
+    return std::string();
+  }
   CAPSTAN_CHECK_OK(ShowKept(volume, *layout));
   Tree tree = TreeOf(*layout, volume, &IsPlainFolder);
   if (auto plugins = PluginsFor(tree.root)) tree.mounts.push_back(*std::move(plugins));
@@ -74,7 +91,8 @@ Result<std::string> SeeNew(const std::string& volume, const std::string& known) 
   return text;
 }
 
-[[noreturn]] void Run(const std::string& volume, const std::string& known, Descriptor said, int holds) {
+[[noreturn]] void Run(const std::string& volume, const std::string& known, const std::string& people, Descriptor said,
+                      int holds) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   sigset_t none;
   sigemptyset(&none);
@@ -84,7 +102,7 @@ Result<std::string> SeeNew(const std::string& volume, const std::string& known) 
   const int stays = fcntl(holds, F_DUPFD, STDERR_FILENO + 1);
   close_range(unsigned(stays) + 1, ~0U, 0);
   for (int fd = STDERR_FILENO + 1; fd < stays; ++fd) close(fd);
-  const Result<std::string> seen = SeeNew(volume, known);
+  const Result<std::string> seen = SeeNew(volume, known, people);
   std::string text;
   if (seen) {
     text = seen->empty() ? std::string(1, kSame) : kNew + *seen;
@@ -102,7 +120,7 @@ Result<std::string> SeeNew(const std::string& volume, const std::string& known) 
 
 }  // namespace
 
-Result<Look> Look::Begin(const std::string& volume, const std::string& known) {
+Result<Look> Look::Begin(const std::string& volume, const std::string& known, const std::string& people) {
   int said[2], holds[2];
   if (pipe2(said, O_CLOEXEC) != 0) return Fail(Code::kInternal, "no pipe: " + Why());
   Descriptor hears(said[0]), says(said[1]);
@@ -114,7 +132,7 @@ Result<Look> Look::Begin(const std::string& volume, const std::string& known) {
   if (child == 0) {
     hears.Close();
     held.Close();
-    Run(volume, known, std::move(says), waits.fd());
+    Run(volume, known, people, std::move(says), waits.fd());
   }
   return Look(child, std::move(hears), std::move(held), known);
 }

@@ -27,8 +27,9 @@ struct Looked {
 
 class Look {
  public:
-  // `known`: the text whose tree there is already, or "". REQUIRES: one thread.
-  static Result<Look> Begin(const std::string& volume, const std::string& known);
+  // `known`: the text whose tree there is already, or "". `people`: the folder that shows who has an account (people.h). REQUIRES: one
+  // thread.
+  static Result<Look> Begin(const std::string& volume, const std::string& known, const std::string& people);
 
   void AddTo(std::vector<pollfd>* waiting) const;
   // What it saw, once; nullopt: not yet. kNotFound: nothing counts yet. kUnavailable: the volume cannot be read.

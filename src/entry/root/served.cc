@@ -60,7 +60,7 @@ void ServedRoot::Serve(Clock::time_point now) {
   if (look_ || !next_ || now < *next_) return;
   files_.Refresh();
   begun_ = now;
-  Result<Look> look = Look::Begin(options_.volume, current_);
+  Result<Look> look = Look::Begin(options_.volume, current_, options_.pod_files + "/var/lib/extrausers");
   if (look) {
     look_.emplace(*std::move(look));
     next_ = begun_ + kSilentAfter;

@@ -2,7 +2,8 @@
 //
 // The volume is looked at every two seconds. What counts there and is not the tree already gets one; a session or step keeps the tree
 // that it began in. A tree that cannot be made changes nothing, and is said once for each reason. /run/capstan/etc has the container's
-// hosts, hostname and resolv.conf, to which a root's links lead. For one thread, which polls and reaps.
+// hosts, hostname and resolv.conf, to which a root's links lead. sshd knows the people of the root that the tree is of
+// (root/people.h). For one thread, which polls and reaps.
 #pragma once
 
 #include <poll.h>
@@ -26,7 +27,7 @@ class ServedRoot {
   struct Options {
     std::string volume;                       // "/capstan/root"
     std::string links = "/run/capstan/root";  // of the module
-    std::string pod_files = "";               // in front of /etc and /run/capstan/etc; for tests
+    std::string pod_files = "";               // in front of what is written; for tests
   };
 
   // From then on no session begins without a root. An Error: the folder of the links cannot be made.

@@ -104,6 +104,36 @@ TEST_F(ServedRootTest, SessionsAreInTheRootThatCounts) {
   EXPECT_EQ(InSession("/MARK"), "g1");
 }
 
+TEST_F(ServedRootTest, TheImageKnowsThePeopleOfTheRoot) {
+  const std::string etc = volume_ + "/roots/g1/etc", people = place_ + "/var/lib/extrausers";
+  const std::string program = "root:x:0:0::/root:/bin/sh\n", ada = "ada:x:1000:1000::/home/ada:/bin/sh\n",
+                    bob = "bob:x:1001:1001::/home/bob:/bin/sh\n";
+  fs::create_directories(etc);
+  Write(etc + "/passwd", program + ada);
+  Write(etc + "/shadow", "ada:!:1::::::\n");
+  Switch("g1");
+  ServedRoot root = Begin();
+  LookOnce(root);
+  EXPECT_FALSE(fs::exists(people)) << "before there is a tree";
+  LookOnce(root);
+  EXPECT_EQ(Read(people + "/passwd"), ada);
+  struct stat shadow;
+  ASSERT_EQ(stat((people + "/shadow").c_str(), &shadow), 0);
+  EXPECT_EQ(shadow.st_mode & 07777, 0600u);
+  Write(etc + "/passwd", program + ada + bob);
+  LookOnce(root);
+  EXPECT_EQ(Read(people + "/passwd"), ada + bob) << "useradd in a session";
+  fs::remove(etc + "/passwd");
+  LookOnce(root);
+  EXPECT_TRUE(root.ready());
+  EXPECT_EQ(Read(people + "/passwd"), ada + bob) << "absence proves nothing";
+  ASSERT_EQ(mkfifo((etc + "/passwd").c_str(), 0600), 0);
+  LookOnce(root);
+  EXPECT_TRUE(root.ready());
+  EXPECT_NE(Read(people + "/unread").find("is not a plain file"), std::string::npos);
+  EXPECT_EQ(Read(people + "/passwd"), ada + bob);
+}
+
 TEST_F(ServedRootTest, WhatCannotBeMadeChangesNothing) {
   Switch("g1");
   ServedRoot root = Begin();

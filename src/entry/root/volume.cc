@@ -13,6 +13,7 @@
 #include <fstream>
 #include <optional>
 
+#include "entry/root/accounts.h"
 #include "entry/root/failed.h"
 #include "entry/root/in_root.h"
 
@@ -156,6 +157,20 @@ Result<void> Keep(const std::string& volume, const std::string& generation, cons
   return {};
 }
 
+// Of a root that is no longer on the volume nobody is known.
+Result<AccountLocks> CarryPeopleTo(const std::string& volume, const std::optional<Layout>& before,
+                                   const std::string& generation) {
+  if (!before || before->generation == generation) return AccountLocks();
+  const Result<Descriptor> from = OpenRoot(volume, before->generation);
+  if (!from && from.error().code() == Code::kNotFound) return AccountLocks();
+  if (!from) return Fail(from.error());
+  CAPSTAN_TRY(const Descriptor to, OpenRoot(volume, generation));
+  Result<AccountLocks> locks = CarryAccounts(from->fd(), to.fd());
+  if (locks) return locks;
+  return Fail(std::move(locks).error().WithContext("the people of generation " + before->generation +
+                                                   " cannot be taken into " + generation));
+}
+
 }  // namespace
 
 Result<Descriptor> LockVolume(const std::string& volume) {
@@ -196,6 +211,7 @@ Result<void> SetCurrent(const std::string& volume, const Layout& layout, const S
                                     std::to_string(order.number));
   CAPSTAN_TRY(const std::optional<Layout> before, Current(volume));
   for (const std::string& path : layout.keep) CAPSTAN_CHECK_OK(Keep(volume, layout.generation, path, before));
+  CAPSTAN_TRY(const AccountLocks locks, CarryPeopleTo(volume, before, layout.generation));
   CAPSTAN_CHECK_OK(Write(volume + "/meta", "order", order.owner + " " + std::to_string(order.number) + "\n"));
   return Write(volume + "/meta", "current", LayoutText(layout));
 }

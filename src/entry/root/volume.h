@@ -25,8 +25,9 @@ struct SwitchOrder {
 };
 
 // From then on `layout` is what counts. A folder that is kept has one copy: where nothing counts yet, what the image has there; later an
-// empty one. kNotFound: its generation is not there, whole. kInvalid: a later switch of the same owner has been made, which stays; or a
-// folder is kept from now on in which the root that counts has files. REQUIRES: the lock.
+// empty one. Another generation gets the people of the one that counted (accounts.h). kNotFound: its generation is not there, whole.
+// kInvalid: a later switch of the same owner has been made, which stays; or a folder is kept from now on in which the root that counts
+// has files; or accounts clash. REQUIRES: the lock.
 Result<void> SetCurrent(const std::string& volume, const Layout& layout, const SwitchOrder& order);
 
 }  // namespace capstan::entry
