@@ -29,7 +29,8 @@ const json::Schema& ContainerWaiting::Schema() {
 
 const json::Schema& ContainerTerminated::Schema() {
   static const json::Schema schema =
-      json::Object<ContainerTerminated>({Field<&ContainerTerminated::message>("message").Number(4)});
+      json::Object<ContainerTerminated>({Field<&ContainerTerminated::exit_code>("exitCode").Number(1),
+                                         Field<&ContainerTerminated::message>("message").Number(4)});
   return schema;
 }
 

@@ -32,6 +32,7 @@ struct ContainerWaiting {
 // How a container ended.
 struct ContainerTerminated {
   std::string message;  // what it said, where its pod asks for that (terminationMessagePolicy)
+  int32_t exit_code = 0;
   bool operator==(const ContainerTerminated&) const = default;
   static const json::Schema& Schema();
 };

@@ -200,7 +200,7 @@ TEST_F(FillTest, ASwitchSaysWhatCounts) {
     const auto status = RunRootJob(words);
     return status ? std::to_string(*status) : status.error().message();
   };
-  EXPECT_EQ(run({"switch", "--keep", "/home"}), "generation g1 is not on the volume");
+  EXPECT_EQ(run({"switch", "--keep", "/home"}), std::to_string(kNotOnVolume));
   EXPECT_EQ(Read(report), "generation g1 is not on the volume");
   EXPECT_EQ(run({"fill", "--from", image_}), "0");
   EXPECT_EQ(Read(report).find(R"({"generation":"g1","files":)"), 0u);

@@ -78,6 +78,11 @@ Result<std::string> Do(const Job& job) {
   return "{\"generation\":\"" + generation + "\"}";
 }
 
+// Unless it is known not to be.
+bool IsOnVolume(const Job& job) {
+  return access(RootFolder(job.volume, job.layout.generation).c_str(), F_OK) == 0 || errno != ENOENT;
+}
+
 // Where there is none to write to, the log has it.
 void Report(const std::string& file, const std::string& text) {
   const Descriptor report(open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
@@ -90,8 +95,12 @@ Result<int> RunRootJob(const std::vector<std::string>& arguments) {
   const Result<Job> job = Parse(arguments);
   const Result<std::string> done = job ? Do(*job) : Result<std::string>(Fail(job.error()));
   Report(job ? job->report : Job().report, done ? *done : done.error().message());
-  if (!done) return Fail(done.error());
-  return 0;
+  if (done) return 0;
+  if (job && !job->fills && done.error().code() == Code::kNotFound && !IsOnVolume(*job)) {
+    Say(done.error().message());
+    return kNotOnVolume;
+  }
+  return Fail(done.error());
 }
 
 Result<int> EnterRoot(const std::vector<std::string>& arguments) {

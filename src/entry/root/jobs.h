@@ -15,7 +15,9 @@
 
 namespace capstan::entry {
 
-// `arguments` after "root". Returns exit status 0; kInvalid is for good, all else may pass.
+inline constexpr int kNotOnVolume = 66;  // exit status of a switch to a generation that is not there: it must be filled
+
+// `arguments` after "root". Returns an exit status, 0 or kNotOnVolume; kInvalid is for good, all else may pass.
 Result<int> RunRootJob(const std::vector<std::string>& arguments);
 
 // `arguments` after "enter": becomes the command, in the tree that new sessions of this container have. Returns only an Error.

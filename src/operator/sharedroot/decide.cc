@@ -116,9 +116,10 @@ class Deciding : Reconcile<api::SharedRoot> {
     status_.current = {};
   }
 
-  // What counts is on the volume; of any other generation only a Job knows.
+  // What counts is on the volume, and so is what was filled, until a Job finds that somebody has removed it.
   bool IsFilled() {
     if (status_.current.generation == wanted_) return true;
+    if (IsKnown() && !HasGone()) return true;
     const std::string what = "generation " + wanted_ + " from image " + object.spec.source.image;
     const Job* job = Run(FillJob(object, status_.claim_uid, SettingsOf(world)));
     if (job != nullptr && job->Is("Complete")) {
@@ -158,7 +159,10 @@ class Deciding : Reconcile<api::SharedRoot> {
   // Wants it; the Job as it is there, if it is ours.
   const Job* Run(Result<plan::Child> child) {
     const kube::Key key = child ? child->key : kube::Key();
-    if (!Want(std::move(child))) return nullptr;
+    return Want(std::move(child)) ? Ours(key) : nullptr;
+  }
+
+  const Job* Ours(const kube::Key& key) const {
     const Job* job = world.Find<Job>(key);
     const json::OwnerReference* owner = job == nullptr ? nullptr : job->metadata.ControllerOwner();
     return owner != nullptr && owner->uid == object.metadata.uid ? job : nullptr;
@@ -207,10 +211,27 @@ class Deciding : Reconcile<api::SharedRoot> {
     return "";
   }
 
+  bool IsKnown() const {
+    return std::ranges::find(status_.generations, wanted_, &api::RootGeneration::name) != status_.generations.end();
+  }
+
+  // From then on it is not known any more.
+  bool HasGone() {
+    const auto looks = SwitchJob(object, status_.claim_uid, SettingsOf(world));
+    const Job* job = looks ? Ours(looks->key) : nullptr;
+    if (job == nullptr || !job->Is("Failed")) return false;
+    const bool gone = std::ranges::any_of(world.OwnedBy<Pod>(job->metadata.uid), [](const Pod& pod) {
+      return std::ranges::any_of(pod.status.container_statuses, [](const ContainerStatus& container) {
+        return container.state.terminated && container.state.terminated->exit_code == kNotOnVolume;
+      });
+    });
+    if (gone) std::erase_if(status_.generations, [&](const auto& generation) { return generation.name == wanted_; });
+    return gone;
+  }
+
   // What the Job said of it, where its pod is still there.
   void Remember(const Job& job) {
-    if (std::ranges::find(status_.generations, wanted_, &api::RootGeneration::name) != status_.generations.end())
-      return;
+    if (IsKnown()) return;
     api::RootGeneration generation{
         .name = wanted_, .image = object.spec.source.image, .revision = object.spec.revision};
     for (const Pod& pod : world.OwnedBy<Pod>(job.metadata.uid)) {

@@ -42,7 +42,7 @@ class SharedRootTest : public ::testing::Test {
   }
   // What a Job has become, with a pod of it that ended so and said that.
   void Ran(const std::string& name, const std::string& condition, const std::string& said,
-           const std::string& message = "") {
+           const std::string& message = "", int exit_code = 0) {
     Job job;
     job.metadata = {.name = name, .namespace_ = "slurm", .uid = "uid-" + name};
     job.metadata.owner_references = {{.kind = "SharedRoot", .name = "main", .uid = "uid-root", .controller = true}};
@@ -53,7 +53,7 @@ class SharedRootTest : public ::testing::Test {
     pod.metadata.owner_references = {{.kind = "Job", .name = name, .uid = job.metadata.uid, .controller = true}};
     pod.status.phase = condition == "Complete" ? "Succeeded" : "Failed";
     pod.status.container_statuses = {
-        {.name = "fill", .state = {.waiting = {}, .terminated = ContainerTerminated{said}}}};
+        {.name = "fill", .state = {.waiting = {}, .terminated = ContainerTerminated{said, exit_code}}}};
     world.Put(pod);
   }
   std::string FillName(const std::string& uid = "uid-claim") const {
@@ -164,14 +164,27 @@ TEST_F(SharedRootTest, OtherFoldersNeedASwitchAndNoFill) {
   EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + SwitchName()));
 }
 
-// A root may have been removed from the volume by hand.
-TEST_F(SharedRootTest, AGenerationThatDoesNotCountIsFilledAgainBeforeASwitch) {
+TEST_F(SharedRootTest, AGenerationThatIsThereIsSwitchedToAtOnce) {
   Settle();
-  root.status.generations.push_back({.name = "g-old"});
-  root.spec.source.image = "registry.example.org/hpc/shell:0";
-  root.status.generations.push_back({.name = GenerationName(root.spec)});
+  root.spec.revision = "2";
   root.metadata.generation = 4;
+  root.status.generations.push_back({.name = GenerationName(root.spec)});
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + SwitchName()));
+  Ran(SwitchName(), "Complete", "{}");
+  EXPECT_THAT(ConditionOf(Look(), "Ready"), StartsWith("True"));
+}
+
+TEST_F(SharedRootTest, AGenerationThatSomebodyHasRemovedIsFilledAgain) {
+  Settle();
+  root.spec.revision = "2";
+  root.metadata.generation = 4;
+  root.status.generations.push_back({.name = GenerationName(root.spec)});
+  Ran(SwitchName(), "Failed", "generation g is not on the volume", "BackoffLimitExceeded");
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + SwitchName())) << "it may have failed for another reason";
+  Ran(SwitchName(), "Failed", "generation g is not on the volume", "PodFailurePolicy", kNotOnVolume);
   EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + FillName()));
+  EXPECT_EQ(root.status.generations.size(), 1u);
+  EXPECT_THAT(ConditionOf(Look(), "Progressing"), StartsWith("True FillingRoot"));
 }
 
 // A Job of the same name, from before the object was made anew, has done nothing for this one.

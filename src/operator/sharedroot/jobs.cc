@@ -87,7 +87,8 @@ Result<plan::Child> Job(const api::SharedRoot& root, JobParts parts) {
   CAPSTAN_TRY(pod, MergePodSpec(std::move(pod), user, "spec.template.spec"));
   const JsonObject for_good{
       {"action", "FailJob"},
-      {"onExitCodes", JsonObject{{"containerName", kContainer}, {"operator", "In"}, {"values", JsonArray{kForGood}}}}};
+      {"onExitCodes",
+       JsonObject{{"containerName", kContainer}, {"operator", "In"}, {"values", JsonArray{kForGood, kNotOnVolume}}}}};
   JsonObject pod_template{{"metadata", PodMetadata(root.metadata, kRoot, root.spec.pod_template.metadata).ToJson()},
                           {"spec", std::move(pod)}};
   JsonObject spec{{"backoffLimit", kRetries},

@@ -27,6 +27,9 @@ Result<plan::Child> SwitchJob(const api::SharedRoot& root, const std::string& cl
 // Which metadata.generation a switch is of; nullopt: the Job is none.
 std::optional<int64_t> SwitchedBy(const api::SharedRoot& root, std::string_view job);
 
+// How the container of a switch to a generation ends that is not on the volume (entry/root/jobs.h).
+inline constexpr int kNotOnVolume = 66;
+
 // As canonical JSON. The claim has no owner.
 std::string ClaimBody(const api::SharedRoot& root);
 
