@@ -61,8 +61,7 @@ class Rooted:
         self.await_that("it is ready", lambda: self.status().get("phase") == "Ready" and self.observed(), within)
 
     def observed(self):
-        object = self.lab.get("slurmclusters", "main")
-        return object["status"].get("observedGeneration") == object["metadata"]["generation"]
+        return self.status().get("observedGeneration") == self.lab.get("slurmclusters", "main")["metadata"]["generation"]
 
     def status(self):
         return (self.lab.get("slurmclusters", "main") or {}).get("status", {})

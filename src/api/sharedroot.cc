@@ -88,9 +88,9 @@ const json::Schema& CurrentRoot::Schema() {
   using C = CurrentRoot;
   static const json::Schema schema = json::Object<C>({
       Field<&C::generation>("generation").Doc("Its name."),
-      Field<&C::keep>("keep").Atomic().Doc("spec.keep as it counts."),
-      Field<&C::node_local>("nodeLocal").Atomic().Doc("spec.nodeLocal as it counts."),
-      Field<&C::observed_generation>("observedGeneration").Doc("The metadata.generation that made it count."),
+      Field<&C::keep>("keep").Atomic().Doc("spec.keep of it."),
+      Field<&C::node_local>("nodeLocal").Atomic().Doc("spec.nodeLocal of it."),
+      Field<&C::observed_generation>("observedGeneration").Doc("The metadata.generation that made it current."),
   });
   return schema;
 }

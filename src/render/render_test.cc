@@ -3,10 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "api/sharedroot.h"
 #include "base/text.h"
+#include "json/codec.h"
 #include "json/testing/golden.h"
+#include "json/value.h"
 #include "json/yaml_text.h"
+#include "kube/testing/fake_api_server.h"
 #include "kube/testing/run_virtual.h"
+#include "operator/sharedroot/jobs.h"
 #include "render/manifests.h"
 #include "source_dir.h"
 
@@ -108,6 +113,32 @@ TEST(Render, ASharedRootIsItsClaimAndTheJobThatFillsIt) {
   EXPECT_THAT(NamesOf(*rendered),
               UnorderedElementsAre("PersistentVolumeClaim slurm/main-root", StartsWith("Job slurm/main-fill-")));
   EXPECT_THAT(rendered->problems, IsEmpty());
+}
+
+// Beside a cluster: its status says that the Jobs have done their work.
+TEST(Render, ASharedRootAtRestHasNoJobs) {
+  async::VirtualLoop loop;
+  kube::testing::FakeApiServer server(loop, 1);
+  server.objects().Serve(api::SharedRoot::kResource);
+  const json::Value claim =
+      server.Put(kube::kPersistentVolumeClaims,
+                 R"({"metadata":{"namespace":"slurm","name":"main-root"},"spec":{"accessModes":["ReadWriteMany"]}})");
+  api::SharedRoot root;
+  root.metadata = {.name = "main", .namespace_ = "slurm"};
+  root.spec.claim.size = "1Gi";
+  root.spec.source.image = "shell";
+  server.Put(api::SharedRoot::kResource, json::Encode(root));
+  root.status.claim_uid = json::FindText(claim, {"metadata", "uid"});
+  root.status.current = {op::sharedroot::GenerationName(root.spec), *api::WithDefaults(root.spec).keep, {}, 1};
+  server.Put(api::SharedRoot::kResource, json::Encode(root), "status");
+  const auto render = [&](const std::string& revision) {
+    auto files = ReadManifests(std::string(kRoot) + "size: 1Gi}, revision: \"" + revision + "\"}\n", "f");
+    const auto rendered =
+        kube::testing::RunVirtual(loop, Render(loop, *std::move(files), {.ns = "slurm", .cluster = &server}));
+    return rendered ? NamesOf(*rendered) : std::vector<std::string>{rendered.error().message()};
+  };
+  EXPECT_THAT(render(""), IsEmpty());
+  EXPECT_THAT(render("2"), ElementsAre(StartsWith("Job slurm/main-fill-")));
 }
 
 TEST(Render, AClaimThatIsMissingIsNamedAndHoldsUpNothing) {

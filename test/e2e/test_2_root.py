@@ -16,7 +16,7 @@ class Rooted(Cluster):
         super().apply(sharedRoot={"claim": {"size": "2Gi"}, "source": source, "revision": revision}, **spec)
 
     def root(self):
-        """The generation that counts, and those that are there."""
+        """The current generation, and those that are there."""
         status = (self.lab.get("sharedroots", "main") or {}).get("status", {})
         return status.get("current", {}).get("generation", ""), [each["name"] for each in status.get("generations", [])]
 
@@ -87,7 +87,7 @@ def test_a_session_and_a_job_outlive_a_switch(cluster):
         session = others.submit(cluster.ssh, f"touch ~/began; {waits}", timeout=240)
         cluster.lab.wait_for("the session has begun", lambda: cluster.ssh("test -e ~/began").returncode == 0, within=30)
         cluster.apply(revision="2")
-        cluster.lab.wait_for("another generation counts", lambda: cluster.root()[0] not in ("", first), within=120)
+        cluster.lab.wait_for("another generation is current", lambda: cluster.root()[0] not in ("", first), within=120)
         cluster.lab.wait_for("new sessions have it", lambda: cluster.ssh("test -e /etc/which").returncode != 0, within=30)
         assert cluster.root()[1] == [first, cluster.root()[0]]
         cluster.says("touch ~/go")

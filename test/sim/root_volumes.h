@@ -31,7 +31,7 @@ class RootVolumes {
   // As entry/root/volume.h keeps it.
   struct Volume {
     std::set<std::string> filled;
-    std::string current;  // generation and kept folders; "": none counts
+    std::string current;  // generation and kept folders; "": none is current
     std::string orderer;  // uid of the SharedRoot whose switch was made last
     int64_t order = 0;
   };

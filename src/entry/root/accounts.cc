@@ -110,7 +110,7 @@ Names NamesOf(std::span<const Entry> entries, bool of_people) {
 
 std::string Clash(const std::string& what, std::string_view name, const std::string& is, const std::string& there,
                   const std::string& here) {
-  return what + " " + std::string(name) + is + there + " in the root that counts, and " + here + " in this one";
+  return what + " " + std::string(name) + is + there + " in the current root, and " + here + " in this one";
 }
 
 // Another name of the same id is none where it has that id in both.
@@ -134,7 +134,7 @@ Result<void> CheckClashes(const std::string& what, std::span<const Entry> from, 
       const auto there = theirs.find(same->second);
       if (there != theirs.end() && there->second == entry.id) continue;
       return Fail(Code::kInvalid, "id " + std::to_string(entry.id) + " is of " + what + " " + std::string(entry.name) +
-                                      " in the root that counts, and of " + std::string(same->second) + " in this one");
+                                      " in the current root, and of " + std::string(same->second) + " in this one");
     }
   }
   return {};
@@ -297,7 +297,7 @@ Result<Descriptor> LockAccounts(int etc) {
 std::optional<Accounts> AccountsThatCanBeRead(int etc) {
   Result<Accounts> accounts = ReadAccounts(etc, AccountFiles::kAll);
   if (accounts) return *std::move(accounts);
-  Say("nobody is taken along from the root that counts: " + accounts.error().message());
+  Say("nobody is taken along from the current root: " + accounts.error().message());
   return std::nullopt;
 }
 
@@ -355,7 +355,7 @@ Result<AccountLocks> CarryAccounts(int from_root, int to_root) {
   AccountLocks locks;
   const Descriptor from_etc = OpenIn(from_root, "/etc", O_PATH | O_DIRECTORY);
   if (!from_etc) {
-    Say("nobody is taken along from the root that counts: it has no folder /etc");
+    Say("nobody is taken along from the current root: it has no folder /etc");
     return locks;
   }
   CAPSTAN_TRY(const Descriptor to_etc, FolderIn(to_root, "/etc", true));

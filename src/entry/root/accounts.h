@@ -1,7 +1,7 @@
 // People who have an account in a shared root: the accounts and groups with ids from 1000 on, without nobody.
 //
-// Accounts of programs are those of each image. People are the same in all generations: a switch takes them along from the root that
-// counts. Whoever is root in a root may write there what he likes: a line that is not well formed counts as none and stays where it is.
+// Accounts of programs are those of each image. People are the same in all generations: a switch takes them along from the current
+// root. Whoever is root in a root may write there what he likes: a line that is not well formed counts as none and stays where it is.
 // For any thread.
 #pragma once
 

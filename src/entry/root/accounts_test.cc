@@ -101,20 +101,20 @@ TEST(Accounts, AnOlderRootHasPeopleAsTheyAreNow) {
 TEST(Accounts, NoNameAndNoIdGetsTwoMeanings) {
   Accounts other;
   other.passwd = "ada:x:1005:1005::/:/bin/sh\n";
-  EXPECT_EQ(Failure(kThere, other), "account ada has id 1000 in the root that counts, and 1005 in this one");
+  EXPECT_EQ(Failure(kThere, other), "account ada has id 1000 in the current root, and 1005 in this one");
   other.passwd = "ubuntu:x:1000:1000::/:/bin/sh\n";
-  EXPECT_EQ(Failure(kThere, other), "id 1000 is of account ada in the root that counts, and of ubuntu in this one");
+  EXPECT_EQ(Failure(kThere, other), "id 1000 is of account ada in the current root, and of ubuntu in this one");
   other.passwd = "ada:x:500:500::/:/bin/sh\n";
   EXPECT_NE(Failure(kThere, other), "") << "a program of that name";
   other.passwd = "";
   other.group = "hpc:x:3000:\n";
-  EXPECT_EQ(Failure(kThere, other), "group hpc has id 2000 in the root that counts, and 3000 in this one");
+  EXPECT_EQ(Failure(kThere, other), "group hpc has id 2000 in the current root, and 3000 in this one");
   other.group = "mail:x:100:\n";
-  EXPECT_EQ(Failure(kThere, other), "") << "the root that counts has no name for eve's group";
+  EXPECT_EQ(Failure(kThere, other), "") << "the current root has no name for eve's group";
   Accounts there = kThere;
   there.group += "users:x:100:\n";
   EXPECT_EQ(Failure(there, other),
-            "account eve has group 100, which is users in the root that counts, and mail in this one");
+            "account eve has group 100, which is users in the current root, and mail in this one");
   other.group = "";
   other.subuid = "bob:150000:65536\n";
   EXPECT_EQ(Failure(kThere, other), "ids from 150000 on would be of both ada and bob in /etc/subuid");

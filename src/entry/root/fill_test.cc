@@ -114,9 +114,10 @@ TEST_F(FillTest, AFolderThatIsInUseIsNotKeptFromNowOn) {
   EXPECT_EQ(Switch({.generation = "g1", .keep = {}, .node_local = {}}), "");
   Fills(Wanted("g2"));
   for (const char* generation : {"g1", "g2"})
-    EXPECT_EQ(Switch({.generation = generation, .keep = {"/home"}, .node_local = {}}),
-              "/home cannot be kept from now on: generation g1, which counts, has files there, which would be hidden; "
-              "move them away first");
+    EXPECT_EQ(
+        Switch({.generation = generation, .keep = {"/home"}, .node_local = {}}),
+        "/home cannot be kept from now on: generation g1, which is current, has files there, which would be hidden; "
+        "move them away first");
   EXPECT_FALSE(fs::exists(volume_ + "/keep/home"));
   EXPECT_EQ(Switch({.generation = "g2", .keep = {"/new"}, .node_local = {}}), "");
   EXPECT_TRUE(fs::is_directory(volume_ + "/keep/new"));
@@ -181,7 +182,7 @@ TEST_F(FillTest, PeopleAreTheSameInAllGenerations) {
   EXPECT_NE(Read(volume_ + "/roots/g2/etc/passwd").find(ada), std::string::npos);
   Write(volume_ + "/roots/g2/etc/passwd", "ada:x:1001:1001::/home/ada:/bin/sh\n");
   EXPECT_EQ(Switch({.generation = "g1", .keep = {}, .node_local = {}}),
-            "the people of generation g2 cannot be taken into g1: account ada has id 1001 in the root that counts, and "
+            "the people of generation g2 cannot be taken into g1: account ada has id 1001 in the current root, and "
             "1000 in this one");
   EXPECT_NE(Read(volume_ + "/meta/current").find("g2"), std::string::npos);
 }

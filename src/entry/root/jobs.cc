@@ -74,7 +74,7 @@ Result<std::string> Do(const Job& job) {
   }
   CAPSTAN_TRY(const Descriptor lock, LockVolume(job.volume));
   CAPSTAN_CHECK_OK(SetCurrent(job.volume, job.layout, job.order));
-  Say("generation " + generation + " counts from now on");
+  Say("generation " + generation + " is current from now on");
   return "{\"generation\":\"" + generation + "\"}";
 }
 

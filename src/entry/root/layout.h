@@ -17,7 +17,7 @@
 
 namespace capstan::entry {
 
-// What counts now. As text, a line each, in this order: "capstan-root 1", "generation G", "keep /home", "node-local /scratch", "end".
+// What is current. As text, a line each, in this order: "capstan-root 1", "generation G", "keep /home", "node-local /scratch", "end".
 struct Layout {
   std::string generation;
   std::vector<std::string> keep;        // folders of which all generations have the same

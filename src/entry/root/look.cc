@@ -22,7 +22,7 @@ namespace capstan::entry {
 namespace {
 
 constexpr size_t kLongestCurrent = 64 << 10;
-// The first byte that it says: what follows is nothing, the text that counts, why nothing counts, why it cannot be
+// The first byte that it says: what follows is nothing, the current text, why there is none, why it cannot be
 // read, or why there is no tree.
 constexpr char kSame = '=', kNew = '+', kNone = '0', kAway = '?', kFailed = '!';
 
@@ -41,7 +41,7 @@ Result<std::string> ReadCurrent(const std::string& path) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!file) {
     const Code code = errno == ENOENT ? Code::kNotFound : Code::kUnavailable;
-    return Fail(code, code == Code::kNotFound ? "no generation counts yet" : "reading " + path + ": " + Why());
+    return Fail(code, code == Code::kNotFound ? "no generation is current yet" : "reading " + path + ": " + Why());
   }
   std::string text(kLongestCurrent, '\0');
   const ssize_t size = read(file.fd(), text.data(), text.size());
@@ -75,7 +75,7 @@ void ShowPeopleOrSay(const std::string& volume, const Layout& layout, const std:
   std::ofstream(file) << why << "\n";
 }
 
-// In a process of its own: the text that counts, where that is another than the known one, and the process is in its tree.
+// In a process of its own: the current text, where that is another than the known one, and the process is in its tree.
 Result<std::string> SeeNew(const std::string& volume, const std::string& known, const std::string& people) {
   CAPSTAN_TRY(std::string text, ReadCurrent(CurrentFile(volume)));
   Result<Layout> layout = ParseLayout(text);

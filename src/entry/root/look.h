@@ -1,6 +1,6 @@
 // One look at the volume of a shared root, by a process of its own: a volume that does not answer holds up nobody else.
 //
-// It reads what counts, and where that is not what is known it makes the tree: kept folders are mounted in the container's own view too,
+// It reads what is current, and where that is not what is known it makes the tree: kept folders are mounted in the container's own view too,
 // where daemons look for them (but /root, and what is below /usr), and then the mount namespace is made (tree.h).
 // For one thread, which polls. Its process is reaped by whoever reaps all.
 #pragma once
@@ -18,7 +18,7 @@
 namespace capstan::entry {
 
 struct Looked {
-  std::string current;  // the text of Layout that counts
+  std::string current;  // the current text of Layout
   // Its mount namespace, which lives as long as this and the processes in it; empty where the text is the known one. Others join by
   // /proc/<our pid>/fd/<number>. (Another way is a file that it is bound to; but Linux 6.18 refuses that where its number is below that
   // of our own namespace, and numbers are not in the order of time across processors.)
@@ -32,7 +32,7 @@ class Look {
   static Result<Look> Begin(const std::string& volume, const std::string& known, const std::string& people);
 
   void AddTo(std::vector<pollfd>* waiting) const;
-  // What it saw, once; nullopt: not yet. kNotFound: nothing counts yet. kUnavailable: the volume cannot be read.
+  // What it saw, once; nullopt: not yet. kNotFound: nothing is current yet. kUnavailable: the volume cannot be read.
   std::optional<Result<Looked>> Turn();
 
  private:

@@ -11,7 +11,7 @@
 
 namespace capstan::entry {
 
-// Writes passwd, shadow and group of the root that counts, people alone, to `folder`, when they have changed. An Error says why they
+// Writes passwd, shadow and group of the current root, people alone, to `folder`, when they have changed. An Error says why they
 // cannot be read; what was there stays.
 Result<void> ShowPeople(const std::string& volume, const Layout& layout, const std::string& folder);
 

@@ -1,6 +1,6 @@
 // The shared root of a container: the tree of mounts that pam_capstan_root.so lets sessions and steps join, as the volume says.
 //
-// The volume is looked at every two seconds. What counts there and is not the tree already gets one; a session or step keeps the tree
+// The volume is looked at every two seconds. What is current there and has no tree yet gets one; a session or step keeps the tree
 // that it began in. A tree that cannot be made changes nothing, and is said once for each reason. /run/capstan/etc has the container's
 // hosts, hostname and resolv.conf, to which a root's links lead. sshd knows the people of the root that the tree is of
 // (root/people.h). For one thread, which polls and reaps.

@@ -86,7 +86,7 @@ SwitchOrder LastOrder(const std::string& volume) {
   return order;
 }
 
-// What counts; nullopt: nothing has yet.
+// What is current; nullopt: nothing is yet.
 Result<std::optional<Layout>> Current(const std::string& volume) {
   const std::string file = CurrentFile(volume);
   if (access(file.c_str(), F_OK) != 0) {
@@ -127,8 +127,8 @@ Result<void> MakeEmpty(const std::string& volume, const std::string& kept) {
   return {};
 }
 
-// Before the first root of a volume counts nobody has written to one, so that what its image has in a kept folder is moved. Later a
-// folder that is kept from now on must be empty in the root that counts: people write there now, and would miss it.
+// Before the first root of a volume is current nobody has written to one, so that what its image has in a kept folder is moved. Later a
+// folder that is kept from now on must be empty in the current root: people write there now, and would miss it.
 Result<void> Keep(const std::string& volume, const std::string& generation, const std::string& path,
                   const std::optional<Layout>& before) {
   const std::string kept = KeptFolder(volume, path);
@@ -140,8 +140,9 @@ Result<void> Keep(const std::string& volume, const std::string& generation, cons
   if (before) {
     CAPSTAN_TRY(const bool in_use, HasSomething(volume, before->generation, path));
     if (in_use)
-      return Fail(Code::kInvalid, path + " cannot be kept from now on: generation " + before->generation +
-                                      ", which counts, has files there, which would be hidden; move them away first");
+      return Fail(Code::kInvalid,
+                  path + " cannot be kept from now on: generation " + before->generation +
+                      ", which is current, has files there, which would be hidden; move them away first");
     return there ? Result<void>() : MakeEmpty(volume, kept);
   }
   if (there) return {};

@@ -24,9 +24,9 @@ struct SwitchOrder {
   int64_t number = 0;
 };
 
-// From then on `layout` is what counts. A folder that is kept has one copy: where nothing counts yet, what the image has there; later an
-// empty one. Another generation gets the people of the one that counted (accounts.h). kNotFound: its generation is not there, whole.
-// kInvalid: a later switch of the same owner has been made, which stays; or a folder is kept from now on in which the root that counts
+// From then on `layout` is current. A folder that is kept has one copy: where nothing is current yet, what the image has there; later an
+// empty one. Another generation gets the people of the one that was current (accounts.h). kNotFound: its generation is not there, whole.
+// kInvalid: a later switch of the same owner has been made, which stays; or a folder is kept from now on in which the current root
 // has files; or accounts clash. REQUIRES: the lock.
 Result<void> SetCurrent(const std::string& volume, const Layout& layout, const SwitchOrder& order);
 

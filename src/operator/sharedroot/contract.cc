@@ -31,7 +31,7 @@ Broken Breach(const Value& root, const Call& call, const Around&) {
 }
 
 Broken Unmatched(const Value& root, const Around&) {
-  if (FindText(root, {"status", "current", "generation"}).empty()) return "no generation counts";
+  if (FindText(root, {"status", "current", "generation"}).empty()) return "no generation is current";
   return SaysReady(root);
 }
 

@@ -69,7 +69,7 @@ class Deciding : Reconcile<api::SharedRoot> {
     const auto claim = world.Ask(VolumeClaim(key), status_.claim_uid.empty() ? kSoon : kReferenceAge);
     if (claim.absent()) return MakeClaim(key, who);
     if (claim.value == nullptr) {
-      // Unknown changes nothing: what counts goes on to.
+      // Unknown changes nothing: the current root stays.
       if (!status_.current.generation.empty() && !status_.claim_uid.empty()) return true;
       KeepWhatIsThere();
       findings.Wait("ReadingReferences",
@@ -116,7 +116,7 @@ class Deciding : Reconcile<api::SharedRoot> {
     status_.current = {};
   }
 
-  // What counts is on the volume, and so is what was filled, until a Job finds that somebody has removed it.
+  // The current generation is on the volume, and so is what was filled, until a Job finds that somebody has removed it.
   bool IsFilled() {
     if (status_.current.generation == wanted_) return true;
     if (IsKnown() && !HasGone()) return true;
@@ -141,7 +141,7 @@ class Deciding : Reconcile<api::SharedRoot> {
       return true;
     }
     if (!Failed(job, "switching to generation " + wanted_))
-      findings.Wait("SwitchingRoot", "generation " + wanted_ + " is about to count" + HowFar(job));
+      findings.Wait("SwitchingRoot", "generation " + wanted_ + " is about to be current" + HowFar(job));
     return false;
   }
 
@@ -215,7 +215,7 @@ class Deciding : Reconcile<api::SharedRoot> {
     return std::ranges::find(status_.generations, wanted_, &api::RootGeneration::name) != status_.generations.end();
   }
 
-  // From then on it is not known any more.
+  // From then on it is not known any more; the Job that tells it stays until the status says so.
   bool HasGone() {
     const auto looks = SwitchJob(object, status_.claim_uid, SettingsOf(world));
     const Job* job = looks ? Ours(looks->key) : nullptr;
@@ -225,8 +225,10 @@ class Deciding : Reconcile<api::SharedRoot> {
         return container.state.terminated && container.state.terminated->exit_code == kNotOnVolume;
       });
     });
-    if (gone) std::erase_if(status_.generations, [&](const auto& generation) { return generation.name == wanted_; });
-    return gone;
+    if (!gone) return false;
+    std::erase_if(status_.generations, [&](const auto& generation) { return generation.name == wanted_; });
+    KeepWhatIsThere();
+    return true;
   }
 
   // What the Job said of it, where its pod is still there.

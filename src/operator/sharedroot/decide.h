@@ -9,7 +9,7 @@
 // | another claim of that name than in status           | status forgets its generations: it is another volume              |
 // | another generation in status.current than spec asks | a Job of the image itself copies its files to the volume; one that|
 // | for, and it is not in status.generations            | finds them there ends at once                                     |
-// | it is there, or only other folders are asked for    | a Job says on the volume what counts (capstan-entry root switch); |
+// | it is there, or only other folders are asked for    | a Job makes it the current one (capstan-entry root switch);        |
 // |                                                     | pods look there every two seconds                                 |
 // | in status a later switch asked for than made        | the same: it may have been made, or be made yet                   |
 // | a Job of a later switch than status has asked for   | first the status says so; no Job is removed until it does         |

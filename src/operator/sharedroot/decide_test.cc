@@ -124,10 +124,10 @@ TEST_F(SharedRootTest, AnotherImageOrRevisionIsAnotherGeneration) {
   root.metadata.generation = 4;
   EXPECT_NE(GenerationName(root.spec), first);
   EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + FillName()));
-  EXPECT_EQ(root.status.current.generation, first) << "it counts until the next is whole";
+  EXPECT_EQ(root.status.current.generation, first) << "it is current until the next is whole";
   root.spec.revision = "";
   root.metadata.generation = 5;
-  EXPECT_THAT(Look().children, IsEmpty()) << "back to one that counts still";
+  EXPECT_THAT(Look().children, IsEmpty()) << "back to one that is current still";
 }
 
 // Its Job may run after the wish has gone, or has run and nobody has seen it.
@@ -182,8 +182,11 @@ TEST_F(SharedRootTest, AGenerationThatSomebodyHasRemovedIsFilledAgain) {
   Ran(SwitchName(), "Failed", "generation g is not on the volume", "BackoffLimitExceeded");
   EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + SwitchName())) << "it may have failed for another reason";
   Ran(SwitchName(), "Failed", "generation g is not on the volume", "PodFailurePolicy", kNotOnVolume);
-  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + FillName()));
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ChildNames(plan), ElementsAre("Job " + FillName()));
+  EXPECT_FALSE(plan.children_complete) << "the Job that tells it stays until the status does";
   EXPECT_EQ(root.status.generations.size(), 1u);
+  EXPECT_TRUE(Look().children_complete);
   EXPECT_THAT(ConditionOf(Look(), "Progressing"), StartsWith("True FillingRoot"));
 }
 
