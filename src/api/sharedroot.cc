@@ -51,13 +51,36 @@ const json::Schema& RootSource::Schema() {
   return schema;
 }
 
+const json::Schema& RootSwitch::Schema() {
+  static const json::Schema schema =
+      json::Object<RootSwitch>(
+          {
+              Field<&RootSwitch::current>("current").MaxLength(63).Doc(
+                  "With policy Manual: the name of a generation of status.generations, also of an "
+                  "older one. Absent: what "
+                  "is current stays so; where nothing is yet, the first that is filled."),
+              Field<&RootSwitch::policy>("policy")
+                  .Enum({"Automatic", "Manual"})
+                  .Default("\"Automatic\"")
+                  .Doc("Automatic: the generation of spec.source becomes current once it is filled. Manual: it is "
+                       "filled, and becomes current once spec.switch.current names it."),
+          })
+          .Rule("!has(self.current) || self.current == '' || self.policy == 'Manual'",
+                "switch.current is for switch.policy Manual");
+  return schema;
+}
+
 const json::Schema& SharedRootSpec::Schema() {
   using S = SharedRootSpec;
   static const json::Schema schema = json::Object<S>({
       Field<&S::claim>("claim").Required().Doc("The volume. It stays when the SharedRoot goes."),
       Field<&S::job_image>("jobImage")
           .MaxLength(1024)
-          .Doc("Image that has capstan-entry, for the Jobs that write to the volume; absent: the operator's slurmd."),
+          .Doc("Image that has capstan-entry, as new as the operator, for the Jobs that write to the volume; absent: "
+               "the operator's slurmd."),
+      Field<&S::history>("history").Default("2").Minimum(0).Maximum(32).Doc(
+          "How many generations stay on the volume besides the current one and that of spec.source. Older ones are "
+          "removed once no session and no job is in them."),
       FoldersField(Field<&S::keep>("keep").Default(R"(["/home","/root","/srv","/opt","/usr/local"])"))
           .Doc("Folders of which all generations have the same, at first what the first image has there."),
       FoldersField(Field<&S::node_local>("nodeLocal"))
@@ -65,6 +88,7 @@ const json::Schema& SharedRootSpec::Schema() {
                "they are the image's."),
       Field<&S::revision>("revision").MaxLength(256).Doc("Another text makes a new generation of the same image."),
       Field<&S::source>("source").Required().Doc("Where the files of a generation come from."),
+      Field<&S::switching>("switch").Doc("When another generation becomes the current one."),
       Field<&S::pod_template>("template").Doc("Laid over the pods of the Jobs that write to the volume."),
   });
   return schema;
@@ -76,6 +100,8 @@ const json::Schema& RootGeneration::Schema() {
       Field<&G::bytes>("bytes").Doc("Bytes in its files, when it was filled."),
       Field<&G::files>("files").Doc("Files in it, when it was filled."),
       Field<&G::image>("image").Doc("The image it is from."),
+      Field<&G::kept_by>("keptBy").Doc("Why it is still there though spec.history asks for fewer: pods whose sessions "
+                                       "or jobs are in it, or that do not say."),
       Field<&G::name>("name").Required().Always().Doc("Its name, and that of its folder below roots/ on the volume."),
       Field<&G::revision>("revision").Doc("spec.revision when it was filled."),
       Field<&G::slurm>("slurm").Doc(
@@ -105,7 +131,7 @@ const json::Schema& SharedRootStatus::Schema() {
       Field<&S::generations>("generations")
           .ListMap({"name"})
           .MaxItems(kMostGenerations)
-          .Doc("Roots on the volume, oldest first."),
+          .Doc("Roots on the volume that are not removed. What was current last is last."),
       Field<&S::observed_generation>("observedGeneration").Doc("The metadata.generation that this speaks of."),
       Field<&S::ordered_generation>("orderedGeneration")
           .Doc("The metadata.generation whose switch was asked for last."),

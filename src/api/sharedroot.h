@@ -26,10 +26,23 @@ struct RootSource {
   static const json::Schema& Schema();
 };
 
+inline constexpr std::string_view kSwitchManual = "Manual";
+
+// When another generation becomes the current one.
+struct RootSwitch {
+  std::optional<std::string> policy;  // Automatic: once it is filled; or kSwitchManual
+  std::string current;                // of kSwitchManual; "": what is current stays so
+
+  bool operator==(const RootSwitch&) const = default;
+  static const json::Schema& Schema();
+};
+
 struct SharedRootSpec {
   RootClaim claim;
   RootSource source;
-  std::string revision;  // another text: a new generation of the same source
+  RootSwitch switching;
+  std::optional<int32_t> history;  // generations besides the current one and that of `source` which stay on the volume
+  std::string revision;            // another text: a new generation of the same source
   std::optional<std::vector<std::string>> keep;
   std::vector<std::string> node_local;
   std::string job_image;     // that has capstan-entry
@@ -46,6 +59,7 @@ struct RootGeneration {
   std::string revision;
   int64_t files = 0, bytes = 0;  // of the image
   std::string slurm;             // whose commands sessions have: Root or Image
+  std::string kept_by;           // why it is there though spec.history asks for fewer
 
   bool operator==(const RootGeneration&) const = default;
   static const json::Schema& Schema();
@@ -67,7 +81,7 @@ struct SharedRootStatus {
   std::string claim, claim_uid;  // its volume claim
   CurrentRoot current;
   int64_t ordered_generation = 0;           // whose switch was asked for last; it may have been made, or be made yet
-  std::vector<RootGeneration> generations;  // oldest first
+  std::vector<RootGeneration> generations;  // what was current last is last
 
   bool operator==(const SharedRootStatus&) const = default;
   static const json::Schema& Schema();

@@ -236,6 +236,7 @@ Result<Container> PrepareContainer(const Role& role, const std::vector<std::stri
                                                      .seed = Fnv64(node, uint64_t(getpid()))};
   }
   container.shared_root = Variable("CAPSTAN_SHARED_ROOT");
+  container.pod_uid = Variable("CAPSTAN_POD_UID");
   if (role.waits) {
     CAPSTAN_TRY(const uint16_t port, Port("CAPSTAN_CONFIGURATION_PORT", kConfigurationPort));
     container.wait = Waiting::Options{std::string(role.program), ConfigurationFolder(), port,

@@ -394,7 +394,7 @@ Result<int> Supervise(const Container& container) {
   std::optional<ServedRoot> root;
   if (!container.shared_root.empty()) {
     unlink((container.folder + "/ready").c_str());  // of a container before, where that folder is a volume
-    CAPSTAN_TRY(ServedRoot served, ServedRoot::Begin({.volume = container.shared_root}));
+    CAPSTAN_TRY(ServedRoot served, ServedRoot::Begin({.volume = container.shared_root, .pod = container.pod_uid}));
     root.emplace(std::move(served));
     if (const Result<void> offered = OfferCommands(); !offered)
       Say("a root without Slurm has no commands of Slurm: " + offered.error().message());

@@ -47,6 +47,7 @@ struct Container {
   uint16_t identity_port = 0;                             // where the name of the first one's node is told (identity.h)
   std::optional<Registration::Options> registration = {};  // the first daemon's, a slurmd
   std::string shared_root = {};                            // where its volume is mounted; "": there is none
+  std::string pod_uid = {};                                // by which the pod is known on that volume; "": it is not
 };
 
 // The exit status for this process. An Error only if a daemon could not be started at all.

@@ -148,9 +148,11 @@ inline constexpr auto kReasons = std::to_array<Reason>({
 
     // SharedRoots.
     {"FillingRoot", Reason::kWait, "A Job copies the image's files to the volume, or is about to."},
-    {"SwitchingRoot", Reason::kWait, "A Job makes another generation the one that counts, or is about to."},
+    {"SwitchingRoot", Reason::kWait, "A Job makes another generation the current one, or is about to."},
     {"JobFailed", Reason::kProblem,
-     "A Job that writes to the volume failed, as its message says; it is made anew after ten minutes."},
+     "A Job that writes to the volume failed, as its message says; it is made anew after a while."},
+    {"PodsUnknown", Reason::kProblem,
+     "The pods that may be in an old root cannot be listed; none is removed meanwhile."},
     // Tokens.
     {"KeyTooShort", Reason::kProblem, "The key that signs tokens could be guessed."},
     {"TokenExpires", Reason::kProblem, "The token ends soon, and spec.refresh is false."},

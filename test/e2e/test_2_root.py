@@ -11,14 +11,29 @@ IMAGE = f"{IMAGES}/login:26.05"
 
 
 class Rooted(Cluster):
-    def apply(self, revision="1", **spec):
+    def apply(self, revision="1", root=None, **spec):
         source = {"image": IMAGE, "imagePullPolicy": "IfNotPresent"}
-        super().apply(sharedRoot={"claim": {"size": "2Gi"}, "source": source, "revision": revision}, **spec)
+        super().apply(sharedRoot={"claim": {"size": "2Gi"}, "source": source, "revision": revision} | (root or {}), **spec)
 
     def root(self):
         """The current generation, and those that are there."""
         status = (self.lab.get("sharedroots", "main") or {}).get("status", {})
         return status.get("current", {}).get("generation", ""), [each["name"] for each in status.get("generations", [])]
+
+    def kept_by(self, generation):
+        """Why it is still there; None: it is not."""
+        status = (self.lab.get("sharedroots", "main") or {}).get("status", {})
+        return next((each.get("keptBy", "") for each in status.get("generations", []) if each["name"] == generation), None)
+
+    def complaints(self):
+        conditions = (self.lab.get("sharedroots", "main") or {}).get("status", {}).get("conditions", [])
+        return next((each["message"] for each in conditions if each["type"] == "Degraded"), "")
+
+    def remove_now(self):
+        """What was in use is asked for anew, before its hour is over."""
+        for job in self.lab.items("jobs", "-l", "app.kubernetes.io/component=root"):
+            if "-remove-" in job["metadata"]["name"]:
+                self.lab.kubectl("delete", "job", job["metadata"]["name"], "--ignore-not-found")
 
     def says(self, *words):
         done = self.ssh(*words)
@@ -86,13 +101,40 @@ def test_a_session_and_a_job_outlive_a_switch(cluster):
     with concurrent.futures.ThreadPoolExecutor(1) as others:
         session = others.submit(cluster.ssh, f"touch ~/began; {waits}", timeout=240)
         cluster.lab.wait_for("the session has begun", lambda: cluster.ssh("test -e ~/began").returncode == 0, within=30)
-        cluster.apply(revision="2")
+        cluster.apply(revision="2", root={"history": 0})
         cluster.lab.wait_for("another generation is current", lambda: cluster.root()[0] not in ("", first), within=120)
         cluster.lab.wait_for("new sessions have it", lambda: cluster.ssh("test -e /etc/which").returncode != 0, within=30)
         assert cluster.root()[1] == [first, cluster.root()[0]]
+        cluster.lab.wait_for("pods say that they have it", lambda: "main-login" in (cluster.kept_by(first) or ""), within=60)
         cluster.says("touch ~/go")
         assert session.result().stdout.split() == ["first"]
     cluster.lab.wait_for("the job is over", lambda: cluster.state(running) == "COMPLETED", within=60)
     assert cluster.says("cat ~/out") == ["first"], "both keep the root that they began in"
     cluster.becomes("Ready")
     assert {pod["metadata"]["uid"] for pod in cluster.pods()} == before, "no pod was replaced"
+
+    def is_gone():
+        cluster.remove_now()
+        return cluster.kept_by(first) is None
+
+    cluster.lab.wait_for("the old one goes with the last process in it", is_gone, within=120, every=10)
+    listed = cluster.exec(cluster.pods()[0], "ls", "/capstan/root/roots").stdout.split()
+    assert listed == [cluster.root()[0]]
+
+
+# By its name: what is broken is left in seconds, and nobody waits for a copy.
+def test_by_hand_the_name_says_which_is_current(cluster):
+    cluster.becomes("Ready", within=300)
+    first, _ = cluster.root()
+    cluster.says("echo first > /etc/which")
+    cluster.apply(revision="3", root={"switch": {"policy": "Manual"}})
+    cluster.lab.wait_for("another generation is filled", lambda: len(cluster.root()[1]) == 2, within=120)
+    cluster.becomes("Ready")
+    assert cluster.root()[0] == first and cluster.says("cat /etc/which") == ["first"]
+    second = next(each for each in cluster.root()[1] if each != first)
+    for name, there in ((second, 1), (first, 0)):
+        cluster.apply(revision="3", root={"switch": {"policy": "Manual", "current": name}})
+        cluster.lab.wait_for(f"{name} is current", lambda: cluster.ssh("test -e /etc/which").returncode == there, within=60)
+    cluster.apply(revision="3", root={"switch": {"policy": "Manual", "current": "g-none"}})
+    cluster.lab.wait_for("it is said", lambda: "g-none, named in spec.switch.current, is not on the volume" in cluster.complaints(), within=60)
+    assert cluster.says("cat /etc/which") == ["first"]

@@ -317,7 +317,7 @@ Plan BeforeItIsFilled(const World& world, const kube::Key& key) {
   with.spec = api::WithDefaults(with.spec);
   for (plan::Child& child : plan.children) {
     if (child.key.name.find("-fill-") != std::string::npos)
-      child = *op::sharedroot::SwitchJob(with, with.status.claim_uid, {});
+      child = *op::sharedroot::SwitchJob(with, op::sharedroot::GenerationName(with.spec), with.status.claim_uid, {});
   }
   return plan;
 }
@@ -332,6 +332,26 @@ Plan NothingUndone(const World& world, const kube::Key& key) {
   if (current.generation != op::sharedroot::GenerationName(spec) || current.keep != *spec.keep) return plan;
   plan.children.clear();
   plan.children_complete = true;
+  return plan;
+}
+
+// Roots are removed without a look at who is in them.
+Plan NobodyIsIn(const World& world, const kube::Key& key) {
+  Plan plan = op::sharedroot::Decide(world, key);
+  const auto* root = world.Find<api::SharedRoot>(key);
+  if (root == nullptr) return plan;
+  api::SharedRoot with = *root;
+  with.spec = api::WithDefaults(with.spec);
+  for (plan::Child& child : plan.children) {
+    if (child.key.name.find("-remove-") == std::string::npos) continue;
+    const auto body = json::Parse(child.body);
+    const json::Value& container = body->at_pointer("/spec/template/spec/containers/0");
+    std::vector<std::string> generations;
+    for (const json::Value& word : container.at("command").as_array()) {
+      if (word.as_string().starts_with("g-")) generations.emplace_back(word.as_string());
+    }
+    child = *op::sharedroot::RemoveJob(with, generations, {}, with.status.claim_uid, {});
+  }
   return plan;
 }
 
@@ -359,6 +379,7 @@ constexpr auto kBreaks = std::to_array<Break>({
      nullptr, "slurmcluster"},
     {"reserve", "a SlurmCluster keeps jobs out in any mode", &AlwaysInMaintenance, nullptr, "slurmcluster"},
     {"fill", "a SharedRoot switches to a generation that is not filled", &BeforeItIsFilled, nullptr, "sharedroot"},
+    {"inside", "roots are removed while sessions are in them", &NobodyIsIn, nullptr, "sharedroot"},
     {"undone", "a switch that nobody wants any more is not undone", &NothingUndone, nullptr, "sharedroot"},
 });
 

@@ -78,12 +78,13 @@ void ClusterStory::Run() {
   SetMode("Run");
 }
 
-void ClusterStory::SetRoot(const std::string& revision, const std::string& keep) {
-  Say("wants root " + revision + " with " + keep);
+void ClusterStory::SetRoot(const std::string& revision, const std::string& keep, int history) {
+  Say("wants root " + revision + " with " + keep + " and " + std::to_string(history) + " old ones");
   Edit([&](boost::json::object& cluster) {
     boost::json::object& root = json::MakeObject(cluster.at("sharedRoot"), {});
     root["revision"] = revision;
     root["keep"] = boost::json::array{keep};
+    root["history"] = history;
   });
 }
 

@@ -23,8 +23,8 @@ class ClusterStory {
   void Scale(const std::string& set, int replicas);  // by its own words
   void SetMode(std::string_view mode);
   void SetPaused(bool paused);
-  void Run();                                                          // neither paused nor in another mode
-  void SetRoot(const std::string& revision, const std::string& keep);  // REQUIRES: has_root
+  void Run();  // neither paused nor in another mode
+  void SetRoot(const std::string& revision, const std::string& keep, int history);  // REQUIRES: has_root
   void SetDeletionPolicy(std::string_view policy);
   void Delete();
 

@@ -464,9 +464,9 @@ class Run {
   // People change their mind, also back to what still counts while a switch away from it is under way.
   void ChangeRoot() {
     ClusterStory& cluster = *set_->site.cluster;
-    uint64_t revision = random_.Below(2);
+    uint64_t revision = random_.Below(3);
     for (uint64_t left = 1 + random_.Below(6); left > 0 && !cluster.IsGone(); --left) {
-      cluster.SetRoot(std::to_string(++revision % 2), random_.Percent(80) ? "/home" : "/srv");
+      cluster.SetRoot(std::to_string(++revision % 3), random_.Percent(80) ? "/home" : "/srv", int(random_.Below(2)));
       if (random_.Percent(40))
         PassUntil([&] { return !volumes_->Unmatched(); }, 90s);
       else
@@ -601,6 +601,7 @@ class Run {
       }
     }
     for (const auto& set : sets_) GiveUpFarReservation(*set);
+    volumes_->EndSessions();
     std::optional<std::string> wrong;
     const auto settled = [&] {
       wrong = JobsLeft() ? "jobs still run" : rules_->Unmatched();

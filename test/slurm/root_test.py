@@ -24,7 +24,7 @@ class Rooted(World):
         self.filler.start()
 
     def start(self):
-        return super().start(CAPSTAN_SHARED_ROOT=VOLUME)
+        return super().start(CAPSTAN_SHARED_ROOT=VOLUME, CAPSTAN_POD_UID="uid-login")
 
     def start_workers(self):
         super().start_workers(CAPSTAN_BESIDE="sssd", CAPSTAN_SHARED_ROOT=VOLUME)
@@ -40,8 +40,8 @@ class Rooted(World):
         self.filler.write("/MARK", generation + "\n")
         return self.job("fill", generation)
 
-    def switch(self, generation):
-        self.job("switch", generation)
+    def switch(self, generation, *more):
+        self.job("switch", generation, *more)
 
     def make(self, generation):
         self.fill(generation)
@@ -115,6 +115,31 @@ def test_a_session_keeps_its_root_through_a_switch_and_back(world):
     world.switch("g1")
     world.await_mark("ada@login", "g1")
     assert session.end() == 0
+
+
+# Whatever somebody has begun in it, also what goes on behind his back, and in namespaces of his own.
+def test_an_old_root_goes_with_the_last_process_in_it(world):
+    world.fill("g1")
+    world.switch("g1", "--order", "uid/1")
+    world.start()
+    session = world.laptop.open(*world.ssh_words("ada@login", "while read -r line; do echo $line $(cat /MARK); done"))
+    session.say("first\n")
+    session.await_text("first g1")
+    world.ssh("ada@login", "setsid unshare -Urm sh -c 'until [ -e ~/go ]; do sleep 0.1; done' >/dev/null 2>&1 </dev/null &")
+    for number, generation in ((2, "g2"), (3, "g3")):  # of the one before the current one a pod says for a moment that it is in use
+        world.fill(generation)
+        world.switch(generation, "--order", f"uid/{number}")
+        world.await_mark("ada@login", generation)
+    remove = lambda: world.job("remove", "g1", "--order", "uid/3", "--pod", "login/uid-login")
+    assert remove() == '{"removed":[],"kept":{"g1":"pod login is in it"}}'
+    session.say("second\n")
+    session.await_text("second g1")
+    session.end()
+    assert "pod login is in it" in remove(), "a process without a session"
+    world.ssh("ada@login", "touch ~/go")
+    await_that(lambda: remove() == '{"removed":["g1"],"kept":{}}', "its end", 60, world.login.said)
+    assert world.login.run("ls", VOLUME + "/roots").split() == ["g2", "g3"]
+    assert world.mark("ada@login") == "g3"
 
 
 # Whom somebody gives an account in a session the login lets in, jobs run as, and the next root has, too.

@@ -138,7 +138,7 @@ std::string FilledText(const std::string& generation, const Filled& filled) {
 
 Result<Filled> FillRoot(const Fill& fill) {
   CAPSTAN_CHECK_OK(CheckLayout({.generation = fill.generation, .keep = {}, .node_local = {}}));
-  CAPSTAN_TRY(const Descriptor lock, LockVolume(fill.volume));
+  CAPSTAN_TRY(const Descriptor lock, LockVolume(fill.volume, VolumeLock::kRoots));
   const std::string root = RootFolder(fill.volume, fill.generation);
   const std::string partial = PartialFolder(fill.volume, fill.generation);
   CAPSTAN_CHECK_OK(Remove(partial));

@@ -188,7 +188,7 @@ TEST_F(FillTest, PeopleAreTheSameInAllGenerations) {
 }
 
 TEST_F(FillTest, OneWritesAtATime) {
-  const auto lock = LockVolume(volume_);
+  const auto lock = LockVolume(volume_, VolumeLock::kRoots);
   ASSERT_TRUE(lock);
   EXPECT_EQ(FailureOf(Wanted()), "somebody else writes to the volume; try again once that has ended");
 }

@@ -5,14 +5,17 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/text.h"
 #include "entry/descriptor.h"
 #include "entry/process.h"
 #include "entry/root/failed.h"
 #include "entry/root/fill.h"
+#include "entry/root/removal.h"
 #include "entry/root/volume.h"
 
 namespace capstan::entry {
@@ -20,67 +23,113 @@ namespace {
 
 constexpr const char* kCurrentLink = "/run/capstan/root/current";
 constexpr const char* kUsage =
-    "usage: capstan-entry root fill --volume V --generation G [--from D] [--report FILE], or capstan-entry root switch "
-    "--volume V --generation G [--keep F]... [--node-local F]... [--order UID/NUMBER] [--report FILE]";
+    "usage: capstan-entry root fill --volume V --generation G [--from D] [--report FILE], capstan-entry root switch "
+    "--volume V --generation G [--keep F]... [--node-local F]... [--order UID/NUMBER] [--report FILE], or "
+    "capstan-entry "
+    "root remove --volume V --generation G... --order UID/NUMBER [--pod NAME/UID]... [--report FILE]";
+constexpr const char* kReport = "/dev/termination-log";
 
-struct Job {
-  bool fills = false;
-  std::string volume, from = "/";
-  Layout layout;
-  SwitchOrder order;
-  std::string report = "/dev/termination-log";
+// Options with a value; those that may be there several times have a list.
+struct Options {
+  std::map<std::string_view, std::string> texts;
+  std::map<std::string_view, std::vector<std::string>> lists;
 };
 
-Result<Job> Parse(const std::vector<std::string>& arguments) {
-  if (arguments.empty() || (arguments[0] != "fill" && arguments[0] != "switch")) return Fail(Code::kInvalid, kUsage);
-  Job job{.fills = arguments[0] == "fill", .volume = {}, .layout = {}, .order = {}};
-  std::string order;
-  std::map<std::string_view, std::string*> texts = {
-      {"--volume", &job.volume}, {"--generation", &job.layout.generation}, {"--report", &job.report}};
-  std::map<std::string_view, std::vector<std::string>*> lists;
-  if (job.fills) {
-    texts.emplace("--from", &job.from);
-  } else {
-    texts.emplace("--order", &order);
-    lists = {{"--keep", &job.layout.keep}, {"--node-local", &job.layout.node_local}};
-  }
-  for (size_t i = 1; i < arguments.size(); i += 2) {
-    const auto text = texts.find(arguments[i]);
-    const auto list = lists.find(arguments[i]);
-    if (i + 1 == arguments.size() || (text == texts.end() && list == lists.end()))
-      return Fail(Code::kInvalid, "\"" + arguments[i] + "\" is unknown, or has no value; " + kUsage);
-    if (text != texts.end())
-      *text->second = arguments[i + 1];
-    else
-      list->second->push_back(arguments[i + 1]);
-  }
-  if (job.volume.empty()) return Fail(Code::kInvalid, std::string("--volume is missing; ") + kUsage);
-  if (order.empty()) return job;
-  const size_t slash = order.find('/');
-  const auto number = slash == std::string::npos ? std::nullopt : ParseInt(std::string_view(order).substr(slash + 1));
-  if (!number || slash == 0) return Fail(Code::kInvalid, "--order is \"" + order + "\", must be UID/NUMBER");
-  job.order = {order.substr(0, slash), *number};
-  return job;
+std::unexpected<Error> Misused(const std::string& what) { return Fail(Code::kInvalid, what + "; " + kUsage); }
+
+// "A/B" in two.
+std::optional<std::pair<std::string, std::string>> InTwo(const std::string& value) {
+  const size_t slash = value.rfind('/');
+  if (slash == std::string::npos || slash == 0 || slash + 1 == value.size()) return std::nullopt;
+  return std::pair(value.substr(0, slash), value.substr(slash + 1));
 }
 
-Result<std::string> Do(const Job& job) {
-  const std::string& generation = job.layout.generation;
-  if (job.fills) {
-    CAPSTAN_TRY(const Filled filled, FillRoot({.volume = job.volume, .generation = generation, .from = job.from}));
-    Say(filled.was_there ? "generation " + generation + " is there already"
-                         : "generation " + generation + " is filled: " + std::to_string(filled.copied.files) +
-                               " files, " + std::to_string(filled.copied.bytes) + " bytes");
-    return FilledText(generation, filled);
-  }
-  CAPSTAN_TRY(const Descriptor lock, LockVolume(job.volume));
-  CAPSTAN_CHECK_OK(SetCurrent(job.volume, job.layout, job.order));
+Result<SwitchOrder> OrderIn(const std::string& text) {
+  if (text.empty()) return SwitchOrder();
+  const auto order = InTwo(text);
+  const std::optional<int64_t> number = order ? ParseInt(order->second) : std::nullopt;
+  if (!number) return Fail(Code::kInvalid, "--order is \"" + text + "\", must be UID/NUMBER");
+  return SwitchOrder{order->first, *number};
+}
+
+Result<std::string> RunFill(const Options& options) {
+  const std::string& generation = options.texts.at("--generation");
+  CAPSTAN_TRY(
+      const Filled filled,
+      FillRoot({.volume = options.texts.at("--volume"), .generation = generation, .from = options.texts.at("--from")}));
+  Say(filled.was_there ? "generation " + generation + " is there already"
+                       : "generation " + generation + " is filled: " + std::to_string(filled.copied.files) +
+                             " files, " + std::to_string(filled.copied.bytes) + " bytes");
+  return FilledText(generation, filled);
+}
+
+Result<std::string> RunSwitch(const Options& options) {
+  const std::string &volume = options.texts.at("--volume"), &generation = options.texts.at("--generation");
+  CAPSTAN_TRY(const SwitchOrder order, OrderIn(options.texts.at("--order")));
+  CAPSTAN_TRY(const Descriptor lock, LockVolume(volume, VolumeLock::kCurrent));
+  CAPSTAN_CHECK_OK(SetCurrent(
+      volume,
+      {.generation = generation, .keep = options.lists.at("--keep"), .node_local = options.lists.at("--node-local")},
+      order));
   Say("generation " + generation + " is current from now on");
   return "{\"generation\":\"" + generation + "\"}";
 }
 
+Result<std::string> RunRemove(const Options& options) {
+  Removal removal{.volume = options.texts.at("--volume"), .generations = options.lists.at("--generation")};
+  CAPSTAN_TRY(removal.order, OrderIn(options.texts.at("--order")));
+  if (removal.order.owner.empty()) return Misused("--order is missing");
+  for (const std::string& pod : options.lists.at("--pod")) {
+    const auto named = InTwo(pod);
+    if (!named) return Fail(Code::kInvalid, "--pod is \"" + pod + "\", must be NAME/UID");
+    removal.pods.push_back({named->first, named->second});
+  }
+  CAPSTAN_TRY(const Removed removed, RemoveGenerations(removal));
+  for (const std::string& generation : removed.removed) Say("generation " + generation + " is removed");
+  for (const auto& [generation, why] : removed.kept) Say("generation " + generation + " stays: " + why);
+  return RemovedText(removed);
+}
+
+struct Command {
+  std::string_view name;
+  std::vector<std::string_view> texts, lists;
+  Result<std::string> (*run)(const Options& options);
+};
+
+const Command* FindCommand(std::string_view name) {
+  static const Command commands[] = {
+      {"fill", {"--volume", "--generation", "--from", "--report"}, {}, &RunFill},
+      {"switch", {"--volume", "--generation", "--order", "--report"}, {"--keep", "--node-local"}, &RunSwitch},
+      {"remove", {"--volume", "--order", "--report"}, {"--generation", "--pod"}, &RunRemove},
+  };
+  const auto found = std::ranges::find(commands, name, &Command::name);
+  return found == std::end(commands) ? nullptr : &*found;
+}
+
+Result<Options> Parse(const Command& command, const std::vector<std::string>& arguments) {
+  Options options;
+  for (const std::string_view name : command.texts) options.texts[name] = "";
+  for (const std::string_view name : command.lists) options.lists[name] = {};
+  options.texts["--report"] = kReport;
+  if (const auto from = options.texts.find("--from"); from != options.texts.end()) from->second = "/";
+  for (size_t i = 1; i < arguments.size(); i += 2) {
+    const auto text = options.texts.find(arguments[i]);
+    const auto list = options.lists.find(arguments[i]);
+    if (i + 1 == arguments.size() || (text == options.texts.end() && list == options.lists.end()))
+      return Misused("\"" + arguments[i] + "\" is unknown, or has no value");
+    if (text != options.texts.end())
+      text->second = arguments[i + 1];
+    else
+      list->second.push_back(arguments[i + 1]);
+  }
+  if (options.texts["--volume"].empty()) return Misused("--volume is missing");
+  return options;
+}
+
 // Unless it is known not to be.
-bool IsOnVolume(const Job& job) {
-  return access(RootFolder(job.volume, job.layout.generation).c_str(), F_OK) == 0 || errno != ENOENT;
+bool IsOnVolume(const Options& options) {
+  return access(RootFolder(options.texts.at("--volume"), options.texts.at("--generation")).c_str(), F_OK) == 0 ||
+         errno != ENOENT;
 }
 
 // Where there is none to write to, the log has it.
@@ -92,11 +141,12 @@ void Report(const std::string& file, const std::string& text) {
 }  // namespace
 
 Result<int> RunRootJob(const std::vector<std::string>& arguments) {
-  const Result<Job> job = Parse(arguments);
-  const Result<std::string> done = job ? Do(*job) : Result<std::string>(Fail(job.error()));
-  Report(job ? job->report : Job().report, done ? *done : done.error().message());
+  const Command* command = arguments.empty() ? nullptr : FindCommand(arguments[0]);
+  const Result<Options> options = command == nullptr ? Fail(Code::kInvalid, kUsage) : Parse(*command, arguments);
+  const Result<std::string> done = options ? command->run(*options) : Result<std::string>(Fail(options.error()));
+  Report(options ? options->texts.at("--report") : kReport, done ? *done : done.error().message());
   if (done) return 0;
-  if (job && !job->fills && done.error().code() == Code::kNotFound && !IsOnVolume(*job)) {
+  if (options && command->name == "switch" && done.error().code() == Code::kNotFound && !IsOnVolume(*options)) {
     Say(done.error().message());
     return kNotOnVolume;
   }

@@ -2,9 +2,10 @@
 //
 //   capstan-entry root fill --volume V --generation G [--from D] [--report FILE]
 //   capstan-entry root switch --volume V --generation G [--keep F]... [--node-local F]... [--order UID/NUMBER] [--report FILE]
+//   capstan-entry root remove --volume V --generation G... --order UID/NUMBER [--pod NAME/UID]... [--report FILE]
 //   capstan-entry enter [--] COMMAND [ARGUMENT]...
 //
-// The outcome is a line in the report, by default the container's termination message: that of FilledText (fill.h), or why there is
+// The outcome is a line in the report, by default the container's termination message: that of FilledText (fill.h) or RemovedText (removal.h), or why there is
 // none, in a sentence.
 #pragma once
 

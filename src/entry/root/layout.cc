@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kFirstLine = "capstan-root 1";
 constexpr std::string_view kLastLine = "end";
-constexpr size_t kLongestGeneration = 63;
+constexpr size_t kLongestLabel = 63;
 constexpr size_t kLongestFolder = 1024;
 constexpr size_t kMostFolders = 64;
 
@@ -30,12 +30,6 @@ bool IsBelow(std::string_view path, std::string_view folder) {
 }
 
 bool IsSameOrBelow(std::string_view path, std::string_view folder) { return path == folder || IsBelow(path, folder); }
-
-bool IsLabel(std::string_view name) {
-  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  return !name.empty() && name.size() <= kLongestGeneration && plain(name.front()) && plain(name.back()) &&
-         std::ranges::all_of(name, [&](char c) { return plain(c) || c == '-'; });
-}
 
 bool IsPlainPath(std::string_view path) {
   if (path.size() < 2 || path.size() > kLongestFolder || path.front() != '/') return false;
@@ -60,6 +54,12 @@ Result<void> CheckFolder(std::string_view path) {
 }
 
 }  // namespace
+
+bool IsLabel(std::string_view name) {
+  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  return !name.empty() && name.size() <= kLongestLabel && plain(name.front()) && plain(name.back()) &&
+         std::ranges::all_of(name, [&](char c) { return plain(c) || c == '-'; });
+}
 
 Result<void> CheckLayout(const Layout& layout) {
   if (!IsLabel(layout.generation))
@@ -117,6 +117,9 @@ std::string RootFolder(const std::string& volume, const std::string& generation)
 }
 std::string PartialFolder(const std::string& volume, const std::string& generation) {
   return RootFolder(volume, generation) + ".partial";
+}
+std::string RemovedFolder(const std::string& volume, const std::string& generation) {
+  return RootFolder(volume, generation) + ".removed";
 }
 std::string KeptFolder(const std::string& volume, const std::string& folder) {
   return volume + "/keep/" + PercentEncoded(folder.substr(1), " !#$&'()*+,-.:;<=>?@[]^_`{|}~");

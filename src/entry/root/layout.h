@@ -1,7 +1,7 @@
 // The volume of a shared root, and which tree of mounts sessions and steps have of it.
 //
-//   meta/        for root alone: `lock` of whoever writes here, `current` (a Layout), `order` (whose switch that was)
-//   roots/G/     the generation G; G.partial: while it is being filled
+//   meta/        for root alone: locks, `current` (a Layout), `order` (whose switch that was), `pods/` (root/reports.h)
+//   roots/G/     the generation G; G.partial: while it is being filled; G.removed: while it is being removed
 //   keep/home/   the one copy of /home for all generations, where that is kept; /usr/local: keep/usr%2Flocal/
 //
 // Pure but for IsFolder of TreeOf; any thread.
@@ -26,6 +26,9 @@ struct Layout {
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
+// 1 to 63 of a-z, 0-9 and -, neither first nor last a -.
+bool IsLabel(std::string_view name);
+
 // kInvalid: a name that is no DNS label, a folder that may not be mounted, or one within another.
 Result<void> CheckLayout(const Layout& layout);
 
@@ -37,6 +40,7 @@ Result<Layout> ParseLayout(std::string_view text);
 std::string CurrentFile(const std::string& volume);
 std::string RootFolder(const std::string& volume, const std::string& generation);
 std::string PartialFolder(const std::string& volume, const std::string& generation);
+std::string RemovedFolder(const std::string& volume, const std::string& generation);
 std::string KeptFolder(const std::string& volume, const std::string& folder);
 
 // Folders of the pod in every tree: devices, processes, sockets (SSSD's, too), and what daemons write. Of these, and of the node-local ones, those

@@ -8,22 +8,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "base/text.h"
 #include "entry/process.h"
 #include "entry/root/commands.h"
 #include "entry/root/failed.h"
 #include "entry/root/layout.h"
 #include "entry/root/people.h"
+#include "entry/root/reports.h"
 #include "entry/root/tree.h"
 
 namespace capstan::entry {
 namespace {
 
 constexpr size_t kLongestCurrent = 64 << 10;
-// The first byte that it says: what follows is nothing, the current text, why there is none, why it cannot be
-// read, or why there is no tree.
+constexpr int kTries = 3;
+// What it says is a line and a text. The first byte of the line: there is nothing new, there is a tree, nothing is current, that cannot be
+// read, or there is no tree. With kSame and kNew the line goes on with the number of the watch, and the text begins with the trouble of the report
+// and a NUL; behind it is the current text of kNew. In the others the text says why.
 constexpr char kSame = '=', kNew = '+', kNone = '0', kAway = '?', kFailed = '!';
 
 bool IsPlainFolder(const std::string& path) {
@@ -75,52 +80,93 @@ void ShowPeopleOrSay(const std::string& volume, const Layout& layout, const std:
   std::ofstream(file) << why << "\n";
 }
 
-// In a process of its own: the current text, where that is another than the known one, and the process is in its tree.
-Result<std::string> SeeNew(const std::string& volume, const std::string& known, const std::string& people) {
-  CAPSTAN_TRY(std::string text, ReadCurrent(CurrentFile(volume)));
-  Result<Layout> layout = ParseLayout(text);
-  if (!layout) return Fail(std::move(layout).error().WithContext(CurrentFile(volume)));
-  if (text == known) {
-    ShowPeopleOrSay(volume, *layout, people);
-    return std::string();
-  }
-  CAPSTAN_CHECK_OK(ShowKept(volume, *layout));
-  Tree tree = TreeOf(*layout, volume, &IsPlainFolder);
-  if (auto plugins = PluginsFor(tree.root)) tree.mounts.push_back(*std::move(plugins));
-  CAPSTAN_CHECK_OK(EnterTree(tree), "the tree of generation " + layout->generation + " cannot be made");
-  return text;
+struct Seen {
+  std::string text;  // the current one, where it is another than the known one
+  std::string trouble;
+  TreeWatch watch;
+};
+
+// A tree of this generation is there, or is about to be.
+Result<std::string> Report(const Looking& looking, const std::string& generation) {
+  if (looking.pod.empty()) return "";
+  std::set<std::string> in_use = looking.in_use;
+  in_use.insert(generation);
+  Result<std::string> trouble = WriteReport(looking.volume, looking.pod, in_use);
+  if (trouble) return trouble;
+  return Fail(std::move(trouble).error().WithContext("reporting generation " + generation));
 }
 
-[[noreturn]] void Run(const std::string& volume, const std::string& known, const std::string& people, Descriptor said,
-                      int holds) {
+// In a process of its own, which is in the tree then, if there is a new one.
+Result<Seen> See(const Looking& looking) {
+  const std::string file = CurrentFile(looking.volume);
+  CAPSTAN_TRY(std::string text, ReadCurrent(file));
+  Seen seen{.watch = {.notify = looking.notify, .folder = looking.hidden}};
+  for (int tries = 0; tries < kTries; ++tries) {
+    Result<Layout> layout = ParseLayout(text);
+    if (!layout) return Fail(std::move(layout).error().WithContext(file));
+    const bool is_known = text == looking.known;
+    if (!is_known || looking.reports) {
+      CAPSTAN_TRY(seen.trouble, Report(looking, layout->generation));
+    }
+    if (is_known) {
+      ShowPeopleOrSay(looking.volume, *layout, looking.people);
+      return seen;
+    }
+    // It may have been removed before the report was there.
+    CAPSTAN_TRY(std::string now, ReadCurrent(file));
+    if (text != now) {
+      text = std::move(now);
+      continue;
+    }
+    CAPSTAN_CHECK_OK(ShowKept(looking.volume, *layout));
+    Tree tree = TreeOf(*layout, looking.volume, &IsPlainFolder);
+    if (auto plugins = PluginsFor(tree.root)) tree.mounts.push_back(*std::move(plugins));
+    CAPSTAN_CHECK_OK(EnterTree(tree, &seen.watch), "the tree of generation " + layout->generation + " cannot be made");
+    seen.text = std::move(text);
+    return seen;
+  }
+  return Fail(Code::kInternal, "what is current changes all the time");
+}
+
+std::string ToldBy(const Result<Seen>& seen) {
+  if (seen)
+    return (seen->text.empty() ? kSame : kNew) + std::to_string(seen->watch.number) + '\n' + seen->trouble + '\0' +
+           seen->text;
+  const Code code = seen.error().code();
+  const char kind = code == Code::kNotFound ? kNone : code == Code::kUnavailable ? kAway : kFailed;
+  return kind + ('\n' + seen.error().message());
+}
+
+// Nothing of the parent's stays open while a volume hangs, but 0 to 2 and these. Of `other` there may be none.
+void CloseAllBut(int* one, int* other) {
+  const int first = STDERR_FILENO + 1;
+  *one = fcntl(*one, F_DUPFD, first);
+  if (*other >= 0) *other = fcntl(*other, F_DUPFD, first);
+  for (int fd = first; fd < std::max(*one, *other); ++fd) {
+    if (fd != *one && fd != *other) close(fd);
+  }
+  close_range(unsigned(std::max(*one, *other)) + 1, ~0U, 0);
+}
+
+[[noreturn]] void Run(Looking looking, Descriptor said, int holds) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  // Nothing of the parent's stays open while a volume hangs.
   if (dup2(said.fd(), STDIN_FILENO) == STDIN_FILENO) said = Descriptor(STDIN_FILENO);
-  const int stays = fcntl(holds, F_DUPFD, STDERR_FILENO + 1);
-  close_range(unsigned(stays) + 1, ~0U, 0);
-  for (int fd = STDERR_FILENO + 1; fd < stays; ++fd) close(fd);
-  const Result<std::string> seen = SeeNew(volume, known, people);
-  std::string text;
-  if (seen) {
-    text = seen->empty() ? std::string(1, kSame) : kNew + *seen;
-  } else {
-    const Code code = seen.error().code();
-    text = (code == Code::kNotFound ? kNone : code == Code::kUnavailable ? kAway : kFailed) + seen.error().message();
-  }
+  CloseAllBut(&holds, &looking.notify);
+  const std::string text = ToldBy(See(looking));
   (void)!write(said.fd(), text.data(), text.size());
   said.Close();
   char end;
-  while (read(stays, &end, 1) < 0 && errno == EINTR) {
+  while (read(holds, &end, 1) < 0 && errno == EINTR) {
   }
   _exit(0);
 }
 
 }  // namespace
 
-Result<Look> Look::Begin(const std::string& volume, const std::string& known, const std::string& people) {
+Result<Look> Look::Begin(Looking looking) {
   int said[2], holds[2];
   if (pipe2(said, O_CLOEXEC) != 0) return Fail(Code::kInternal, "no pipe: " + Why());
   Descriptor hears(said[0]), says(said[1]);
@@ -132,9 +178,9 @@ Result<Look> Look::Begin(const std::string& volume, const std::string& known, co
   if (child == 0) {
     hears.Close();
     held.Close();
-    Run(volume, known, people, std::move(says), waits.fd());
+    Run(std::move(looking), std::move(says), waits.fd());
   }
-  return Look(child, std::move(hears), std::move(held), known);
+  return Look(child, std::move(hears), std::move(held), std::move(looking.known));
 }
 
 void Look::AddTo(std::vector<pollfd>* waiting) const {
@@ -152,18 +198,28 @@ std::optional<Result<Looked>> Look::Turn() {
     heard_.append(part, size_t(size));
   }
   hears_.Close();
-  const char kind = heard_.empty() ? kFailed : heard_.front();
-  const std::string text = heard_.empty() ? "the process that looks at the volume has ended" : heard_.substr(1);
-  Looked looked{.current = kind == kSame ? known_ : text, .tree = {}};
-  if (kind == kNew)
-    looked.tree = Descriptor(open(("/proc/" + std::to_string(process_) + "/ns/mnt").c_str(), O_RDONLY | O_CLOEXEC));
-  const int why = errno;
+  Result<Looked> looked = Read(heard_);
   holds_.Close();
+  return looked;
+}
+
+Result<Looked> Look::Read(std::string_view told) {
+  const size_t end = told.find('\n');
+  if (end == told.npos || end == 0) return Fail(Code::kInternal, "the process that looks at the volume has ended");
+  const char kind = told.front();
+  const std::string_view number = told.substr(1, end - 1);
+  const std::string text(told.substr(end + 1));
   if (kind == kNone) return Fail(Code::kNotFound, text);
   if (kind == kAway) return Fail(Code::kUnavailable, text);
   if (kind == kFailed) return Fail(Code::kInternal, text);
-  if (kind == kNew && !looked.tree)
-    return Fail(Code::kInternal, std::string("taking the mount namespace of the tree: ") + strerror(why));
+  const size_t nul = text.find('\0');
+  if (nul == text.npos) return Fail(Code::kInternal, "the process that looks at the volume has ended in between");
+  Looked looked{.current = known_, .trouble = text.substr(0, nul)};
+  if (kind == kSame) return looked;
+  looked.current = text.substr(nul + 1);
+  looked.watch = int(ParseInt(number).value_or(-1));
+  looked.tree = Descriptor(open(("/proc/" + std::to_string(process_) + "/ns/mnt").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!looked.tree) return Fail(Code::kInternal, "taking the mount namespace of the tree: " + Why());
   return looked;
 }
 

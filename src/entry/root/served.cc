@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,12 +10,15 @@
 
 #include "entry/process.h"
 #include "entry/root/layout.h"
+#include "entry/root/reports.h"
 
 namespace capstan::entry {
 namespace {
 
 constexpr auto kLookEvery = std::chrono::seconds(2);
 constexpr auto kSilentAfter = std::chrono::seconds(10);
+constexpr auto kReportAgain = std::chrono::seconds(30);  // that could not be written
+constexpr auto kFormerFor = std::chrono::seconds(10);
 
 constexpr MountedFile kShownFiles[] = {
     {.from = "/etc/hosts", .to = "/run/capstan/etc/hosts", .mode = 0644, .reload = false},
@@ -35,7 +39,13 @@ Result<ServedRoot> ServedRoot::Begin(Options options) {
   if (failed) return Fail(Code::kInternal, "making " + options.links + " for the shared root: " + failed.message());
   // One of a container before it leads nowhere any more.
   unlink((options.links + "/current").c_str());
-  return ServedRoot(std::move(options));
+  ServedRoot root(std::move(options));
+  root.ends_ = Descriptor(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  if (!root.ends_)
+    Say(std::string(
+            "no inotify instance, so that no root that sessions have had is removed while this container runs: ") +
+        strerror(errno));
+  return root;
 }
 
 void ServedRoot::AddTo(std::vector<pollfd>* waiting) const {
@@ -50,7 +60,7 @@ void ServedRoot::Serve(Clock::time_point now) {
       const bool away = !*looked && looked->error().code() == Code::kUnavailable;
       if (silent_ && !away) Say("the volume of the shared root answers again");
       silent_ = away;
-      Take(*std::move(looked));
+      Take(*std::move(looked), now);
     } else if (!silent_ && now >= begun_ + kSilentAfter) {
       silent_ = true;
       next_.reset();
@@ -59,8 +69,9 @@ void ServedRoot::Serve(Clock::time_point now) {
   }
   if (look_ || !next_ || now < *next_) return;
   files_.Refresh();
+  if (former_ && now >= former_since_ + kFormerFor) former_.Close();
   begun_ = now;
-  Result<Look> look = Look::Begin(options_.volume, current_, options_.pod_files + "/var/lib/extrausers");
+  Result<Look> look = BeginLook(now);
   if (look) {
     look_.emplace(*std::move(look));
     next_ = begun_ + kSilentAfter;
@@ -70,17 +81,59 @@ void ServedRoot::Serve(Clock::time_point now) {
   next_ = begun_ + kLookEvery;
 }
 
-void ServedRoot::Take(Result<Looked> looked) {
-  if (!looked) return SayOnce("shared root: " + looked.error().message());
+Result<Look> ServedRoot::BeginLook(Clock::time_point now) {
+  SeeEnds();
+  std::set<std::string> in_use = unwatched_;
+  for (const auto& [watch, generation] : in_use_) in_use.insert(generation);
+  reports_ = in_use != reported_ || now >= report_at_;
+  reported_ = in_use;
+  return Look::Begin({.volume = options_.volume,
+                      .known = current_,
+                      .people = options_.pod_files + "/var/lib/extrausers",
+                      .pod = options_.pod,
+                      .in_use = std::move(in_use),
+                      .reports = reports_,
+                      .notify = ends_.fd(),
+                      .hidden = options_.links});
+}
+
+void ServedRoot::Take(Result<Looked> looked, Clock::time_point now) {
+  if (!looked) {
+    report_at_ = now;
+    return SayOnce("shared root: " + looked.error().message());
+  }
+  if (reports_ || looked->tree) {
+    report_at_ = now + (looked->trouble.empty() ? Clock::duration(kReportEvery) : Clock::duration(kReportAgain));
+    if (!looked->trouble.empty())
+      SayOnce("which roots sessions have cannot be told, so that none is removed: " + looked->trouble);
+  }
   if (!looked->tree) return;
+  const Result<Layout> layout = ParseLayout(looked->current);
+  const std::string generation = layout ? layout->generation : "";
+  if (looked->watch < 0)
+    unwatched_.insert(generation);
+  else
+    in_use_[looked->watch] = generation;
+  reported_.insert(generation);
   // Until the link leads there it is not ours: the next look makes it again.
   if (const Result<void> leads = Lead(looked->tree.fd()); !leads) return SayOnce(leads.error().message());
   former_ = std::move(tree_);
+  former_since_ = now;
   tree_ = std::move(looked->tree);
   current_ = std::move(looked->current);
-  const Result<Layout> layout = ParseLayout(current_);
-  SayOnce("sessions and steps that begin now are in generation " + (layout ? layout->generation : "?") +
-          " of the shared root");
+  SayOnce("sessions and steps that begin now are in generation " + generation + " of the shared root");
+}
+
+void ServedRoot::SeeEnds() {
+  alignas(inotify_event) char events[4096];
+  for (ssize_t size; ends_ && (size = read(ends_.fd(), events, sizeof events)) > 0;) {
+    for (ssize_t at = 0; at < size;) {
+      const auto* event = reinterpret_cast<const inotify_event*>(events + at);
+      if ((event->mask & IN_UNMOUNT) != 0) in_use_.erase(event->wd);
+      if ((event->mask & IN_Q_OVERFLOW) != 0) SayOnce("ends of former roots were missed: they count as in use");
+      at += ssize_t(sizeof *event + event->len);
+    }
+  }
 }
 
 Result<void> ServedRoot::Lead(int tree) const {

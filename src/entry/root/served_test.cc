@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "entry/root/mounts_test.h"
+#include "entry/root/reports.h"
 #include "entry/root/volume.h"
 
 namespace capstan::entry {
@@ -20,7 +21,7 @@ class ServedRootTest : public MountsTest {
       fs::create_directories(volume_ + "/roots/" + generation);
       Write(volume_ + "/roots/" + generation + "/MARK", generation);
     }
-    fs::create_directories(volume_ + "/meta");
+    fs::create_directories(volume_ + "/meta/pods");
     fs::create_directories(volume_ + "/keep" + home_);
     fs::create_directories(place_ + "/etc");
     Write(volume_ + "/keep" + home_ + "/file", "kept");
@@ -35,7 +36,7 @@ class ServedRootTest : public MountsTest {
     ASSERT_TRUE(done) << done.error().message();
   }
   ServedRoot Begin() {
-    auto served = ServedRoot::Begin({.volume = volume_, .links = links_, .pod_files = place_});
+    auto served = ServedRoot::Begin({.volume = volume_, .pod = "uid-1", .links = links_, .pod_files = place_});
     if (!served) ADD_FAILURE() << served.error().message();
     return *std::move(served);
   }
@@ -44,6 +45,10 @@ class ServedRootTest : public MountsTest {
     now_ += std::chrono::seconds(2);
     root.Serve(now_);
     Finish(root);
+  }
+  // The end of a mount namespace is told by the kernel a moment later.
+  void AwaitReport(ServedRoot& root, const std::string& wanted) {
+    for (int tries = 0; tries < 1'000 && Report() != wanted; ++tries) LookOnce(root);
   }
   void Finish(ServedRoot& root) {
     for (std::vector<pollfd> waiting;; waiting.clear()) {
@@ -54,6 +59,38 @@ class ServedRootTest : public MountsTest {
     }
     while (waitpid(-1, nullptr, WNOHANG) > 0) {
     }
+  }
+  std::string Report() const { return Read(volume_ + "/meta/pods/uid-1"); }
+  // A session that begins now and goes on.
+  struct Session {
+    pid_t process;
+    int end;
+    void Leave() const {
+      close(end);
+      waitpid(process, nullptr, 0);
+    }
+  };
+  Session Enter() {
+    int ends[2], in[2];
+    if (pipe2(ends, O_CLOEXEC) + pipe2(in, O_CLOEXEC) != 0) ADD_FAILURE() << "no pipe";
+    const pid_t child = fork();
+    if (child == 0) {
+      close(ends[1]);
+      const int tree = open((links_ + "/current").c_str(), O_RDONLY | O_CLOEXEC);
+      const bool joined = tree >= 0 && setns(tree, CLONE_NEWNS) == 0;
+      close(tree);
+      (void)!write(in[1], joined ? "+" : "-", 1);
+      char end;
+      (void)!read(ends[0], &end, 1);
+      _exit(0);
+    }
+    close(ends[0]);
+    close(in[1]);
+    char joined = 0;
+    EXPECT_EQ(read(in[0], &joined, 1), 1);
+    EXPECT_EQ(joined, '+');
+    close(in[0]);
+    return {child, ends[1]};
   }
   // In a session that begins now.
   std::string InSession(const std::string& path) {
@@ -147,6 +184,89 @@ TEST_F(ServedRootTest, WhatCannotBeMadeChangesNothing) {
   fs::remove(volume_ + "/meta/current");
   LookOnce(root);
   EXPECT_EQ(InSession("/MARK"), "g1") << "absence proves nothing";
+}
+
+// Who removes roots reads it.
+TEST_F(ServedRootTest, TheReportNamesWhatSessionsMayBeIn) {
+  ServedRoot root = Begin();
+  LookOnce(root);
+  EXPECT_EQ(Report(), "") << "nothing is current yet";
+  Switch("g1");
+  LookOnce(root);
+  EXPECT_EQ(Report(), ReportText({"g1"}));
+  const Session session = Enter();
+  Switch("g2");
+  LookOnce(root);
+  EXPECT_EQ(Report(), ReportText({"g1", "g2"}));
+  now_ += std::chrono::minutes(2);
+  LookOnce(root);
+  EXPECT_EQ(Report(), ReportText({"g1", "g2"})) << "the session goes on";
+  session.Leave();
+  AwaitReport(root, ReportText({"g2"}));
+  EXPECT_EQ(Report(), ReportText({"g2"}));
+}
+
+// Who has read the link just now may join yet.
+TEST_F(ServedRootTest, TheFormerRootIsReportedForAMoment) {
+  Switch("g1");
+  ServedRoot root = Begin();
+  LookOnce(root);
+  Switch("g2");
+  LookOnce(root);
+  LookOnce(root);
+  EXPECT_EQ(Report(), ReportText({"g1", "g2"}));
+  now_ += std::chrono::seconds(10);
+  AwaitReport(root, ReportText({"g2"}));
+  EXPECT_EQ(Report(), ReportText({"g2"}));
+}
+
+// A report that names too few would have a root removed under a session: then it is better that there is none.
+TEST_F(ServedRootTest, AReportThatCannotBeWrittenIsNone) {
+  Switch("g1");
+  ServedRoot root = Begin();
+  LookOnce(root);
+  Switch("g2");
+  const std::string next = volume_ + "/meta/pods/uid-1.next";
+  fs::create_directories(next + "/in-the-way");
+  LookOnce(root);
+  EXPECT_EQ(InSession("/MARK"), "g2") << "a full volume keeps nobody out";
+  EXPECT_FALSE(fs::exists(volume_ + "/meta/pods/uid-1"));
+  fs::remove_all(next);
+  now_ += std::chrono::seconds(30);
+  AwaitReport(root, ReportText({"g2"}));
+  EXPECT_EQ(Report(), ReportText({"g2"}));
+}
+
+// One that names too many keeps what could go, and does no harm.
+TEST_F(ServedRootTest, AReportThatCannotBeWrittenStaysWhereItNamesNoLess) {
+  Switch("g1");
+  ServedRoot root = Begin();
+  LookOnce(root);
+  Switch("g2");
+  LookOnce(root);
+  fs::create_directories(volume_ + "/meta/pods/uid-1.next/in-the-way");
+  now_ += std::chrono::seconds(10);
+  for (int looks = 0; looks < 20; ++looks) LookOnce(root);
+  EXPECT_EQ(Report(), ReportText({"g1", "g2"}));
+}
+
+// By its time others know that the pod is there; and whoever has removed it has done so by mistake.
+TEST_F(ServedRootTest, TheReportIsWrittenAgain) {
+  Switch("g1");
+  ServedRoot root = Begin();
+  LookOnce(root);
+  const std::string report = volume_ + "/meta/pods/uid-1";
+  const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  fs::last_write_time(report, long_ago);
+  LookOnce(root);
+  EXPECT_LT(fs::last_write_time(report), long_ago + std::chrono::minutes(1)) << "not at every look";
+  now_ += kReportEvery;
+  LookOnce(root);
+  EXPECT_GT(fs::last_write_time(report), long_ago + std::chrono::minutes(1));
+  fs::remove(report);
+  now_ += kReportEvery;
+  LookOnce(root);
+  EXPECT_EQ(Report(), ReportText({"g1"}));
 }
 
 // It is kept by a file descriptor, and the one before it for a moment only.

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -40,6 +41,15 @@ Result<void> Mount(const BindMount& bind, int root) {
   return Put(from, to, bind.from + " at " + bind.to);
 }
 
+// A file system that is this mount alone: it ends with the last mount namespace that has it. What is about to be moved over / hides it.
+Result<void> Begin(TreeWatch& watch) {
+  const char* folder = watch.folder.c_str();
+  if (mount("capstan-root", folder, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=0") != 0)
+    return Cannot("mounting at " + watch.folder);
+  watch.number = inotify_add_watch(watch.notify, folder, IN_DELETE_SELF | IN_ONLYDIR);
+  return {};
+}
+
 }  // namespace
 
 Result<void> MountReadOnly(const std::string& from, const std::string& to) {
@@ -50,7 +60,7 @@ Result<void> MountReadOnly(const std::string& from, const std::string& to) {
 }
 
 // The tree is moved over /: containers' default filters of system calls allow that to who has CAP_SYS_ADMIN, and not pivot_root.
-Result<void> EnterTree(const Tree& tree) {
+Result<void> EnterTree(const Tree& tree, TreeWatch* watch) {
   if (unshare(CLONE_NEWNS) != 0) return Cannot("making a mount namespace");
   if (mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) return Cannot("keeping mounts from going up");
   const char* folder = tree.root.c_str();
@@ -58,6 +68,7 @@ Result<void> EnterTree(const Tree& tree) {
   const Descriptor root(open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root) return Cannot("opening " + tree.root);
   for (const BindMount& bind : tree.mounts) CAPSTAN_CHECK_OK(Mount(bind, root.fd()));
+  if (watch != nullptr && watch->notify >= 0) CAPSTAN_CHECK_OK(Begin(*watch));
   if (fchdir(root.fd()) != 0 || mount(".", "/", nullptr, MS_MOVE, nullptr) != 0 || chroot(".") != 0)
     return Cannot("making it /");
   return {};

@@ -29,9 +29,16 @@ struct Tree {
 // root. REQUIRES: CAP_SYS_ADMIN.
 Result<void> MountReadOnly(const std::string& from, const std::string& to);
 
+// Tells when a tree has ended: when no process and no open file has it any more, nor a copy of it (unshare).
+struct TreeWatch {
+  int notify = -1;     // an inotify instance, which then has an event IN_UNMOUNT of `number`; -1: nobody is told
+  std::string folder;  // of the caller's view: nobody in the tree sees what is mounted there
+  int number = -1;     // set by EnterTree; -1: the kernel has no watch to give, and nobody is told
+};
+
 // Makes the tree, with the calling process in it: in a mount namespace of its own, which ends with the last process there and the last
 // open file of it. Failures say which step it was; the process is then good for nothing but its end. REQUIRES: CAP_SYS_ADMIN, one
 // thread. Blocks for as long as the mounts take.
-Result<void> EnterTree(const Tree& tree);
+Result<void> EnterTree(const Tree& tree, TreeWatch* watch = nullptr);
 
 }  // namespace capstan::entry

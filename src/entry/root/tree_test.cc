@@ -1,6 +1,8 @@
 #include "entry/root/tree.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/inotify.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -114,6 +116,48 @@ TEST_F(TreeTest, NoLinkLeadsAMountElsewhere) {
   EXPECT_FALSE(fs::exists(place_ + "/victim/file"));
   EXPECT_EQ(In({.root = root_, .mounts = {{.from = place_ + "/mine", .to = "/a/../../victim"}}}, made),
             "/a/../../victim leads out of its root");
+}
+
+// A person's own containers have copies of the tree, which outlive the session that began them.
+TEST_F(TreeTest, ItsEndIsToldOnceNothingHasItOrACopy) {
+  fs::create_directories(place_ + "/hidden");
+  const int ends = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  int entered[2], in_copy[2], leave[2], leave_copy[2];
+  ASSERT_EQ(pipe(entered) + pipe(in_copy) + pipe(leave) + pipe(leave_copy), 0);
+  const auto await = [](int fd) {
+    char byte = 0;
+    pollfd waits{.fd = fd, .events = POLLIN, .revents = 0};
+    return poll(&waits, 1, 30'000) == 1 && read(fd, &byte, 1) == 1 ? byte : '?';
+  };
+  const auto told = [&](int within_ms) {
+    pollfd waits{.fd = ends, .events = POLLIN, .revents = 0};
+    alignas(inotify_event) char event[sizeof(inotify_event)];
+    return poll(&waits, 1, within_ms) == 1 && read(ends, event, sizeof event) == ssize_t(sizeof event) &&
+           (reinterpret_cast<inotify_event*>(event)->mask & IN_UNMOUNT) != 0;
+  };
+  const pid_t session = fork();
+  if (session == 0) {
+    TreeWatch watch{.notify = ends, .folder = place_ + "/hidden"};
+    const bool made = bool(EnterTree({.root = root_, .mounts = {}}, &watch)) && watch.number > 0 && !fs::exists(place_);
+    (void)!write(entered[1], made ? "+" : "-", 1);
+    if (fork() == 0) {
+      if (unshare(CLONE_NEWNS) == 0) (void)!write(in_copy[1], "+", 1);
+      await(leave_copy[0]);
+      _exit(0);
+    }
+    await(leave[0]);
+    _exit(0);
+  }
+  EXPECT_EQ(await(entered[0]), '+');
+  EXPECT_EQ(await(in_copy[0]), '+');
+  (void)!write(leave[1], "", 1);
+  waitpid(session, nullptr, 0);
+  EXPECT_FALSE(told(100));
+  (void)!write(leave_copy[1], "", 1);
+  EXPECT_TRUE(told(30'000));
+  EXPECT_FALSE(fs::exists(place_ + "/hidden/file")) << "it was never mounted here";
+  for (const int* ends_of : {entered, in_copy, leave, leave_copy}) close(ends_of[0]), close(ends_of[1]);
+  close(ends);
 }
 
 TEST_F(TreeTest, WhatCannotBeMadeSaysWhichStep) {

@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <thread>
 
 #include "entry/root/accounts.h"
 #include "entry/root/failed.h"
@@ -20,6 +22,9 @@
 namespace capstan::entry {
 namespace {
 
+using namespace std::chrono_literals;
+
+constexpr auto kLockedBriefly = 10s;
 constexpr unsigned kSomebody = 12'345;  // an owner other than root
 
 // By errno: it may be otherwise later.
@@ -64,38 +69,6 @@ Result<void> ProbeNames(const std::string& file) {
   if (rename(symbolic.c_str(), taken.c_str()) != 0 || rename(link.c_str(), taken.c_str()) != 0)
     return Refused("no file takes the place of another");
   return {};
-}
-
-// Takes the place of the file in one step, and is stored then.
-Result<void> Write(const std::string& folder, const std::string& name, const std::string& text) {
-  const std::string file = folder + "/" + name, next = file + ".next";
-  unlink(next.c_str());
-  const Descriptor written(open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!written || write(written.fd(), text.data(), text.size()) != ssize_t(text.size()) || fsync(written.fd()) != 0 ||
-      rename(next.c_str(), file.c_str()) != 0)
-    return Fail(Code::kUnavailable, "writing " + file + ": " + Why());
-  const Descriptor there(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (there) fsync(there.fd());
-  return {};
-}
-
-// Nobody's where there is none that can be read.
-SwitchOrder LastOrder(const std::string& volume) {
-  SwitchOrder order;
-  std::ifstream(volume + "/meta/order") >> order.owner >> order.number;
-  return order;
-}
-
-// What is current; nullopt: nothing is yet.
-Result<std::optional<Layout>> Current(const std::string& volume) {
-  const std::string file = CurrentFile(volume);
-  if (access(file.c_str(), F_OK) != 0) {
-    if (errno == ENOENT) return std::nullopt;
-    return Fail(Code::kUnavailable, "looking at " + file + ": " + Why());
-  }
-  std::ifstream text(file);
-  CAPSTAN_TRY(Layout layout, ParseLayout(std::string(std::istreambuf_iterator<char>(text), {})));
-  return layout;
 }
 
 Result<Descriptor> OpenRoot(const std::string& volume, const std::string& generation) {
@@ -174,16 +147,52 @@ Result<AccountLocks> CarryPeopleTo(const std::string& volume, const std::optiona
 
 }  // namespace
 
-Result<Descriptor> LockVolume(const std::string& volume) {
+Result<void> StoreFile(const std::string& folder, const std::string& name, const std::string& text) {
+  const std::string file = folder + "/" + name, next = file + ".next";
+  unlink(next.c_str());
+  const Descriptor written(open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!written || write(written.fd(), text.data(), text.size()) != ssize_t(text.size()) || fsync(written.fd()) != 0 ||
+      rename(next.c_str(), file.c_str()) != 0)
+    return Fail(Code::kUnavailable, "writing " + file + ": " + Why());
+  const Descriptor there(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (there) fsync(there.fd());
+  return {};
+}
+
+SwitchOrder LastOrder(const std::string& volume) {
+  SwitchOrder order;
+  std::ifstream(volume + "/meta/order") >> order.owner >> order.number;
+  return order;
+}
+
+Result<std::optional<Layout>> CurrentLayout(const std::string& volume) {
+  const std::string file = CurrentFile(volume);
+  if (access(file.c_str(), F_OK) != 0) {
+    if (errno == ENOENT) return std::nullopt;
+    return Fail(Code::kUnavailable, "looking at " + file + ": " + Why());
+  }
+  std::ifstream text(file);
+  CAPSTAN_TRY(Layout layout, ParseLayout(std::string(std::istreambuf_iterator<char>(text), {})));
+  return layout;
+}
+
+Result<Descriptor> LockVolume(const std::string& volume, VolumeLock which) {
+  const bool briefly = which == VolumeLock::kCurrent;
   CAPSTAN_CHECK_OK(MakeFolder(volume + "/meta", 0700));
+  CAPSTAN_CHECK_OK(MakeFolder(volume + "/meta/pods", 0700));
   CAPSTAN_CHECK_OK(MakeFolder(volume + "/roots", 0755));
   CAPSTAN_CHECK_OK(MakeFolder(volume + "/keep", 0755));
-  Descriptor lock(open((volume + "/meta/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock) return NotWritable("opening meta/lock");
-  if (flock(lock.fd(), LOCK_EX | LOCK_NB) == 0) return lock;
-  if (errno == EWOULDBLOCK)
-    return Fail(Code::kUnavailable, "somebody else writes to the volume; try again once that has ended");
-  return Refused("it has no locks");
+  const std::string file = briefly ? "/meta/lock" : "/meta/lock-roots";
+  Descriptor lock(open((volume + file).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock) return NotWritable("opening " + file.substr(1));
+  const auto deadline = std::chrono::steady_clock::now() + (briefly ? kLockedBriefly : 0s);
+  while (flock(lock.fd(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return Refused("it has no locks");
+    if (std::chrono::steady_clock::now() >= deadline)
+      return Fail(Code::kUnavailable, "somebody else writes to the volume; try again once that has ended");
+    std::this_thread::sleep_for(100ms);
+  }
+  return lock;
 }
 
 Result<void> ProbeVolume(const std::string& volume) {
@@ -210,11 +219,11 @@ Result<void> SetCurrent(const std::string& volume, const Layout& layout, const S
   if (!order.owner.empty() && last.owner == order.owner && last.number > order.number)
     return Fail(Code::kInvalid, "switch " + std::to_string(last.number) + " has been made, which is later than " +
                                     std::to_string(order.number));
-  CAPSTAN_TRY(const std::optional<Layout> before, Current(volume));
+  CAPSTAN_TRY(const std::optional<Layout> before, CurrentLayout(volume));
   for (const std::string& path : layout.keep) CAPSTAN_CHECK_OK(Keep(volume, layout.generation, path, before));
   CAPSTAN_TRY(const AccountLocks locks, CarryPeopleTo(volume, before, layout.generation));
-  CAPSTAN_CHECK_OK(Write(volume + "/meta", "order", order.owner + " " + std::to_string(order.number) + "\n"));
-  return Write(volume + "/meta", "current", LayoutText(layout));
+  CAPSTAN_CHECK_OK(StoreFile(volume + "/meta", "order", order.owner + " " + std::to_string(order.number) + "\n"));
+  return StoreFile(volume + "/meta", "current", LayoutText(layout));
 }
 
 }  // namespace capstan::entry

@@ -81,9 +81,7 @@ Result<bool> AreNamedByMachine(const api::NodeSet& set) {
 // The name of the Slurm node: that of the machine, or what the pod's label has.
 JsonObject NameVariable(std::string_view variable, bool by_machine) {
   const std::string field = by_machine ? "spec.nodeName" : "metadata.labels['" + std::string(kLabelPodHostname) + "']";
-  JsonObject name{{"name", variable}};
-  name["valueFrom"] = JsonObject{{"fieldRef", JsonObject{{"fieldPath", field}}}};
-  return name;
+  return FieldVariable(variable, field);
 }
 
 // With ssh, which daemons run beside slurmd: capstan-entry's word, which means nothing to others' images.
@@ -94,10 +92,8 @@ Result<JsonArray> Environment(const api::NodeSet& set) {
   CAPSTAN_TRY(const std::string cpus, WholeLimit(container, pod_spec, "cpu", 1));
   CAPSTAN_TRY(const std::string memory, WholeLimit(container, pod_spec, "memory", int64_t{1} << 20));
   const std::string field = "metadata.annotations['" + std::string(kAnnotationTopology) + "']";
-  JsonObject topology{{"name", "SLINKY_TOPOLOGY"}};
-  topology["valueFrom"] = JsonObject{{"fieldRef", JsonObject{{"fieldPath", field}}}};
-  JsonArray environment{std::move(topology), Variable("POD_CPUS", cpus), Variable("POD_MEMORY", memory),
-                        NameVariable("CAPSTAN_NODE_NAME", by_machine)};
+  JsonArray environment{FieldVariable("SLINKY_TOPOLOGY", field), Variable("POD_CPUS", cpus),
+                        Variable("POD_MEMORY", memory), NameVariable("CAPSTAN_NODE_NAME", by_machine)};
   if (HasSsh(set)) environment.push_back(Variable("CAPSTAN_BESIDE", "sssd sshd"));
   return environment;
 }

@@ -58,6 +58,10 @@ JsonObject FileMount(std::string_view volume, std::string_view path, std::string
 
 JsonObject Variable(std::string_view name, std::string_view value) { return {{"name", name}, {"value", value}}; }
 
+JsonObject FieldVariable(std::string_view name, std::string_view field) {
+  return {{"name", name}, {"valueFrom", JsonObject{{"fieldRef", JsonObject{{"fieldPath", field}}}}}};
+}
+
 JsonObject ContainerPort(std::string_view name, int number) {
   return {{"name", name}, {"containerPort", number}, {"protocol", "TCP"}};
 }

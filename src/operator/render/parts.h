@@ -37,6 +37,8 @@ JsonObject FileMount(std::string_view volume, std::string_view path, std::string
 
 // --- Containers ------------------------------------------------------------------------------------------------------
 JsonObject Variable(std::string_view name, std::string_view value);
+// With what the pod's object says: "metadata.uid".
+JsonObject FieldVariable(std::string_view name, std::string_view field);
 JsonObject ContainerPort(std::string_view name, int number);
 
 // The sidecar that prints the log at `path`, a FIFO of this mode ("600") in the volume slurm-logfile.

@@ -1,7 +1,10 @@
 #include "operator/sharedroot/contract.h"
 
+#include <algorithm>
+
 #include "api/sharedroot.h"
 #include "json/value.h"
+#include "operator/sharedroot/jobs.h"
 
 namespace capstan::op::sharedroot {
 namespace {
@@ -21,10 +24,13 @@ Broken Breach(const Value& root, const Call& call, const Around&) {
     const bool owned = !body || Find(*body, {"metadata", "ownerReferences"}) != nullptr;
     return owned ? Broken("claim " + call.key.name + " would go with its SharedRoot") : std::nullopt;
   }
-  const bool ours = call.kind == "Job" &&
-                    (call.key.name.starts_with(name + "-fill-") || call.key.name.starts_with(name + "-switch-"));
+  const auto is = [&](std::string_view what) { return call.key.name.starts_with(name + std::string(what)); };
+  const bool ours = call.kind == "Job" && std::ranges::any_of(kJobs, is);
   if (!ours || (call.verb != "apply" && call.verb != "delete"))
     return "a SharedRoot never sends " + call.verb + " " + call.kind + " " + call.key.name;
+  const std::string_view current = FindText(root, {"status", "current", "generation"});
+  if (call.verb == "apply" && is(kRemove) && !current.empty() && call.body.contains("\"" + std::string(current) + "\""))
+    return "Job " + call.key.name + " would remove the current generation";
   if (call.verb == "apply" && (!body || !Owned(*body, FindText(root, {"metadata", "uid"}))))
     return "Job " + call.key.name + " would outlive its SharedRoot";
   return std::nullopt;

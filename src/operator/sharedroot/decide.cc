@@ -1,6 +1,7 @@
 #include "operator/sharedroot/decide.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "api/sharedroot.h"
@@ -12,12 +13,14 @@
 #include "operator/questions.h"
 #include "operator/reconcile.h"
 #include "operator/sharedroot/jobs.h"
+#include "operator/sharedroot/users.h"
 #include "plan/objects/effects.h"
 
 namespace capstan::op::sharedroot {
 namespace {
 
 constexpr Duration kSoon = 2s;
+constexpr Duration kListedEvery = 10min;  // pods, while one of them may be in a root that is to go
 constexpr size_t kLongestMessage = 1000;
 constexpr size_t kMostGenerations = 64;  // that status names
 
@@ -33,6 +36,17 @@ struct Filled {
   }
 };
 
+// How a Job ends that was to remove generations (entry/root/removal.h).
+struct Removed {
+  std::vector<std::string> removed;
+  std::map<std::string, std::string> kept;  // why
+  static const json::Schema& Schema() {
+    static const json::Schema schema =
+        json::Object<Removed>({json::Field<&Removed::kept>("kept"), json::Field<&Removed::removed>("removed")});
+    return schema;
+  }
+};
+
 class Deciding : Reconcile<api::SharedRoot> {
  public:
   Deciding(const plan::World& seen, const api::SharedRoot& found)
@@ -44,17 +58,50 @@ class Deciding : Reconcile<api::SharedRoot> {
 
   plan::Plan Run() {
     SeeOrders();
-    if (HasClaim() && IsFilled() && IsSwitched())
-      findings.Ready("sessions and steps that begin now have generation " + wanted_ + ", of image " +
-                     object.spec.source.image);
+    if (!HasClaim()) return Finish(std::move(status_));
+    // The way back does not wait for what is filled, and a full volume not for what fits on it no more.
+    const bool filled = IsFilled(), switched = IsSwitched();
+    // Nothing goes before the status says what took its place.
+    const api::CurrentRoot& current = status_.current;
+    if (!current.generation.empty() && current == object.status.current &&
+        status_.ordered_generation <= current.observed_generation)
+      RemoveOld();
+    if (filled && switched) findings.Ready(ReadyText());
     return Finish(std::move(status_));
   }
 
  private:
-  bool Counts() const {
+  bool IsManual() const { return object.spec.switching.policy == api::kSwitchManual; }
+
+  // What is to be current.
+  const std::string& Target() const {
+    if (!IsManual()) return wanted_;
+    if (!object.spec.switching.current.empty()) return object.spec.switching.current;
+    return status_.current.generation.empty() ? wanted_ : status_.current.generation;
+  }
+
+  bool IsCurrent() const {
     const api::CurrentRoot& current = status_.current;
-    return current.generation == wanted_ && current.keep == *object.spec.keep &&
+    return current.generation == Target() && current.keep == *object.spec.keep &&
            current.node_local == object.spec.node_local;
+  }
+
+  auto Known(const std::string& generation) {
+    return std::ranges::find(status_.generations, generation, &api::RootGeneration::name);
+  }
+  bool IsKnown(const std::string& generation) { return Known(generation) != status_.generations.end(); }
+
+  std::string ReadyText() {
+    const std::string text = "sessions and steps that begin now have generation " + Described(Target());
+    if (Target() == wanted_) return text;
+    return text + "; generation " + Described(wanted_) +
+           ", is filled, and becomes current once spec.switch.current names it";
+  }
+
+  std::string Described(const std::string& generation) {
+    const auto known = Known(generation);
+    return known == status_.generations.end() || known->image.empty() ? generation
+                                                                      : generation + ", of image " + known->image;
   }
 
   bool HasClaim() {
@@ -118,8 +165,8 @@ class Deciding : Reconcile<api::SharedRoot> {
 
   // The current generation is on the volume, and so is what was filled, until a Job finds that somebody has removed it.
   bool IsFilled() {
-    if (status_.current.generation == wanted_) return true;
-    if (IsKnown() && !HasGone()) return true;
+    ForgetWhatHasGone();
+    if (status_.current.generation == wanted_ || IsKnown(wanted_)) return true;
     const std::string what = "generation " + wanted_ + " from image " + object.spec.source.image;
     const Job* job = Run(FillJob(object, status_.claim_uid, SettingsOf(world)));
     if (job != nullptr && job->Is("Complete")) {
@@ -133,16 +180,89 @@ class Deciding : Reconcile<api::SharedRoot> {
   // A switch that was asked for may have been made, or be made yet by a pod that outlives its Job, though nobody wants it any more: then
   // one that is made later undoes it.
   bool IsSwitched() {
-    if (Counts() && status_.ordered_generation <= status_.current.observed_generation) return true;
-    const Job* job = Run(SwitchJob(object, status_.claim_uid, SettingsOf(world)));
+    if (IsCurrent() && status_.ordered_generation <= status_.current.observed_generation) return true;
+    const std::string target = Target();
+    if (status_.current.generation != target && !IsKnown(target)) {
+      if (target != wanted_)
+        findings.Problem("ReferenceMissing", "generation " + target +
+                                                 ", named in spec.switch.current, is not on the "
+                                                 "volume; status.generations names those that are");
+      return false;
+    }
+    const Job* job = Run(SwitchJob(object, target, status_.claim_uid, SettingsOf(world)));
     status_.ordered_generation = std::max(status_.ordered_generation, object.metadata.generation);
     if (job != nullptr && job->Is("Complete")) {
-      status_.current = {wanted_, *object.spec.keep, object.spec.node_local, object.metadata.generation};
+      status_.current = {target, *object.spec.keep, object.spec.node_local, object.metadata.generation};
+      if (const auto known = Known(target); known != status_.generations.end())
+        std::rotate(known, known + 1, status_.generations.end());
       return true;
     }
-    if (!Failed(job, "switching to generation " + wanted_))
-      findings.Wait("SwitchingRoot", "generation " + wanted_ + " is about to be current" + HowFar(job));
+    if (!Failed(job, "switching to generation " + target))
+      findings.Wait("SwitchingRoot", "generation " + target + " is about to be current" + HowFar(job));
     return false;
+  }
+
+  // --- Generations that are too many
+
+  std::vector<std::string> TooMany() const {
+    std::vector<std::string> others;
+    for (const api::RootGeneration& generation : status_.generations) {
+      if (generation.name != status_.current.generation && generation.name != wanted_ && generation.name != Target())
+        others.push_back(generation.name);
+    }
+    const size_t stay = size_t(*object.spec.history);
+    others.resize(others.size() - std::min(stay, others.size()));
+    return others;
+  }
+
+  // None goes while a pod is in it, or does not say in which it is: the Job finds that out on the volume.
+  void RemoveOld() {
+    const std::vector<std::string> old = TooMany();
+    for (api::RootGeneration& generation : status_.generations) {
+      if (std::ranges::find(old, generation.name) == old.end()) generation.kept_by.clear();
+    }
+    if (old.empty()) return;
+    // One that is there is told of the pods, and goes on, or has been told why they stay.
+    if (const Job* job = RemovalOf(old)) {
+      KeepWhatIsThere();
+      if (job->Is("Failed"))
+        findings.Remark("JobFailed", "removing generations " + Join(old, ", ") + " failed: " + WhyFailed(*job) +
+                                         "; it is tried again in an hour, or once Job " + job->metadata.name +
+                                         " is deleted");
+      if (job->Is("Complete")) Forget(*job, old);
+      return;
+    }
+    const std::string order = OrderOf(object, status_.current.observed_generation);
+    const auto pods = world.Ask(PodsWithClaim({ns_, status_.claim}, object.metadata.name, order), kListedEvery);
+    if (!pods.error.empty())
+      findings.Remark("PodsUnknown", "no old generation is removed, as the pods that may be in one cannot be listed: " +
+                                         OneLine(pods.error, kLongestMessage));
+    if (pods.known())
+      Want(RemoveJob(object, old, *pods.value, status_.claim_uid, SettingsOf(world)));
+    else
+      KeepWhatIsThere();
+  }
+
+  const Job* RemovalOf(const std::vector<std::string>& generations) const {
+    const std::string prefix = RemovalPrefix(object, generations);
+    for (const Job& job : world.OwnedBy<Job>(object.metadata.uid)) {
+      if (job.metadata.name.starts_with(prefix)) return &job;
+    }
+    return nullptr;
+  }
+
+  void Forget(const Job& job, const std::vector<std::string>& old) {
+    const auto said = SaidBy<Removed>(job);
+    if (!said) return;
+    const auto is_old = [&](const std::string& name) { return std::ranges::find(old, name) != old.end(); };
+    for (const auto& [name, why] : said->kept) {
+      if (const auto known = Known(name); known != status_.generations.end() && is_old(name))
+        known->kept_by = OneLine(why, kLongestMessage);
+    }
+    for (const std::string& name : said->removed) {
+      if (is_old(name))
+        std::erase_if(status_.generations, [&](const auto& generation) { return generation.name == name; });
+    }
   }
 
   // --- Jobs
@@ -170,11 +290,14 @@ class Deciding : Reconcile<api::SharedRoot> {
 
   bool Failed(const Job* job, const std::string& what) {
     if (job == nullptr || !job->Is("Failed")) return false;
-    const std::string said = LastWords(*job);
-    findings.Problem("JobFailed",
-                     what + " failed: " + OneLine(said.empty() ? job->MessageOf("Failed") : said, kLongestMessage) +
-                         "; it is tried again in ten minutes, or when the spec changes");
+    findings.Problem("JobFailed", what + " failed: " + WhyFailed(*job) +
+                                      "; it is tried again in ten minutes, or when the spec changes");
     return true;
+  }
+
+  std::string WhyFailed(const Job& job) const {
+    const std::string said = LastWords(job);
+    return OneLine(said.empty() ? job.MessageOf("Failed") : said, kLongestMessage);
   }
 
   // What keeps its pod from running, or what the last one said that failed.
@@ -211,41 +334,47 @@ class Deciding : Reconcile<api::SharedRoot> {
     return "";
   }
 
-  bool IsKnown() const {
-    return std::ranges::find(status_.generations, wanted_, &api::RootGeneration::name) != status_.generations.end();
+  // What its pod said that has done it, where that is still there and said it well.
+  template <class T>
+  std::optional<T> SaidBy(const Job& job) const {
+    for (const Pod& pod : world.OwnedBy<Pod>(job.metadata.uid)) {
+      if (pod.status.phase != "Succeeded") continue;
+      if (auto said = json::Decode<T>(MessageOf(pod))) return *std::move(said);
+    }
+    return std::nullopt;
   }
 
-  // From then on it is not known any more; the Job that tells it stays until the status says so.
-  bool HasGone() {
-    const auto looks = SwitchJob(object, status_.claim_uid, SettingsOf(world));
+  // A switch to what is not on the volume. From then on it is not known any more; the Job that tells it stays until the status says so.
+  void ForgetWhatHasGone() {
+    if (status_.current.generation == Target() || !IsKnown(Target())) return;
+    const auto looks = SwitchJob(object, Target(), status_.claim_uid, SettingsOf(world));
     const Job* job = looks ? Ours(looks->key) : nullptr;
-    if (job == nullptr || !job->Is("Failed")) return false;
+    if (job == nullptr || !job->Is("Failed")) return;
     const bool gone = std::ranges::any_of(world.OwnedBy<Pod>(job->metadata.uid), [](const Pod& pod) {
       return std::ranges::any_of(pod.status.container_statuses, [](const ContainerStatus& container) {
         return container.state.terminated && container.state.terminated->exit_code == kNotOnVolume;
       });
     });
-    if (!gone) return false;
-    std::erase_if(status_.generations, [&](const auto& generation) { return generation.name == wanted_; });
+    if (!gone) return;
+    status_.generations.erase(Known(Target()));
     KeepWhatIsThere();
-    return true;
   }
 
-  // What the Job said of it, where its pod is still there.
   void Remember(const Job& job) {
-    if (IsKnown()) return;
+    if (IsKnown(wanted_)) return;
     api::RootGeneration generation{
         .name = wanted_, .image = object.spec.source.image, .revision = object.spec.revision};
-    for (const Pod& pod : world.OwnedBy<Pod>(job.metadata.uid)) {
-      if (pod.status.phase != "Succeeded") continue;
-      const auto said = json::Decode<Filled>(MessageOf(pod));
-      if (!said) continue;
+    if (const auto said = SaidBy<Filled>(job)) {
       generation.files = said->files;
       generation.bytes = said->bytes;
       generation.slurm = said->slurm;
     }
-    if (status_.generations.size() >= kMostGenerations) status_.generations.erase(status_.generations.begin());
-    status_.generations.push_back(std::move(generation));
+    auto& generations = status_.generations;
+    if (generations.size() >= kMostGenerations) {
+      const bool first = generations.front().name != status_.current.generation;
+      generations.erase(generations.begin() + (first ? 0 : 1));
+    }
+    generations.insert(generations.begin(), std::move(generation));  // it has not been current yet
   }
 
   const std::string ns_, wanted_;

@@ -6,6 +6,7 @@
 #include "api/sharedroot.h"
 #include "json/value.h"
 #include "operator/sharedroot/jobs.h"
+#include "operator/sharedroot/users.h"
 #include "operator/testing/golden.h"
 #include "operator/testing/world.h"
 
@@ -59,8 +60,23 @@ class SharedRootTest : public ::testing::Test {
   std::string FillName(const std::string& uid = "uid-claim") const {
     return sharedroot::FillJob(WithDefaults(), uid, {})->key.name;
   }
-  std::string SwitchName(const std::string& uid = "uid-claim") const {
-    return sharedroot::SwitchJob(WithDefaults(), uid, {})->key.name;
+  std::string SwitchName(const std::string& to = "") const {
+    const api::SharedRoot with = WithDefaults();
+    return sharedroot::SwitchJob(with, to.empty() ? GenerationName(with.spec) : to, "uid-claim", {})->key.name;
+  }
+  std::string RemoveName(const std::vector<std::string>& generations, const std::vector<std::string>& pods) const {
+    return sharedroot::RemoveJob(WithDefaults(), generations, pods, "uid-claim", {})->key.name;
+  }
+  // Which pods have the volume.
+  void Pods(std::vector<std::string> pods) {
+    world.Answer("pods with claim slurm/main-root after switch uid-root/" +
+                     std::to_string(root.status.current.observed_generation),
+                 std::make_shared<const PodsWithClaim::Value>(std::move(pods)));
+  }
+  std::vector<std::string> Generations() const {
+    std::vector<std::string> names;
+    for (const api::RootGeneration& generation : root.status.generations) names.push_back(generation.name);
+    return names;
   }
   // At rest, with what spec asks for.
   void Settle() {
@@ -89,7 +105,8 @@ TEST_F(SharedRootTest, AClaimIsMadeAndThenAJobFillsIt) {
   EXPECT_THAT(ConditionOf(plan, "Progressing"), StartsWith("True FillingRoot"));
   test::ExpectGoldenJson("sharedroot", "claim.json", ClaimBody(WithDefaults()));
   test::ExpectGoldenJson("sharedroot", "fill.json", sharedroot::FillJob(WithDefaults(), "uid-claim", {})->body);
-  test::ExpectGoldenJson("sharedroot", "switch.json", sharedroot::SwitchJob(WithDefaults(), "uid-claim", {})->body);
+  test::ExpectGoldenJson("sharedroot", "switch.json",
+                         sharedroot::SwitchJob(WithDefaults(), "g-1", "uid-claim", {})->body);
 }
 
 TEST_F(SharedRootTest, WhatIsFilledIsSwitchedToAndThenAtRest) {
@@ -190,6 +207,185 @@ TEST_F(SharedRootTest, AGenerationThatSomebodyHasRemovedIsFilledAgain) {
   EXPECT_THAT(ConditionOf(Look(), "Progressing"), StartsWith("True FillingRoot"));
 }
 
+// --- Manual
+
+TEST_F(SharedRootTest, ByHandWhatIsFilledIsNotCurrentYet) {
+  Settle();
+  const std::string first = root.status.current.generation;
+  root.spec.switching.policy = "Manual";
+  root.spec.revision = "2";
+  root.metadata.generation = 4;
+  const std::string second = GenerationName(root.spec);
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + FillName()));
+  Ran(FillName(), "Complete", R"({"files":1})");
+  plan::Plan plan = Look();
+  EXPECT_EQ(root.status.current.generation, first);
+  EXPECT_THAT(Generations(), ElementsAre(second, first)) << "what was current last is last";
+  EXPECT_THAT(ConditionOf(plan, "Ready"),
+              HasSubstr("generation " + second +
+                        ", of image registry.example.org/hpc/shell:1, "
+                        "is filled, and becomes current once spec.switch.current names it"));
+  root.spec.switching.current = second;
+  root.metadata.generation = 5;
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + SwitchName(second)));
+  Ran(SwitchName(second), "Complete", "{}");
+  Look();
+  EXPECT_EQ(root.status.current.generation, second);
+}
+
+TEST_F(SharedRootTest, ByHandTheFirstIsCurrentAtOnce) {
+  root.spec.switching.policy = "Manual";
+  Ran(FillName(), "Complete", "{}");
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + FillName(), "Job " + SwitchName()));
+}
+
+// The way back, while the next one cannot be filled.
+TEST_F(SharedRootTest, AnOlderOneIsSwitchedToWithoutWaitingForAFill) {
+  Settle();
+  root.status.generations.insert(root.status.generations.begin(), {.name = "g-old"});
+  const std::string broken = root.status.current.generation;
+  root.spec.switching = {.policy = "Manual", .current = "g-old"};
+  root.spec.revision = "2";
+  root.metadata.generation = 4;
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + FillName(), "Job " + SwitchName("g-old")));
+  Ran(FillName(), "Failed", "the image cannot be pulled");
+  Ran(SwitchName("g-old"), "Complete", "{}");
+  const plan::Plan plan = Look();
+  EXPECT_EQ(root.status.current.generation, "g-old");
+  EXPECT_THAT(Generations(), ElementsAre(broken, "g-old")) << "what was current last is last";
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("the image cannot be pulled"));
+}
+
+TEST_F(SharedRootTest, ANameThatNoGenerationHasIsSaid) {
+  Settle();
+  root.spec.switching = {.policy = "Manual", .current = "g-none"};
+  root.metadata.generation = 4;
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              HasSubstr("ReferenceMissing: generation g-none, named in spec.switch.current, is not on the volume"));
+  EXPECT_THAT(plan.children, IsEmpty());
+}
+
+// --- History
+
+class OldRootsTest : public SharedRootTest {
+ protected:
+  OldRootsTest() {
+    Settle();
+    auto& generations = root.status.generations;
+    generations.insert(generations.begin(), {{.name = "g-1"}, {.name = "g-2"}, {.name = "g-3"}});
+    root.spec.history = 1;
+    Pods({"cpu-0/u0", "main-login-x/u1"});
+  }
+};
+
+TEST_F(OldRootsTest, ThoseThatAreTooManyAreRemoved) {
+  root.spec.history = 3;
+  EXPECT_THAT(Look().children, IsEmpty());
+  root.spec.history = 1;
+  const std::string job = RemoveName({"g-1", "g-2"}, {"cpu-0/u0", "main-login-x/u1"});
+  plan::Plan plan = Look();
+  EXPECT_THAT(ChildNames(plan), ElementsAre("Job " + job));
+  EXPECT_THAT(ConditionOf(plan, "Ready"), StartsWith("True"));
+  test::ExpectGoldenJson("sharedroot", "remove.json",
+                         sharedroot::RemoveJob(WithDefaults(), {"g-1", "g-2"}, {"cpu-0/u0"}, "uid-claim", {})->body);
+  Ran(job, "Complete", R"({"removed":["g-1"],"kept":{"g-2":"pod main-login-x is in it"}})");
+  Look();
+  EXPECT_THAT(Generations(), ElementsAre("g-2", "g-3", root.status.current.generation));
+  EXPECT_EQ(root.status.generations[0].kept_by, "pod main-login-x is in it");
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + RemoveName({"g-2"}, {"cpu-0/u0", "main-login-x/u1"})));
+  root.spec.history = 2;
+  Look();
+  EXPECT_EQ(root.status.generations[0].kept_by, "") << "it is to stay";
+}
+
+// Absence proves nothing.
+TEST_F(OldRootsTest, WithoutTheListOfPodsNothingGoes) {
+  const std::string question = "pods with claim slurm/main-root after switch uid-root/3";
+  world.Failed(question, "the API server is away");
+  root.metadata.generation = root.status.current.observed_generation = 3;
+  api::SharedRoot before = root;
+  test::TestWorld fresh;
+  fresh.Answer("claim slurm/main-root",
+               std::make_shared<const VolumeClaim::Value>(VolumeClaim::Value{"uid-claim", {"ReadWriteMany"}}));
+  fresh.Put(before);
+  const plan::Plan pending = fresh.Decide(&Decide, "main");
+  EXPECT_THAT(pending.children, IsEmpty());
+  EXPECT_FALSE(pending.children_complete) << "a Job that is there goes on";
+  fresh.Failed(question, "the API server is away");
+  const plan::Plan failed = fresh.Decide(&Decide, "main");
+  EXPECT_THAT(failed.children, IsEmpty());
+  EXPECT_THAT(ConditionOf(failed, "Degraded"), HasSubstr("PodsUnknown: no old generation is removed"));
+  EXPECT_THAT(ConditionOf(failed, "Ready"), StartsWith("True"));
+}
+
+// A pod that was listed before a switch may have another root after it.
+TEST_F(OldRootsTest, AfterEverySwitchThePodsAreListedAnew) {
+  const std::string before = RemoveName({"g-1", "g-2"}, {"cpu-0/u0", "main-login-x/u1"});
+  root.spec.node_local = {"/scratch"};
+  root.metadata.generation = 4;
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + SwitchName())) << "nothing is removed meanwhile";
+  Ran(SwitchName(), "Complete", "{}");
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + SwitchName()));
+  const plan::Plan plan = Look();
+  EXPECT_THAT(plan.children, IsEmpty());
+  EXPECT_FALSE(plan.children_complete) << "the list of before is not asked";
+  Pods({"cpu-0/u0", "main-login-x/u1"});
+  EXPECT_NE(RemoveName({"g-1", "g-2"}, {"cpu-0/u0", "main-login-x/u1"}), before);
+}
+
+TEST_F(OldRootsTest, NeitherTheWantedOneNorTheCurrentOneIsTooMany) {
+  root.spec.switching.policy = "Manual";
+  root.spec.switching.current = "g-1";
+  root.spec.history = 0;
+  root.metadata.generation = 4;
+  Ran(SwitchName("g-1"), "Complete", "{}");
+  Look();
+  Pods({});
+  const std::string source = GenerationName(root.spec);
+  EXPECT_THAT(Generations(), ElementsAre("g-2", "g-3", source, "g-1"));
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + RemoveName({"g-2", "g-3"}, {})));
+}
+
+TEST_F(OldRootsTest, ARemovalThatFailsIsSaidAndHarmsNothing) {
+  const std::string job = RemoveName({"g-1", "g-2"}, {"cpu-0/u0", "main-login-x/u1"});
+  Ran(job, "Failed", "removing roots/g-1.removed: Input/output error");
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              HasSubstr("removing generations g-1, g-2 failed: removing roots/g-1.removed: "
+                        "Input/output error; it is tried again in an hour"));
+  EXPECT_THAT(ConditionOf(plan, "Ready"), StartsWith("True"));
+  EXPECT_EQ(root.status.generations.size(), 4u);
+}
+
+// Its pods were told when it was made; other ones make no other Job, and do not end it.
+TEST_F(OldRootsTest, ARemovalThatGoesOnIsNotReplaced) {
+  const std::string job = RemoveName({"g-1", "g-2"}, {"cpu-0/u0", "main-login-x/u1"});
+  Ran(job, "", "");
+  Pods({"cpu-0/u0"});
+  const plan::Plan plan = Look();
+  EXPECT_THAT(plan.children, IsEmpty());
+  EXPECT_FALSE(plan.children_complete);
+  root.spec.history = 2;
+  EXPECT_TRUE(Look().children_complete) << "one that is not wanted any more is";
+}
+
+// Else nothing would make room on a full volume.
+TEST_F(OldRootsTest, OldOnesGoWhileAnotherIsFilled) {
+  root.spec.revision = "2";
+  root.metadata.generation = 4;
+  Ran(FillName(), "Failed", "the volume is full");
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + FillName(), StartsWith("Job main-remove-")));
+}
+
+// What a Job says of a generation that it was not asked about is not believed.
+TEST_F(OldRootsTest, OnlyWhatIsTooManyIsForgotten) {
+  const std::string job = RemoveName({"g-1", "g-2"}, {"cpu-0/u0", "main-login-x/u1"});
+  Ran(job, "Complete", R"({"removed":["g-1","g-3",")" + root.status.current.generation + R"("],"kept":{}})");
+  Look();
+  EXPECT_THAT(Generations(), ElementsAre("g-2", "g-3", root.status.current.generation));
+}
+
 // A Job of the same name, from before the object was made anew, has done nothing for this one.
 TEST_F(SharedRootTest, AJobOfAnotherSharedRootIsNotBelieved) {
   Ran(FillName(), "Complete", "{}");
@@ -279,12 +475,13 @@ TEST_F(SharedRootTest, AClaimThatCannotBeReadChangesNothing) {
   EXPECT_THAT(plan.actions, IsEmpty());
 }
 
-TEST_F(SharedRootTest, ATemplateIsForBothJobs) {
+TEST_F(SharedRootTest, ATemplateIsForAllJobs) {
   root.spec.pod_template.spec.text =
       R"({"containers":[{"name":"sharedroot","resources":{"limits":{"memory":"1Gi"}}}],)"
       R"("initContainers":[{"name":"entry","resources":{"limits":{"memory":"64Mi"}}}],"tolerations":[{"key":"a"}]})";
   for (const auto& job :
-       {sharedroot::FillJob(WithDefaults(), "u", {}), sharedroot::SwitchJob(WithDefaults(), "u", {})}) {
+       {sharedroot::FillJob(WithDefaults(), "u", {}), sharedroot::SwitchJob(WithDefaults(), "g-1", "u", {}),
+        sharedroot::RemoveJob(WithDefaults(), {"g-1"}, {}, "u", {})}) {
     const auto body = json::Parse(job->body);
     for (const std::string_view list : {"containers", "initContainers"}) {
       const json::Value* containers = json::Find(*body, {"spec", "template", "spec", list});

@@ -18,6 +18,7 @@ constexpr int kForGood = 64;       // exit status: another try would fail, too (
 constexpr int kKeptSeconds = 600;  // a Job that has ended; then one that failed is made anew
 constexpr int kFillSeconds = 6 * 3600;
 constexpr int kSwitchSeconds = 600;
+constexpr int kRemoveSeconds = 6 * 3600;
 constexpr std::string_view kContainer = kRoot.app, kBringer = "entry";
 constexpr std::string_view kProgram = "/usr/local/bin/capstan-entry";
 
@@ -28,11 +29,20 @@ struct JobParts {
   JsonObject container;
   JsonArray init_containers, volumes;
   int seconds = 0;
+  int64_t kept_seconds = kKeptSeconds;
 };
 
-JsonArray Words(const api::SharedRoot& root, std::string_view program, std::string_view what) {
-  JsonArray words{program, "root", what, "--volume", kVolumePath, "--generation", GenerationName(root.spec)};
-  return words;
+JsonArray Words(std::string_view program, std::string_view what) {
+  return {program, "root", what, "--volume", kVolumePath};
+}
+
+void Add(JsonArray& words, std::string_view option, const std::string& value) {
+  words.emplace_back(option);
+  words.emplace_back(value);
+}
+
+void Add(JsonArray& words, std::string_view option, const std::vector<std::string>& values) {
+  for (const std::string& value : values) Add(words, option, value);
 }
 
 // Root, who can do what he must and no more.
@@ -93,7 +103,7 @@ Result<plan::Child> Job(const api::SharedRoot& root, JobParts parts) {
                           {"spec", std::move(pod)}};
   JsonObject spec{{"backoffLimit", kRetries},
                   {"activeDeadlineSeconds", parts.seconds},
-                  {"ttlSecondsAfterFinished", kKeptSeconds},
+                  {"ttlSecondsAfterFinished", parts.kept_seconds},
                   {"podFailurePolicy", JsonObject{{"rules", JsonArray{for_good}}}},
                   {"template", std::move(pod_template)}};
   constexpr size_t kLetters = 8;
@@ -117,7 +127,7 @@ std::string GenerationName(const api::SharedRootSpec& spec) {
 }
 
 std::optional<int64_t> SwitchedBy(const api::SharedRoot& root, std::string_view job) {
-  const std::string prefix = root.metadata.name + "-switch-";
+  const std::string prefix = root.metadata.name + std::string(kSwitch);
   if (!job.starts_with(prefix)) return std::nullopt;
   job.remove_prefix(prefix.size());
   return ParseInt(job.substr(0, job.find('-')));
@@ -143,12 +153,14 @@ Result<plan::Child> FillJob(const api::SharedRoot& root, const std::string& clai
   JsonObject bring = Container(kBringer, JobImage(root, settings), {"cp", kProgram, kBrought});
   bring["securityContext"] = AsRoot({});
   bring["volumeMounts"] = JsonArray{Mount("bin", "/capstan/bin")};
-  JsonObject fill = Container(kContainer, source.image, Words(root, kBrought, "fill"));
+  JsonArray words = Words(kBrought, "fill");
+  Add(words, "--generation", GenerationName(root.spec));
+  JsonObject fill = Container(kContainer, source.image, std::move(words));
   if (!source.image_pull_policy.empty()) fill["imagePullPolicy"] = source.image_pull_policy;
   fill["workingDir"] = "/";
   fill["securityContext"] = AsRoot({"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETFCAP"});
   fill["volumeMounts"] = JsonArray{Mount("bin", "/capstan/bin", true), Mount("root", kVolumePath)};
-  return Job(root, {.prefix = root.metadata.name + "-fill-",
+  return Job(root, {.prefix = root.metadata.name + std::string(kFill),
                     .claim_uid = claim_uid,
                     .reason = "the image is to be a root",
                     .container = std::move(fill),
@@ -157,29 +169,54 @@ Result<plan::Child> FillJob(const api::SharedRoot& root, const std::string& clai
                     .seconds = kFillSeconds});
 }
 
-Result<plan::Child> SwitchJob(const api::SharedRoot& root, const std::string& claim_uid, const Settings& settings) {
+Result<plan::Child> SwitchJob(const api::SharedRoot& root, const std::string& generation, const std::string& claim_uid,
+                              const Settings& settings) {
   const std::string number = std::to_string(root.metadata.generation);
-  JsonArray words = Words(root, kProgram, "switch");
-  const auto add = [&](std::string_view option, const std::vector<std::string>& folders) {
-    for (const std::string& folder : folders) {
-      words.emplace_back(option);
-      words.emplace_back(folder);
-    }
-  };
-  add("--keep", *root.spec.keep);
-  add("--node-local", root.spec.node_local);
-  words.emplace_back("--order");
-  words.emplace_back(root.metadata.uid + "/" + number);
+  JsonArray words = Words(kProgram, "switch");
+  Add(words, "--generation", generation);
+  Add(words, "--keep", *root.spec.keep);
+  Add(words, "--node-local", root.spec.node_local);
+  Add(words, "--order", OrderOf(root, root.metadata.generation));
   JsonObject container = Container(kContainer, JobImage(root, settings), std::move(words));
   container["securityContext"] = AsRoot({"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID"});
   container["volumeMounts"] = JsonArray{Mount("root", kVolumePath)};
-  return Job(root, {.prefix = root.metadata.name + "-switch-" + number + "-",
+  return Job(root, {.prefix = root.metadata.name + std::string(kSwitch) + number + "-",
                     .claim_uid = claim_uid,
                     .reason = "new sessions are to have that root",
                     .container = std::move(container),
                     .init_containers = {},
                     .volumes = {},
                     .seconds = kSwitchSeconds});
+}
+
+std::string RemovalPrefix(const api::SharedRoot& root, const std::vector<std::string>& generations) {
+  constexpr size_t kLetters = 6;  // a name has 63
+  const std::string what = OrderOf(root, root.status.current.observed_generation) + "\n" + Join(generations, "\n");
+  return root.metadata.name + std::string(kRemove) + Sha256Hex(what).substr(0, kLetters) + "-";
+}
+
+Result<plan::Child> RemoveJob(const api::SharedRoot& root, const std::vector<std::string>& generations,
+                              const std::vector<std::string>& pods, const std::string& claim_uid,
+                              const Settings& settings) {
+  JsonArray words = Words(kProgram, "remove");
+  Add(words, "--generation", generations);
+  Add(words, "--order", OrderOf(root, root.status.current.observed_generation));
+  Add(words, "--pod", pods);
+  JsonObject container = Container(kContainer, JobImage(root, settings), std::move(words));
+  container["securityContext"] = AsRoot({"DAC_OVERRIDE", "FOWNER"});
+  container["volumeMounts"] = JsonArray{Mount("root", kVolumePath)};
+  return Job(root, {.prefix = RemovalPrefix(root, generations),
+                    .claim_uid = claim_uid,
+                    .reason = "spec.history asks for fewer generations",
+                    .container = std::move(container),
+                    .init_containers = {},
+                    .volumes = {},
+                    .seconds = kRemoveSeconds,
+                    .kept_seconds = std::chrono::duration_cast<std::chrono::seconds>(kRemovalsEvery).count()});
+}
+
+std::string OrderOf(const api::SharedRoot& root, int64_t generation) {
+  return root.metadata.uid + "/" + std::to_string(generation);
 }
 
 }  // namespace capstan::op::sharedroot

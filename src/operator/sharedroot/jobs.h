@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/sharedroot.h"
 #include "base/result.h"
@@ -23,9 +24,26 @@ std::string GenerationName(const api::SharedRootSpec& spec);
 // The Jobs: what each does for a volume (the uid of its claim) is in its name, so that a Job which has done something else is not taken for
 // it. kInvalid: spec.template cannot be laid over it.
 Result<plan::Child> FillJob(const api::SharedRoot& root, const std::string& claim_uid, const Settings& settings);
-Result<plan::Child> SwitchJob(const api::SharedRoot& root, const std::string& claim_uid, const Settings& settings);
+Result<plan::Child> SwitchJob(const api::SharedRoot& root, const std::string& generation, const std::string& claim_uid,
+                              const Settings& settings);
+// Of generations that none of `pods` (PodsWithClaim) has, while the current one is that of status.
+Result<plan::Child> RemoveJob(const api::SharedRoot& root, const std::vector<std::string>& generations,
+                              const std::vector<std::string>& pods, const std::string& claim_uid,
+                              const Settings& settings);
+// The switch that made the current root, as the volume has it.
+std::string OrderOf(const api::SharedRoot& root, int64_t generation);
 // Which metadata.generation a switch is of; nullopt: the Job is none.
 std::optional<int64_t> SwitchedBy(const api::SharedRoot& root, std::string_view job);
+
+// What follows the name of the SharedRoot in those of its Jobs.
+inline constexpr std::string_view kFill = "-fill-", kSwitch = "-switch-", kRemove = "-remove-";
+inline constexpr std::string_view kJobs[] = {kFill, kSwitch, kRemove};
+
+// How the names of Jobs begin that are to remove these generations after that switch, whatever the pods.
+std::string RemovalPrefix(const api::SharedRoot& root, const std::vector<std::string>& generations);
+
+// How long a Job of removals is there once it has ended: then what was in use is asked for anew.
+inline constexpr Duration kRemovalsEvery = 1h;
 
 // How the container of a switch to a generation ends that is not on the volume (entry/root/jobs.h).
 inline constexpr int kNotOnVolume = 66;

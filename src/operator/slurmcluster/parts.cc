@@ -148,7 +148,8 @@ void AddSharedRoot(const SlurmCluster& cluster, JsonObject& container, JsonObjec
   api::SharedRoot root;
   root.metadata.name = cluster.metadata.name;
   root.spec = *cluster.spec.shared_root;
-  container["env"] = JsonArray{Variable("CAPSTAN_SHARED_ROOT", sharedroot::kVolumePath)};
+  container["env"] = JsonArray{FieldVariable("CAPSTAN_POD_UID", "metadata.uid"),
+                               Variable("CAPSTAN_SHARED_ROOT", sharedroot::kVolumePath)};
   container["volumeMounts"] = JsonArray{Mount(kVolume, sharedroot::kVolumePath)};
   pod["volumes"] = JsonArray{ClaimVolume(kVolume, sharedroot::ClaimName(root))};
 }

@@ -17,7 +17,9 @@ using ::testing::StartsWith;
 constexpr std::string_view kVolume =
     R"("volumes":[{"name":"shared-root","persistentVolumeClaim":{"claimName":"main-root"}}])";
 constexpr std::string_view kMount = R"("volumeMounts":[{"mountPath":"/capstan/root","name":"shared-root"}])";
-constexpr std::string_view kVariable = R"("env":[{"name":"CAPSTAN_SHARED_ROOT","value":"/capstan/root"}])";
+constexpr std::string_view kVariable =
+    R"("env":[{"name":"CAPSTAN_POD_UID","valueFrom":{"fieldRef":{"fieldPath":"metadata.uid"}}},)"
+    R"({"name":"CAPSTAN_SHARED_ROOT","value":"/capstan/root"}])";
 
 class SharedRootOfClusterTest : public SlurmClusterTest {
  protected:
@@ -32,9 +34,10 @@ class SharedRootOfClusterTest : public SlurmClusterTest {
 TEST_F(SharedRootOfClusterTest, ItIsAPartAndAllPodsOfPeopleAndJobsHaveItsVolume) {
   EXPECT_THAT(ChildNames(Look()), ElementsAre("Controller main", "RestApi main", "SharedRoot main",
                                               "LoginSet main-login", "NodeSet main-worker-cpu"));
-  EXPECT_THAT(Body("SharedRoot", "main"), HasSubstr(R"("spec":{"claim":{"size":"500Gi"},)"
+  EXPECT_THAT(Body("SharedRoot", "main"), HasSubstr(R"("spec":{"claim":{"size":"500Gi"},"history":2,)"
                                                     R"("keep":["/home","/root","/srv","/opt","/usr/local"],)"
-                                                    R"("source":{"image":"registry.example.org/hpc/shell:1"}})"));
+                                                    R"("source":{"image":"registry.example.org/hpc/shell:1"},)"
+                                                    R"("switch":{"policy":"Automatic"}})"));
   EXPECT_THAT(Body("Controller", "main"), HasSubstr(R"("extraConf":"UsePAM=1\n)"));
   for (const std::string& body : {Body("NodeSet", "main-worker-cpu"), Body("LoginSet", "main-login")}) {
     EXPECT_THAT(body, HasSubstr(kVolume));
