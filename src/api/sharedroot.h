@@ -37,6 +37,24 @@ struct RootSwitch {
   static const json::Schema& Schema();
 };
 
+// A folder of every session and job that is another volume.
+struct RootMount {
+  std::string path, claim;
+  std::optional<bool> read_only;
+
+  bool operator==(const RootMount&) const = default;
+  static const json::Schema& Schema();
+};
+
+// A file in the root that is a key of a ConfigMap.
+struct RootFile {
+  std::string path, config_map, key;
+  std::optional<int32_t> mode;
+
+  bool operator==(const RootFile&) const = default;
+  static const json::Schema& Schema();
+};
+
 struct SharedRootSpec {
   RootClaim claim;
   RootSource source;
@@ -45,6 +63,8 @@ struct SharedRootSpec {
   std::string revision;            // another text: a new generation of the same source
   std::optional<std::vector<std::string>> keep;
   std::vector<std::string> node_local;
+  std::vector<RootMount> mounts;
+  std::vector<RootFile> files;
   std::string job_image;     // that has capstan-entry
   PodTemplate pod_template;  // of the Jobs that write to the volume
 
@@ -68,7 +88,7 @@ struct RootGeneration {
 // What new sessions and steps have.
 struct CurrentRoot {
   std::string generation;
-  std::vector<std::string> keep, node_local;
+  std::vector<std::string> keep, node_local, mounts;
   int64_t observed_generation = 0;  // the metadata.generation whose switch that was
 
   bool operator==(const CurrentRoot&) const = default;
@@ -80,6 +100,7 @@ struct SharedRootStatus {
   Conditions conditions;
   std::string claim, claim_uid;  // its volume claim
   CurrentRoot current;
+  std::string files;                        // what was written last: its generation and a digest
   int64_t ordered_generation = 0;           // whose switch was asked for last; it may have been made, or be made yet
   std::vector<RootGeneration> generations;  // what was current last is last
 

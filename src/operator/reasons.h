@@ -151,6 +151,7 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"SwitchingRoot", Reason::kWait, "A Job makes another generation the current one, or is about to."},
     {"JobFailed", Reason::kProblem,
      "A Job that writes to the volume failed, as its message says; it is made anew after a while."},
+    {"WritingFiles", Reason::kWait, "A Job writes spec.files to a root, or is about to."},
     {"PodsUnknown", Reason::kProblem,
      "The pods that may be in an old root cannot be listed; none is removed meanwhile."},
     // Tokens.

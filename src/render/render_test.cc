@@ -129,7 +129,7 @@ TEST(Render, ASharedRootAtRestHasNoJobs) {
   root.spec.source.image = "shell";
   server.Put(api::SharedRoot::kResource, json::Encode(root));
   root.status.claim_uid = json::FindText(claim, {"metadata", "uid"});
-  root.status.current = {op::sharedroot::GenerationName(root.spec), *api::WithDefaults(root.spec).keep, {}, 1};
+  root.status.current = {op::sharedroot::GenerationName(root.spec), *api::WithDefaults(root.spec).keep, {}, {}, 1};
   server.Put(api::SharedRoot::kResource, json::Encode(root), "status");
   const auto render = [&](const std::string& revision) {
     auto files = ReadManifests(std::string(kRoot) + "size: 1Gi}, revision: \"" + revision + "\"}\n", "f");

@@ -1,5 +1,6 @@
 """A SlurmCluster with a shared root: what one job or session writes in `/` all others read, and a session outlives a switch."""
 import concurrent.futures
+import json
 
 import pytest
 from lab import IMAGES
@@ -13,7 +14,17 @@ IMAGE = f"{IMAGES}/login:26.05"
 class Rooted(Cluster):
     def apply(self, revision="1", root=None, **spec):
         source = {"image": IMAGE, "imagePullPolicy": "IfNotPresent"}
-        super().apply(sharedRoot={"claim": {"size": "2Gi"}, "source": source, "revision": revision} | (root or {}), **spec)
+        mounts = [{"path": "/datasets", "claim": "datasets"}]
+        files = [{"path": "/etc/profile.d/site.sh", "configMap": "site", "key": "profile"}]
+        super().apply(sharedRoot={"claim": {"size": "2Gi"}, "source": source, "revision": revision, "mounts": mounts, "files": files} |
+                      (root or {}), **spec)
+
+    def site(self, profile):
+        """The ConfigMap with what the root's files are."""
+        self.make({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "site"}, "data": {"profile": profile}})
+
+    def make(self, thing):
+        self.lab.kubectl("apply", "-f", "-", text_in=json.dumps(thing))
 
     def root(self):
         """The current generation, and those that are there."""
@@ -52,11 +63,14 @@ class Rooted(Cluster):
 def cluster(bare):
     bare.install_operator()
     one = Rooted(bare)
+    one.site("export SITE=one\n")
+    claim = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
+    one.make({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "datasets"}, "spec": claim})
     one.apply()
     yield one
     bare.kubectl("delete", "slurmcluster", "main", "--ignore-not-found", timeout=120)
     bare.wait_for("its NodeSets are gone", lambda: not bare.items("nodesets"), within=120)
-    bare.kubectl("delete", "persistentvolumeclaim", "main-root", "--ignore-not-found", timeout=120)
+    bare.kubectl("delete", "persistentvolumeclaim", "main-root", "datasets", "--ignore-not-found", timeout=120)
 
 
 def test_what_one_writes_in_the_root_all_read_and_the_daemons_do_not(cluster):
@@ -74,6 +88,18 @@ def test_what_one_writes_in_the_root_all_read_and_the_daemons_do_not(cluster):
     for pod in cluster.pods():
         assert cluster.exec(pod, "cat", "/etc/two").returncode != 0, f"kubectl exec into {pod['metadata']['name']} is in the image"
         assert cluster.exec(pod, "capstan-entry", "enter", "cat", "/etc/two").stdout.split() == ["two"]
+
+
+def test_mounts_and_files_are_the_same_for_all(cluster):
+    cluster.becomes("Ready", within=300)
+    assert cluster.says("bash -lc 'echo $SITE'") == ["one"]
+    cluster.says("srun -w cpu-0 sh -c 'echo set > /datasets/one'")
+    assert cluster.says("cat /datasets/one") == cluster.says("srun -w cpu-1 cat /datasets/one") == ["set"]
+    for pod in cluster.pods():
+        assert cluster.exec(pod, "cat", "/datasets/one").stdout.split() == ["set"], "daemons have it at the same place"
+    cluster.site("export SITE=two\n")
+    cluster.lab.wait_for("the file follows", lambda: cluster.ssh("bash -lc 'echo $SITE'").stdout.split() == ["two"], within=150)
+    assert cluster.says("srun -w cpu-2 bash -lc 'echo $SITE'") == ["two"]
 
 
 # A program is installed once, by a session, and is there for all: from a file, as there may be no way out.

@@ -151,6 +151,27 @@ def test_somebody_elses_object_is_left_alone_unless_a_person_gives_it_away(place
     until("nothing is wrong any more", log, lambda: place.condition("Degraded")["status"] == "False")
 
 
+NEEDED = "a folder that a root or its pods need for themselves cannot be kept, node-local or a mount"
+ROOTS = (
+    *(({"mounts": [{"path": path, "claim": "c"}]}, NEEDED)
+      for path in ("/etc", "/proc/1", "/usr/lib", "/tmp", "/var/spool", "/capstan/root", "/data/../etc", "/data/..")),
+    ({"keep": ["/home", "/var/log/mine"]}, NEEDED),
+    ({"nodeLocal": ["/usr"]}, NEEDED),
+    ({"mounts": [{"path": "/home/data", "claim": "c"}]}, "a path of spec.mounts cannot be a folder of spec.keep"),
+    ({"mounts": [{"path": "/a", "claim": "c"}], "nodeLocal": ["/a/b"]}, "a path of spec.mounts cannot be a folder of spec.nodeLocal"),
+    ({"mounts": [{"path": "data", "claim": "c"}]}, "should match"),
+    ({"mounts": [{"path": "/a", "claim": "c"}, {"path": "/a/b", "claim": "c"}]}, "a path of spec.mounts cannot be within another"),
+    *(({"mounts": [{"path": path, "claim": "c"}], "keep": []}, "a mount cannot be in /usr") for path in ("/usr/local/x", "/usr/share", "/root")),
+    ({"files": [{"path": "/srv/site/x", "configMap": "c", "key": "k"}]}, "a path of spec.files cannot be in a folder of spec.keep"),
+    ({"mounts": [{"path": "/a", "claim": "c"}], "files": [{"path": "/a/b", "configMap": "c", "key": "k"}]},
+     "a path of spec.files cannot be in one of spec.mounts"),
+    *(({"files": [{"path": path, "configMap": "c", "key": "k"}]}, "a file of spec.files cannot be in /proc")
+      for path in ("/etc/passwd", "/etc/shadow-", "/run/x", "/tmp/x", "/etc/x/../passwd")),
+    ({"switch": {"current": "g-1"}}, "switch.current is for switch.policy Manual"),
+    ({"history": -1}, "greater than or equal to 0"),
+)
+
+
 @pytest.mark.parametrize("name, spec, said", [
     ("a-name-of-21-letters1", {}, "metadata.name must have at most 20 lower case letters"),
     ("my.hpc", {}, "metadata.name must have at most 20 lower case letters"),
@@ -160,11 +181,19 @@ def test_somebody_elses_object_is_left_alone_unless_a_person_gives_it_away(place
     ("main", {"nodeSets": [{"name": "a", "gres": "gpu=1 Weight"}]}, "spec.nodeSets[0].gres"),
     ("main", {"mode": "Sleep"}, 'supported values: "Run", "Maintenance", "Stopped"'),
     ("main", {"partitions": [{"name": "p q"}]}, "spec.partitions[0].name"),
+    *(("main", {"sharedRoot": {"claim": {"size": "1Gi"}, "source": {"image": "shell"}} | root}, said) for root, said in ROOTS),
 ])
 def test_what_makes_no_sense_is_refused_at_once(place, name, spec, said):
     wrong = SMALL | {"metadata": {"name": name}, "spec": spec}
     done = place.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(wrong), check=False)
     assert done.returncode != 0 and said in done.stderr, done.stderr
+
+
+def test_folders_that_only_look_like_others_are_taken(place):
+    root = {"claim": {"size": "1Gi"}, "source": {"image": "shell"}, "keep": ["/home", "/etcetera", "/usr/local", "/var/lib/mine"],
+            "nodeLocal": ["/tmpfoo", "/libexec"], "mounts": [{"path": path, "claim": "c"} for path in ("/data", "/data2", "/..x", "/rootless")],
+            "files": [{"path": path, "configMap": "c", "key": "k"} for path in ("/etc/passwd.d/x", "/etc/motd", "/homes/x", "/usr/bin/site")]}
+    place.apply(changed(sharedRoot=root))
 
 
 def test_the_clusters_name_in_slurm_stays(place):

@@ -187,6 +187,25 @@ TEST_F(FillTest, PeopleAreTheSameInAllGenerations) {
   EXPECT_NE(Read(volume_ + "/meta/current").find("g2"), std::string::npos);
 }
 
+TEST_F(FillTest, AFolderThatIsInUseIsNoMountFromNowOn) {
+  Fills(Wanted("g1"));
+  EXPECT_EQ(Switch({.generation = "g1", .keep = {}, .node_local = {}, .mounts = {"/first"}}), "")
+      << "nobody has written yet";
+  fs::create_directories(volume_ + "/roots/g1/data");
+  Write(volume_ + "/roots/g1/data/file", "hers");
+  EXPECT_EQ(Switch({.generation = "g1", .keep = {}, .node_local = {}, .mounts = {"/first", "/data"}}),
+            "/data cannot be a mount from now on: generation g1, which is current, has files there, which would be "
+            "hidden; move them "
+            "away first");
+  fs::remove(volume_ + "/roots/g1/data/file");
+  EXPECT_EQ(Switch({.generation = "g1", .keep = {}, .node_local = {}, .mounts = {"/first", "/data"}}), "");
+  fs::create_directory_symlink("data", volume_ + "/roots/g1/link");
+  EXPECT_EQ(Switch({.generation = "g1", .keep = {}, .node_local = {}, .mounts = {"/link"}}),
+            "/link cannot be a mount: generation g1 has no folder there: opening /link in the root: Too many levels of "
+            "symbolic "
+            "links");
+}
+
 TEST_F(FillTest, OneWritesAtATime) {
   const auto lock = LockVolume(volume_, VolumeLock::kRoots);
   ASSERT_TRUE(lock);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <optional>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "entry/descriptor.h"
 #include "entry/process.h"
 #include "entry/root/failed.h"
+#include "entry/root/files.h"
 #include "entry/root/fill.h"
 #include "entry/root/removal.h"
 #include "entry/root/volume.h"
@@ -24,9 +26,10 @@ namespace {
 constexpr const char* kCurrentLink = "/run/capstan/root/current";
 constexpr const char* kUsage =
     "usage: capstan-entry root fill --volume V --generation G [--from D] [--report FILE], capstan-entry root switch "
-    "--volume V --generation G [--keep F]... [--node-local F]... [--order UID/NUMBER] [--report FILE], or "
+    "--volume V --generation G [--keep F]... [--node-local F]... [--mount F]... [--order UID/NUMBER] [--report FILE], "
     "capstan-entry "
-    "root remove --volume V --generation G... --order UID/NUMBER [--pod NAME/UID]... [--report FILE]";
+    "root files --volume V --generation G --file MODE:SHA256:FROM:TO... [--report FILE], or capstan-entry root "
+    "remove --volume V --generation G... --order UID/NUMBER [--pod NAME/UID]... [--report FILE]";
 constexpr const char* kReport = "/dev/termination-log";
 
 // Options with a value; those that may be there several times have a list.
@@ -67,12 +70,41 @@ Result<std::string> RunSwitch(const Options& options) {
   const std::string &volume = options.texts.at("--volume"), &generation = options.texts.at("--generation");
   CAPSTAN_TRY(const SwitchOrder order, OrderIn(options.texts.at("--order")));
   CAPSTAN_TRY(const Descriptor lock, LockVolume(volume, VolumeLock::kCurrent));
-  CAPSTAN_CHECK_OK(SetCurrent(
-      volume,
-      {.generation = generation, .keep = options.lists.at("--keep"), .node_local = options.lists.at("--node-local")},
-      order));
+  CAPSTAN_CHECK_OK(SetCurrent(volume,
+                              {.generation = generation,
+                               .keep = options.lists.at("--keep"),
+                               .node_local = options.lists.at("--node-local"),
+                               .mounts = options.lists.at("--mount")},
+                              order));
   Say("generation " + generation + " is current from now on");
   return "{\"generation\":\"" + generation + "\"}";
+}
+
+// "MODE:SHA256:FROM:TO", MODE in octal digits.
+std::optional<PutFile> FileIn(const std::string& text) {
+  const std::vector<std::string_view> words = Split(text, ':');
+  if (words.size() < 4) return std::nullopt;
+  PutFile file{.sha256 = std::string(words[1]), .from = std::string(words[2])};
+  file.to = text.substr(words[0].size() + words[1].size() + words[2].size() + 3);
+  const char* end = words[0].data() + words[0].size();
+  const std::from_chars_result mode = std::from_chars(words[0].data(), end, file.mode, 8);
+  const bool good = mode.ec == std::errc() && mode.ptr == end && file.mode <= 07777;
+  if (!good || file.from.empty() || !file.to.starts_with("/") || file.to.ends_with("/")) return std::nullopt;
+  return file;
+}
+
+Result<std::string> RunFiles(const Options& options) {
+  const std::string &volume = options.texts.at("--volume"), &generation = options.texts.at("--generation");
+  std::vector<PutFile> files;
+  for (const std::string& text : options.lists.at("--file")) {
+    const auto file = FileIn(text);
+    if (!file) return Fail(Code::kInvalid, "--file is \"" + text + "\", must be MODE:SHA256:FROM:TO");
+    files.push_back(*file);
+  }
+  CAPSTAN_TRY(const Descriptor lock, LockVolume(volume, VolumeLock::kCurrent));
+  CAPSTAN_TRY(const size_t written, PutFiles(volume, generation, files));
+  Say(std::to_string(written) + " of " + std::to_string(files.size()) + " files are written, the others were there");
+  return "{\"written\":" + std::to_string(written) + "}";
 }
 
 Result<std::string> RunRemove(const Options& options) {
@@ -99,7 +131,11 @@ struct Command {
 const Command* FindCommand(std::string_view name) {
   static const Command commands[] = {
       {"fill", {"--volume", "--generation", "--from", "--report"}, {}, &RunFill},
-      {"switch", {"--volume", "--generation", "--order", "--report"}, {"--keep", "--node-local"}, &RunSwitch},
+      {"switch",
+       {"--volume", "--generation", "--order", "--report"},
+       {"--keep", "--node-local", "--mount"},
+       &RunSwitch},
+      {"files", {"--volume", "--generation", "--report"}, {"--file"}, &RunFiles},
       {"remove", {"--volume", "--order", "--report"}, {"--generation", "--pod"}, &RunRemove},
   };
   const auto found = std::ranges::find(commands, name, &Command::name);
@@ -146,7 +182,8 @@ Result<int> RunRootJob(const std::vector<std::string>& arguments) {
   const Result<std::string> done = options ? command->run(*options) : Result<std::string>(Fail(options.error()));
   Report(options ? options->texts.at("--report") : kReport, done ? *done : done.error().message());
   if (done) return 0;
-  if (options && command->name == "switch" && done.error().code() == Code::kNotFound && !IsOnVolume(*options)) {
+  const bool needs_it = options && (command->name == "switch" || command->name == "files");
+  if (needs_it && done.error().code() == Code::kNotFound && !IsOnVolume(*options)) {
     Say(done.error().message());
     return kNotOnVolume;
   }

@@ -1,7 +1,8 @@
 // What Jobs run for a shared root, and how a person gets into it.
 //
 //   capstan-entry root fill --volume V --generation G [--from D] [--report FILE]
-//   capstan-entry root switch --volume V --generation G [--keep F]... [--node-local F]... [--order UID/NUMBER] [--report FILE]
+//   capstan-entry root switch --volume V --generation G [--keep F]... [--node-local F]... [--mount F]... [--order UID/NUMBER] [--report FILE]
+//   capstan-entry root files --volume V --generation G --file MODE:SHA256:FROM:TO... [--report FILE]
 //   capstan-entry root remove --volume V --generation G... --order UID/NUMBER [--pod NAME/UID]... [--report FILE]
 //   capstan-entry enter [--] COMMAND [ARGUMENT]...
 //
@@ -16,7 +17,8 @@
 
 namespace capstan::entry {
 
-inline constexpr int kNotOnVolume = 66;  // exit status of a switch to a generation that is not there: it must be filled
+inline constexpr int kNotOnVolume =
+    66;  // exit status of a switch, or of files, for a generation that is not there; after one of a switch it is filled
 
 // `arguments` after "root". Returns an exit status, 0 or kNotOnVolume; kInvalid is for good, all else may pass.
 Result<int> RunRootJob(const std::vector<std::string>& arguments);

@@ -13,15 +13,15 @@ constexpr std::string_view kFirstLine = "capstan-root 1";
 constexpr std::string_view kLastLine = "end";
 constexpr size_t kLongestLabel = 63;
 constexpr size_t kLongestFolder = 1024;
-constexpr size_t kMostFolders = 64;
+constexpr size_t kMostFolders = 96;
 
 constexpr auto kAlwaysThePods = std::to_array<std::string_view>({"/proc", "/sys", "/dev", "/run"});
 constexpr auto kThePodsWhereThere =
     std::to_array<std::string_view>({"/tmp", "/var/tmp", "/var/log", "/var/spool/slurmd", "/var/lib/sss"});
 // A mount over one of these, or below the first ones, would take the root's programs or the pod's devices away; and one above, below or
 // over what is the pod's (kThePodsWhereThere) its daemons' files.
-constexpr auto kNothingBelow =
-    std::to_array<std::string_view>({"/proc", "/sys", "/dev", "/run", "/etc", "/boot", "/var/run", "/var/lock"});
+constexpr auto kNothingBelow = std::to_array<std::string_view>(
+    {"/proc", "/sys", "/dev", "/run", "/etc", "/boot", "/var/run", "/var/lock", "/capstan", "/var/lib/extrausers"});
 constexpr auto kNotItself = std::to_array<std::string_view>(
     {"/", "/usr", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/bin", "/sbin", "/lib", "/lib64", "/var"});
 
@@ -49,7 +49,8 @@ Result<void> CheckFolder(std::string_view path) {
                        return IsSameOrBelow(path, f) || IsBelow(f, path);
                      });
   if (taken)
-    return Fail(Code::kInvalid, quoted + " cannot be kept or node-local: a root needs its own, or has the pod's");
+    return Fail(Code::kInvalid,
+                quoted + " cannot be kept, node-local or a mount: a root needs its own, or has the pod's");
   return {};
 }
 
@@ -67,14 +68,16 @@ Result<void> CheckLayout(const Layout& layout) {
                                     "\" is no generation's name: it must be 1 to 63 of a-z, 0-9 and -");
   std::vector<std::string_view> all(layout.keep.begin(), layout.keep.end());
   all.insert(all.end(), layout.node_local.begin(), layout.node_local.end());
+  all.insert(all.end(), layout.mounts.begin(), layout.mounts.end());
   if (all.size() > kMostFolders)
-    return Fail(Code::kInvalid, std::to_string(all.size()) + " folders are kept or node-local, at most 64 can be");
+    return Fail(Code::kInvalid,
+                std::to_string(all.size()) + " folders are kept, node-local or mounts, at most 96 can be");
   for (const std::string_view path : all) CAPSTAN_CHECK_OK(CheckFolder(path));
   for (size_t i = 0; i < all.size(); ++i) {
     for (size_t j = 0; j < all.size(); ++j) {
       if (i != j && IsSameOrBelow(all[i], all[j]))
-        return Fail(Code::kInvalid,
-                    std::string(all[i]) + " is kept or node-local twice, by itself and by " + std::string(all[j]));
+        return Fail(Code::kInvalid, std::string(all[i]) + " is kept, node-local or a mount twice, by itself and by " +
+                                        std::string(all[j]));
     }
   }
   return {};
@@ -84,6 +87,7 @@ std::string LayoutText(const Layout& layout) {
   std::string text = std::string(kFirstLine) + "\ngeneration " + layout.generation + "\n";
   for (const std::string& folder : layout.keep) text += "keep " + folder + "\n";
   for (const std::string& folder : layout.node_local) text += "node-local " + folder + "\n";
+  for (const std::string& folder : layout.mounts) text += "mount " + folder + "\n";
   return text + std::string(kLastLine) + "\n";
 }
 
@@ -104,6 +108,8 @@ Result<Layout> ParseLayout(std::string_view text) {
       layout.keep.push_back(value);
     else if (word == "node-local")
       layout.node_local.push_back(value);
+    else if (word == "mount")
+      layout.mounts.push_back(value);
     else
       return Fail(Code::kInvalid, "line " + std::to_string(i + 1) + " is of a later version: " + OneLine(lines[i], 80));
   }
@@ -125,7 +131,8 @@ std::string KeptFolder(const std::string& volume, const std::string& folder) {
   return volume + "/keep/" + PercentEncoded(folder.substr(1), " !#$&'()*+,-.:;<=>?@[]^_`{|}~");
 }
 
-Tree TreeOf(const Layout& layout, const std::string& volume, const std::function<bool(const std::string&)>& is_folder) {
+Tree TreeOf(const Layout& layout, const std::string& volume, const Finds& is_folder, const Finds& is_mounted,
+            const std::string& nothing) {
   Tree tree{.root = RootFolder(volume, layout.generation), .mounts = {}};
   const auto same = [&](std::string_view path, bool links) {
     tree.mounts.push_back({.from = std::string(path), .to = std::string(path), .links = links});
@@ -137,6 +144,12 @@ Tree TreeOf(const Layout& layout, const std::string& volume, const std::function
   for (const std::string& path : layout.keep) tree.mounts.push_back({.from = KeptFolder(volume, path), .to = path});
   for (const std::string& path : layout.node_local) {
     if (is_folder(path)) same(path, false);
+  }
+  for (const std::string& path : layout.mounts) {
+    if (is_mounted(path))
+      same(path, false);
+    else
+      tree.mounts.push_back({.from = nothing, .to = path, .read_only = true});
   }
   return tree;
 }

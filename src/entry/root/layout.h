@@ -4,7 +4,7 @@
 //   roots/G/     the generation G; G.partial: while it is being filled; G.removed: while it is being removed
 //   keep/home/   the one copy of /home for all generations, where that is kept; /usr/local: keep/usr%2Flocal/
 //
-// Pure but for IsFolder of TreeOf; any thread.
+// Pure but for what TreeOf is given; any thread.
 #pragma once
 
 #include <functional>
@@ -17,11 +17,13 @@
 
 namespace capstan::entry {
 
-// What is current. As text, a line each, in this order: "capstan-root 1", "generation G", "keep /home", "node-local /scratch", "end".
+// What is current. As text, a line each, in this order: "capstan-root 1", "generation G", "keep /home", "node-local /scratch", "mount
+// /data", "end".
 struct Layout {
   std::string generation;
   std::vector<std::string> keep;        // folders of which all generations have the same
   std::vector<std::string> node_local;  // folders that are the node's own: of the pod
+  std::vector<std::string> mounts;      // folders that are other volumes, where the pod has one there
 
   friend bool operator==(const Layout&, const Layout&) = default;
 };
@@ -44,7 +46,10 @@ std::string RemovedFolder(const std::string& volume, const std::string& generati
 std::string KeptFolder(const std::string& volume, const std::string& folder);
 
 // Folders of the pod in every tree: devices, processes, sockets (SSSD's, too), and what daemons write. Of these, and of the node-local ones, those
-// that `is_folder` finds. No other mount than of a folder, and none over a program: a session needs nothing of the image.
-Tree TreeOf(const Layout& layout, const std::string& volume, const std::function<bool(const std::string&)>& is_folder);
+// that `is_folder` finds, and the mounts: where `is_mounted` finds none there is `nothing`, an empty folder, read-only, so that nobody writes where a volume will
+// be. No other mount than of a folder, and none over a program: a session needs nothing of the image.
+using Finds = std::function<bool(const std::string& path)>;
+Tree TreeOf(const Layout& layout, const std::string& volume, const Finds& is_folder, const Finds& is_mounted,
+            const std::string& nothing);
 
 }  // namespace capstan::entry

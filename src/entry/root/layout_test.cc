@@ -5,9 +5,10 @@
 namespace capstan::entry {
 namespace {
 
-const Layout kExample{.generation = "g-1a2b", .keep = {"/home", "/usr/local"}, .node_local = {"/scratch"}};
+const Layout kExample{
+    .generation = "g-1a2b", .keep = {"/home", "/usr/local"}, .node_local = {"/scratch"}, .mounts = {"/data"}};
 constexpr std::string_view kExampleText =
-    "capstan-root 1\ngeneration g-1a2b\nkeep /home\nkeep /usr/local\nnode-local /scratch\nend\n";
+    "capstan-root 1\ngeneration g-1a2b\nkeep /home\nkeep /usr/local\nnode-local /scratch\nmount /data\nend\n";
 
 std::string ErrorOf(const Result<void>& result) { return result ? "" : result.error().message(); }
 
@@ -32,9 +33,26 @@ TEST(LayoutTest, ATextThatIsCutOffOrLaterIsNone) {
 }
 
 TEST(LayoutTest, WhatARootNeedsItselfIsNeitherKeptNorNodeLocal) {
-  for (const char* path :
-       {"/", "/usr", "/bin", "/lib64", "/etc", "/etc/ssh", "/proc", "/run/user", "/dev/shm", "/tmp",
-        "/var/spool/slurmd", "/var", "/var/spool", "/var/lib", "/var/run", "/var/lock/x", "/tmp/x", "/var/log/y"})
+  for (const char* path : {"/",
+                           "/usr",
+                           "/bin",
+                           "/lib64",
+                           "/etc",
+                           "/etc/ssh",
+                           "/proc",
+                           "/run/user",
+                           "/dev/shm",
+                           "/tmp",
+                           "/var/spool/slurmd",
+                           "/var",
+                           "/var/spool",
+                           "/var/lib",
+                           "/var/run",
+                           "/var/lock/x",
+                           "/tmp/x",
+                           "/var/log/y",
+                           "/capstan/root",
+                           "/var/lib/extrausers"})
     EXPECT_NE(ErrorOf(CheckLayout({.generation = "g", .keep = {path}, .node_local = {}})).find("cannot be kept"),
               std::string::npos)
         << path;
@@ -48,9 +66,11 @@ TEST(LayoutTest, WhatARootNeedsItselfIsNeitherKeptNorNodeLocal) {
 
 TEST(LayoutTest, NoFolderIsWithinAnother) {
   EXPECT_EQ(ErrorOf(CheckLayout({.generation = "g", .keep = {"/home", "/home/shared"}, .node_local = {}})),
-            "/home/shared is kept or node-local twice, by itself and by /home");
+            "/home/shared is kept, node-local or a mount twice, by itself and by /home");
   EXPECT_EQ(ErrorOf(CheckLayout({.generation = "g", .keep = {"/home"}, .node_local = {"/home"}})),
-            "/home is kept or node-local twice, by itself and by /home");
+            "/home is kept, node-local or a mount twice, by itself and by /home");
+  EXPECT_EQ(ErrorOf(CheckLayout({.generation = "g", .keep = {"/home"}, .node_local = {}, .mounts = {"/home/data"}})),
+            "/home/data is kept, node-local or a mount twice, by itself and by /home");
   EXPECT_EQ(ErrorOf(CheckLayout({.generation = "g", .keep = {"/home", "/homes"}, .node_local = {}})), "");
 }
 
@@ -62,15 +82,21 @@ TEST(LayoutTest, AGenerationIsALabel) {
 }
 
 TEST(LayoutTest, TheTreeHasThePodsFoldersThenTheKeptOnes) {
-  const Tree tree = TreeOf(kExample, "/v", [](const std::string& path) { return path != "/var/spool/slurmd"; });
+  const auto all = [](const std::string&) { return true; };
+  const auto none = [](const std::string&) { return false; };
+  const Tree tree =
+      TreeOf(kExample, "/v", [](const std::string& path) { return path != "/var/spool/slurmd"; }, all, "/none");
   EXPECT_EQ(tree.root, "/v/roots/g-1a2b");
   std::string text;
   for (const BindMount& mount : tree.mounts) text += mount.from + ">" + mount.to + " ";
   EXPECT_EQ(text,
             "/proc>/proc /sys>/sys /dev>/dev /run>/run /tmp>/tmp /var/tmp>/var/tmp /var/log>/var/log "
             "/var/lib/sss>/var/lib/sss "
-            "/v/keep/home>/home /v/keep/usr%2Flocal>/usr/local /scratch>/scratch ");
-  EXPECT_EQ(TreeOf(kExample, "/v", [](const std::string&) { return false; }).mounts.size(), 6u);
+            "/v/keep/home>/home /v/keep/usr%2Flocal>/usr/local /scratch>/scratch /data>/data ");
+  EXPECT_EQ(TreeOf(kExample, "/v", none, all, "/none").mounts.size(), 7u);
+  const BindMount last = TreeOf(kExample, "/v", all, none, "/none").mounts.back();
+  EXPECT_EQ(last.from + ">" + last.to, "/none>/data") << "the pod has no volume there yet";
+  EXPECT_TRUE(last.read_only);
 }
 
 }  // namespace

@@ -119,7 +119,9 @@ Result<Seen> See(const Looking& looking) {
       continue;
     }
     CAPSTAN_CHECK_OK(ShowKept(looking.volume, *layout));
-    Tree tree = TreeOf(*layout, looking.volume, &IsPlainFolder);
+    const std::string nothing = looking.hidden + "/nothing";
+    if (mkdir(nothing.c_str(), 0555) != 0 && errno != EEXIST) return Cannot("making " + nothing);
+    Tree tree = TreeOf(*layout, looking.volume, &IsPlainFolder, &IsMounted, nothing);
     if (auto plugins = PluginsFor(tree.root)) tree.mounts.push_back(*std::move(plugins));
     CAPSTAN_CHECK_OK(EnterTree(tree, &seen.watch), "the tree of generation " + layout->generation + " cannot be made");
     seen.text = std::move(text);

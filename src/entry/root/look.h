@@ -27,7 +27,7 @@ struct Looking {
   std::set<std::string> in_use;  // generations of trees that have not ended
   bool reports = false;          // also where there is no new tree
   int notify = -1;               // an inotify instance that is told when a tree has ended; -1: nobody is
-  std::string hidden;            // a folder for that (TreeWatch)
+  std::string hidden;            // a folder for that (TreeWatch), in which an empty one is made
 };
 
 struct Looked {

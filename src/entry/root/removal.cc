@@ -26,7 +26,8 @@ constexpr size_t kLongestWhy = 300;
 
 std::string TextOf(const SwitchOrder& order) { return order.owner + "/" + std::to_string(order.number); }
 
-std::string ListOf(const std::vector<std::string>& pods) {
+std::string ListOf(std::vector<std::string> pods) {
+  std::ranges::sort(pods);
   std::string text = pods.size() == 1 ? "pod " : "pods ";
   for (size_t i = 0; i < std::min(pods.size(), kNamed); ++i) text += (i == 0 ? "" : ", ") + pods[i];
   return pods.size() <= kNamed ? text : text + " and " + std::to_string(pods.size() - kNamed) + " more";

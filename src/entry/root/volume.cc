@@ -131,6 +131,25 @@ Result<void> Keep(const std::string& volume, const std::string& generation, cons
   return {};
 }
 
+// A folder that becomes a mount: what people have there would be hidden, and go with the generation. And it must be one that can be mounted on.
+Result<void> CanBeMounted(const std::string& volume, const std::string& generation, const std::string& path,
+                          const std::optional<Layout>& before) {
+  const bool is_new = before && std::ranges::find(before->mounts, path) == before->mounts.end();
+  if (is_new) {
+    CAPSTAN_TRY(const bool in_use, HasSomething(volume, before->generation, path));
+    if (in_use)
+      return Fail(Code::kInvalid,
+                  path + " cannot be a mount from now on: generation " + before->generation +
+                      ", which is current, has files there, which would be hidden; move them away first");
+  }
+  CAPSTAN_TRY(const Descriptor root, OpenRoot(volume, generation));
+  Result<Descriptor> folder = FolderIn(root.fd(), path, false);
+  if (folder) return {};
+  const bool passes = folder.error().code() == Code::kUnavailable;
+  return Fail(passes ? Code::kUnavailable : Code::kInvalid, path + " cannot be a mount: generation " + generation +
+                                                                " has no folder there: " + folder.error().message());
+}
+
 // Of a root that is no longer on the volume nobody is known.
 Result<AccountLocks> CarryPeopleTo(const std::string& volume, const std::optional<Layout>& before,
                                    const std::string& generation) {
@@ -221,6 +240,7 @@ Result<void> SetCurrent(const std::string& volume, const Layout& layout, const S
                                     std::to_string(order.number));
   CAPSTAN_TRY(const std::optional<Layout> before, CurrentLayout(volume));
   for (const std::string& path : layout.keep) CAPSTAN_CHECK_OK(Keep(volume, layout.generation, path, before));
+  for (const std::string& path : layout.mounts) CAPSTAN_CHECK_OK(CanBeMounted(volume, layout.generation, path, before));
   CAPSTAN_TRY(const AccountLocks locks, CarryPeopleTo(volume, before, layout.generation));
   CAPSTAN_CHECK_OK(StoreFile(volume + "/meta", "order", order.owner + " " + std::to_string(order.number) + "\n"));
   return StoreFile(volume + "/meta", "current", LayoutText(layout));

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "api/sharedroot.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "json/codec.h"
 #include "json/schema.h"
@@ -83,7 +84,7 @@ class Deciding : Reconcile<api::SharedRoot> {
   bool IsCurrent() const {
     const api::CurrentRoot& current = status_.current;
     return current.generation == Target() && current.keep == *object.spec.keep &&
-           current.node_local == object.spec.node_local;
+           current.node_local == object.spec.node_local && current.mounts == MountPaths(object.spec);
   }
 
   auto Known(const std::string& generation) {
@@ -161,6 +162,7 @@ class Deciding : Reconcile<api::SharedRoot> {
   void Forget() {
     status_.generations.clear();
     status_.current = {};
+    status_.files.clear();
   }
 
   // The current generation is on the volume, and so is what was filled, until a Job finds that somebody has removed it.
@@ -180,8 +182,8 @@ class Deciding : Reconcile<api::SharedRoot> {
   // A switch that was asked for may have been made, or be made yet by a pod that outlives its Job, though nobody wants it any more: then
   // one that is made later undoes it.
   bool IsSwitched() {
-    if (IsCurrent() && status_.ordered_generation <= status_.current.observed_generation) return true;
     const std::string target = Target();
+    if (IsCurrent() && status_.ordered_generation <= status_.current.observed_generation) return HasFiles(target);
     if (status_.current.generation != target && !IsKnown(target)) {
       if (target != wanted_)
         findings.Problem("ReferenceMissing", "generation " + target +
@@ -189,10 +191,12 @@ class Deciding : Reconcile<api::SharedRoot> {
                                                  "volume; status.generations names those that are");
       return false;
     }
+    if (!HasFiles(target)) return false;
     const Job* job = Run(SwitchJob(object, target, status_.claim_uid, SettingsOf(world)));
     status_.ordered_generation = std::max(status_.ordered_generation, object.metadata.generation);
     if (job != nullptr && job->Is("Complete")) {
-      status_.current = {target, *object.spec.keep, object.spec.node_local, object.metadata.generation};
+      status_.current = {target, *object.spec.keep, object.spec.node_local, MountPaths(object.spec),
+                         object.metadata.generation};
       if (const auto known = Known(target); known != status_.generations.end())
         std::rotate(known, known + 1, status_.generations.end());
       return true;
@@ -200,6 +204,56 @@ class Deciding : Reconcile<api::SharedRoot> {
     if (!Failed(job, "switching to generation " + target))
       findings.Wait("SwitchingRoot", "generation " + target + " is about to be current" + HowFar(job));
     return false;
+  }
+
+  // --- Files
+
+  // They are in the root before anybody is. Where they cannot be written that is said, and the switch goes on: it may be the way back.
+  bool HasFiles(const std::string& generation) {
+    const std::optional<std::vector<KnownFile>> files = FilesThatAreThere();
+    if (!files) {
+      KeepWhatIsThere();
+      return false;
+    }
+    if (files->empty()) return true;
+    std::string all;
+    for (const auto& [file, sha256] : *files)
+      all += file.path + "\n" + std::to_string(*file.mode) + "\n" + sha256 + "\n";
+    constexpr size_t kLetters = 16;
+    const std::string wanted = generation + " " + Sha256Hex(all).substr(0, kLetters);
+    if (status_.files == wanted) return true;
+    const Job* job = Run(FilesJob(object, generation, *files, status_.claim_uid, SettingsOf(world)));
+    if (job != nullptr && job->Is("Complete")) {
+      status_.files = wanted;
+      return true;
+    }
+    if (Failed(job, "writing spec.files to generation " + generation)) return true;
+    findings.Wait("WritingFiles", "spec.files are being written to generation " + generation + HowFar(job));
+    return false;
+  }
+
+  // nullopt: a ConfigMap cannot be read yet. Of one that is not there, or lacks the key, that is said.
+  std::optional<std::vector<KnownFile>> FilesThatAreThere() {
+    std::vector<KnownFile> files;
+    bool unknown = false;
+    for (const api::RootFile& file : object.spec.files) {
+      const kube::Key key{ns_, file.config_map};
+      const std::string what = "ConfigMap " + key.ToString() + ", named in spec.files for " + file.path + ", ";
+      const auto answer = world.Ask(ConfigMapDigest(key), kReferenceAge);
+      if (answer.absent()) {
+        findings.Problem("ReferenceMissing", what + "does not exist; create it, or correct the name");
+      } else if (answer.value == nullptr) {
+        unknown = true;
+        findings.Wait("ReadingReferences",
+                      what + (answer.error.empty() ? "is being looked for" : "cannot be read: " + answer.error));
+      } else if (const auto text = answer.value->files.find(file.key); text != answer.value->files.end()) {
+        files.push_back({file, text->second});
+      } else {
+        findings.Problem("ReferenceMissing", what + "has no key " + file.key);
+      }
+    }
+    if (unknown) return std::nullopt;
+    return files;
   }
 
   // --- Generations that are too many
@@ -369,6 +423,7 @@ class Deciding : Reconcile<api::SharedRoot> {
       generation.bytes = said->bytes;
       generation.slurm = said->slurm;
     }
+    if (status_.files.starts_with(wanted_ + " ")) status_.files.clear();  // of one of that name that is gone
     auto& generations = status_.generations;
     if (generations.size() >= kMostGenerations) {
       const bool first = generations.front().name != status_.current.generation;

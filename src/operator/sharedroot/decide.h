@@ -14,6 +14,8 @@
 // | in status a later switch asked for than made        | the same: it may have been made, or be made yet                   |
 // | a Job of a later switch than status has asked for   | first the status says so; no Job is removed until it does         |
 // | a switch to what is not on the volume               | status.generations names it no more: it is filled                 |
+// | other spec.files, or texts of their ConfigMaps, than| a Job writes them there (capstan-entry root files); to a root that |
+// | status.files                                        | is about to be current before that                                |
 // | spec.switch.policy Manual                           | what spec asks for is filled; what spec.switch.current names is   |
 // |                                                     | current, without it what was                                      |
 // | more generations than spec.history                  | a Job removes those that were current the longest ago: which of   |

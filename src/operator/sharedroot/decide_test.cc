@@ -82,7 +82,7 @@ class SharedRootTest : public ::testing::Test {
   void Settle() {
     root.status.claim_uid = "uid-claim";
     root.status.generations = {{.name = GenerationName(root.spec)}};
-    root.status.current = {GenerationName(root.spec), *WithDefaults().spec.keep, {}, root.metadata.generation};
+    root.status.current = {GenerationName(root.spec), *WithDefaults().spec.keep, {}, {}, root.metadata.generation};
   }
   api::SharedRoot WithDefaults() const {
     api::SharedRoot with = root;
@@ -205,6 +205,120 @@ TEST_F(SharedRootTest, AGenerationThatSomebodyHasRemovedIsFilledAgain) {
   EXPECT_EQ(root.status.generations.size(), 1u);
   EXPECT_TRUE(Look().children_complete);
   EXPECT_THAT(ConditionOf(Look(), "Progressing"), StartsWith("True FillingRoot"));
+}
+
+// --- Files
+
+class RootFilesTest : public SharedRootTest {
+ protected:
+  RootFilesTest() {
+    root.spec.files = {{.path = "/etc/motd", .config_map = "site", .key = "motd"},
+                       {.path = "/etc/profile.d/site.sh", .config_map = "site", .key = "profile", .mode = 0755}};
+    world.Files("site", {"motd", "profile"});
+  }
+  std::string FilesName() {
+    const plan::Plan plan = Look();
+    for (const plan::Child& child : plan.children) {
+      if (child.key.name.starts_with("main-files-")) return child.key.name;
+    }
+    return "";
+  }
+};
+
+TEST_F(RootFilesTest, AreWrittenBeforeTheRootIsCurrent) {
+  Ran(FillName(), "Complete", "{}");
+  const std::string files = FilesName();
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + files));
+  EXPECT_THAT(ConditionOf(Look(), "Progressing"), StartsWith("True WritingFiles"));
+  test::ExpectGoldenJson(
+      "sharedroot", "files.json",
+      sharedroot::FilesJob(WithDefaults(), "g-1", {{.file = WithDefaults().spec.files[1], .sha256 = "abc"}},
+                           "uid-claim", {})
+          ->body);
+  Ran(files, "Complete", R"({"written":2})");
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + files, "Job " + SwitchName()));
+  Ran(SwitchName(), "Complete", "{}");
+  EXPECT_THAT(ConditionOf(Look(), "Ready"), StartsWith("True"));
+  EXPECT_THAT(Look().children, IsEmpty());
+}
+
+TEST_F(RootFilesTest, AnotherTextIsWrittenToTheCurrentRoot) {
+  Settle();
+  const std::string first = FilesName();
+  Ran(first, "Complete", "{}");
+  EXPECT_THAT(ConditionOf(Look(), "Ready"), StartsWith("True"));
+  world.Files("site", {"motd", "profile"}, "y");
+  const std::string second = FilesName();
+  EXPECT_NE(second, "");
+  EXPECT_NE(second, first);
+}
+
+TEST_F(RootFilesTest, ARootThatIsFilledAgainHasNoneYet) {
+  Settle();
+  Ran(FilesName(), "Complete", "{}");
+  Look();
+  const std::string name = GenerationName(root.spec);
+  EXPECT_THAT(root.status.files, StartsWith(name + " "));
+  root.status.generations = {{.name = "g-other"}};
+  root.status.current.generation = "g-other";
+  Ran(FillName(), "Complete", "{}");
+  EXPECT_NE(FilesName(), "") << "somebody had removed it from the volume";
+}
+
+TEST_F(RootFilesTest, WhatIsMissingIsSaidAndKeepsNoRootBack) {
+  Settle();
+  root.spec.revision = "2";
+  root.metadata.generation = 4;
+  root.status.generations.push_back({.name = GenerationName(root.spec)});
+  world.Files("site", {"motd"});
+  plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("ReferenceMissing: ConfigMap slurm/site, named in spec.files "
+                                                       "for /etc/profile.d/site.sh, has no key profile"));
+  const std::string files = FilesName();
+  EXPECT_THAT(ChildNames(plan), ElementsAre("Job " + files)) << "the others are written";
+  Ran(files, "Complete", "{}");
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + files, "Job " + SwitchName()));
+  world.Absent("configmap slurm/site");
+  plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("does not exist; create it, or correct the name"));
+  EXPECT_THAT(ChildNames(plan), ElementsAre("Job " + SwitchName()));
+}
+
+// A Job that is there goes on, and no root becomes current without files that only the API server knows.
+TEST_F(RootFilesTest, UntilTheyAreReadNothingIsDone) {
+  Settle();
+  root.spec.revision = "2";
+  root.metadata.generation = 4;
+  root.status.generations.push_back({.name = GenerationName(root.spec)});
+  for (api::RootFile& file : root.spec.files) file.config_map = "unread";
+  world.Failed("configmap slurm/unread", "the API server is away");
+  const plan::Plan plan = Look();
+  EXPECT_THAT(plan.children, IsEmpty());
+  EXPECT_FALSE(plan.children_complete);
+  EXPECT_THAT(ConditionOf(plan, "Progressing"), HasSubstr("cannot be read: the API server is away"));
+}
+
+TEST_F(RootFilesTest, WhatCannotBeWrittenIsSaidAndKeepsNoRootBack) {
+  Ran(FillName(), "Complete", "{}");
+  const std::string files = FilesName();
+  Ran(files, "Failed", "writing /etc/motd: Is a directory");
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              HasSubstr("writing /etc/motd: Is a directory; it is tried again in ten minutes"));
+  EXPECT_THAT(ChildNames(plan), ElementsAre("Job " + files, "Job " + SwitchName()));
+}
+
+TEST_F(SharedRootTest, OtherMountsNeedASwitchAndNoFill) {
+  Settle();
+  root.spec.node_local = {"/scratch"};
+  root.spec.mounts = {{.path = "/data", .claim = "datasets"}};
+  root.metadata.generation = 4;
+  EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + SwitchName()));
+  Ran(SwitchName(), "Complete", "{}");
+  Look();
+  EXPECT_THAT(root.status.current.node_local, ElementsAre("/scratch"));
+  EXPECT_THAT(root.status.current.mounts, ElementsAre("/data"));
+  EXPECT_THAT(ConditionOf(Look(), "Ready"), StartsWith("True"));
 }
 
 // --- Manual

@@ -1,5 +1,7 @@
 #include "operator/sharedroot/jobs.h"
 
+#include <charconv>
+
 #include "base/hash.h"
 #include "base/text.h"
 #include "operator/names.h"
@@ -43,6 +45,12 @@ void Add(JsonArray& words, std::string_view option, const std::string& value) {
 
 void Add(JsonArray& words, std::string_view option, const std::vector<std::string>& values) {
   for (const std::string& value : values) Add(words, option, value);
+}
+
+std::string Octal(int32_t number) {
+  char digits[16];
+  const std::to_chars_result end = std::to_chars(digits, digits + sizeof digits, number, 8);
+  return std::string(digits, end.ptr);
 }
 
 // Root, who can do what he must and no more.
@@ -121,6 +129,12 @@ std::string ClaimName(const api::SharedRoot& root) {
   return existing.empty() ? root.metadata.name + "-root" : existing;
 }
 
+std::vector<std::string> MountPaths(const api::SharedRootSpec& spec) {
+  std::vector<std::string> paths;
+  for (const api::RootMount& mount : spec.mounts) paths.push_back(mount.path);
+  return paths;
+}
+
 std::string GenerationName(const api::SharedRootSpec& spec) {
   constexpr size_t kLetters = 10;
   return "g-" + Sha256Hex(spec.source.image + "\n" + spec.revision).substr(0, kLetters);
@@ -176,6 +190,7 @@ Result<plan::Child> SwitchJob(const api::SharedRoot& root, const std::string& ge
   Add(words, "--generation", generation);
   Add(words, "--keep", *root.spec.keep);
   Add(words, "--node-local", root.spec.node_local);
+  Add(words, "--mount", MountPaths(root.spec));
   Add(words, "--order", OrderOf(root, root.metadata.generation));
   JsonObject container = Container(kContainer, JobImage(root, settings), std::move(words));
   container["securityContext"] = AsRoot({"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID"});
@@ -186,6 +201,31 @@ Result<plan::Child> SwitchJob(const api::SharedRoot& root, const std::string& ge
                     .container = std::move(container),
                     .init_containers = {},
                     .volumes = {},
+                    .seconds = kSwitchSeconds});
+}
+
+// The texts are in the pod under numbers: no part of a key becomes a path.
+Result<plan::Child> FilesJob(const api::SharedRoot& root, const std::string& generation,
+                             const std::vector<KnownFile>& files, const std::string& claim_uid,
+                             const Settings& settings) {
+  constexpr std::string_view kVolume = "files", kFolder = "/capstan/files";
+  JsonArray words = Words(kProgram, "files"), sources;
+  Add(words, "--generation", generation);
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto& [file, sha256] = files[i];
+    const std::string number = std::to_string(i), from = std::string(kFolder) + "/" + number;
+    Add(words, "--file", Octal(*file.mode) + ":" + sha256 + ":" + from + ":" + file.path);
+    sources.push_back(ConfigMapFile(file.config_map, file.key, number));
+  }
+  JsonObject container = Container(kContainer, JobImage(root, settings), std::move(words));
+  container["securityContext"] = AsRoot({"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID"});
+  container["volumeMounts"] = JsonArray{Mount(kVolume, kFolder, true), Mount("root", kVolumePath)};
+  return Job(root, {.prefix = root.metadata.name + std::string(kFiles),
+                    .claim_uid = claim_uid,
+                    .reason = "files of the root are those of ConfigMaps",
+                    .container = std::move(container),
+                    .init_containers = {},
+                    .volumes = {ProjectedVolume(kVolume, 0600, std::move(sources))},
                     .seconds = kSwitchSeconds});
 }
 

@@ -18,6 +18,8 @@ inline constexpr std::string_view kVolumePath = "/capstan/root";
 
 // Of the claim: the one that spec names, or <name>-root.
 std::string ClaimName(const api::SharedRoot& root);
+// Where spec.mounts are.
+std::vector<std::string> MountPaths(const api::SharedRootSpec& spec);
 // Of the generation that spec asks for: "g-1a2b3c4d5e", from its image and revision.
 std::string GenerationName(const api::SharedRootSpec& spec);
 
@@ -26,6 +28,14 @@ std::string GenerationName(const api::SharedRootSpec& spec);
 Result<plan::Child> FillJob(const api::SharedRoot& root, const std::string& claim_uid, const Settings& settings);
 Result<plan::Child> SwitchJob(const api::SharedRoot& root, const std::string& generation, const std::string& claim_uid,
                               const Settings& settings);
+// Of spec.files those whose texts are there, with the SHA-256 (hex) that each has to have.
+struct KnownFile {
+  api::RootFile file;
+  std::string sha256;
+};
+Result<plan::Child> FilesJob(const api::SharedRoot& root, const std::string& generation,
+                             const std::vector<KnownFile>& files, const std::string& claim_uid,
+                             const Settings& settings);
 // Of generations that none of `pods` (PodsWithClaim) has, while the current one is that of status.
 Result<plan::Child> RemoveJob(const api::SharedRoot& root, const std::vector<std::string>& generations,
                               const std::vector<std::string>& pods, const std::string& claim_uid,
@@ -36,8 +46,8 @@ std::string OrderOf(const api::SharedRoot& root, int64_t generation);
 std::optional<int64_t> SwitchedBy(const api::SharedRoot& root, std::string_view job);
 
 // What follows the name of the SharedRoot in those of its Jobs.
-inline constexpr std::string_view kFill = "-fill-", kSwitch = "-switch-", kRemove = "-remove-";
-inline constexpr std::string_view kJobs[] = {kFill, kSwitch, kRemove};
+inline constexpr std::string_view kFill = "-fill-", kSwitch = "-switch-", kRemove = "-remove-", kFiles = "-files-";
+inline constexpr std::string_view kJobs[] = {kFill, kSwitch, kRemove, kFiles};
 
 // How the names of Jobs begin that are to remove these generations after that switch, whatever the pods.
 std::string RemovalPrefix(const api::SharedRoot& root, const std::vector<std::string>& generations);

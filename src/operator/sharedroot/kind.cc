@@ -11,6 +11,7 @@ constexpr const kube::Resource* kChildren[] = {&kube::kJobs};
 
 constexpr plan::Right kUses[] = {
     {&kube::kPersistentVolumeClaims, "get create"},  // made once; it outlives the SharedRoot
+    {&kube::kConfigMaps, "get"},                     // spec.files
     {&kube::kPods, "get list watch"},                // what those Jobs say, and which pods have the claim
 };
 

@@ -98,12 +98,14 @@ class Deciding : Reconcile<api::SlurmCluster> {
     Want(ControllerPart(object, settings));
     Want(RestApiPart(object, settings));
     if (spec.accounting) Want(AccountingPart(object, settings));
-    if (spec.shared_root) Want(SharedRootPart(object, settings));
-    if (spec.login) {
-      if (spec.login->sssd_conf_ref.name.empty()) MakeSssdConf();
-      Want(LoginSetPart(object, settings));
+    const bool can_mount = CanMount();
+    if (!can_mount) KeepWhatIsThere();
+    if (spec.shared_root && can_mount) Want(SharedRootPart(object, settings));
+    if (spec.login && spec.login->sssd_conf_ref.name.empty()) MakeSssdConf();
+    if (spec.login && can_mount) Want(LoginSetPart(object, settings));
+    for (const api::ClusterNodeSet& set : spec.node_sets) {
+      if (can_mount || !*set.shared_root) Want(NodeSetPart(object, set, settings));
     }
-    for (const api::ClusterNodeSet& set : spec.node_sets) Want(NodeSetPart(object, set, settings));
     if (spec.shared_root && IsNo(spec.config.slurm_conf, "UsePAM"))
       findings.Remark("NotSupported", "spec.config.slurmConf.UsePAM is off: without it no job is in the shared root");
     const auto* controller = world.Find<api::Controller>({ns_, name_});
@@ -122,6 +124,39 @@ class Deciding : Reconcile<api::SlurmCluster> {
                                         ", which cannot change: delete that SharedRoot, whose volume stays, or write "
                                         "the claim as it was; nothing is changed until then");
     return true;
+  }
+
+  // The volumes of spec.sharedRoot.mounts are there for many pods: one that is not would hold up every worker and login that is renewed.
+  bool CanMount() {
+    bool can = true;
+    if (!object.spec.shared_root) return can;
+    for (const api::RootMount& mount : object.spec.shared_root->mounts) {
+      const kube::Key key{ns_, mount.claim};
+      const std::string what =
+          "PersistentVolumeClaim " + key.ToString() + ", named in spec.sharedRoot.mounts for " + mount.path + ", ";
+      const auto claim = world.Ask(VolumeClaim(key), kReferenceAge);
+      const auto is_for_many = [](const std::string& mode) {
+        return mode == "ReadWriteMany" || mode == "ReadOnlyMany";
+      };
+      const std::string until = ": the root, logins and node sets stay as they are until then";
+      if (mount.claim == RootClaimName(object)) {
+        findings.Problem("InvalidSpec", what + "is that of the shared root itself; name another one" + until);
+      } else if (claim.absent()) {
+        findings.Problem("ReferenceMissing", what + "does not exist; create it, or correct the name" + until);
+      } else if (claim.value == nullptr) {
+        findings.Wait("ReadingReferences",
+                      what + (claim.error.empty() ? "is being looked for" : "cannot be read: " + claim.error));
+      } else if (std::ranges::none_of(claim.value->access_modes, is_for_many)) {
+        findings.Problem("ClaimRefused", what +
+                                             "has neither access mode ReadWriteMany nor ReadOnlyMany, and pods on all "
+                                             "nodes mount it" +
+                                             until);
+      } else {
+        continue;
+      }
+      can = false;
+    }
+    return can;
   }
 
   // As slurm.conf has it; options in any spelling.

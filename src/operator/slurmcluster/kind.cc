@@ -20,6 +20,7 @@ constexpr const kube::Resource* kChildren[] = {
 constexpr plan::Right kUses[] = {
     {&api::SlurmCluster::kResource, "patch"},  // its finalizer
     {&kube::kSecrets, "get create"},           // an sssd.conf for logins without one, made once
+    {&kube::kPersistentVolumeClaims, "get"},   // whether many pods may mount those of spec.sharedRoot.mounts
     {&kube::kDeployments, "get list watch"},   // how many logins are ready
     {&kube::kPods, "get list watch"},          // whether any is left
 };

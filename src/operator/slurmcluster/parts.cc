@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "api/controller.h"
 #include "api/loginset.h"
 #include "api/nodeset.h"
 #include "api/restapi.h"
 #include "api/sharedroot.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "json/codec.h"
 #include "json/strategic_merge.h"
@@ -145,13 +147,26 @@ JsonObject Template(JsonObject pod) {
 // The shared root's volume, for a pod whose container of this name looks after it.
 void AddSharedRoot(const SlurmCluster& cluster, JsonObject& container, JsonObject& pod) {
   constexpr std::string_view kVolume = "shared-root";
-  api::SharedRoot root;
-  root.metadata.name = cluster.metadata.name;
-  root.spec = *cluster.spec.shared_root;
   container["env"] = JsonArray{FieldVariable("CAPSTAN_POD_UID", "metadata.uid"),
                                Variable("CAPSTAN_SHARED_ROOT", sharedroot::kVolumePath)};
-  container["volumeMounts"] = JsonArray{Mount(kVolume, sharedroot::kVolumePath)};
-  pod["volumes"] = JsonArray{ClaimVolume(kVolume, sharedroot::ClaimName(root))};
+  JsonArray mounts{Mount(kVolume, sharedroot::kVolumePath)};
+  JsonArray volumes{ClaimVolume(kVolume, RootClaimName(cluster))};
+  std::map<std::string, bool> claims;  // by the name of their volumes: whether nobody writes to it
+  for (const api::RootMount& mount : cluster.spec.shared_root->mounts) {
+    constexpr size_t kLetters = 8;
+    const bool read_only = mount.read_only.value_or(false);
+    const std::string name = std::string(kVolume) + "-" + Sha256Hex(mount.claim).substr(0, kLetters);
+    const auto [claim, is_new] = claims.try_emplace(name, true);
+    claim->second = claim->second && read_only;
+    if (is_new) volumes.push_back(ClaimVolume(name, mount.claim));
+    mounts.push_back(Mount(name, mount.path, read_only));
+  }
+  for (size_t i = 1; i < volumes.size(); ++i) {
+    const std::string name(json::FindText(volumes[i], {"name"}));
+    if (claims[name]) volumes[i].as_object()["persistentVolumeClaim"].as_object()["readOnly"] = true;
+  }
+  container["volumeMounts"] = std::move(mounts);
+  pod["volumes"] = std::move(volumes);
 }
 
 // A list in a part of a person's takes the place of ours: what a login cannot do without is put to his.
@@ -238,6 +253,12 @@ std::string NodeSetName(std::string_view cluster, std::string_view name) {
   return std::string(cluster) + "-worker-" + std::string(name);
 }
 std::string LoginSetName(std::string_view cluster) { return std::string(cluster) + "-login"; }
+std::string RootClaimName(const SlurmCluster& cluster) {
+  api::SharedRoot root;
+  root.metadata.name = cluster.metadata.name;
+  root.spec = *cluster.spec.shared_root;
+  return sharedroot::ClaimName(root);
+}
 std::string SssdSecretName(std::string_view cluster) { return std::string(cluster) + "-sssd-conf"; }
 
 Result<plan::Child> ControllerPart(const SlurmCluster& cluster, const Settings& settings) {

@@ -23,6 +23,8 @@ inline constexpr std::string_view kSssdKey = "sssd.conf";
 std::string NodeSetName(std::string_view cluster, std::string_view name);
 std::string LoginSetName(std::string_view cluster);
 // The Secret with an sssd.conf that knows nobody, for a login without spec.login.sssdConfRef.
+// The volume claim of its shared root. REQUIRES: it has one.
+std::string RootClaimName(const api::SlurmCluster& cluster);
 std::string SssdSecretName(std::string_view cluster);
 
 Result<plan::Child> ControllerPart(const api::SlurmCluster& cluster, const Settings& settings);

@@ -49,6 +49,53 @@ TEST_F(SharedRootOfClusterTest, ItIsAPartAndAllPodsOfPeopleAndJobsHaveItsVolume)
       HasSubstr(R"("securityContext":{"appArmorProfile":{"type":"Unconfined"},"capabilities":{"add":["SYS_ADMIN"]}})"));
 }
 
+TEST_F(SharedRootOfClusterTest, ItsMountsAreInAllPods) {
+  cluster.spec.shared_root->mounts = {{.path = "/data", .claim = "datasets", .read_only = true},
+                                      {.path = "/models", .claim = "datasets"}};
+  world.Answer("claim slurm/datasets",
+               std::make_shared<const VolumeClaim::Value>(VolumeClaim::Value{"u", {"ReadOnlyMany"}}));
+  const std::string name = "shared-root-" + Sha256Hex("datasets").substr(0, 8);
+  for (const std::string& body : {Body("NodeSet", "main-worker-cpu"), Body("LoginSet", "main-login")}) {
+    EXPECT_THAT(body, HasSubstr(R"({"mountPath":"/data","name":")" + name + R"(","readOnly":true})"));
+    EXPECT_THAT(body, HasSubstr(R"({"mountPath":"/models","name":")" + name + R"("})"));
+    EXPECT_THAT(body, HasSubstr(R"({"name":")" + name + R"(","persistentVolumeClaim":{"claimName":"datasets"}})"));
+  }
+  cluster.spec.shared_root->mounts.pop_back();
+  EXPECT_THAT(Body("NodeSet", "main-worker-cpu"),
+              HasSubstr(R"("persistentVolumeClaim":{"claimName":"datasets","readOnly":true})"))
+      << "a volume that can only be read is attached so";
+}
+
+TEST_F(SharedRootOfClusterTest, TheRootsOwnVolumeIsNoMount) {
+  cluster.spec.shared_root->mounts = {{.path = "/all", .claim = "main-root"}};
+  world.Answer("claim slurm/main-root",
+               std::make_shared<const VolumeClaim::Value>(VolumeClaim::Value{"u", {"ReadWriteMany"}}));
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("is that of the shared root itself"));
+  EXPECT_FALSE(plan.children_complete);
+}
+
+// A pod whose volume is not there never starts: no worker is taken out of service for it.
+TEST_F(SharedRootOfClusterTest, AMountThatIsNotThereKeepsPodsAsTheyAre) {
+  cluster.spec.shared_root->mounts = {{.path = "/data", .claim = "datasets"}};
+  world.Absent("claim slurm/datasets");
+  plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              HasSubstr("PersistentVolumeClaim slurm/datasets, named in spec.sharedRoot.mounts for "
+                        "/data, does not exist"));
+  EXPECT_FALSE(plan.children_complete);
+  const auto is_of_pods = [](const plan::Child& child) {
+    return child.resource == &api::NodeSet::kResource || child.resource == &api::LoginSet::kResource ||
+           child.resource == &api::SharedRoot::kResource;
+  };
+  EXPECT_TRUE(std::ranges::none_of(plan.children, is_of_pods));
+  world.Answer("claim slurm/datasets",
+               std::make_shared<const VolumeClaim::Value>(VolumeClaim::Value{"u", {"ReadWriteOnce"}}));
+  plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("ClaimRefused: PersistentVolumeClaim slurm/datasets"));
+  EXPECT_TRUE(std::ranges::none_of(plan.children, is_of_pods));
+}
+
 TEST_F(SharedRootOfClusterTest, WhatAUserGivesStandsBesideIt) {
   cluster.spec.node_sets[0].spec.text =
       R"({"slurmd":{"env":[{"name":"A","value":"b"}]},"template":{"spec":{"volumes":[{"name":"mine","emptyDir":{}}]}}})";
