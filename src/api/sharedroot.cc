@@ -9,7 +9,7 @@ using json::Field;
 
 constexpr int64_t kMostFolders = 32, kLongestFolder = 1024, kMostGenerations = 64, kMostRootFiles = 64;
 constexpr std::string_view kFolderPattern = "^(/[^/\\x00-\\x1f\\x7f]+)+$";
-// What a root or its pods cannot do without, as entry/root/layout.h has it, and parts of a path that lead elsewhere. CEL, of a path `f`.
+// What a root or its pods cannot do without, as entry/root/layout.cc has it, and parts of a path that lead elsewhere. CEL, of a path `f`.
 constexpr std::string_view kIsPlain = "!f.matches('/[.][.]?(/|$)')";
 constexpr std::string_view kMayBeKept =
     "!f.matches('^/(proc|sys|dev|run|etc|boot|capstan|tmp|var/(run|lock|tmp|log|spool/slurmd|lib/(sss|extrausers)))(/"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "api/sharedroot.h"
 #include "api/slurmcluster.h"
@@ -308,16 +309,22 @@ Plan TooEarly(const World& world, const kube::Key& key) {
   return plan;
 }
 
+std::optional<api::SharedRoot> RootWithDefaults(const World& world, const kube::Key& key) {
+  const auto* found = world.Find<api::SharedRoot>(key);
+  if (found == nullptr) return std::nullopt;
+  api::SharedRoot root = *found;
+  root.spec = api::WithDefaults(root.spec);
+  return root;
+}
+
 // Sessions get a root that is not there yet.
 Plan BeforeItIsFilled(const World& world, const kube::Key& key) {
   Plan plan = op::sharedroot::Decide(world, key);
-  const auto* root = world.Find<api::SharedRoot>(key);
-  if (root == nullptr) return plan;
-  api::SharedRoot with = *root;
-  with.spec = api::WithDefaults(with.spec);
+  const std::optional<api::SharedRoot> root = RootWithDefaults(world, key);
+  if (!root) return plan;
   for (plan::Child& child : plan.children) {
-    if (child.key.name.find("-fill-") != std::string::npos)
-      child = *op::sharedroot::SwitchJob(with, op::sharedroot::GenerationName(with.spec), with.status.claim_uid, {});
+    if (child.key.name.contains(op::sharedroot::kFill))
+      child = *op::sharedroot::SwitchJob(*root, op::sharedroot::GenerationName(root->spec), root->status.claim_uid, {});
   }
   return plan;
 }
@@ -338,19 +345,17 @@ Plan NothingUndone(const World& world, const kube::Key& key) {
 // Roots are removed without a look at who is in them.
 Plan NobodyIsIn(const World& world, const kube::Key& key) {
   Plan plan = op::sharedroot::Decide(world, key);
-  const auto* root = world.Find<api::SharedRoot>(key);
-  if (root == nullptr) return plan;
-  api::SharedRoot with = *root;
-  with.spec = api::WithDefaults(with.spec);
+  const std::optional<api::SharedRoot> root = RootWithDefaults(world, key);
+  if (!root) return plan;
   for (plan::Child& child : plan.children) {
-    if (child.key.name.find("-remove-") == std::string::npos) continue;
+    if (!child.key.name.contains(op::sharedroot::kRemove)) continue;
     const auto body = json::Parse(child.body);
     const json::Value& container = body->at_pointer("/spec/template/spec/containers/0");
     std::vector<std::string> generations;
     for (const json::Value& word : container.at("command").as_array()) {
       if (word.as_string().starts_with("g-")) generations.emplace_back(word.as_string());
     }
-    child = *op::sharedroot::RemoveJob(with, generations, {}, with.status.claim_uid, {});
+    child = *op::sharedroot::RemoveJob(*root, generations, {}, root->status.claim_uid, {});
   }
   return plan;
 }

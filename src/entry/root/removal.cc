@@ -1,15 +1,11 @@
 #include "entry/root/removal.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 
 #include "base/text.h"
 #include "entry/descriptor.h"
@@ -68,16 +64,12 @@ Result<Reports> ReadReports(const Removal& removal, const Descriptor& lock) {
 // What removals, and fills that were ended, have left. REQUIRES: kRoots.
 void RemoveFiles(const std::string& volume) {
   const std::string roots = volume + "/roots";
-  const std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(roots.c_str()), &closedir);
-  if (!open) return Say("reading " + roots + ": " + Why());
-  std::vector<std::string> left;
-  for (const dirent* entry; (entry = readdir(open.get())) != nullptr;) {
-    const std::string name = entry->d_name, generation = name.substr(0, name.find('.'));
-    const std::string path = roots + "/" + name;
-    if (!IsLabel(generation)) continue;
-    if (path == RemovedFolder(volume, generation) || path == PartialFolder(volume, generation)) left.push_back(path);
-  }
-  for (const std::string& path : left) {
+  const Result<std::vector<std::string>> names = NamesIn(roots);
+  if (!names) return Say(names.error().message());
+  for (const std::string& name : *names) {
+    const std::string generation = name.substr(0, name.find('.')), path = roots + "/" + name;
+    const bool is_left = path == RemovedFolder(volume, generation) || path == PartialFolder(volume, generation);
+    if (!IsLabel(generation) || !is_left) continue;
     std::error_code failed;
     std::filesystem::remove_all(path, failed);
     if (failed) Say("removing " + path + ": " + failed.message() + "; what is left stays for the next removal");

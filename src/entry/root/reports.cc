@@ -1,13 +1,11 @@
 #include "entry/root/reports.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "base/text.h"
 #include "entry/descriptor.h"
@@ -78,18 +76,15 @@ Result<std::vector<std::string>> ReportingPods(const std::string& volume, const 
   struct stat now, written;
   if (futimens(lock.fd(), nullptr) != 0 || fstat(lock.fd(), &now) != 0) return Cannot("asking the volume for its time");
   const std::string folder = volume + "/meta/pods";
-  const std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(folder.c_str()), &closedir);
-  if (!open) return Cannot("reading " + folder);
+  CAPSTAN_TRY(const std::vector<std::string> names, NamesIn(folder));
   std::vector<std::string> pods;
-  errno = 0;
-  for (const dirent* entry; (entry = readdir(open.get())) != nullptr; errno = 0) {
-    const std::string pod = entry->d_name, path = folder + "/" + pod;
+  for (const std::string& pod : names) {
+    const std::string path = folder + "/" + pod;
     if (!IsLabel(pod) || lstat(path.c_str(), &written) != 0) continue;
     const std::chrono::seconds age(now.st_mtime - written.st_mtime);
     if (age <= kReportLasts) pods.push_back(pod);
     if (age > kForgottenAfter) unlink(path.c_str());
   }
-  if (errno != 0) return Cannot("reading " + folder);
   return pods;
 }
 

@@ -40,6 +40,8 @@ Result<ServedRoot> ServedRoot::Begin(Options options) {
   // One of a container before it leads nowhere any more.
   unlink((options.links + "/current").c_str());
   ServedRoot root(std::move(options));
+  if (root.options_.pod.empty())
+    Say("CAPSTAN_POD_UID is not set: this pod cannot tell which roots its sessions have, and no old one is removed");
   root.ends_ = Descriptor(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (!root.ends_)
     Say(std::string(

@@ -166,6 +166,15 @@ Result<AccountLocks> CarryPeopleTo(const std::string& volume, const std::optiona
 
 }  // namespace
 
+Result<std::vector<std::string>> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed))
+    names.push_back(entry->path().filename());
+  if (failed) return Fail(Code::kUnavailable, "reading " + folder + ": " + failed.message());
+  return names;
+}
+
 Result<void> StoreFile(const std::string& folder, const std::string& name, const std::string& text) {
   const std::string file = folder + "/" + name, next = file + ".next";
   unlink(next.c_str());

@@ -1,9 +1,10 @@
-// The volume of a shared root, for the Jobs that write to it: one at a time, and only to one that can hold a root.
+// The volume of a shared root, for the Jobs that write to it: of each kind one at a time (VolumeLock), and only to one that can hold a root.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "entry/descriptor.h"
@@ -37,6 +38,9 @@ SwitchOrder LastOrder(const std::string& volume);
 
 // What is current; nullopt: nothing is yet.
 Result<std::optional<Layout>> CurrentLayout(const std::string& volume);
+
+// The names in a folder, without . and ..; all of them, or an Error.
+Result<std::vector<std::string>> NamesIn(const std::string& folder);
 
 // The file takes the place of the one of that name in one step, and is stored then.
 Result<void> StoreFile(const std::string& folder, const std::string& name, const std::string& text);
