@@ -1,7 +1,12 @@
 #include "cli/doctor.h"
 
+#include <signal.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <boost/asio/signal_set.hpp>
 #include <cstdio>
+#include <random>
 #include <string>
 
 #include "base/log.h"
@@ -10,6 +15,7 @@
 #include "doctor/causes.h"
 #include "doctor/look.h"
 #include "doctor/report.h"
+#include "doctor/shared_volume.h"
 #include "kube/config/config.h"
 #include "net/client.h"
 
@@ -19,9 +25,9 @@ namespace {
 constexpr const char* kHelp = R"(
 What it does
   Looks at the Slurm clusters of a namespace, or of all, and says what is wrong, why, and what to do, most serious first.
-  It only reads, with your own rights, and says what it could not look at and which right that needs. Besides custom
-  resources and what is made of them it looks at the operator, its lease, Kubernetes nodes, volume claims and the Secrets
-  that are named; it asks slurmrestd for Slurm's nodes through the API server, with a token signed by the key of the
+      It only reads (capstan doctor sharedroot alone writes), with your own rights, and says what it could not look at and
+  which right that needs. Besides custom resources and what is made of them it looks at the operator, its lease,
+  Kubernetes nodes, volume claims and the Secrets that are named; it asks slurmrestd for Slurm's nodes through the API server, with a token signed by the key of the
   cluster if you may read that. Values of Secrets are in no output.
 
 Output
@@ -45,13 +51,78 @@ Examples
 Causes
 )";
 
+constexpr const char* kVolumeHelp = R"(
+What it does
+  Tries whether a volume can hold a shared root: starts two pods on two nodes, which mount it, write to a folder of their
+  own below meta/, tell each other files there, and are deleted. Without --claim they get a new claim, which is deleted
+  with them. Nothing else of the volume is read or written, so that one in use may be tried.
+
+  It needs the rights to create, get and delete pods (and persistentvolumeclaims, without --claim), and to list the
+  operator's Deployment unless --image is given; to tell why a pod does not start, to list events.events.k8s.io. The pods
+  run as root with capabilities that Pod Security's baseline allows.
+
+Output
+  As that of capstan doctor, then a line: on which nodes, how many files are made a second, and after how many
+  milliseconds a change on one node was seen on the other and answered.
+
+  With -o json one object: "healthy", "claim", "nodes", "filesPerSecond", "seenAfterMs", "findings" as for capstan doctor,
+  and "left", a sentence for each object that could not be deleted.
+
+Exit status
+  0 the volume can hold a shared root; 1 something is wrong with it; 2 it could not be tried
+
+Examples
+  capstan doctor sharedroot --namespace slurm --storage-class nfs
+  capstan doctor sharedroot --namespace slurm --claim main-root -o json
+
+Causes
+)";
+
+constexpr size_t kCauseColumns = 22;
+
+std::string CauseText(std::string_view name, std::string_view meaning) {
+  const size_t spaces = kCauseColumns - std::min(name.size(), kCauseColumns - 1);
+  return "  " + std::string(name) + std::string(spaces, ' ') + std::string(meaning) + "\n";
+}
+
 std::string CausesText() {
   std::string text;
-  for (const doctor::Cause& cause : doctor::Causes()) {
-    text += "  " + std::string(cause.name) + std::string(22 - std::min<size_t>(cause.name.size(), 21), ' ') +
-            std::string(cause.meaning) + "\n";
-  }
+  for (const doctor::Cause& cause : doctor::Causes()) text += CauseText(cause.name, cause.meaning);
   return text;
+}
+
+std::string VolumeCausesText() {
+  std::string text;
+  for (const auto& [name, meaning] : doctor::VolumeCauses()) text += CauseText(name, meaning);
+  return text;
+}
+
+std::string NewId() {
+  char digits[9];
+  std::snprintf(digits, sizeof digits, "%08x", unsigned(std::random_device()()));
+  return "capstan-doctor-" + std::string(digits);
+}
+
+int TryVolume(async::RealLoop& loop, net::Transport& http, const DoctorFlags& flags, const std::string& ns) {
+  bool interrupted = false;
+  boost::asio::signal_set signals(loop.context(), SIGINT, SIGTERM);
+  signals.async_wait([&](const boost::system::error_code& error, int) { interrupted = !error; });
+  const auto report = Await(loop, doctor::TryVolume(loop, http,
+                                                    {.ns = ns,
+                                                     .claim = flags.claim,
+                                                     .storage_class = flags.storage_class,
+                                                     .size = flags.size,
+                                                     .image = flags.image,
+                                                     .id = NewId(),
+                                                     .interrupted = &interrupted}));
+  if (!report) {
+    std::fprintf(stderr, "capstan: the volume cannot be tried: %s\n", report.error().message().c_str());
+    return 2;
+  }
+  const std::string text =
+      flags.output == "json" ? doctor::JsonReport(*report) : doctor::TextReport(*report, HasColours());
+  std::fputs(text.c_str(), stdout);
+  return report->findings.empty() ? 0 : 1;
 }
 
 }  // namespace
@@ -65,9 +136,17 @@ void AddDoctorFlags(CLI::App& command, DoctorFlags& flags) {
   command.add_option("--kubeconfig", flags.kubeconfig, "File that says how to reach the API server");
   command.add_option("--context", flags.context, "The kubeconfig's context to use");
   command.footer([] { return kHelp + CausesText(); });
+  CLI::App* volume = command.add_subcommand("sharedroot", "Try whether a volume can hold a shared root");
+  volume->fallthrough();
+  CLI::Option* claim = volume->add_option("--claim", flags.claim, "To be tried");
+  volume->add_option("--storage-class", flags.storage_class, "Of a new claim; absent: the cluster's default")
+      ->excludes(claim);
+  volume->add_option("--size", flags.size, "Of a new claim")->excludes(claim)->capture_default_str();
+  volume->add_option("--image", flags.image, "With capstan-entry; absent: the operator's of slurmd");
+  volume->footer([] { return kVolumeHelp + VolumeCausesText(); });
 }
 
-int RunDoctor(const DoctorFlags& flags) {
+int RunDoctor(const CLI::App& command, const DoctorFlags& flags) {
   log::SetLevel(log::Level::kError);
   const auto config = kube::LoadConfig({.kubeconfig = flags.kubeconfig, .context = flags.context});
   if (!config) {
@@ -77,6 +156,13 @@ int RunDoctor(const DoctorFlags& flags) {
   async::RealLoop loop;
   const net::HttpClient::Options options{.server = config->server, .credentials = config->credentials};
   net::HttpClient http(loop, options);
+  if (command.got_subcommand("sharedroot")) {
+    if (flags.all_namespaces) {
+      std::fprintf(stderr, "capstan: a volume is tried in one namespace: give --namespace, not --all-namespaces\n");
+      return 2;
+    }
+    return TryVolume(loop, http, flags, flags.ns.empty() ? config->ns : flags.ns);
+  }
   const auto below = [&](const std::string& path) -> std::unique_ptr<net::Transport> {
     net::HttpClient::Options to = options;
     to.server.base_path += path;

@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
   if (run_crds->parsed()) return capstan::cli::RunCrds(crds);
   if (run_rights->parsed()) return capstan::cli::RunRights(rights);
   if (run_render->parsed()) return capstan::cli::RunRender(render);
-  if (run_doctor->parsed()) return capstan::cli::RunDoctor(doctor);
+  if (run_doctor->parsed()) return capstan::cli::RunDoctor(*run_doctor, doctor);
   if (run_slurm->parsed()) return capstan::cli::RunSlurm(*run_slurm, slurm);
   if (help->parsed()) return Help(app, helped);
   if (version->parsed()) std::printf("%s\n", std::string(capstan::net::UserAgent()).c_str());

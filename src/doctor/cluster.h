@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "json/conditions.h"
@@ -87,7 +88,9 @@ struct Event {
   static const json::Schema& Schema();
 };
 
-// The operator's Deployment.
+// Finds the operator's Deployments, and their pods.
+inline constexpr std::string_view kOperatorSelector = "app.kubernetes.io/name=slurm-operator";
+
 struct OperatorDeployment {
   struct Container {
     std::string image;

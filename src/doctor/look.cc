@@ -28,7 +28,7 @@ constexpr size_t kMostLogs = 5;      // of containers that end again and again
 constexpr size_t kMostKubelets = 5;  // that are asked for their cgroup version
 constexpr size_t kLogBytes = 4096;
 constexpr Duration kTokenLifetime = 1min;
-constexpr std::string_view kOperatorSelector = "app.kubernetes.io/name=slurm-operator";
+
 constexpr std::string_view kLeaseName = "slurm-operator";
 constexpr std::string_view kSlurmUser = "slurm";
 

@@ -33,25 +33,30 @@ std::string Summary(const std::vector<Finding>& findings, const Cluster& cluster
   return Join(counts, " and ") + "; looked at " + looked;
 }
 
-}  // namespace
-
-std::string TextReport(const std::vector<Finding>& findings, const Cluster& cluster, bool colours) {
-  const auto coloured = [&](std::string_view colour, const std::string& text) {
-    return colours ? std::string(colour) + text + std::string(kPlain) : text;
-  };
-  std::string text;
-  for (const Finding& finding : findings) {
-    text += coloured(finding.severity == Severity::kError ? kRed : kYellow, std::string(Name(finding.severity))) +
-            "  " + OneLine(finding.object, kLongestSentence) + " (" + std::string(finding.cause) + ")\n  " +
-            OneLine(finding.what, kLongestSentence) + "\n  to do: " + OneLine(finding.todo, kLongestSentence) + "\n\n";
-  }
-  for (const std::string& sentence : cluster.not_seen) text += OneLine(sentence, kLongestSentence) + "\n";
-  if (!cluster.not_seen.empty()) text += "\n";
-  return text + (findings.empty() ? coloured(kGreen, Summary(findings, cluster)) : Summary(findings, cluster)) + "\n";
+std::string Coloured(std::string_view colour, const std::string& text, bool colours) {
+  return colours ? std::string(colour) + text + std::string(kPlain) : text;
 }
 
-std::string JsonReport(const std::vector<Finding>& findings, const Cluster& cluster) {
-  boost::json::array list, not_seen;
+// A paragraph each.
+std::string FindingsText(const std::vector<Finding>& findings, bool colours) {
+  std::string text;
+  for (const Finding& finding : findings) {
+    const std::string_view colour = finding.severity == Severity::kError ? kRed : kYellow;
+    text += Coloured(colour, std::string(Name(finding.severity)), colours) + "  " +
+            OneLine(finding.object, kLongestSentence) + " (" + std::string(finding.cause) + ")\n  " +
+            OneLine(finding.what, kLongestSentence) + "\n  to do: " + OneLine(finding.todo, kLongestSentence) + "\n\n";
+  }
+  return text;
+}
+
+std::string SentencesText(const std::vector<std::string>& sentences) {
+  std::string text;
+  for (const std::string& sentence : sentences) text += OneLine(sentence, kLongestSentence) + "\n";
+  return text + (sentences.empty() ? "" : "\n");
+}
+
+boost::json::array FindingsJson(const std::vector<Finding>& findings) {
+  boost::json::array list;
   for (const Finding& finding : findings) {
     list.push_back(boost::json::object{{"severity", Name(finding.severity)},
                                        {"cause", finding.cause},
@@ -59,9 +64,59 @@ std::string JsonReport(const std::vector<Finding>& findings, const Cluster& clus
                                        {"what", finding.what},
                                        {"todo", finding.todo}});
   }
-  for (const std::string& sentence : cluster.not_seen) not_seen.emplace_back(sentence);
-  return json::Serialize(boost::json::object{
-             {"healthy", findings.empty()}, {"findings", std::move(list)}, {"notSeen", std::move(not_seen)}}) +
+  return list;
+}
+
+boost::json::array TextsJson(const std::vector<std::string>& texts) {
+  return boost::json::array(texts.begin(), texts.end());
+}
+
+std::string Summary(const VolumeReport& report) {
+  const std::string where = report.nodes.empty() ? "" : ", tried on " + Join(report.nodes, " and ");
+  const bool unfit = std::ranges::any_of(report.findings, [](const Finding& finding) {
+    return finding.cause == "VolumeUnfit" || finding.cause == "NotReadWriteMany";
+  });
+  const bool tried = unfit || CountOf(report.findings, Severity::kError) == 0;
+  const char* outcome = unfit   ? " cannot hold a shared root"
+                        : tried ? " can hold a shared root"
+                                : " was not tried to the end";
+  std::string text = "claim " + report.claim + outcome + where;
+  if (report.files_per_second > 0) text += "; " + Count(size_t(report.files_per_second), "file") + " made a second";
+  if (report.seen_after_ms > 0)
+    text +=
+        ", a change on one node is seen on the other and answered in " + std::to_string(report.seen_after_ms) + " ms";
+  return text;
+}
+
+}  // namespace
+
+std::string TextReport(const std::vector<Finding>& findings, const Cluster& cluster, bool colours) {
+  const std::string summary = Summary(findings, cluster);
+  return FindingsText(findings, colours) + SentencesText(cluster.not_seen) +
+         (findings.empty() ? Coloured(kGreen, summary, colours) : summary) + "\n";
+}
+
+std::string JsonReport(const std::vector<Finding>& findings, const Cluster& cluster) {
+  return json::Serialize(boost::json::object{{"healthy", findings.empty()},
+                                             {"findings", FindingsJson(findings)},
+                                             {"notSeen", TextsJson(cluster.not_seen)}}) +
+         "\n";
+}
+
+std::string TextReport(const VolumeReport& report, bool colours) {
+  const std::string summary = Summary(report);
+  return FindingsText(report.findings, colours) + SentencesText(report.left) +
+         (report.findings.empty() ? Coloured(kGreen, summary, colours) : summary) + "\n";
+}
+
+std::string JsonReport(const VolumeReport& report) {
+  return json::Serialize(boost::json::object{{"healthy", report.findings.empty()},
+                                             {"claim", report.claim},
+                                             {"nodes", TextsJson(report.nodes)},
+                                             {"filesPerSecond", report.files_per_second},
+                                             {"seenAfterMs", report.seen_after_ms},
+                                             {"findings", FindingsJson(report.findings)},
+                                             {"left", TextsJson(report.left)}}) +
          "\n";
 }
 

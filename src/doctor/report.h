@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "doctor/causes.h"
+#include "doctor/shared_volume.h"
 
 namespace capstan::doctor {
 
@@ -13,5 +14,9 @@ std::string TextReport(const std::vector<Finding>& findings, const Cluster& clus
 
 // {"healthy": false, "findings": [{"severity", "cause", "object", "what", "todo"}], "notSeen": ["..."]}
 std::string JsonReport(const std::vector<Finding>& findings, const Cluster& cluster);
+
+// The same of a volume: {"healthy", "claim", "nodes", "filesPerSecond", "seenAfterMs", "findings", "left"}.
+std::string TextReport(const VolumeReport& report, bool colours);
+std::string JsonReport(const VolumeReport& report);
 
 }  // namespace capstan::doctor

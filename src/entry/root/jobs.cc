@@ -17,6 +17,7 @@
 #include "entry/root/failed.h"
 #include "entry/root/files.h"
 #include "entry/root/fill.h"
+#include "entry/root/probe.h"
 #include "entry/root/removal.h"
 #include "entry/root/volume.h"
 
@@ -28,8 +29,9 @@ constexpr const char* kUsage =
     "usage: capstan-entry root fill --volume V --generation G [--from D] [--report FILE], capstan-entry root switch "
     "--volume V --generation G [--keep F]... [--node-local F]... [--mount F]... [--order UID/NUMBER] [--report FILE], "
     "capstan-entry "
-    "root files --volume V --generation G --file MODE:SHA256:FROM:TO... [--report FILE], or capstan-entry root "
-    "remove --volume V --generation G... --order UID/NUMBER [--pod NAME/UID]... [--report FILE]";
+    "root files --volume V --generation G --file MODE:SHA256:FROM:TO... [--report FILE], capstan-entry root remove "
+    "--volume V --generation G... --order UID/NUMBER [--pod NAME/UID]... [--report FILE], or capstan-entry root probe "
+    "--volume V --id ID --side first|second [--report FILE]";
 constexpr const char* kReport = "/dev/termination-log";
 
 // Options with a value; those that may be there several times have a list.
@@ -122,6 +124,15 @@ Result<std::string> RunRemove(const Options& options) {
   return RemovedText(removed);
 }
 
+Result<std::string> RunProbe(const Options& options) {
+  const std::string& side = options.texts.at("--side");
+  if (side != "first" && side != "second") return Misused("--side is \"" + side + "\", must be first or second");
+  CAPSTAN_TRY(const Probed probed, ProbeTogether({.volume = options.texts.at("--volume"),
+                                                  .id = options.texts.at("--id"),
+                                                  .side = side == "first" ? Side::kFirst : Side::kSecond}));
+  return ProbedText(probed);
+}
+
 struct Command {
   std::string_view name;
   std::vector<std::string_view> texts, lists;
@@ -137,6 +148,7 @@ const Command* FindCommand(std::string_view name) {
        &RunSwitch},
       {"files", {"--volume", "--generation", "--report"}, {"--file"}, &RunFiles},
       {"remove", {"--volume", "--order", "--report"}, {"--generation", "--pod"}, &RunRemove},
+      {"probe", {"--volume", "--id", "--side", "--report"}, {}, &RunProbe},
   };
   const auto found = std::ranges::find(commands, name, &Command::name);
   return found == std::end(commands) ? nullptr : &*found;

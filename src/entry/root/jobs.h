@@ -1,13 +1,14 @@
-// What Jobs run for a shared root, and how a person gets into it.
+// What Jobs, and the pods of `capstan doctor sharedroot`, run for a shared root, and how a person gets into it.
 //
 //   capstan-entry root fill --volume V --generation G [--from D] [--report FILE]
 //   capstan-entry root switch --volume V --generation G [--keep F]... [--node-local F]... [--mount F]... [--order UID/NUMBER] [--report FILE]
 //   capstan-entry root files --volume V --generation G --file MODE:SHA256:FROM:TO... [--report FILE]
 //   capstan-entry root remove --volume V --generation G... --order UID/NUMBER [--pod NAME/UID]... [--report FILE]
+//   capstan-entry root probe --volume V --id ID --side first|second [--report FILE]
 //   capstan-entry enter [--] COMMAND [ARGUMENT]...
 //
-// The outcome is a line in the report, by default the container's termination message: that of FilledText (fill.h) or RemovedText (removal.h), or why there is
-// none, in a sentence.
+// The outcome is a line in the report, by default the container's termination message: that of FilledText (fill.h), RemovedText (removal.h) or ProbedText (probe.h),
+// or why there is none, in a sentence.
 #pragma once
 
 #include <string>

@@ -223,12 +223,12 @@ Result<Descriptor> LockVolume(const std::string& volume, VolumeLock which) {
   return lock;
 }
 
-Result<void> ProbeVolume(const std::string& volume) {
+Result<void> ProbeVolume(const std::string& volume, const std::string& name) {
   struct statvfs how;
   if (statvfs(volume.c_str(), &how) != 0) return Refused("it cannot be asked");
   if ((how.f_flag & ST_NOSUID) != 0) return Unfit("it is mounted nosuid, and sudo and su need that");
   if ((how.f_flag & ST_NOEXEC) != 0) return Unfit("it is mounted noexec, and no program would start");
-  const std::string folder = volume + "/meta/probe";
+  const std::string folder = volume + "/meta/" + name;
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
   CAPSTAN_CHECK_OK(MakeFolder(folder, 0700));

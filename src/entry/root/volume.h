@@ -21,9 +21,9 @@ enum class VolumeLock : uint8_t {
 // has the lock, kCurrent still after ten seconds; all other failures say what the volume does not let us do.
 Result<Descriptor> LockVolume(const std::string& volume, VolumeLock lock);
 
-// Tries with a folder of its own what a root needs: owners, setuid programs, hard links, symbolic links, a file that takes another
-// one's place. kInvalid: what it does not keep, in one sentence.
-Result<void> ProbeVolume(const std::string& volume);
+// Tries with a folder of its own, meta/<name>, what a root needs: owners, setuid programs, hard links, symbolic links, a file that takes
+// another one's place. kInvalid: what it does not keep, in one sentence.
+Result<void> ProbeVolume(const std::string& volume, const std::string& name = "probe");
 
 // Whose wish a switch is, and which of theirs: a later one has the greater number.
 struct SwitchOrder {
