@@ -30,7 +30,7 @@ from figures import CannotMeasure, Figures
 
 GROUPS = {"image": "cluster", "install": "cluster", "rest": "cluster", "people": "people", "people-rest": "people",
           "changes": "configuration", "large": "configuration", "clusters": "configuration",
-          "slurmcluster": "one_object", "slurmclusters": "one_object",
+          "slurmcluster": "one_object", "slurmclusters": "one_object", "power": "one_object",
           "root-fill": "shared_root", "root": "shared_root",
           "takeover": "takeover", "workers": "workers", "many": "workers",
           "slurm": "slurm_library", "bridge": "bridge",

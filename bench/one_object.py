@@ -52,4 +52,30 @@ def measure_many(figures):
     cluster.lab.erase()
 
 
-GROUPS = {"slurmcluster": measure, "slurmclusters": measure_many}
+def measure_power(figures):
+    """From srun until it is over, where Slurm has powered all nodes down and the images are there."""
+    cluster.fresh()
+    on_demand = SMALL["spec"]["nodeSets"][0] | {"resources": {"cpu": "1", "memory": "256Mi"}, "power": {"mode": "OnDemand", "idle": "5s"}}
+        config = SMALL["spec"]["config"]
+    faster = config | {"slurmConf": config["slurmConf"] | {"SuspendTimeout": 10}}
+    apply(cluster.slurm, SMALL["spec"] | {"nodeSets": [on_demand], "config": faster})
+    wait_until_ready(cluster.slurm, within=240)
+
+    def in_login(*words):
+        return cluster.slurm.kubectl("exec", "deploy/main-login", "-c", "login", "--", *words, timeout=180)
+
+    def are_down():
+        states = in_login("sinfo", "-h", "-N", "-o", "%T").split()
+        return len(states) == on_demand["replicas"] and set(states) == {"idle~"}
+
+    runs = []
+    for _ in range(3):
+        cluster.slurm.wait_for("all are powered down", are_down, within=180)
+        began = time.monotonic()
+        in_login("srun", "-N2", "true")
+        runs.append(time.monotonic() - began)
+    figures.add("power_up_to_job_s", runs, "s", "<= 30", "power")
+    cluster.lab.erase()
+
+
+GROUPS = {"slurmcluster": measure, "slurmclusters": measure_many, "power": measure_power}

@@ -204,6 +204,20 @@ const json::Schema& ClusterNodeSetPartition::Schema() {
   return schema;
 }
 
+const json::Schema& ClusterPower::Schema() {
+  static const json::Schema schema = json::Object<ClusterPower>({
+      Field<&ClusterPower::idle>("idle").MaxLength(64).Doc(
+          "How long a Slurm node has no job before its worker goes, such as 10m, which is the default."),
+      Field<&ClusterPower::mode>("mode")
+          .Required()
+          .Enum({"Always", "OnDemand"})
+          .Doc("OnDemand: Slurm starts and stops workers as jobs need them, and replicas is how many there are at "
+               "most. It needs "
+               "resources with cpu and memory."),
+  });
+  return schema;
+}
+
 const json::Schema& ClusterNodeSet::Schema() {
   using S = ClusterNodeSet;
   static const json::Schema schema = json::Object<S>({
@@ -219,6 +233,7 @@ const json::Schema& ClusterNodeSet::Schema() {
                 "Its Slurm nodes are <name>-0, <name>-1, ...; the NodeSet is <cluster>-<name>."),
       Field<&S::partition>("partition").Doc("A partition of exactly these nodes, of the same name."),
       PlacementField(Field<&S::placement>("placement")),
+      Field<&S::power>("power").Doc("Whether its workers run all the time; absent: they do."),
       Field<&S::replicas>("replicas")
           .Minimum(0)
           .Maximum(65'000)

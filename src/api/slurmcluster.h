@@ -128,6 +128,15 @@ struct ClusterNodeSetPartition {
   static const json::Schema& Schema();
 };
 
+// Which of its Slurm nodes have a worker.
+struct ClusterPower {
+  std::string mode;  // "Always", "OnDemand"
+  std::string idle;  // Go duration
+
+  bool operator==(const ClusterPower&) const = default;
+  static const json::Schema& Schema();
+};
+
 struct ClusterNodeSet {
   std::string name;
   std::optional<int32_t> replicas;  // absent: kubectl scale or an autoscaler decides
@@ -136,6 +145,7 @@ struct ClusterNodeSet {
   std::vector<std::string> features;
   std::string gres;
   std::optional<ClusterNodeSetPartition> partition;
+  std::optional<ClusterPower> power;
   std::optional<bool> shared_root;  // false: its jobs have the image's root
   json::Raw spec;                   // part of a NodeSetSpec
 

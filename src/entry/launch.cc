@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -214,6 +215,9 @@ Result<Container> PrepareContainer(const Role& role, const std::vector<std::stri
   Container container;
   CAPSTAN_TRY(container.stop_limit, StopLimit());
   CAPSTAN_TRY(const std::vector<const Role*> beside, RolesBeside(role));
+  // With -b slurmd says that its machine was booted when it began itself: so it does of this container, also once it has crashed.
+  if (std::ranges::find(arguments, "-b") != arguments.end())
+    setenv("SLURMD_BOOT_TIME", std::to_string(time(nullptr)).c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
   CAPSTAN_TRY(Service first, PrepareService(role, arguments));
   container.services.push_back(std::move(first));
   for (const Role* other : beside) {

@@ -58,6 +58,8 @@ inline constexpr std::string_view kFinalizerMaintenance =
     CAPSTAN_DOMAIN "maintenance";  // of a SlurmCluster that may have a reservation
 // Of a NodeSet or LoginSet, its SlurmCluster's: "true" stands for 0 replicas.
 inline constexpr std::string_view kAnnotationStopped = CAPSTAN_DOMAIN "stopped";
+// Of a NodeSet, a person's: Slurm's power saving says which of its Slurm nodes have a pod ("OnDemand idle=10m").
+inline constexpr std::string_view kAnnotationPower = CAPSTAN_DOMAIN "power";
 // Of an object that nobody owns, a person's: the SlurmCluster that may take it over.
 inline constexpr std::string_view kLabelAdopt = CAPSTAN_DOMAIN "adopt";
 inline constexpr std::string_view kLabelMetrics =

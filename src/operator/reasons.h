@@ -131,6 +131,8 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"SuccessfulCreate", Reason::kEvent, "A worker was created."},
     {"SuccessfulDelete", Reason::kEvent, "A worker, or a pod that held up its mended template, was deleted."},
     {"ScalingDown", Reason::kEvent, "A worker that is to go was drained in Slurm."},
+    {"PoweredDown", Reason::kEvent,
+     "Slurm has powered down a node of a NodeSet on demand, and its worker was deleted."},
     {"NodeCordon", Reason::kEvent,
      "A worker was drained in Slurm because a person has cordoned it, or a health check fails."},
     {"ClaimRemoved", Reason::kEvent, "A volume claim of a worker that is gone was deleted, as the spec asks."},

@@ -10,9 +10,12 @@ inline constexpr std::string_view kReasonNotResponding = "Not responding";
 // The beginning of what it gives a node that registers from a machine which was booted since the node was heard last.
 inline constexpr std::string_view kReasonRebooted = "Node unexpectedly rebooted";
 
+// What it gives a node that it has powered up, and whose slurmd did not begin within ResumeTimeout.
+inline constexpr std::string_view kReasonNotResumed = "ResumeTimeout reached";
+
 // slurmctld itself gave that reason, as it did not hear from the node.
 inline bool IsReasonOfSlurmctld(std::string_view reason) {
-  return reason == kReasonNotResponding || reason.starts_with(kReasonRebooted);
+  return reason == kReasonNotResponding || reason == kReasonNotResumed || reason.starts_with(kReasonRebooted);
 }
 
 // Base states first, then flags, each spelled as REST spells it (kNotResponding is "NOT_RESPONDING").
@@ -87,6 +90,13 @@ class NodeState : public StateSet<NodeFlag> {
 
   bool IsDown() const { return Has(NodeFlag::kDown); }
   bool IsNotResponding() const { return Has(NodeFlag::kNotResponding); }
+
+  // Slurm's power saving has stopped it, or is doing so: no job is here, and none begins before it is POWERING_UP.
+  bool IsPoweredDown() const {
+    return HasAny({NodeFlag::kPoweredDown, NodeFlag::kPoweringDown}) && !IsPoweringUp() && !IsBusy();
+  }
+  // A job that was given the node waits for its slurmd to begin, or somebody has asked for the node.
+  bool IsPoweringUp() const { return Has(NodeFlag::kPoweringUp); }
 
   // A job could start here now: IDLE or MIXED without anything that forbids it.
   bool IsUsable() const;

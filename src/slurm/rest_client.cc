@@ -503,7 +503,7 @@ async::Task<Result<void>> RestClient::Update(NodeUpdate update, async::Deadline 
   co_return Result<void>();
 }
 
-async::Task<Result<void>> RestClient::CreateNode(ExternalNode node, async::Deadline deadline) {
+async::Task<Result<void>> RestClient::CreateNode(NewNode node, async::Deadline deadline) {
   CAPSTAN_CO_TRY(std::string line, LineOf(node));
   std::string body = json::Encode(wire::NewNodeBody{.node_conf = std::move(line)});
   CAPSTAN_CO_TRY(const Answer answer, co_await Call("POST", "new/node/", std::move(body), deadline));

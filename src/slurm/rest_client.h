@@ -20,8 +20,8 @@
 #include "net/http.h"
 #include "slurm/accounting.h"
 #include "slurm/batch_job.h"
+#include "slurm/cloud_node.h"
 #include "slurm/external_job.h"
-#include "slurm/external_node.h"
 #include "slurm/job_resources.h"
 #include "slurm/source.h"
 #include "slurm/usage.h"
@@ -152,7 +152,7 @@ class RestClient {
   async::Task<Result<std::vector<BookedJob>>> BookedJobs(int64_t id, async::Deadline deadline);
   async::Task<Result<void>> Update(NodeUpdate update, async::Deadline deadline);
   // kAlreadyExists: there is a node of that name. kInvalid: Slurm refuses it, in its words.
-  async::Task<Result<void>> CreateNode(ExternalNode node, async::Deadline deadline);
+  async::Task<Result<void>> CreateNode(NewNode node, async::Deadline deadline);
   // kNotFound when there is no such node, kConflict while a job or a reservation holds it.
   async::Task<Result<void>> Delete(std::string name, async::Deadline deadline);
   async::Task<Result<List<Reservation>>> Reservations(async::Deadline deadline);

@@ -66,7 +66,7 @@ class RestSource final : public Source {
   async::Task<Result<FreshNodes>> ReadNodes(std::vector<std::string> names, async::Deadline deadline) override;
   async::Task<Result<std::vector<std::string>>> ReadNodesOfSuspendedJobs(async::Deadline deadline) override;
   async::Task<Result<void>> UpdateNode(NodeUpdate update, async::Deadline deadline) override;
-  async::Task<Result<void>> CreateNode(ExternalNode node, async::Deadline deadline) override;
+  async::Task<Result<void>> CreateNode(NewNode node, async::Deadline deadline) override;
   async::Task<Result<void>> DeleteNode(std::string name, async::Deadline deadline) override;
   async::Task<Result<void>> WriteReservation(ReservationUpdate update, async::Deadline deadline) override;
   async::Task<Result<void>> DeleteReservation(std::string name, async::Deadline deadline) override;

@@ -105,7 +105,7 @@ async::Task<Result<void>> RestSource::UpdateNode(NodeUpdate update, async::Deadl
   co_return done;
 }
 
-async::Task<Result<void>> RestSource::CreateNode(ExternalNode node, async::Deadline deadline) {
+async::Task<Result<void>> RestSource::CreateNode(NewNode node, async::Deadline deadline) {
   CAPSTAN_CO_TRY(const auto permit, co_await Permit::Get(*this, deadline));
   ++counters_.writes;
   auto done = co_await client_.CreateNode(std::move(node), deadline);

@@ -20,8 +20,8 @@
 #include "async/deadline.h"
 #include "async/task.h"
 #include "base/result.h"
+#include "slurm/cloud_node.h"
 #include "slurm/external_job.h"
-#include "slurm/external_node.h"
 #include "slurm/snapshot.h"
 
 namespace capstan::slurm {
@@ -203,9 +203,9 @@ class Source {
   // kNotFound when one of the names does not exist, and then nothing was changed.
   virtual async::Task<Result<void>> UpdateNode(NodeUpdate update, async::Deadline deadline) = 0;
 
-  // Makes the record of an external node. Success also when one of that name is there: whose it is, the next look tells.
+  // Makes the record of an external or cloud node. Success also when one of that name is there: whose it is, the next look tells.
   // kInvalid: Slurm refuses it, in its words.
-  virtual async::Task<Result<void>> CreateNode(ExternalNode node, async::Deadline deadline) = 0;
+  virtual async::Task<Result<void>> CreateNode(NewNode node, async::Deadline deadline) = 0;
 
   // Removes a dynamic node's record. Success when it is gone, also when it already was. A slurmd that still
   // runs does not bring it back; one that starts does.

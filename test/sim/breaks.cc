@@ -99,6 +99,16 @@ Plan WithoutJobs(const World& world, const kube::Key& key) {
   return plan;
 }
 
+Plan NobodyWakes(const World& world, const kube::Key& key) {
+  Plan plan = op::nodeset::Decide(world, key);
+  const Looked looked(world, key);
+  if (looked.set == nullptr || looked.set->metadata.Annotation(std::string(op::kAnnotationPower)).empty()) return plan;
+  std::erase_if(plan.actions, [](const plan::Action& action) {
+    return action.effect->verb() == "create" && action.effect->target().starts_with("Pod ");
+  });
+  return plan;
+}
+
 Plan WithoutDrain(const World& world, const kube::Key& key) {
   Plan plan = op::nodeset::Decide(world, key);
   const Looked looked(world, key);
@@ -363,6 +373,7 @@ Plan NobodyIsIn(const World& world, const kube::Key& key) {
 constexpr auto kBreaks = std::to_array<Break>({
     {"proof", "nothing is proven before it is done", &WithoutProof},
     {"jobs", "a node that is drained and IDLE counts as free, though suspended jobs hold it", &WithoutJobs},
+    {"asleep", "a node that Slurm powers up gets no worker", &NobodyWakes},
     {"drain", "workers that are too many are deleted without a drain", &WithoutDrain},
     {"owner", "every drain is lifted, whosever it is", &WithoutOwner},
     {"lift", "a drain of another NodeSet in the cluster is lifted, or one that a cordon asks for", &LiftsOthers},

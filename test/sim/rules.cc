@@ -280,6 +280,7 @@ void Rules::OnSlurmWrite(Site& site, const net::Request& request) {
   const size_t node = request.target.find("/node/");
   if (request.target.find("/reservation") != std::string::npos) return OnReservationWrite(site, call, request);
   if (node == std::string::npos) return Break("a write to Slurm that names no node: " + request.target);
+  if (request.target.ends_with("/new/node/")) return OnNodeMade(site, std::move(call), request);
   call.node = request.target.substr(node + 6);
   call.node = call.node.substr(0, call.node.find('?'));
   if (const auto body = json::Decode<slurm::wire::UpdateBody>(request.body.empty() ? "{}" : request.body)) {
@@ -291,6 +292,18 @@ void Rules::OnSlurmWrite(Site& site, const net::Request& request) {
   Sent(title);
   machines_.story.Add("  operator: " + title + " " + call.reason +
                       (before ? "  [" + before->state.ToString() + " " + before->reason + "]" : "  [no record]"));
+  if (const auto breach = SlurmBreach(site, call)) Break(*breach);
+  if (on_write) on_write();
+}
+
+void Rules::OnNodeMade(Site& site, op::SlurmCall call, const net::Request& request) {
+  const auto body = json::Decode<slurm::wire::NewNodeBody>(request.body);
+  const std::vector<std::string_view> words = body ? Words(body->node_conf) : std::vector<std::string_view>();
+  call.verb = "create";
+  if (!words.empty() && words[0].starts_with("NodeName=")) call.node = words[0].substr(words[0].find('=') + 1);
+  const std::string title = "Slurm create " + call.cluster + "/" + call.node;
+  Sent(title);
+  machines_.story.Add("  operator: " + title);
   if (const auto breach = SlurmBreach(site, call)) Break(*breach);
   if (on_write) on_write();
 }

@@ -70,6 +70,7 @@ class Rules {
   op::Broken ApiBreach(const kube::testing::ApiWrite& write);
   op::Broken SlurmBreach(const Site& site, const op::SlurmCall& call);
   void OnReservationWrite(Site& site, op::SlurmCall call, const net::Request& request);
+  void OnNodeMade(Site& site, op::SlurmCall call, const net::Request& request);
   op::Around AroundOf(const json::Value& object) const;
   bool HasFaults() const;  // the API server, now
   Site* SiteOf(const json::Value& object) const;

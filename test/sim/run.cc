@@ -45,6 +45,7 @@ struct Layout {
     std::string name;
     int most;  // workers
     bool names_replicas = false;
+    bool on_demand = false;  // it may be, now and then
   };
   struct Cluster {
     kube::Key key;
@@ -66,6 +67,10 @@ struct Layout {
       cluster.one_object = again.Percent(30);
       cluster.has_root = cluster.one_object && again.Percent(60);
       for (OneSet& set : cluster.sets) set.names_replicas = cluster.one_object && again.Percent(40);
+    }
+    Random power(seed * 0xbf58476d1ce4e5b9 + 7);
+    for (Cluster& cluster : clusters) {
+      for (OneSet& set : cluster.sets) set.on_demand = power.Percent(25) && !cluster.one_object;
     }
   }
 
@@ -108,14 +113,15 @@ class Run {
       for (const Layout::OneSet& set : cluster.sets) {
         sets_.push_back(std::make_unique<SetStory>(*site, set.name, set.most));
         sets_.back()->names_replicas = set.names_replicas;
+        sets_.back()->may_be_on_demand = set.on_demand;
       }
     }
     volumes_ = std::make_unique<RootVolumes>(*machines_);
     std::map<std::string, int> in_namespace;
     for (const auto& set : sets_) ++in_namespace[set->key.ns];
     for (const auto& set : sets_) {
-      set->may_be_daemon = in_namespace[set->key.ns] == 1;
-      set->host_network = !share && random_.Percent(25);
+      set->may_be_daemon = in_namespace[set->key.ns] == 1 && !set->may_be_on_demand;
+      set->host_network = !share && random_.Percent(25) && !set->may_be_on_demand;
     }
     std::vector<Site*> sites;
     for (const auto& site : sites_) sites.push_back(site.get());
@@ -238,6 +244,7 @@ class Run {
     Choose();
     unsigned all = 0;
     for (const Kind& kind : kKinds) all += kind.weight;
+    if (set_->may_be_on_demand && random_.Percent(30)) ChangePower();
     const bool of_cluster = set_->site.cluster && random_.Percent(set_->site.cluster->has_root ? 50 : 25);
     if (of_cluster) ChangeCluster();
     unsigned drawn = of_cluster ? all : unsigned(random_.Below(all));
@@ -347,6 +354,7 @@ class Run {
 
   // By an image or a command of their own, slurmds register by other names, and jobs run there.
   void NameOtherwise() {
+    if (set_->may_be_on_demand) return;  // nobody of such a name is waited for
     if (set_->IsGone()) return;
     set_->CallOtherwise(true, random_.Percent(40));
     if (random_.Percent(50)) DeleteWorker();
@@ -423,6 +431,14 @@ class Run {
     const Time start = machines_->loop.WallNow() + Between(0s, 2min);
     return R"({"type":"ScheduledUpdate","scheduledUpdate":{"startTime":")" + FormatRfc3339(start) +
            R"(","duration":")" + std::to_string(1 + random_.Below(3)) + R"(m"}})";
+  }
+
+  // Jobs come before and after, so that nodes are powered up and down while the mode changes.
+  void ChangePower() {
+    if (random_.Percent(50)) set_->site.Submit(Between(5s, 90s)), Pass(Between(0s, 20s));
+    set_->SetOnDemand(random_.Percent(75));
+    for (uint64_t left = random_.Below(3); left > 0; --left)
+      Pass(Between(1s, 40s)), set_->site.Submit(Between(5s, 60s));
   }
 
   void ChangeModeOrPool() {
@@ -644,6 +660,7 @@ class Run {
     if (Over()) return;
     Choose();
     if (set_->site.cluster && random_.Percent(40)) return MaintainIdle();
+    if (set_->may_be_on_demand) return;  // its idle workers go by themselves
     switch (random_.Below(5)) {
       case 0:
         return set_->IsDaemonSet() ? LeavePoolIdle() : ScaleInIdle();

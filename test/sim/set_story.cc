@@ -12,6 +12,7 @@ using json::Value;
 
 namespace {
 const kube::Resource& Kind() { return api::NodeSet::kResource; }
+constexpr std::string_view kOnDemand = "OnDemand idle=20s";
 }  // namespace
 
 SetStory::SetStory(Site& its_site, const std::string& its_name, int its_most)
@@ -25,6 +26,7 @@ SetStory::SetStory(Site& its_site, const std::string& its_name, int its_most)
 // Members of its spec.
 std::string SetStory::SpecText() const {
   return std::string(R"("oversubscribeNode":)") + (site.machines.options.share_machines ? "true" : "false") +
+         (may_be_on_demand ? R"(,"slurmd":{"resources":{"limits":{"cpu":"2","memory":"1Gi"}}})" : "") +
          R"(,"template":{"spec":{"hostNetwork":)" + (host_network ? "true" : "false") +
          (may_be_daemon ? R"(,"nodeSelector":{"pool":"slurm"})" : "") + "}}";
 }
@@ -100,6 +102,17 @@ void SetStory::SetMode(bool daemon) {
   site.machines.story.Add("user: mode of " + key.ToString() + " is " + mode);
   site.machines.api.Edit(Kind(), key, "",
                          [&](Value& set) { set.as_object()["spec"].as_object()["scalingMode"] = mode; });
+}
+
+void SetStory::SetOnDemand(bool on_demand) {
+  site.machines.story.Add("user: " + key.ToString() + (on_demand ? " is on demand" : " is always there"));
+  site.machines.api.Edit(Kind(), key, "", [&](Value& set) {
+    boost::json::object& annotations = json::MakeObject(set, {"metadata", "annotations"});
+    if (on_demand)
+      annotations[op::kAnnotationPower] = kOnDemand;
+    else
+      annotations.erase(op::kAnnotationPower);
+  });
 }
 
 void SetStory::ChangeTemplate() {

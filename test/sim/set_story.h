@@ -25,11 +25,13 @@ class SetStory {
   static constexpr auto kAlias = "x-";
   void CallOtherwise(bool otherwise, bool mute = false);
   void SetMode(bool daemon);
+  void SetOnDemand(bool on_demand);
   void ChangeTemplate();                       // workers that are made from now on are of another revision
   void UpdateBy(const std::string& strategy);  // JSON of spec.updateStrategy
   // May be put in DaemonSet mode: nobody else's workers stand in its way, or have the names of machines in Slurm.
   bool may_be_daemon = false;
   bool names_replicas = false;                  // its SlurmCluster does, so that nobody else may
+  bool may_be_on_demand = false;                // never called as machines, and no SlurmCluster is above it
   bool host_network = false;                    // its workers are called as their machines
   void Delete(const std::string& propagation);  // as `kubectl delete --cascade=...` does
   void ForceDeletion();

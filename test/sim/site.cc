@@ -91,6 +91,11 @@ Site::Site(Machines& all, kube::Key controller, bool one_object)
   slurm.on_return = [this](const slurm::Node& before) {
     if (!before.state.IsDraining()) others_acted_[before.name].push_back({machines.loop.Now(), before});
   };
+  slurm.on_requeue = [this](const slurm::testing::FakeSlurm::JobSpec& spec) {
+    machines.story.Add("slurm: a node did not power up, and its job waits again");
+    queue_.push_back({spec.runs_for.value_or(1s), {}});
+    Schedule();
+  };
   rest.SetFate([this](const net::Request&) {
     if (!slurmrestd_runs_) return Fault::kRefused;
     return machines.random.Percent(fault_.percent) ? fault_.kind : Fault::kNone;
@@ -252,6 +257,12 @@ std::vector<int64_t> Site::JobsOn(const std::string& node) const {
   return ids;
 }
 
+bool Site::IsBusy(const std::string& node) const {
+  if (!slurm.SlurmdRuns(node)) return false;
+  return std::ranges::any_of(
+      JobsOn(node), [this](int64_t id) { return !slurm.jobs().at(id).state.Has(slurm::JobFlag::kConfiguring); });
+}
+
 bool Site::JobsLeft() const {
   return !queue_.empty() ||
          std::ranges::any_of(slurm.jobs(), [](const auto& job) { return job.second.state.HoldsNodes(); });
@@ -293,7 +304,7 @@ bool Site::Runs(const std::string& host, const std::string& uid) const {
 void Site::RunStopHook(const std::string& host, const std::string& uid) {
   if (!deleted_by_operator_.contains(uid)) Forgive(host);
   const auto node = slurm.controller_up() ? slurm.NodeNamed(host) : std::nullopt;
-  if (!node || op::nodeset::IsHeldByPerson(*node)) return;
+  if (!node || op::nodeset::IsHeldByPerson(*node) || node->state.IsPoweredDown() || node->state.IsPoweringUp()) return;
   (void)slurm.UpdateNodes({host}, {.state = "DOWN", .reason = std::string(op::kReasonTerminating), .user = "root"});
 }
 
@@ -365,7 +376,8 @@ void Site::Schedule() {
     for (Waiting& job : queue_) {
       std::optional<int64_t> id;
       for (const slurm::Node& node : slurm.Nodes()) {
-        if (id || !node.state.IsUsable() || (!job.node.empty() && job.node != node.name)) continue;
+        const bool startable = node.state.IsUsable() || node.state.IsPoweredDown();
+        if (id || !startable || (!job.node.empty() && job.node != node.name)) continue;
         id = slurm.StartJob({.nodes = {node.name},
                              .whole_nodes = machines.random.Percent(50),
                              .runs_for = job.runs_for,

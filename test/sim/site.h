@@ -65,7 +65,8 @@ class Site {
   bool JobsMayEnd() const;                                     // the operator has had nobody to ask for too long
   std::vector<int64_t> JobsOn(const std::string& node) const;  // running or suspended
   // A job is not lost that Slurm has sent to a slurmd which was dead before.
-  bool IsBusy(const std::string& node) const { return slurm.SlurmdRuns(node) && !JobsOn(node).empty(); }
+  // Nor one that waits for a slurmd to begin.
+  bool IsBusy(const std::string& node) const;
   bool JobsLeft() const;
   // Jobs that ended otherwise than by themselves and for which no person and no fault of the story is to blame.
   std::vector<int64_t> LostJobs() const;

@@ -23,9 +23,9 @@ PY
 '''
 
 
-def inside(script, *options, check=True):
+def inside(script, *options, check=True, seconds=60):
     """The output of a shell script run inside run-slurm."""
-    result = subprocess.run([RUN_SLURM, *options, "--", "bash", "-euc", ASK + script], text=True, timeout=patient(60),
+    result = subprocess.run([RUN_SLURM, *options, "--", "bash", "-euc", ASK + script], text=True, timeout=patient(seconds),
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if check:
         assert result.returncode == 0, result.stdout

@@ -42,7 +42,10 @@ class Hybrid {
 
   void Run() {
     // Those without a slurmd are about to be removed (row 16), or another's.
-    std::erase_if(records_, [](const slurm::Node* one) { return one->state.Has(NodeFlag::kExternal); });
+    // And what is powered down, or waits for a slurmd, is on no machine.
+    std::erase_if(records_, [](const slurm::Node* one) {
+      return one->state.Has(NodeFlag::kExternal) || one->state.IsPoweredDown() || one->state.IsPoweringUp();
+    });
     if (records_.empty()) return;
     for (const slurm::Node* record : records_) {
       const auto worker = WorkerOf(*record);

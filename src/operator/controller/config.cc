@@ -162,6 +162,21 @@ class CheckLines {
   std::string enforced_, type_;
 };
 
+// slurmctld decides, and the operator reads what it decided: no program is started for a node. SuspendTime is each node's own; that of the others is
+// as long as a number can be, as INFINITE would turn it all off. Powering down takes a drain away: what somebody drained stays as it is.
+void Power(ConfText& text, const Config& config) {
+  if (!config.power) return;
+  text.Section("POWER SAVING")
+      .Set("ResumeProgram", "/bin/true")
+      .Set("SuspendProgram", "/bin/true")
+      .Set("SuspendTime", 1'000'000'000)
+      .Set("ResumeTimeout", 900)
+      .Set("SuspendTimeout", 60)
+      .Set("SuspendExcStates", "DRAIN,FAIL")
+      .Set("ResumeRate", 0)
+      .Set("SuspendRate", 0);
+}
+
 Result<void> NodeSets(ConfText& text, const Config& config) {
   if (config.node_sets.empty()) return {};
   text.Section("NODESET & PARTITION");
@@ -219,6 +234,7 @@ Result<std::string> SlurmConf(const Config& config, std::vector<std::string>* do
   Plugins(text, config);
   Accounting(text, config);
   AllScripts(text, config);
+  Power(text, config);
   CAPSTAN_CHECK_OK(CheckLines(config).Run());
   CAPSTAN_CHECK_OK(NodeSets(text, config));
   CAPSTAN_CHECK_OK(Departed(text, config));

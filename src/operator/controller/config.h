@@ -44,7 +44,8 @@ struct Config {
   bool pod_without_name = false;
   bool jwks = false;
   bool metrics = false;
-  bool ssh = false;  // some workers let people in by SSH while they have a job there
+  bool power = false;  // some NodeSet is on demand (nodeset/power.h)
+  bool ssh = false;    // some workers let people in by SSH while they have a job there
   std::optional<ConfigAccounting> accounting;
   // File names of scripts in /etc/slurm; written sorted, each once.
   std::vector<std::string> prolog_slurmctld, epilog_slurmctld, prolog, epilog;

@@ -185,6 +185,7 @@ class Collecting {
                                               ", meets that of the older NodeSet " + elder->metadata.name);
         continue;
       }
+      inputs_.config.power |= !set.metadata.Annotation(std::string(kAnnotationPower)).empty();
       inputs_.config.ssh |= set.spec.ssh && set.spec.ssh->enabled.value_or(false);
       const auto& partition = set.spec.partition;
       inputs_.config.node_sets.push_back({.name = *name,

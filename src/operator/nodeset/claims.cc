@@ -100,7 +100,8 @@ bool AreRemovedAtTheEnd(const api::NodeSetSpec& spec) {
 }
 
 std::vector<plan::Action> RemovalsOfClaims(const api::NodeSet& set, const std::vector<SeenClaim>& claims,
-                                           const std::vector<Worker>& workers) {
+                                           const std::vector<Worker>& workers,
+                                           const std::map<int, std::string>& asleep) {
   std::vector<plan::Action> removals;
   const std::vector<std::string> volumes = VolumesOf(set.spec);
   for (const SeenClaim& claim : claims) {
@@ -113,7 +114,7 @@ std::vector<plan::Action> RemovalsOfClaims(const api::NodeSet& set, const std::v
       const auto has_it = [&](const Worker& worker) {
         return worker.daemon ? claim.name == begin + "-" + worker.host : worker.ordinal == ordinal;
       };
-      if (std::ranges::any_of(workers, has_it)) break;
+      if (std::ranges::any_of(workers, has_it) || (ordinal && asleep.contains(*ordinal))) break;
       const std::string& ns = set.metadata.namespace_;
       plan::Action removal =
           plan::DeleteUnchanged({&kube::kPersistentVolumeClaims, {ns, claim.name}}, claim.uid, claim.resource_version,

@@ -39,7 +39,8 @@ bool AreRemovedAtTheEnd(const api::NodeSetSpec& spec);
 // asks for the same still. Those of workers of DaemonSet mode, named after machines that may come back, go with the NodeSet
 // only, once no worker of it is left.
 std::vector<plan::Action> RemovalsOfClaims(const api::NodeSet& set, const std::vector<SeenClaim>& claims,
-                                           const std::vector<Worker>& workers);
+                                           const std::vector<Worker>& workers,
+                                           const std::map<int, std::string>& asleep = {});
 
 // The same claims become the NodeSet's, so that the garbage collector removes them once it and their pods are gone: for one
 // that goes before its workers, which `guards` prove. Those that have an owner are left alone.

@@ -278,6 +278,8 @@ bool Fits(const Value& set, const Value& node) {
   });
 }
 
+bool IsOnDemand(const Value& set) { return !FindText(set, {"metadata", "annotations", "capstan.dev/power"}).empty(); }
+
 std::string ReservationOf(const Value& set) { return "SlurmOperatorMaint-" + NameOf(set); }
 
 Broken ReservationBreach(const Value& set, const SlurmCall& call) {
@@ -319,7 +321,8 @@ Broken BudgetBreach(const Value& set, const SlurmCall& call, const slurm::Node& 
       !before.state.IsUsable())
     return std::nullopt;
   const std::string_view type = FindText(set, {"spec", "updateStrategy", "type"});
-  if (IsDeleting(set) || FindText(set, {"spec", "scalingMode"}) == "DaemonSet" || type == "ScheduledUpdate")
+  if (IsDeleting(set) || FindText(set, {"spec", "scalingMode"}) == "DaemonSet" || type == "ScheduledUpdate" ||
+      IsOnDemand(set))  // all go over to that
     return std::nullopt;
   const int64_t replicas = std::max<int64_t>(0, WantedReplicas(set));
   int64_t there = 0, out = 0;
@@ -387,6 +390,13 @@ Broken SlurmBreach(const Value& set, const SlurmCall& call, const std::optional<
   const std::string cluster = KeyOf(set).ns + "/" + std::string(FindText(set, {"spec", "controllerRef", "name"}));
   if (call.cluster != cluster) return "cluster " + call.cluster + " is not the NodeSet's";
   if (!call.reservation.empty()) return ReservationBreach(set, call);
+  if (call.verb == "create") {
+    if (!IsOnDemand(set) || IsDeleting(set))
+      return "Slurm node " + call.node + " is made by a NodeSet that is not on demand";
+    return IsWorkerName(NameInSlurm(set), call.node)
+               ? std::nullopt
+               : std::optional("Slurm node " + call.node + " is made, which is no worker's");
+  }
   if (!before) return std::nullopt;  // nothing is there that could be harmed
   // One that is called as its machine takes over the record of whoever was there before it.
   const bool stands_there = std::ranges::any_of(
@@ -480,9 +490,34 @@ class Matching {
 
   void CountPods() {
     if (IsDaemonSet(set_)) return CountPodsOfNodes();
+    if (IsOnDemand(set_)) return CountNodesOnDemand();
     const int64_t wanted = WantedReplicas(set_);
     if (int64_t(pods_.size()) != wanted) {
       Wrong("there are " + std::to_string(pods_.size()) + " workers, and " + std::to_string(wanted) + " are wanted");
+    }
+  }
+
+  // Each is there, and has a pod if it is not powered down.
+  void CountNodesOnDemand() {
+    int64_t there = 0;
+    for (const auto& [name, node] : nodes_) {
+      if (!IsOwnForGood(set_, *node)) continue;
+      ++there;
+      const bool has_pod = std::ranges::any_of(pods_, [&](const Value* pod) { return HostOf(*pod) == name; });
+      const bool held = IsHeldByPerson(*node) || node->state.IsDraining();
+      if (!held && !node->state.IsPoweredDown() && !node->state.IsBusy())
+        Wrong("Slurm node " + name + " is " + node->state.ToString() + ", and no job is there");
+      // It has been left as it was.
+      if (held && (!node->state.Has(slurm::NodeFlag::kCloud) || node->state.IsDown())) continue;
+      if (has_pod != !node->state.IsPoweredDown())
+        Wrong("Slurm node " + name + " is " + node->state.ToString() + ", and has " + (has_pod ? "a pod" : "none"));
+    }
+    const int64_t wanted = WantedReplicas(set_);
+    if (there < wanted)
+      Wrong("there are " + std::to_string(there) + " Slurm nodes, and " + std::to_string(wanted) + " are wanted");
+    for (const auto& [name, node] : nodes_) {
+      if (there > wanted && IsOwnForGood(set_, *node) && !IsHeldByPerson(*node))
+        Wrong("there are " + std::to_string(there) + " Slurm nodes, and " + std::to_string(wanted) + " are wanted");
     }
   }
 
@@ -583,6 +618,7 @@ class Matching {
     for (const auto& [name, node] : nodes_) {
       if (!IsOwnForGood(set_, *node) || IsHeldByPerson(*node) || std::ranges::find(hosts_, name) != hosts_.end())
         continue;
+      if (IsOnDemand(set_) && node->state.IsPoweredDown()) continue;  // they have been counted
       // Of a machine that may come back.
       if (IsDaemonSet(set_) && node->state.IsDown() &&
           (!node->reason.starts_with(kOurs) || IsMachineGone(*node, around_)))
@@ -652,7 +688,7 @@ bool IsHeldByPerson(const slurm::Node& node) {
   if (node.state.Has(slurm::NodeFlag::kFail)) return true;
   const bool out = node.state.IsDraining() || node.state.IsDown();
   return out && !node.reason.empty() && !node.reason.starts_with(kOurs) && node.reason != "Not responding" &&
-         !node.reason.starts_with("Node unexpectedly rebooted");
+         node.reason != "ResumeTimeout reached" && !node.reason.starts_with("Node unexpectedly rebooted");
 }
 
 std::string HostOf(const Value& pod) {

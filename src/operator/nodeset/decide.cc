@@ -23,6 +23,7 @@
 #include "operator/nodeset/look.h"
 #include "operator/nodeset/lost.h"
 #include "operator/nodeset/pins.h"
+#include "operator/nodeset/power.h"
 #include "operator/nodeset/records.h"
 #include "operator/nodeset/release.h"
 #include "operator/nodeset/renewal.h"
@@ -94,6 +95,7 @@ class Deciding : Reconcile<api::NodeSet> {
     Choice choice = ChooseToGo(look_, scale_);
     Take(std::move(choice.wants));
     for (const Worker* worker : choice.go) LetGoOf(*worker);
+    LetGoOfPoweredDown();
     host_keys_ = HaveHostKeys();
     ChooseToRenew();
     for (const Worker* worker : renewal_.go) LetGoOf(*worker);
@@ -109,8 +111,9 @@ class Deciding : Reconcile<api::NodeSet> {
     if (HasSsh(set_)) plan.children.push_back(SshConfig(set_));
     if (host_keys_) Create();
     if (AreRemovedInScaleIn(object.spec) && !object.spec.IsDaemonSet())
-      Take(RemoveClaimsOfScaleIn(look_, scale_.missing == 0 && scale_.surplus.empty()));
-    RemoveRecords(world, set_, slurm_, workers_, created_hosts_, plan);
+      Take(RemoveClaimsOfScaleIn(look_, scale_.missing == 0 && scale_.surplus.empty(), scale_.keep));
+    MakeNodes();
+    RemoveRecords(world, set_, slurm_, workers_, created_hosts_, RecordsToKeep(), plan);
     GiveUpLost(world, set_, slurm_, workers_, plan);
     return Finished();
   }
@@ -165,6 +168,15 @@ class Deciding : Reconcile<api::NodeSet> {
       return scale;
     }
     if (IsStopped(set_.metadata)) return ScaleTo(replicas, workers_, slurm_, "its SlurmCluster is stopped");
+    auto power = PowerOf(set_);
+    if (!power && !none) {
+      render_error_ = power.error().message();
+      return KeepAll(workers_);
+    }
+    if (power && *power && !none) {
+      power_ = **power;
+      return ScaleOnDemand(replicas, set_, workers_, slurm_);
+    }
     if (none || !object.spec.IsDaemonSet()) return ScaleTo(replicas, workers_, slurm_);
     const auto placement = Placement::Of(set_);
     if (placement) return ScaleToNodes(set_, *placement, world.In<Node>(""), workers_, slurm_);
@@ -194,20 +206,25 @@ class Deciding : Reconcile<api::NodeSet> {
     return Finished();
   }
 
-  // Whose a worker is may have changed since it was seen: it is not taken away once it was orphaned.
+  // Of a NodeSet that is being deleted: whose a worker is may have changed since it was seen, and it is not taken away once it was orphaned.
+  plan::Plan Owned(const Worker& worker, plan::Plan part) const {
+    if (!set_.metadata.deleting()) return part;
+    const auto owned = WorkerIsOwned(PodRef(worker).key, worker.pod->metadata.uid, set_.metadata.uid);
+    for (plan::Action& action : part.actions) action.guards.insert(action.guards.begin(), owned);
+    return part;
+  }
+
   void TakeAllAway() {
     RemoveAllEnded();
     for (const Worker* worker : scale_.surplus) {
-      plan::Plan part = Go(look_, *worker, ErrandOf(*worker));
-      const auto owned = WorkerIsOwned(PodRef(*worker).key, worker->pod->metadata.uid, set_.metadata.uid);
-      for (plan::Action& action : part.actions) action.guards.insert(action.guards.begin(), owned);
-      TakeOf(*worker, std::move(part));
+      TakeOf(*worker, Owned(*worker, Go(look_, *worker, ErrandOf(*worker))));
     }
+    LetGoOfPoweredDown();
     for (const Worker& worker : workers_) {
       Tell(worker);
       Take(Protect(look_, worker));
     }
-    RemoveRecords(world, set_, slurm_, workers_, created_hosts_, plan);
+    RemoveRecords(world, set_, slurm_, workers_, created_hosts_, {}, plan);
     if (deletion_.reserved) return;  // for hours, perhaps
     for (const std::string& record : deletion_.records) plan.slurm_expects.push_back(record);
   }
@@ -221,6 +238,12 @@ class Deciding : Reconcile<api::NodeSet> {
   }
 
   void LetGoOf(const Worker& worker) { TakeOf(worker, Go(look_, worker, ErrandOf(worker))); }
+
+  void LetGoOfPoweredDown() {
+    const Errand errand{.why = "Slurm has powered it down",
+                        .event = {.reason = EventWord("PoweredDown"), .action = "PowerDown"}};
+    for (const Worker* worker : scale_.powered_down) TakeOf(*worker, Owned(*worker, Go(look_, *worker, errand)));
+  }
 
   Errand ErrandOf(const Worker& worker) {
     Errand errand{.why = WhyItGoes(worker), .event = {}, .to_none = scale_.kept.empty()};
@@ -300,7 +323,7 @@ class Deciding : Reconcile<api::NodeSet> {
   WorkerTemplate* Template() {
     if (controller_ == nullptr || controller_->metadata.deleting() || !render_error_.empty()) return nullptr;
     if (!template_) {
-      auto made = WorkerTemplate::Of(set_, *controller_, settings_);
+      auto made = WorkerTemplate::Of(set_, *controller_, settings_, power_.has_value() || HasCloudNodes());
       if (!made) {
         render_error_ = made.error().message();
         return nullptr;
@@ -320,6 +343,33 @@ class Deciding : Reconcile<api::NodeSet> {
     Take(std::move(creation.wants));
   }
 
+  // Without a pod; of those that Slurm has powered down.
+  std::set<std::string, std::less<>> RecordsToKeep() const {
+    std::set<std::string, std::less<>> keep;
+    for (const auto& [ordinal, host] : scale_.keep) keep.insert(host);
+    if (!scale_.unknown || !slurm_.heard()) return keep;
+    for (const slurm::Node& node : slurm_.All()) {
+      if (node.state.IsPoweredDown()) keep.insert(node.name);
+    }
+    return keep;
+  }
+
+  // Some of its Slurm nodes are Slurm's to start, also once it is not on demand any more.
+  bool HasCloudNodes() const {
+    return slurm_.heard() && std::ranges::any_of(slurm_.All(), [&](const slurm::Node& node) {
+             return node.state.Has(slurm::NodeFlag::kCloud) && IsRecordOf(node, set_);
+           });
+  }
+
+  // On demand: what Slurm is to schedule for.
+  void MakeNodes() {
+    if (!power_ || !WhyNoneIsMade().empty()) return;
+    if (auto made = MakeCloudNodes(look_, scale_, *power_))
+      Take(*std::move(made));
+    else
+      render_error_ = made.error().message();
+  }
+
   const api::NodeSet& set_;  // as its user wrote it
   Settings settings_;
   std::string cluster_;
@@ -329,6 +379,7 @@ class Deciding : Reconcile<api::NodeSet> {
   std::vector<Worker> workers_;
   Look look_;
   Deletion deletion_;
+  std::optional<Power> power_;  // it is on demand
   Scale scale_;
   Pins pins_;
   std::set<std::string, std::less<>> created_hosts_;

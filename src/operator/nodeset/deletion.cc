@@ -38,7 +38,7 @@ class Looking {
     if (IsAbandoned()) return DeletionState::kAbandoned;
     if (IsSilent()) return DeletionState::kSilent;
     if (workers || !slurm_.heard()) return DeletionState::kDraining;
-    if (deletion_.reserved) return DeletionState::kTidying;
+    if (deletion_.reserved || deletion_.powers_up) return DeletionState::kTidying;
     return Lasts("no worker is left") ? DeletionState::kDone : DeletionState::kTidying;
   }
 
@@ -84,6 +84,7 @@ class Looking {
     for (const slurm::Node& node : slurm_.All()) {
       if (hosts.contains(node.name) || !IsRecordOf(node, set_) || IsHeld(node, set_)) continue;
       left.push_back(node.name);
+      deletion_.powers_up = deletion_.powers_up || node.state.IsPoweringUp();
       deletion_.reserved = deletion_.reserved || node.state.Has(slurm::NodeFlag::kMaintenance);
     }
     return left;

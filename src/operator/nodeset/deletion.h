@@ -17,7 +17,8 @@
 // | kSilent    | since ten minutes both the deletion has been asked for  | the same, proven by one more read of Slurm,   |
 // |            | and Slurm has not been heard (or has no RestApi)        | which must fail                               |
 // | kTidying   | no worker is left; records are, for less than 10 min,   | records are removed; those in a maintenance   |
-// |            | or as long as one is in a maintenance reservation       | once Slurm lets go of them                    |
+// |            | or as long as one is in a maintenance reservation, or   | once Slurm lets go of them, those that power  |
+// |            | powers up                                               | up once Slurm gives that up                   |
 // | kDone      | the same, for more than ten minutes                     | as above                                      |
 // | kDraining  | otherwise                                               | scale-in to none. Jobs are waited for as long |
 // |            |                                                         | as Slurm says that they run                   |
@@ -52,6 +53,7 @@ struct Deletion {
   bool foreground = false;           // Kubernetes takes the workers itself
   std::vector<std::string> records;  // names of records that are left without a worker
   bool reserved = false;             // one of them is in a maintenance reservation: Slurm does not remove it meanwhile
+  bool powers_up = false;  // for one of them Slurm waits, and a job perhaps: it ends that in its time (ResumeTimeout)
   Duration requeue_after = Duration::max();
 
   // The workers go without a drain.

@@ -15,9 +15,10 @@ constexpr Duration kClaimsAge = 1min;  // no store shows claims: they are read a
 
 Claims ClaimsOf(const api::NodeSet& set) { return {set.metadata.namespace_, set.metadata.name}; }
 
-std::vector<plan::ActionId> RemoveClaims(const Look& look, const std::vector<SeenClaim>& claims, plan::Plan& wants) {
+std::vector<plan::ActionId> RemoveClaims(const Look& look, const std::vector<SeenClaim>& claims,
+                                         const std::map<int, std::string>& asleep, plan::Plan& wants) {
   std::vector<plan::ActionId> removed;
-  for (plan::Action& removal : RemovalsOfClaims(look.set, claims, look.workers))
+  for (plan::Action& removal : RemovalsOfClaims(look.set, claims, look.workers, asleep))
     removed.push_back(wants.Add(std::move(removal)));
   return removed;
 }
@@ -30,7 +31,7 @@ plan::Plan LetGo(const Look& look) {
   if (AreRemovedAtTheEnd(look.spec)) {
     const auto claims = look.world.Ask(ClaimsOf(look.set), kClaimsAge);
     if (claims.value == nullptr && !look.Lasts(wants, "claims are not known", kDeletionTimeout)) return wants;
-    if (claims.value != nullptr) removed = RemoveClaims(look, *claims.value, wants);
+    if (claims.value != nullptr) removed = RemoveClaims(look, *claims.value, {}, wants);
   }
   plan::Action release = Release(look.set, {NoWorkerIsLeft(look.set)}, "no worker is left");
   release.after = std::move(removed);
@@ -64,14 +65,14 @@ plan::Plan GiveUp(const Look& look, const Deletion& deletion) {
   return wants;
 }
 
-plan::Plan RemoveClaimsOfScaleIn(const Look& look, bool settled) {
+plan::Plan RemoveClaimsOfScaleIn(const Look& look, bool settled, const std::map<int, std::string>& asleep) {
   plan::Plan wants = look.Part();
   const auto comes_or_goes = [](const Worker& worker) {
     return worker.stage == Stage::kLeaving || worker.stage == Stage::kEnded;
   };
   const auto claims = look.world.Ask(ClaimsOf(look.set), kClaimsAge);
   if (!settled || std::ranges::any_of(look.workers, comes_or_goes)) return wants;
-  if (claims.known()) RemoveClaims(look, *claims.value, wants);
+  if (claims.known()) RemoveClaims(look, *claims.value, asleep, wants);
   return wants;
 }
 

@@ -14,6 +14,6 @@ plan::Plan LetGo(const Look& look);
 plan::Plan GiveUp(const Look& look, const Deletion& deletion);
 
 // While nobody comes or goes: claims without a worker are of workers that are not wanted back.
-plan::Plan RemoveClaimsOfScaleIn(const Look& look, bool settled);
+plan::Plan RemoveClaimsOfScaleIn(const Look& look, bool settled, const std::map<int, std::string>& asleep);
 
 }  // namespace capstan::op::nodeset

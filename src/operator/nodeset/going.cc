@@ -44,11 +44,16 @@ class Leaving {
         if (look_.slurm.heard() || errand_.to_none) Mark();
         return;
       case Stage::kUnregistered:
+        if (worker_.powering_up) return Expect();  // a job may wait for it: that ends in its time (ResumeTimeout)
         Mark();
         if (look_.IsComing(worker_)) Expect();
         // Absence alone justifies deleting neither a worker that is ready nor one that is about to register.
         if (look_.slurm.absence_counts() && (worker_.pod->Ready() ? look_.IsForgotten(wants_, worker_) : IsStuck()))
           RemoveProven(true);
+        return;
+      case Stage::kPoweredDown:
+        Mark();
+        RemovePoweredDown();
         return;
       case Stage::kHeld:
         Mark();
@@ -110,6 +115,17 @@ class Leaving {
     remove.guards = {AsksForTheSame(look_.set)};
     if (absent_is_enough || !worker_.record_is_sure) remove.guards.push_back(SlurmdIsFree(worker_));
     remove.guards.push_back(plan::NodeIsDrained(look_.cluster, worker_.host, absent_is_enough));
+    wants_.Add(std::move(remove));
+    Expect();
+  }
+
+  // Its node begins no job before a slurmd does that is not this one: should one be given to it meanwhile, it waits.
+  void RemovePoweredDown() {
+    if (!worker_.marked()) return;
+    plan::Action remove = RemovalOf(worker_, errand_.why);
+    remove.event = errand_.event;
+    if (!worker_.record_is_sure) remove.guards.push_back(SlurmdIsFree(worker_));
+    remove.guards.push_back(plan::NodeIsPoweredDown(look_.cluster, worker_.host));
     wants_.Add(std::move(remove));
     Expect();
   }

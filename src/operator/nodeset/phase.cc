@@ -36,6 +36,8 @@ Phase PhaseOf(const Worker* worker) {
       return Phase::kCreating;
     case Stage::kUnregistered:
       return goes ? Phase::kDraining : runs ? Phase::kRegistering : Phase::kCreating;
+    case Stage::kPoweredDown:
+      return Phase::kDrained;
     case Stage::kHeld:
       if (!goes) return Phase::kCordoned;
       return worker->node->state.IsDrained() ? Phase::kDrained : Phase::kDraining;

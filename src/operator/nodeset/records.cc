@@ -45,6 +45,16 @@ bool IsToStay(const plan::World& world, const api::NodeSet& set, const slurm::No
 std::optional<plan::ActionId> RemoveRecord(const slurm::Node& node, const api::NodeSet& set,
                                            const plan::SlurmView& slurm, plan::Plan& plan, plan::Guards guards) {
   if (node.state.IsBusy() || node.state.Has(slurm::NodeFlag::kMaintenance)) return std::nullopt;
+  if (node.state.IsPoweredDown()) {
+    if (IsHeld(node, set)) return std::nullopt;
+    plan.slurm_expects.push_back(node.name);
+    guards.push_back(plan::NodeIsPoweredDown(plan.slurm_cluster, node.name));
+    return plan.Add({.effect = plan::DeleteNode(plan.slurm_cluster, node.name),
+                     .reason = "it is powered down, and not wanted any more",
+                     .guards = std::move(guards),
+                     .after = {},
+                     .event = {{.reason = EventWord("SlurmNodeRemoved"), .action = "Delete"}}});
+  }
   const bool lost = IsLost(node);
   if (!lost && !IsOurDrain(node, set) && !IsOurDown(node, set)) return std::nullopt;
   const std::string_view prefix = lost ? std::string_view(node.reason) : kReasonPrefix;
@@ -67,7 +77,7 @@ std::optional<plan::ActionId> RemoveRecord(const slurm::Node& node, const api::N
 
 void RemoveRecords(const plan::World& world, const api::NodeSet& set, const plan::SlurmView& slurm,
                    const std::vector<Worker>& workers, const std::set<std::string, std::less<>>& coming,
-                   plan::Plan& plan) {
+                   const std::set<std::string, std::less<>>& keep, plan::Plan& plan) {
   if (!slurm.heard()) return;
   // Any record may be that of a worker of which nobody knows the name.
   if (!std::ranges::all_of(workers, &Worker::named)) return;
@@ -80,7 +90,7 @@ void RemoveRecords(const plan::World& world, const api::NodeSet& set, const plan
   for (const Worker& worker : workers) taken.insert(worker.host);
   std::vector<const slurm::Node*> stray;
   for (const slurm::Node& node : slurm.All()) {
-    if (!taken.contains(node.name) && IsRecordOf(node, set)) stray.push_back(&node);
+    if (!taken.contains(node.name) && !keep.contains(node.name) && IsRecordOf(node, set)) stray.push_back(&node);
   }
   if (stray.empty()) return;
   const auto hosts = HostsWithPod(world, set, workers);

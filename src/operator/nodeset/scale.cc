@@ -20,14 +20,6 @@ size_t ByJobEnd(const std::vector<const Worker*>& ranked, size_t surplus) {
   return surplus - first;
 }
 
-void GoFor(Scale& scale, std::vector<const Worker*>& some, const std::string& why) {
-  SortForScaleIn(some);
-  for (const Worker* worker : some) {
-    scale.surplus.push_back(worker);
-    scale.why.emplace(worker, why);
-  }
-}
-
 // Those that are leaving as well. Under "" whoever is on none of `nodes`.
 std::map<std::string, std::vector<const Worker*>> ByNode(const api::NodeSet& set, const kube::ObjectList<Node>& nodes,
                                                          const std::vector<Worker>& workers) {
@@ -63,6 +55,28 @@ std::string HostTrouble(const std::string& host, const api::NodeSet& set, const 
 
 }  // namespace
 
+void GoFor(Scale& scale, std::vector<const Worker*>& some, const std::string& why) {
+  SortForScaleIn(some);
+  for (const Worker* worker : some) {
+    scale.surplus.push_back(worker);
+    scale.why.emplace(worker, why);
+  }
+}
+
+void ChooseSurplus(Scale& scale, std::vector<const Worker*> staying, size_t surplus, const plan::SlurmView& slurm) {
+  surplus = std::min(surplus, staying.size());
+  std::vector<const Worker*> ranked = staying;
+  if (surplus > 0) SortForScaleIn(ranked);  // else nobody asks who would go first
+  scale.by_job_end = ByJobEnd(ranked, surplus);
+  if (const auto* jobs = scale.by_job_end > 0 ? slurm.Jobs() : nullptr)
+    SortForScaleIn(ranked, JobEndsOf(*jobs, ranked));
+  scale.surplus.assign(ranked.begin(), ranked.begin() + std::ptrdiff_t(surplus));
+  const std::unordered_set<const Worker*> going(scale.surplus.begin(), scale.surplus.end());
+  for (const Worker* worker : staying) {
+    if (!going.contains(worker)) scale.kept.push_back(worker);
+  }
+}
+
 Scale KeepAll(const std::vector<Worker>& workers) {
   Scale scale{.wanted = int(workers.size())};
   scale.unknown = true;
@@ -79,7 +93,8 @@ Scale ScaleTo(int replicas, const std::vector<Worker>& workers, const plan::Slur
   std::vector<const Worker*> staying, daemons;
   for (const Worker& worker : workers) {
     if (!worker.daemon) taken.insert(worker.ordinal);
-    if (worker.stage != Stage::kLeaving) (worker.daemon ? daemons : staying).push_back(&worker);
+    if (worker.stage == Stage::kLeaving) continue;
+    (worker.stage == Stage::kPoweredDown ? scale.powered_down : worker.daemon ? daemons : staying).push_back(&worker);
   }
   scale.missing = std::max(0, replicas - int(taken.size()));
   const auto now = size_t(std::min(scale.missing, kMostCreations));
@@ -87,16 +102,7 @@ Scale ScaleTo(int replicas, const std::vector<Worker>& workers, const plan::Slur
     if (!taken.contains(ordinal)) scale.create.push_back({.ordinal = ordinal, .node = {}, .host = {}});
   }
   const size_t surplus = size_t(std::max(0, int(staying.size()) - replicas));
-  std::vector<const Worker*> ranked = staying;
-  if (surplus > 0) SortForScaleIn(ranked);  // else nobody asks who would go first
-  scale.by_job_end = ByJobEnd(ranked, surplus);
-  if (const auto* jobs = scale.by_job_end > 0 ? slurm.Jobs() : nullptr)
-    SortForScaleIn(ranked, JobEndsOf(*jobs, ranked));
-  scale.surplus.assign(ranked.begin(), ranked.begin() + std::ptrdiff_t(surplus));
-  const std::unordered_set<const Worker*> going(scale.surplus.begin(), scale.surplus.end());
-  for (const Worker* worker : staying) {
-    if (!going.contains(worker)) scale.kept.push_back(worker);
-  }
+  ChooseSurplus(scale, std::move(staying), surplus, slurm);
   GoFor(scale, daemons, std::string(daemons_go));
   return scale;
 }

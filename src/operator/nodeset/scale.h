@@ -34,8 +34,17 @@ struct Scale {
   std::vector<std::string> refused;          // of places that cannot be filled, why; sentences
   std::vector<std::string> waiting;          // of places that are filled later, for what; no sentences
   bool unknown = false;                      // nobody can tell who should be there: no mark is taken back either
-  std::set<const Worker*> twins;             // pods behind the Slurm node of one that is kept; they are left alone
+  std::vector<const Worker*> powered_down;   // not kept: Slurm has powered them down
+  std::vector<int> nodes;           // on demand: ordinals whose Slurm nodes are to be made; at most kMostCreations
+  std::map<int, std::string> keep;  // on demand: Slurm nodes that stay without a pod, by ordinal
+  std::set<const Worker*> twins;    // pods behind the Slurm node of one that is kept; they are left alone
 };
+
+// Of `staying`, as many as are too many go, those that lose least first; the others are kept.
+void ChooseSurplus(Scale& scale, std::vector<const Worker*> staying, size_t surplus, const plan::SlurmView& slurm);
+
+// `some` go, for another reason than their number.
+void GoFor(Scale& scale, std::vector<const Worker*>& some, const std::string& why);
 
 // All stay, and none is made.
 Scale KeepAll(const std::vector<Worker>& workers);

@@ -123,6 +123,9 @@ std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stay
              ") and may be another slurmd's, as that does not answer, or the clocks differ; it goes once its pod says "
              "that "
              "its slurmd has no job";
+    case Stage::kPoweredDown:
+      if (worker.record_is_sure) return "";
+      return "is to go, as Slurm has powered its node down, once its pod says that its slurmd has no job";
     case Stage::kUnknown:
       if (worker.named()) return "";
       return "has its Kubernetes node's network (hostNetwork) and was made by another operator, so that its Slurm node "
@@ -135,7 +138,7 @@ std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stay
 // For how long the worker has been ready, and Slurm without a record of it; nullopt: that is not so. To tell it, or to ask its pod,
 // absence need not count.
 std::optional<Duration> UnknownFor(const Seen& seen, const Worker& worker) {
-  if (worker.stage != Stage::kUnregistered || !worker.pod->Ready()) return std::nullopt;
+  if (worker.stage != Stage::kUnregistered || worker.powering_up || !worker.pod->Ready()) return std::nullopt;
   return seen.world.HeldFor("unknown " + worker.pod->metadata.uid);
 }
 
@@ -265,6 +268,8 @@ std::string Going(const Worker& worker, const Seen& seen) {
         return "waiting for somebody to drain " + name + " in Slurm and delete it, as its Slurm node is not known";
       return "waiting for Slurm to say whether " + name + " runs jobs (" + seen.slurm.error() + ")";
     case Stage::kUnregistered:
+      if (worker.powering_up)
+        return "waiting for " + name + " to start, as a job may wait for it, before it is removed";
       return "waiting for Slurm to know " + name + " before it is removed";
     case Stage::kHeld:
       if (worker.may_be_lifted && worker.node->state.IsDrained()) {
@@ -285,6 +290,7 @@ std::string Coming(const Worker& worker, const api::NodeSet& set) {
     case Stage::kUnbound:
       return name + " is waiting for a node";
     case Stage::kUnregistered:
+      if (worker.powering_up) return name + " is starting, as Slurm has powered its node up";
       if (worker.pod->Ready()) return name + " is ready, and Slurm has no record of it; it is replaced if that lasts";
       return name + (worker.pod->status.phase == "Running" ? " has not registered with Slurm yet" : " is starting");
     case Stage::kDown:
@@ -312,6 +318,7 @@ std::string Deleting(const Seen& seen) {
     if (seen.deletion.records.empty()) return "its workers are gone, and Slurm's records of them";
     text = "its workers are gone; Slurm still has records of " + Several(seen.deletion.records);
     if (seen.deletion.reserved) text += ", which stay as long as they are in a maintenance reservation";
+    if (seen.deletion.powers_up) text += ", of which Slurm powers some up, until ResumeTimeout";
   }
   return text + ". Not to wait, jobs or not: kubectl annotate nodeset " + seen.set.metadata.name + " " +
          std::string(kAnnotationForceDelete) + "=true";

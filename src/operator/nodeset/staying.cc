@@ -8,6 +8,7 @@
 #include "operator/nodeset/machine.h"
 #include "operator/nodeset/node_annotations.h"
 #include "operator/nodeset/pod_conditions.h"
+#include "operator/nodeset/power.h"
 #include "operator/pods.h"
 #include "operator/reasons.h"
 #include "plan/objects/effects.h"
@@ -93,10 +94,14 @@ void PutLabelsBack(const Look& look, const Worker& worker, plan::Plan& wants) {
 
 plan::Plan Stay(const Look& look, const Worker& worker) {
   plan::Plan wants = look.Part();
+  if (worker.powering_up) {
+    wants = ReplaceEarlier(look, worker);
+    if (!wants.actions.empty()) return wants;
+  }
   const bool marked = worker.marked();
   if (marked) wants.Add(MarkOf(worker, false, "the worker is wanted again"));
   if (look.IsComing(worker)) wants.slurm_expects.push_back(worker.host);
-  if (worker.stage == Stage::kUnregistered) Replace(look, worker, wants);
+  if (worker.stage == Stage::kUnregistered && !worker.powering_up) Replace(look, worker, wants);
   if (worker.node == nullptr) return wants;
   if (!worker.cordon.empty()) {
     KeepOut(look, worker, wants);

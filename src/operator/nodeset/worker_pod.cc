@@ -17,6 +17,7 @@
 #include "operator/render/scripts.h"
 #include "operator/render/ssh.h"
 #include "operator/render/workload.h"
+#include "slurm/cloud_node.h"
 #include "slurm/node_conf.h"
 
 namespace capstan::op::nodeset {
@@ -56,13 +57,13 @@ const Json* LimitOf(const Json& container, const Json& pod_spec, std::string_vie
 }
 
 // The limit in whole units; "0" stands for none.
-Result<std::string> WholeLimit(const Json& container, const Json& pod_spec, std::string_view resource, int64_t unit) {
+Result<int64_t> WholeLimit(const Json& container, const Json& pod_spec, std::string_view resource, int64_t unit) {
   const Json* limit = LimitOf(container, pod_spec, resource);
-  if (limit == nullptr) return std::string("0");
+  if (limit == nullptr) return 0;
   const std::string text = limit->is_string() ? std::string(limit->get_string()) : json::Serialize(*limit);
   const auto quantity = kube::Quantity::Parse(text);
   if (!quantity) return Fail(quantity.error().WithContext("resources.limits." + std::string(resource)));
-  return std::to_string(quantity->Ceiling() / unit);
+  return quantity->Ceiling() / unit;
 }
 
 // The machine's network, and with it its host name.
@@ -72,28 +73,20 @@ Result<bool> HasHostNetwork(const api::NodeSet& set) {
   return host_network != nullptr && host_network->is_bool() && host_network->get_bool();
 }
 
-// Its workers are called as their machines, which nobody knows before they are placed.
-Result<bool> AreNamedByMachine(const api::NodeSet& set) {
-  if (set.spec.IsDaemonSet()) return false;
-  return HasHostNetwork(set);
-}
-
 // The name of the Slurm node: that of the machine, or what the pod's label has.
 JsonObject NameVariable(std::string_view variable, bool by_machine) {
   const std::string field = by_machine ? "spec.nodeName" : "metadata.labels['" + std::string(kLabelPodHostname) + "']";
   return FieldVariable(variable, field);
 }
 
-// With ssh, which daemons run beside slurmd: capstan-entry's word, which means nothing to others' images.
-Result<JsonArray> Environment(const api::NodeSet& set) {
+// With ssh, which daemons run beside slurmd: capstan-entry's word, which means nothing to others' images. `share`: what of the machine is to be
+// Slurm's, by what is held back (entry/sizing.h); nothing of it where slurmd is told itself.
+Result<JsonArray> Environment(const api::NodeSet& set, const WorkerShare& share) {
   CAPSTAN_TRY(const bool by_machine, AreNamedByMachine(set));
-  CAPSTAN_TRY(const Json container, json::ParseObject(set.spec.slurmd, "spec.slurmd"));
-  CAPSTAN_TRY(const Json pod_spec, json::ParseObject(set.spec.pod_template.spec, "spec.template.spec"));
-  CAPSTAN_TRY(const std::string cpus, WholeLimit(container, pod_spec, "cpu", 1));
-  CAPSTAN_TRY(const std::string memory, WholeLimit(container, pod_spec, "memory", int64_t{1} << 20));
   const std::string field = "metadata.annotations['" + std::string(kAnnotationTopology) + "']";
-  JsonArray environment{FieldVariable("SLINKY_TOPOLOGY", field), Variable("POD_CPUS", cpus),
-                        Variable("POD_MEMORY", memory), NameVariable("CAPSTAN_NODE_NAME", by_machine)};
+  JsonArray environment{FieldVariable("SLINKY_TOPOLOGY", field), Variable("POD_CPUS", std::to_string(share.cpus)),
+                        Variable("POD_MEMORY", std::to_string(share.memory_mib)),
+                        NameVariable("CAPSTAN_NODE_NAME", by_machine)};
   if (HasSsh(set)) environment.push_back(Variable("CAPSTAN_BESIDE", "sssd sshd"));
   return environment;
 }
@@ -151,15 +144,17 @@ void TellState(JsonObject& slurmd, bool kept) {
   env = std::move(others);
 }
 
-Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& controller, bool live) {
-  CAPSTAN_TRY(const std::string feature, SlurmNameOf(set));
-  CAPSTAN_TRY(const std::string extra_conf, ConfWithGres(set, controller));
-  CAPSTAN_TRY(const std::string conf, slurm::NodeConf(extra_conf, std::array{feature}, ""));
+Result<JsonObject> Slurmd(const api::NodeSet& set, const api::Controller& controller, bool live, bool boots) {
+  CAPSTAN_TRY(std::string conf, RegistersWith(set, controller));
+  CAPSTAN_TRY(const WorkerShare share, ShareOf(set));
+  if (boots) conf = slurm::SizedConf(conf, share.cpus, share.memory_mib);
   JsonObject slurmd{{"name", kWorker.app}};
   // In quotes of its own: the Slinky projects' images, and sites' that are made from them, give their arguments to a shell
   // and would cut this one at its blanks. capstan-entry takes the quotes off. There is none within (slurm::NodeConf).
   slurmd["args"] = JsonArray{"-Z", "--conf-server", ConfServer(controller), "--conf", "'" + conf + "'"};
-  CAPSTAN_TRY(JsonArray environment, Environment(set));
+  // With -b a machine was booted when its slurmd began; capstan-entry sees to it that it was not again when slurmd crashes.
+  if (boots) slurmd["args"].get_array().emplace_back("-b");
+  CAPSTAN_TRY(JsonArray environment, Environment(set, boots ? WorkerShare() : share));
   slurmd["env"] = std::move(environment);
   CAPSTAN_TRY(const bool host_network, HasHostNetwork(set));
   CAPSTAN_TRY(const bool by_machine, AreNamedByMachine(set));
@@ -198,9 +193,10 @@ JsonArray Volumes(const api::NodeSet& set, const api::Controller& controller, bo
   return volumes;
 }
 
-Result<JsonObject> BaseSpec(const api::NodeSet& set, const api::Controller& controller, const Settings& settings) {
+Result<JsonObject> BaseSpec(const api::NodeSet& set, const api::Controller& controller, const Settings& settings,
+                            bool boots) {
   CAPSTAN_TRY(const bool live, ReadsFilesLive(set, settings));
-  CAPSTAN_TRY(JsonObject slurmd, Slurmd(set, controller, live));
+  CAPSTAN_TRY(JsonObject slurmd, Slurmd(set, controller, live, boots));
   DefaultImage(slurmd, settings.Image(kWorker.app));
   CAPSTAN_TRY(JsonObject logfile, MergeContainer(LogfileSidecar(kLog, "600"), set.spec.logfile, "spec.logfile"));
   DefaultImage(logfile, ImageOf(slurmd));
@@ -307,6 +303,30 @@ std::string WorkerPodName(const api::NodeSet& set, int ordinal) {
   return set.metadata.name + "-" + Padded(set, ordinal);
 }
 
+std::string WorkerHost(const api::NodeSet& set, int ordinal) {
+  return render::HostPrefixOf(set).value_or(set.metadata.name + "-") + Padded(set, ordinal);
+}
+
+Result<bool> AreNamedByMachine(const api::NodeSet& set) {
+  if (set.spec.IsDaemonSet()) return false;
+  return HasHostNetwork(set);
+}
+
+Result<WorkerShare> ShareOf(const api::NodeSet& set) {
+  CAPSTAN_TRY(const Json container, json::ParseObject(set.spec.slurmd, "spec.slurmd"));
+  CAPSTAN_TRY(const Json pod_spec, json::ParseObject(set.spec.pod_template.spec, "spec.template.spec"));
+  WorkerShare share;
+  CAPSTAN_TRY(share.cpus, WholeLimit(container, pod_spec, "cpu", 1));
+  CAPSTAN_TRY(share.memory_mib, WholeLimit(container, pod_spec, "memory", int64_t{1} << 20));
+  return share;
+}
+
+Result<std::string> RegistersWith(const api::NodeSet& set, const api::Controller& controller) {
+  CAPSTAN_TRY(const std::string feature, SlurmNameOf(set));
+  CAPSTAN_TRY(const std::string extra_conf, ConfWithGres(set, controller));
+  return slurm::NodeConf(extra_conf, std::array{feature}, "");
+}
+
 Result<void> CheckTemplate(const api::NodeSet& set) {
   CAPSTAN_TRY(const std::string name, SlurmNameOf(set));
   if (IsReservedInSlurm(name)) {
@@ -323,12 +343,12 @@ Result<void> CheckTemplate(const api::NodeSet& set) {
 }
 
 Result<WorkerTemplate> WorkerTemplate::Of(const api::NodeSet& set, const api::Controller& controller,
-                                          const Settings& settings) {
+                                          const Settings& settings, bool boots) {
   CAPSTAN_CHECK_OK(CheckTemplate(set));
   WorkerTemplate made;
   made.set_ = &set;
   CAPSTAN_TRY(made.revision_, Revision(set));
-  CAPSTAN_TRY(JsonObject base, BaseSpec(set, controller, settings));
+  CAPSTAN_TRY(JsonObject base, BaseSpec(set, controller, settings, boots));
   CAPSTAN_TRY(const json::Raw user, PodWithoutOwnWords(set.spec.pod_template.spec, kSlurmdOwnWords));
   CAPSTAN_TRY(JsonObject merged, MergePodSpec(std::move(base), user, "spec.template.spec"));
   Json spec(std::move(merged));

@@ -30,6 +30,21 @@ struct NewWorker {
 // "w-3", with the set's padding "w-003".
 std::string WorkerPodName(const api::NodeSet& set, int ordinal);
 
+// What it is called in Slurm; in StatefulSet mode, without hostNetwork.
+std::string WorkerHost(const api::NodeSet& set, int ordinal);
+
+// With hostNetwork in StatefulSet mode: workers are called as their machines, which nobody knows before they are placed. kInvalid: no JSON.
+Result<bool> AreNamedByMachine(const api::NodeSet& set);
+
+// What a worker may use of its machine: whole CPUs and MiB; 0: there is no limit. kInvalid: it is no quantity.
+struct WorkerShare {
+  int64_t cpus = 0, memory_mib = 0;
+};
+Result<WorkerShare> ShareOf(const api::NodeSet& set);
+
+// The value of its slurmd's --conf. kInvalid: spec.extraConf, or a template, cannot be used.
+Result<std::string> RegistersWith(const api::NodeSet& set, const api::Controller& controller);
+
 // kInvalid: the template asks for what no worker can have, or cannot be read. WorkerTemplate::Of refuses the same.
 Result<void> CheckTemplate(const api::NodeSet& set);
 
@@ -43,8 +58,9 @@ struct ClaimTemplate {
 class WorkerTemplate {
  public:
   // kInvalid: a template or extraConf cannot be used; the message says which field and why.
+  // `boots`: slurmctld waits for some of them as for machines that boot (slurm/cloud_node.h).
   static Result<WorkerTemplate> Of(const api::NodeSet& set, const api::Controller& controller,
-                                   const Settings& settings = {});
+                                   const Settings& settings = {}, bool boots = false);
 
   // REQUIRES: `place` is one of the set's mode.
   NewWorker Stamp(const Place& place);

@@ -30,6 +30,7 @@ Stage StageOf(const Worker& worker, const api::NodeSet& set, const plan::SlurmVi
   if (!slurm.heard() || !worker.named()) return Stage::kUnknown;
   if (worker.node == nullptr) return Stage::kUnregistered;
   const slurm::Node& node = *worker.node;
+  if (node.state.IsPoweredDown()) return Stage::kPoweredDown;
   if (node.state.IsDraining()) {
     if (!IsOurDrain(node, set)) return Stage::kHeld;
     return node.state.IsDrained() ? Stage::kDrained : Stage::kDraining;
@@ -164,12 +165,24 @@ bool Worker::marked() const {
          pod->metadata.Annotation(AsKey<kFormerAnnotationScaleIn>()) == "true";
 }
 
-std::optional<int> OrdinalOf(std::string_view set, std::string_view pod) {
-  if (pod.size() <= set.size() + 1 || !pod.starts_with(set) || pod[set.size()] != '-') return std::nullopt;
-  const std::string_view digits = pod.substr(set.size() + 1);
-  if (digits.size() > 9 || !std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; }))
+namespace {
+
+std::optional<int> OrdinalIn(std::string_view digits) {
+  if (digits.empty() || digits.size() > 9 || !std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; }))
     return std::nullopt;
   return int(*ParseInt(digits));
+}
+
+}  // namespace
+
+std::optional<int> OrdinalOf(std::string_view set, std::string_view pod) {
+  if (pod.size() <= set.size() + 1 || !pod.starts_with(set) || pod[set.size()] != '-') return std::nullopt;
+  return OrdinalIn(pod.substr(set.size() + 1));
+}
+
+std::optional<int> HostOrdinal(std::string_view prefix, std::string_view host) {
+  if (!host.starts_with(prefix)) return std::nullopt;
+  return OrdinalIn(host.substr(prefix.size()));
 }
 
 // What follows has no dash in it, so that "w-1-0" is a worker of "w-1" alone. A long name may have been cut (DerivedName).
@@ -192,9 +205,13 @@ std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, c
     if (!ordinal) continue;
     Worker worker{.ordinal = *ordinal, .daemon = daemon, .host = HostOf(pod), .pod = &pod};
     const slurm::Node* record = slurm.Find(worker.host);  // noted even when it is not heard
-    if (record != nullptr && owners.IsOfAnother(*record, pod)) record = nullptr;
+    worker.powering_up = slurm.heard() && worker.named() && record != nullptr && record->state.IsPoweringUp();
+    // One that is powered down is nobody's any more: what it says of its slurmd is of the former life.
+    const bool down = record != nullptr && record->state.IsPoweredDown();
+    const bool others = record != nullptr && owners.IsOfAnother(*record, pod);
+    if (worker.powering_up || (others && !down)) record = nullptr;
     worker.node = slurm.heard() && worker.named() ? record : nullptr;
-    worker.record_is_sure = worker.node == nullptr || owners.IsSure(*worker.node, pod);
+    worker.record_is_sure = worker.node == nullptr || (owners.IsSure(*worker.node, pod) && !others);
     worker.stage = StageOf(worker, set, slurm);
     worker.held = worker.node != nullptr && IsHeld(*worker.node, set);
     if (!pod.spec.node_name.empty()) worker.machine = world.Find<Node>({"", pod.spec.node_name});
@@ -234,8 +251,12 @@ std::string RecordComment(const Worker& worker, const api::NodeSet& set, std::st
       .ToString();
 }
 
-std::string MachineOfRecord(const slurm::Node& node) { return SaidOf(node, &WorkerComment::node); }
-std::string PodOfRecord(const slurm::Node& node) { return SaidOf(node, &WorkerComment::pod); }
+std::string MachineOfRecord(const slurm::Node& node) {
+  return node.state.IsPoweredDown() || node.state.IsPoweringUp() ? "" : SaidOf(node, &WorkerComment::node);
+}
+std::string PodOfRecord(const slurm::Node& node) {
+  return node.state.IsPoweredDown() || node.state.IsPoweringUp() ? "" : SaidOf(node, &WorkerComment::pod);
+}
 std::string SetOfRecord(const slurm::Node& node) { return SaidOf(node, &WorkerComment::set); }
 
 bool IsRecordOf(const slurm::Node& node, const api::NodeSet& set) {
@@ -246,7 +267,8 @@ bool IsRecordOf(const slurm::Node& node, const api::NodeSet& set) {
   const auto name = render::SlurmNameOf(set);
   if (!name || !node.state.IsDynamic()) return false;
   if (std::ranges::find(node.features, *name) == node.features.end()) return false;
-  return OrdinalOf(*name, node.name) || node.reason.starts_with(kReasonPrefix);
+  const auto prefix = render::HostPrefixOf(set);
+  return (prefix && HostOrdinal(*prefix, node.name)) || node.reason.starts_with(kReasonPrefix);
 }
 
 JobEnds JobEndsOf(const std::vector<slurm::Job>& jobs, const std::vector<const Worker*>& workers) {

@@ -28,7 +28,9 @@ enum class Stage : uint8_t {
   kUnbound,       // not placed on a node: nothing of it can have run
   kUnknown,       // Slurm is not heard, or which node the worker is cannot be told (Worker::named): mend the pod,
                   // leave the node alone
-  kUnregistered,  // placed, perhaps running already (a pod's status lags behind), and Slurm has no record of it
+  kUnregistered,  // placed, perhaps running already (a pod's status lags behind), and Slurm has no record of it, or one
+                  // that waits for a slurmd to begin (Worker::powering_up)
+  kPoweredDown,   // Slurm has powered its node down, or is doing so
   kHeld,          // drained by somebody else, or set to FAIL: hands off
   kDrained,       // drained by us, and no job is left, as the last read had it
   kDraining,      // drained by us, jobs are still running
@@ -42,6 +44,7 @@ struct Worker {
   std::string host;     // its name in Slurm; "": it is called as its machine, and not placed on one yet
   const Pod* pod = nullptr;
   const slurm::Node* node = nullptr;  // nullptr: no record, or that of another slurmd, or kUnknown
+  bool powering_up = false;           // Slurm waits for a slurmd of its name; its record is none of this pod's yet
   // The record is that of the pod's own slurmd: it has the pod's address; or it has another, as behind a gateway, and answers,
   // and has begun since the pod was made. Otherwise what it says of jobs is no proof.
   bool record_is_sure = true;
@@ -61,6 +64,9 @@ struct Worker {
 // The ordinal in "<set>-<ordinal>", with or without padding; nullopt for any other name.
 std::optional<int> OrdinalOf(std::string_view set, std::string_view pod);
 
+// The ordinal in the name that a worker of StatefulSet mode has in Slurm; nullopt for any other name. `prefix`: render::HostPrefixOf.
+std::optional<int> HostOrdinal(std::string_view prefix, std::string_view host);
+
 // `pod` is called as a worker of this NodeSet is, in either mode.
 bool IsWorkerNameOf(const api::NodeSet& set, std::string_view pod);
 
@@ -76,7 +82,8 @@ PodsByHost HostsWithPod(const plan::World& world, const api::NodeSet& set, const
 // without a comment.
 std::string RecordComment(const Worker& worker, const api::NodeSet& set, std::string life = "");
 
-// The Kubernetes node, the pod and the NodeSet that the record's comment names; "": it names none.
+// The Kubernetes node, the pod and the NodeSet that the record's comment names; "": it names none, or, of the first two, it is of a life that
+// Slurm's power saving has ended.
 std::string MachineOfRecord(const slurm::Node& node);
 std::string PodOfRecord(const slurm::Node& node);
 std::string SetOfRecord(const slurm::Node& node);

@@ -89,6 +89,11 @@ bool MayMeet(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::optional<std::string> HostPrefixOf(const api::NodeSet& set) {
+  const auto names = NamesOf(set);
+  return names ? std::optional(names->prefix) : std::nullopt;
+}
+
 const api::NodeSet* ElderNamesake(const kube::ObjectList<api::NodeSet>& sets, const api::NodeSet& set) {
   const auto age = [](const api::NodeSet& one) { return std::tie(one.metadata.creation_timestamp, one.metadata.name); };
   const auto own = NamesOf(set);

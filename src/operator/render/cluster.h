@@ -32,6 +32,9 @@ std::string RestApiUrl(const api::RestApi& rest_api);
 // without dashes at its ends, or the NodeSet's own name. kInvalid when the template is not an object.
 Result<std::string> SlurmNameOf(const api::NodeSet& set);
 
+// What the names of its workers begin with in Slurm, before the ordinal: "w-". nullopt: its template cannot be read.
+std::optional<std::string> HostPrefixOf(const api::NodeSet& set);
+
 // To Slurm that name stands for something else in any spelling: "all" for every node, "default" for later lines.
 bool IsReservedInSlurm(std::string_view name);
 

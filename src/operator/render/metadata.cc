@@ -27,6 +27,8 @@ constexpr auto kClientsOwn = std::to_array<std::string_view>({
     kAnnotationLoginDrainCap,
     kAnnotationEmbeddedDatabase,
     kAnnotationStopped,
+    kAnnotationPower,
+
     kLabelAdopt,
     kFormerAnnotationForceDelete,
     kFormerAnnotationGenerateKeys,

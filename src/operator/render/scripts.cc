@@ -55,9 +55,12 @@ while :; do
 done
 )sh";
 
-// Only a node that is out of service has a reason.
+// Only a node that is out of service has a reason. One that Slurm powers down, or up anew, is its own to tell.
 const std::string_view kWorkerStopScript = R"sh(node=${POD_HOSTNAME:-$(hostname)}
 shown=$(scontrol show node "$node") || exit 1
+case $(printf '%s\n' "$shown" | sed -n 's/^ *State=\([^ ]*\).*/\1/p') in
+  *POWERED_DOWN* | *POWERING_*) exit 0 ;;
+esac
 reason=$(printf '%s\n' "$shown" | sed -n 's/^ *Reason=//p')
 case $reason in
   '' | 'slurm-operator: '* | 'Not responding'* | 'Node unexpectedly rebooted'*) ;;

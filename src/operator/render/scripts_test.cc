@@ -134,7 +134,8 @@ cat "$dir/calls"
 }
 
 // A worker that stops while scontrol shows `reason`: the calls that changed something.
-std::string StopWith(const std::string& shell, const std::string& reason, const std::string& setting = "") {
+std::string StopWith(const std::string& shell, const std::string& reason, const std::string& setting = "",
+                     const std::string& state = "IDLE") {
   const std::string shown = reason.empty() ? "" : "   Reason=" + reason + " [root@2026-11-21T08:00:00]\\n";
   return RunScript(shell, kWorkerStopScript,
                    R"sh(
@@ -142,8 +143,8 @@ printf '#!/bin/sh\necho w-1\n' > "$dir/bin/hostname"
 cat > "$dir/bin/scontrol" <<'END'
 #!/bin/sh
 case $1 in
-  show) printf 'NodeName=w-1 Arch=x86_64\n   State=IDLE\n   Comment=Reason=none\n)sh" +
-                       shown + R"sh(\n' ;;
+  show) printf 'NodeName=w-1 Arch=x86_64\n   State=)sh" +
+                       state + R"sh( ThreadsPerCore=1\n   Comment=Reason=none\n)sh" + shown + R"sh(\n' ;;
   *) echo "$*" ;;
 esac
 END
@@ -165,6 +166,13 @@ TEST_P(Scripts, AStoppingWorkerKeepsWhatAPersonSaid) {
   EXPECT_EQ(StopWith(GetParam(), "", "export POD_HOSTNAME=k0"),
             "update nodename=k0 state=down reason=slurm-operator: Pod is terminating\n")
       << "with the machine's network the host name is not the worker's";
+}
+
+// Slurm has given its node to a job that waits for another slurmd of that name: DOWN would end that.
+TEST_P(Scripts, AStoppingWorkerLeavesANodeAloneThatSlurmPowersDownOrUp) {
+  for (const char* state : {"IDLE+CLOUD+POWERED_DOWN", "IDLE+CLOUD+POWERING_DOWN", "ALLOCATED+CLOUD+POWERING_UP"})
+    EXPECT_EQ(StopWith(GetParam(), "", "", state), "") << state;
+  EXPECT_NE(StopWith(GetParam(), "", "", "IDLE+CLOUD+POWER_DOWN"), "") << "that is a wish, for when its jobs are over";
 }
 
 // It left a set of keys behind, and sackd had none.

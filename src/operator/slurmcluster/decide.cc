@@ -195,7 +195,9 @@ class Deciding : Reconcile<api::SlurmCluster> {
       const auto* part = Look<api::NodeSet>(NodeSetName(name_, set.name));
       if (part == nullptr) continue;
       Count(part->status);
-      const bool numbered = IsStopped() || !part->spec.IsDaemonSet();
+      // On demand, as many as Slurm has powered up are wanted.
+      const bool on_demand = !part->metadata.Annotation(std::string(kAnnotationPower)).empty();
+      const bool numbered = IsStopped() || !(part->spec.IsDaemonSet() || on_demand);
       if (numbered) Counts(part->metadata, part->spec.replicas, part->status.desired);
     }
   }

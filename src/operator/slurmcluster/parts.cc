@@ -243,6 +243,12 @@ bool Names(const Refs& refs, const std::string& name) {
 
 std::string StoppedText(const SlurmCluster& cluster) { return cluster.spec.mode == api::kModeStopped ? "true" : ""; }
 
+// As nodeset/power.h reads it; "": they run all the time.
+std::string PowerText(const api::ClusterNodeSet& set) {
+  if (!set.power || set.power->mode != "OnDemand") return "";
+  return set.power->mode + (set.power->idle.empty() ? "" : " idle=" + set.power->idle);
+}
+
 void SetUnlessEmpty(StringMap& map, std::string_view key, std::string value) {
   if (!value.empty()) map.emplace(key, std::move(value));
 }
@@ -416,6 +422,7 @@ Result<plan::Child> NodeSetPart(const SlurmCluster& cluster, const api::ClusterN
             .ours = {"controllerRef", "replicas", "partition"},
             .scales = true};
   SetUnlessEmpty(part.annotations, kAnnotationStopped, StoppedText(cluster));
+  SetUnlessEmpty(part.annotations, kAnnotationPower, PowerText(set));
   return AsPart(cluster, std::move(part));
 }
 

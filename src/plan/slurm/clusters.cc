@@ -420,9 +420,9 @@ Task<Result<void>> SlurmClusters::UpdateNode(std::string cluster, slurm::NodeUpd
   co_return done;
 }
 
-Task<Result<void>> SlurmClusters::CreateNode(std::string cluster, slurm::ExternalNode node, Deadline deadline) {
+Task<Result<void>> SlurmClusters::CreateNode(std::string cluster, slurm::NewNode node, Deadline deadline) {
   CAPSTAN_CO_TRY(const std::shared_ptr<slurm::Source> source, Reach(cluster));
-  const std::vector<std::string> names{node.name};
+  const std::vector<std::string> names{slurm::NameOf(node)};
   source->ExpectChange(names, loop_.Now() + kExpectAfterWrite);
   co_return co_await source->CreateNode(std::move(node), deadline);
 }

@@ -90,7 +90,7 @@ class SlurmClusters {
 
   // Writes (slurm/source.h); kUnavailable too when nobody knows how to reach the cluster.
   async::Task<Result<void>> UpdateNode(std::string cluster, slurm::NodeUpdate update, async::Deadline deadline);
-  async::Task<Result<void>> CreateNode(std::string cluster, slurm::ExternalNode node, async::Deadline deadline);
+  async::Task<Result<void>> CreateNode(std::string cluster, slurm::NewNode node, async::Deadline deadline);
   async::Task<Result<void>> DeleteNode(std::string cluster, std::string node, async::Deadline deadline);
 
   // Longer than a request is kept anywhere between us and slurmctld.

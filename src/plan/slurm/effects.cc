@@ -50,11 +50,10 @@ class UpdateNodeEffect final : public Effect {
 
 class CreateNodeEffect final : public Effect {
  public:
-  CreateNodeEffect(std::string cluster, slurm::ExternalNode node)
-      : cluster_(std::move(cluster)), node_(std::move(node)) {}
+  CreateNodeEffect(std::string cluster, slurm::NewNode node) : cluster_(std::move(cluster)), node_(std::move(node)) {}
 
   std::string_view verb() const override { return "register"; }
-  std::string target() const override { return NodeTarget(cluster_, node_.name); }
+  std::string target() const override { return NodeTarget(cluster_, slurm::NameOf(node_)); }
   Lane lane() const override { return cluster_; }
   uint64_t content() const override { return Fnv64(slurm::LineOf(node_).value_or("")); }
 
@@ -64,7 +63,7 @@ class CreateNodeEffect final : public Effect {
 
  private:
   std::string cluster_;
-  slurm::ExternalNode node_;
+  slurm::NewNode node_;
 };
 
 class DeleteNodeEffect final : public Effect {
@@ -213,22 +212,24 @@ class NodeIsNotHeldGuard final : public Guard {
   std::string reason_prefix_;
 };
 
-class NodeIsSilentGuard final : public Guard {
+// The record is there, in such a state.
+class NodeStateGuard final : public Guard {
  public:
-  NodeIsSilentGuard(std::string cluster, std::string node) : cluster_(std::move(cluster)), node_(std::move(node)) {}
+  NodeStateGuard(std::string cluster, std::string node, std::string text, bool (*state)(const slurm::NodeState&))
+      : cluster_(std::move(cluster)), node_(std::move(node)), text_(std::move(text)), state_(state) {}
 
-  std::string text() const override { return "Slurm does not hear from node " + node_; }
+  std::string text() const override { return text_; }
 
   Task<Proof> Prove(Services& services, Deadline deadline) const override {
     const auto fresh = co_await services.slurm.Fresh(cluster_, node_, deadline);
     if (!fresh) co_return Proof::kUnknown;
     co_return Judge(services, cluster_, node_, fresh->node,
-                    [](const slurm::Node* node) { return node != nullptr && node->state.IsNotResponding(); });
+                    [this](const slurm::Node* node) { return node != nullptr && state_(node->state); });
   }
 
  private:
-  std::string cluster_;
-  std::string node_;
+  std::string cluster_, node_, text_;
+  bool (*state_)(const slurm::NodeState&);
 };
 
 class NodeIsDownForGuard final : public Guard {
@@ -297,7 +298,7 @@ std::shared_ptr<const Effect> UpdateNode(std::string_view verb, std::string clus
   return std::make_shared<UpdateNodeEffect>(verb, std::move(cluster), std::move(update));
 }
 
-std::shared_ptr<const Effect> CreateNode(std::string cluster, slurm::ExternalNode node) {
+std::shared_ptr<const Effect> CreateNode(std::string cluster, slurm::NewNode node) {
   return std::make_shared<CreateNodeEffect>(std::move(cluster), std::move(node));
 }
 
@@ -330,6 +331,11 @@ std::shared_ptr<const Guard> NodeIsFree(std::string cluster, std::string node) {
   return std::make_shared<NodeWithoutJobGuard>(std::move(cluster), std::move(node), "begins no job", begins_none, true);
 }
 
+std::shared_ptr<const Guard> NodeIsPoweredDown(std::string cluster, std::string node) {
+  const auto down = [](const slurm::NodeState& state) { return state.IsPoweredDown(); };
+  return std::make_shared<NodeWithoutJobGuard>(std::move(cluster), std::move(node), "is powered down", down, false);
+}
+
 std::shared_ptr<const Guard> NodeIsNotHeld(std::string cluster, std::string node, std::string reason_prefix) {
   return std::make_shared<NodeIsNotHeldGuard>(std::move(cluster), std::move(node), std::move(reason_prefix));
 }
@@ -339,7 +345,15 @@ std::shared_ptr<const Guard> NodeIsDownFor(std::string cluster, std::string node
 }
 
 std::shared_ptr<const Guard> NodeIsSilent(std::string cluster, std::string node) {
-  return std::make_shared<NodeIsSilentGuard>(std::move(cluster), std::move(node));
+  const auto silent = [](const slurm::NodeState& state) { return state.IsNotResponding(); };
+  const std::string text = "Slurm does not hear from node " + node;
+  return std::make_shared<NodeStateGuard>(std::move(cluster), std::move(node), text, silent);
+}
+
+std::shared_ptr<const Guard> NodeIsPoweringUp(std::string cluster, std::string node) {
+  const auto powering_up = [](const slurm::NodeState& state) { return state.IsPoweringUp(); };
+  const std::string text = "Slurm waits for node " + node + " to begin";
+  return std::make_shared<NodeStateGuard>(std::move(cluster), std::move(node), text, powering_up);
 }
 
 std::shared_ptr<const Guard> NodeIsOurs(std::string cluster, std::string node, std::string reason_prefix,

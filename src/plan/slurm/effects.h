@@ -30,8 +30,8 @@ std::string ReservationTarget(std::string_view cluster, std::string_view name);
 // does not know (any more) is kNotFound.
 std::shared_ptr<const Effect> UpdateNode(std::string_view verb, std::string cluster, slurm::NodeUpdate update);
 
-// Makes the record of an external node. One of that name that is there stays as it is: whose it is, the next look tells.
-std::shared_ptr<const Effect> CreateNode(std::string cluster, slurm::ExternalNode node);
+// Makes the record of an external or cloud node. One of that name that is there stays as it is: whose it is, the next look tells.
+std::shared_ptr<const Effect> CreateNode(std::string cluster, slurm::NewNode node);
 
 // Removes the record of a dynamic node. What is gone already counts as removed.
 std::shared_ptr<const Effect> DeleteNode(std::string cluster, std::string node);
@@ -66,6 +66,12 @@ std::shared_ptr<const Guard> NodeIsSilent(std::string cluster, std::string node)
 // Slurm says, asked just now: no job holds the node, suspended ones included, and none begins there, as it is drained, DOWN or not
 // heard from; or there is no record of it, and slurmctld has been up long enough. Before another slurmd takes its name.
 std::shared_ptr<const Guard> NodeIsFree(std::string cluster, std::string node);
+
+// Slurm says, asked just now: it has powered the node down, or is doing so, and no job holds it. Before its slurmd, or its record, is taken away.
+std::shared_ptr<const Guard> NodeIsPoweredDown(std::string cluster, std::string node);
+
+// Slurm says, asked just now: it waits for a slurmd of that name to begin. Before one that has begun earlier is taken away.
+std::shared_ptr<const Guard> NodeIsPoweringUp(std::string cluster, std::string node);
 
 // Slurm says, asked just now: no job holds the node, suspended ones included, and what is wrong with it (DRAIN or DOWN)
 // bears a reason that begins with `reason_prefix`. For removing its record, which Slurm refuses for jobs that run, and

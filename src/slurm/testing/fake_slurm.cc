@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/text.h"
 #include "slurm/hostlist.h"
 
 namespace capstan::slurm::testing {
@@ -73,6 +74,7 @@ void FakeSlurm::StartSlurmd(SlurmdSpec spec) {
   const std::string name = spec.name;
   slurmds_[name] = std::move(spec);
   slurmd_started_[name] = loop_.WallNow();
+  slurmd_began_[name] = loop_.Now();
   unregistered_.insert(name);
   if (controller_up_) Register(name);
 }
@@ -85,8 +87,10 @@ void FakeSlurm::RestartSlurmd(const std::string& name) {
 void FakeSlurm::StopSlurmd(const std::string& name) {
   slurmds_.erase(name);
   unregistered_.erase(name);
-  KillJobsOn(name);
-  if (!controller_up_ || !records_.contains(name)) return;
+  const auto record = records_.find(name);
+  const bool awaited = record != records_.end() && record->second.node.state.Has(NodeFlag::kPoweringUp);
+  if (!awaited) KillJobsOn(name);  // those that wait for the next one have not begun
+  if (!controller_up_ || record == records_.end() || awaited) return;
   Later(options_.ping_interval, [this, name] {
     if (!SlurmdRuns(name)) WentSilent(name);
   });
@@ -94,7 +98,7 @@ void FakeSlurm::StopSlurmd(const std::string& name) {
 
 void FakeSlurm::WentSilent(const std::string& name) {
   const auto found = records_.find(name);
-  if (found == records_.end()) return;
+  if (found == records_.end() || IsAsleep(found->second)) return;
   Record& record = found->second;
   record.node.state.Add(NodeFlag::kNotResponding);
   record.node.boot_time.reset();
@@ -105,7 +109,7 @@ void FakeSlurm::WentSilent(const std::string& name) {
 void FakeSlurm::DownUnlessHeard(const std::string& name, Duration within) {
   Later(within, [this, name] {
     const auto it = records_.find(name);
-    if (it == records_.end() || SlurmdRuns(name) || it->second.node.state.IsDown()) return;
+    if (it == records_.end() || SlurmdRuns(name) || it->second.node.state.IsDown() || IsAsleep(it->second)) return;
     it->second.node.state.Remove(NodeFlag::kIdle);
     it->second.node.state.Add(NodeFlag::kDown);
     if (it->second.node.reason.empty()) it->second.node.reason = kReasonNotResponding;
@@ -126,6 +130,10 @@ void FakeSlurm::Register(const std::string& name) {
     node.weight = spec.weight;
     node.partitions = {options_.partition};
   }
+  // A slurmd of before it was powered up counts for nothing; any that registers otherwise shows that it is there.
+  const bool up = node.state.Has(NodeFlag::kPoweringUp);
+  if (up && slurmd_began_.at(name) < *record.powered) return;
+  for (const NodeFlag flag : {NodeFlag::kPoweredDown, NodeFlag::kPoweringDown}) node.state.Remove(flag);
   // Of an existing record, registration changes where it is and its topology, and none of what an update can
   // set.
   node.topology = spec.topology;
@@ -135,10 +143,144 @@ void FakeSlurm::Register(const std::string& name) {
   node.cpus = node.job_cpus = spec.cpus;
   node.memory_mib = node.job_memory_mib = 1024;
   node.slurmd_start_time = WholeSeconds(slurmd_started_.at(name));
+  if (up) {
+    node.state.Remove(NodeFlag::kPoweringUp);
+    record.busy = loop_.Now();
+    Heard(record);
+    BeginConfigured(name);
+    return;
+  }
   if (record.heard && spec.boot_time > *record.heard && options_.return_to_service != 2)
     WasRebooted(record);
   else
     Heard(record);
+}
+
+// --- Power -----------------------------------------------------------------------------------------------------------
+
+// Nobody is expected to answer there.
+bool FakeSlurm::IsAsleep(const Record& record) {
+  return record.node.state.HasAny({NodeFlag::kPoweredDown, NodeFlag::kPoweringDown, NodeFlag::kPoweringUp});
+}
+
+bool FakeSlurm::IsStartable(const Record& record) const {
+  const NodeState state = StateOf(record);
+  const bool down = state.Has(NodeFlag::kPoweredDown) && !state.Has(NodeFlag::kMaintenance);
+  return state.IsUsable() || (down && !state.IsDown() && !state.IsDraining());
+}
+
+void FakeSlurm::BeginPower(Record& record, NodeFlag flag) {
+  NodeState& state = record.node.state;
+  for (const NodeFlag other : {NodeFlag::kPoweredDown, NodeFlag::kPoweringDown, NodeFlag::kPoweringUp})
+    state.Remove(other);
+  state.Add(flag);
+  record.powered = loop_.Now();
+  if (flag != NodeFlag::kPoweringDown) record.node.address = record.node.name;
+  NodesChanged();
+}
+
+bool FakeSlurm::PowerUp(const std::string& name) {
+  Record& record = records_.at(name);
+  if (!record.node.state.Has(NodeFlag::kPoweredDown)) return false;
+  BeginPower(record, NodeFlag::kPoweringUp);
+  record.node.state.Add(NodeFlag::kNotResponding);
+  FollowPower(name);
+  return true;
+}
+
+bool FakeSlurm::PowerDown(const std::string& name) {
+  Record& record = records_.at(name);
+  const bool up = !record.node.state.HasAny({NodeFlag::kPoweredDown, NodeFlag::kPoweringDown, NodeFlag::kPoweringUp});
+  if (!up || record.node.state.HasAny({NodeFlag::kDrain, NodeFlag::kFail}) || !record.jobs.empty() ||
+      !record.suspended.empty() || !record.completing.empty())
+    return false;
+  BeginPower(record, NodeFlag::kPoweringDown);
+  FollowPower(name);
+  return true;
+}
+
+// What is to come of its state of power, in this life of slurmctld.
+void FakeSlurm::FollowPower(const std::string& name) {
+  const Record& record = records_.at(name);
+  const auto left = [&](Duration whole) { return std::max(Duration(0), *record.powered + whole - loop_.Now()); };
+  if (record.node.state.Has(NodeFlag::kPoweringUp))
+    Later(left(options_.resume_timeout), [this, name] { EndResume(name); });
+  if (record.node.state.Has(NodeFlag::kPoweringDown))
+    Later(left(options_.suspend_timeout), [this, name] { EndSuspend(name); });
+}
+
+void FakeSlurm::EndSuspend(const std::string& name) {
+  const auto found = records_.find(name);
+  if (found == records_.end() || !found->second.node.state.Has(NodeFlag::kPoweringDown)) return;
+  if (loop_.Now() < *found->second.powered + options_.suspend_timeout) return;
+  BeginPower(found->second, NodeFlag::kPoweredDown);
+  found->second.node.state.Remove(NodeFlag::kNotResponding);
+}
+
+// Its jobs are queued again: nothing of them has run.
+void FakeSlurm::EndResume(const std::string& name) {
+  const auto found = records_.find(name);
+  if (found == records_.end() || !found->second.node.state.Has(NodeFlag::kPoweringUp)) return;
+  Record& record = found->second;
+  if (loop_.Now() < *record.powered + options_.resume_timeout) return;
+  const std::set<int64_t> jobs = record.jobs;
+  for (const int64_t id : jobs) {
+    const JobSpec spec = job_specs_.at(id);
+    ForgetJob(id);
+    if (on_requeue) on_requeue(spec);
+  }
+  BeginPower(record, NodeFlag::kPoweredDown);
+  for (const NodeFlag flag : {NodeFlag::kIdle, NodeFlag::kNotResponding, NodeFlag::kDrain})
+    record.node.state.Remove(flag);
+  record.node.state.Add(NodeFlag::kDown);
+  record.node.reason = kReasonNotResumed;
+}
+
+void FakeSlurm::CheckPower(const std::string& name) {
+  const auto found = records_.find(name);
+  if (found == records_.end() || !found->second.idle) return;
+  Record& record = found->second;
+  if (!record.jobs.empty() || !record.suspended.empty() || !record.completing.empty()) record.busy = loop_.Now();
+  if (record.busy && loop_.Now() - *record.busy >= *record.idle) PowerDown(name);
+  Later(options_.power_check, [this, name] { CheckPower(name); });
+}
+
+// Jobs that have waited for this node alone begin.
+void FakeSlurm::BeginConfigured(const std::string& node) {
+  for (const int64_t id : records_.at(node).jobs) {
+    const JobSpec& spec = job_specs_.at(id);
+    const auto awaited = [this](const std::string& name) {
+      return records_.at(name).node.state.Has(NodeFlag::kPoweringUp);
+    };
+    Job& job = jobs_.at(id);
+    if (!job.state.Has(JobFlag::kConfiguring) || std::ranges::any_of(spec.nodes, awaited)) continue;
+    job.state.Remove(JobFlag::kConfiguring);
+    if (spec.runs_for) RunFor(id, *spec.runs_for);
+    JobsChanged();
+  }
+}
+
+Outcome FakeSlurm::CreateNode(const CloudNode& asked) {
+  if (records_.contains(asked.name)) return Refusal::kNodeExists;
+  Record& record = records_[asked.name];
+  Node& node = record.node;
+  node.name = node.hostname = node.address = asked.name;
+  node.state = NodeState{NodeFlag::kIdle, NodeFlag::kDynamicNorm, NodeFlag::kCloud, NodeFlag::kPoweredDown};
+  for (const std::string_view item : Words(asked.conf)) {
+    if (!item.starts_with("Features=")) continue;
+    for (const std::string_view feature : Split(item.substr(item.find('=') + 1), ','))
+      node.features.emplace_back(feature);
+  }
+  node.active_features = node.features;
+  node.partitions = {options_.partition};
+  node.weight = 1;
+  node.cpus = node.job_cpus = asked.cpus;
+  node.memory_mib = node.job_memory_mib = asked.memory_mib;
+  record.idle = asked.idle;
+  record.powered = loop_.Now();
+  CheckPower(asked.name);
+  NodesChanged();
+  return std::nullopt;
 }
 
 void FakeSlurm::WasRebooted(Record& record) {
@@ -189,9 +331,11 @@ void FakeSlurm::AwaitContact(const std::string& name) {
 std::optional<int64_t> FakeSlurm::StartJob(JobSpec spec) {
   for (const std::string& name : spec.nodes) {
     const Record& record = records_.at(name);
-    if (!StateOf(record).IsUsable() || !HasRoom(record, spec.whole_nodes)) return std::nullopt;
+    if (!IsStartable(record) || !HasRoom(record, spec.whole_nodes)) return std::nullopt;
   }
   const int64_t id = next_job_++;
+  bool waits = false;
+  for (const std::string& name : spec.nodes) waits |= PowerUp(name);
   Job job{.id = id,
           .state = JobState{JobFlag::kRunning},
           .state_reason = "None",
@@ -206,7 +350,8 @@ std::optional<int64_t> FakeSlurm::StartJob(JobSpec spec) {
           .preempt_time = std::nullopt,
           .time_limit = spec.time_limit};
   for (const std::string& name : spec.nodes) records_.at(name).jobs.insert(id);
-  if (spec.runs_for) RunFor(id, *spec.runs_for);
+  if (waits) job.state.Add(JobFlag::kConfiguring);
+  if (spec.runs_for && !waits) RunFor(id, *spec.runs_for);
   jobs_[id] = std::move(job);
   job_specs_[id] = std::move(spec);
   NodesChanged();
@@ -229,6 +374,7 @@ void FakeSlurm::RunFor(int64_t id, Duration left) {
 bool FakeSlurm::SuspendJob(int64_t id) {
   const auto found = jobs_.find(id);
   if (!controller_up_ || found == jobs_.end() || !found->second.state.Has(JobFlag::kRunning)) return false;
+  if (found->second.state.Has(JobFlag::kConfiguring)) return false;
   found->second.state = JobState{JobFlag::kSuspended};
   for (const std::string& name : job_specs_.at(id).nodes) {
     Record& record = records_.at(name);
@@ -445,7 +591,8 @@ void FakeSlurm::StartController(Lose lose) {
     if (job.state.Has(JobFlag::kCompleting)) {
       job.state.Remove(JobFlag::kCompleting);
       for (auto& [name, record] : records_) record.completing.erase(id);
-    } else if (job.state.Has(JobFlag::kRunning) && job_specs_.at(id).runs_for) {
+    } else if (job.state.Has(JobFlag::kRunning) && !job.state.Has(JobFlag::kConfiguring) &&
+               job_specs_.at(id).runs_for) {
       RunFor(id, std::max(Duration(0), *job.start_time + *job_specs_.at(id).runs_for - loop_.WallNow()));
     } else if (job.external && job.state.Has(JobFlag::kRunning)) {
       FollowLimit(id);
@@ -454,6 +601,9 @@ void FakeSlurm::StartController(Lose lose) {
   for (const Reservation& reservation : Reservations()) FollowReservation(reservation.name);
   for (const auto& [name, record] : records_) {
     if (record.node.state.Has(NodeFlag::kExternal)) continue;
+    CheckPower(name);
+    FollowPower(name);
+    if (IsAsleep(record)) continue;
     if (SlurmdRuns(name))
       AwaitContact(name);
     else

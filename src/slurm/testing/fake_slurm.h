@@ -6,7 +6,7 @@
 // nothing; a machine booted since the node was heard last makes it DOWN unless ReturnToService is 2; DOWN kills jobs; jobs vanish MinJobAge after their end; a restarted slurmctld may have lost its
 // nodes, and a slurmd that runs does not bring its record back. It schedules nothing: a test says which job
 // runs where, also of external jobs, which wait until a test lets them run and end with their time limit. No job starts on a node in an active maintenance reservation, whose record cannot be removed; such a
-// reservation changes but its nodes and its end no more. One of the nodes ALL is also of those that come later. An external node is IDLE from the moment in which it is made, and never silent. test/slurm compares it with the real thing.
+// reservation changes but its nodes and its end no more. A cloud node that is powered down takes a job and powers up; that waits as CONFIGURING. One of the nodes ALL is also of those that come later. An external node is IDLE from the moment in which it is made, and never silent. test/slurm compares it with the real thing.
 //
 // FakeSlurmrestd (fake_slurmrestd.h) puts slurmrestd's HTTP in front of it.
 #pragma once
@@ -20,7 +20,7 @@
 
 #include "async/loop.h"
 #include "base/random.h"
-#include "slurm/external_node.h"
+#include "slurm/cloud_node.h"
 #include "slurm/snapshot.h"
 #include "slurm/source.h"
 
@@ -57,6 +57,9 @@ class FakeSlurm {
     Duration slurmd_timeout = 300s;  // until it is DOWN for it
     Duration completing = 400ms;     // from a job's end until its nodes are free
     Duration min_job_age = 300s;
+    Duration suspend_timeout = 30s;  // from POWERING_DOWN to POWERED_DOWN
+    Duration resume_timeout = 900s;  // until a node that powers up is DOWN
+    Duration power_check = 10s;      // between looks for nodes that have been idle for long enough
     std::string partition = "all";
     std::string release = "26.05.5";
   };
@@ -83,7 +86,9 @@ class FakeSlurm {
     std::optional<Duration> time_limit = {};  // whole minutes, as Slurm has them; what it says, not what ends it
     std::string partition = {};               // "": that of the options
   };
-  // The id, or nullopt when Slurm would not start it there: a node that is not usable, or has no room.
+  // Called with a job whose node did not power up in time: it is gone, and is to be started anew.
+  std::function<void(const JobSpec& spec)> on_requeue;
+  // The id, or nullopt when Slurm would not start it there: a node that is neither usable nor powered down, or has no room.
   std::optional<int64_t> StartJob(JobSpec spec);
   void FinishJob(int64_t id) { EndJob(id, JobFlag::kCompleted); }
   void CancelJob(int64_t id) { EndJobAs(id, JobFlag::kCancelled); }
@@ -141,6 +146,12 @@ class FakeSlurm {
   Outcome UpdateNodes(const std::vector<std::string>& names, const Update& update);
   // External nodes (external_node.h), which no slurmd speaks for.
   Outcome CreateNode(const ExternalNode& node);
+  // Cloud nodes (cloud_node.h), whose slurmds a test starts and stops.
+  Outcome CreateNode(const CloudNode& node);
+  // As for a job, or as `scontrol update state=power_up` does. False: it is not powered down.
+  bool PowerUp(const std::string& name);
+  // As for want of jobs, once none is there.
+  bool PowerDown(const std::string& name);
   Outcome DeleteNode(const std::string& name);
   Outcome WriteReservation(const ReservationUpdate& update);
   Outcome DeleteReservation(const std::string& name);
@@ -174,7 +185,9 @@ class FakeSlurm {
     std::set<int64_t> jobs;  // running
     std::set<int64_t> suspended;
     std::set<int64_t> completing;
-    std::optional<Time> heard;  // last; not before it has registered
+    std::optional<Time> heard;          // last; not before it has registered
+    std::optional<Duration> idle;       // of a cloud node: until it is powered down
+    std::optional<Tick> busy, powered;  // of that: since when it has had no job; when its state of power began
   };
 
   NodeState StateOf(const Record& record) const;
@@ -190,6 +203,14 @@ class FakeSlurm {
   void AwaitContact(const std::string& name);
   void Heard(Record& record);
   void WasRebooted(Record& record);
+  static bool IsAsleep(const Record& record);
+  bool IsStartable(const Record& record) const;
+  void BeginPower(Record& record, NodeFlag flag);
+  void FollowPower(const std::string& name);
+  void EndResume(const std::string& name);
+  void EndSuspend(const std::string& name);
+  void CheckPower(const std::string& name);
+  void BeginConfigured(const std::string& node);
   void SignOfLife(Record& record);
   void WentSilent(const std::string& name);
   void DownUnlessHeard(const std::string& name, Duration within);
@@ -210,6 +231,7 @@ class FakeSlurm {
   std::map<std::string, Reservation> reservations_;
   std::map<std::string, SlurmdSpec> slurmds_;  // those that run
   std::map<std::string, Time> slurmd_started_;
+  std::map<std::string, Tick> slurmd_began_;
   std::set<std::string> unregistered_;  // of slurmds_, those that have never registered
   std::map<int64_t, Job> jobs_;
   std::map<int64_t, JobSpec> job_specs_;

@@ -68,7 +68,27 @@ std::string NodeJson(const Node& node) {
          ",\"topology\":" + JsonQuoted(node.topology) + ",\"version\":" + JsonQuoted(node.version) + "}";
 }
 
-// What a line of slurm.conf says, as far as ours go (external_node.h).
+// What a line of slurm.conf says, as far as ours go (external_node.h, cloud_node.h).
+CloudNode CloudNodeOf(std::string_view line) {
+  CloudNode node;
+  for (const std::string_view word : Words(line)) {
+    const size_t equals = word.find('=');
+    const std::string_view key = word.substr(0, equals);
+    const std::string value(word.substr(equals + 1));
+    if (key == "NodeName")
+      node.name = value;
+    else if (key == "CPUs")
+      node.cpus = ParseInt(value).value_or(0);
+    else if (key == "RealMemory")
+      node.memory_mib = ParseInt(value).value_or(0);
+    else if (key == "SuspendTime")
+      node.idle = std::chrono::seconds(ParseInt(value).value_or(0));
+    else if (key != "State")
+      node.conf += (node.conf.empty() ? "" : " ") + std::string(word);
+  }
+  return node;
+}
+
 ExternalNode NodeOf(std::string_view line) {
   ExternalNode node;
   for (const std::string_view word : Words(line)) {
@@ -463,7 +483,9 @@ net::Response FakeSlurmrestd::CreateNode(const std::string& body) {
   const std::string& release = slurm_.options().release;
   const auto asked = json::Decode<wire::NewNodeBody>(body);
   if (!asked) return Text(400, "Unable to parse the body");
-  if (const Outcome refused = slurm_.CreateNode(NodeOf(asked->node_conf)))
+  const std::string& line = asked->node_conf;
+  const bool cloud = line.contains(" State=CLOUD ");
+  if (const Outcome refused = cloud ? slurm_.CreateNode(CloudNodeOf(line)) : slurm_.CreateNode(NodeOf(line)))
     return Envelope(422, "", release, Problem("Failure to create node", *refused, "_create_node"));
   return Envelope(200, "", release);
 }

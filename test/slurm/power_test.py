@@ -1,0 +1,59 @@
+"""Slurm's power saving without a program of its own: what slurmctld makes of cloud nodes that come and go as pods do."""
+import pytest
+from run_slurm_test import inside
+
+pytestmark = pytest.mark.long
+
+CONF = ("SuspendTime=1000000000", "ResumeProgram=/bin/true", "SuspendProgram=/bin/true", "ResumeTimeout=25", "SuspendTimeout=5", "SuspendRate=0",
+        "ResumeRate=0", "ReturnToService=0", "SuspendExcStates=DRAIN,FAIL")
+
+# Each `say` prints the state of w-0, and the job's.
+STORY = r"""
+state() { $SLURM_EXEC scontrol -o show node w-0 | sed -n 's/.* State=\([^ ]*\) .*/\1/p'; }
+say() { echo "$1: $(state) $($SLURM_EXEC squeue -h -o %T)"; }
+becomes() { for _ in $(seq 300); do state | grep -Eq "$1" && return; sleep 0.2; done; echo "never: $1, but $(state)"; }
+job_is() { for _ in $(seq 300); do [ "$($SLURM_EXEC squeue -h -o %T)" = "$1" ] && return; sleep 0.2; done; echo "never: a job is $1"; }
+begin() { boot=$(date +%s); again; }
+again() {
+  $SLURM_EXEC_ON w-0 env SLURMD_BOOT_TIME=$boot sh -c 'exec slurmd -b -D -Z --conf-server ctl:6817 --conf "CPUs=1 RealMemory=100 Features=workers"' \
+    > $SLURM_SHARED/slurmd.log 2>&1 &
+}
+end() { pkill -x slurmd || true; while pgrep -x slurmd > /dev/null; do sleep 0.1; done; }
+for one in w-0 w-1; do
+  $SLURM_CONTROL stop $one
+  $SLURM_EXEC scontrol update nodename=$one state=down reason=test; $SLURM_EXEC scontrol delete nodename=$one
+done
+$SLURM_EXEC scontrol create nodename=w-0 State=CLOUD SuspendTime=5 CPUs=1 RealMemory=100 Features=workers
+say made
+$SLURM_EXEC sbatch -D /tmp --wrap 'sleep 15' > /dev/null; becomes POWERING_UP; say asked
+$SLURM_CONTROL restart slurmctld; becomes POWERING_UP; say restarted
+begin; becomes '^(ALLOCATED|MIXED)[^P]*$'; job_is RUNNING; say began
+end; again; sleep 3; say crashed
+$SLURM_EXEC scontrol reconfigure; job_is RUNNING; say reconfigured
+becomes POWERING_DOWN; say idle
+end; becomes POWERED_DOWN; say down
+$SLURM_EXEC sbatch -D /tmp --wrap 'sleep 15' > /dev/null; becomes 'DOWN.*POWERED_DOWN'; say late
+$SLURM_EXEC scontrol -o show node w-0 | grep -o 'Reason=[^[]*'
+$SLURM_EXEC scontrol delete nodename=w-0 && echo deleted
+$SLURM_EXEC scancel -u root
+$SLURM_EXEC scontrol create nodename=w-0 State=CLOUD SuspendTime=5 CPUs=1 RealMemory=100 Features=workers
+begin; becomes '^IDLE[^P]*$'; say came
+$SLURM_EXEC scontrol update nodename=w-0 state=drain reason=fan; sleep 20; say drained
+end
+"""
+
+
+def test_a_cloud_node_is_what_its_states_say():
+    options = [word for line in CONF for word in ("--conf", line)]
+    said = dict(line.split(": ", 1) for line in inside(STORY, *options, seconds=180).splitlines() if ": " in line)
+    states = {name: set(text.split()[0].split("+")) | set(text.split()[1:]) for name, text in said.items() if " " in text or "+" in text}
+    assert states["made"] >= {"IDLE", "CLOUD", "DYNAMIC_NORM", "POWERED_DOWN"}
+    assert states["asked"] >= {"POWERING_UP", "NOT_RESPONDING", "CONFIGURING"}
+    assert "POWERING_UP" in states["restarted"], "it outlives slurmctld"
+    assert "RUNNING" in states["crashed"], "a slurmd that was told when it was booted ends no job, though it is started anew"
+    assert "RUNNING" in states["reconfigured"]
+    assert states["idle"] >= {"IDLE", "POWERING_DOWN"} and states["down"] >= {"IDLE", "POWERED_DOWN"}
+    assert states["late"] >= {"DOWN", "POWERED_DOWN", "PENDING"} and "NOT_RESPONDING" not in states["late"]
+    assert states["came"] == {"IDLE", "CLOUD", "DYNAMIC_NORM"}, "a slurmd that nobody has asked for"
+    assert "DRAIN" in states["drained"] and not states["drained"] & {"POWERING_DOWN", "POWERED_DOWN"}, "what is drained stays"
+    assert "never" not in said, said
