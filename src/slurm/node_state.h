@@ -91,7 +91,8 @@ class NodeState : public StateSet<NodeFlag> {
   bool IsDown() const { return Has(NodeFlag::kDown); }
   bool IsNotResponding() const { return Has(NodeFlag::kNotResponding); }
 
-  // Slurm's power saving has stopped it, or is doing so: no job is here, and none begins before it is POWERING_UP.
+  // Slurm's power saving has stopped it, or is doing so: no job is here, and none begins before it is POWERING_UP, or
+  // a slurmd of it registers.
   bool IsPoweredDown() const {
     return HasAny({NodeFlag::kPoweredDown, NodeFlag::kPoweringDown}) && !IsPoweringUp() && !IsBusy();
   }

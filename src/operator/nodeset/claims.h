@@ -35,7 +35,7 @@ bool AreRemovedInScaleIn(const api::NodeSetSpec& spec);
 bool AreRemovedAtTheEnd(const api::NodeSetSpec& spec);
 
 // Those of `claims` that are named as claims of `templates` for an ordinal that none of `workers` has, and are not being
-// deleted. Each is removed as it was seen, proven by fresh reads: the pod of that ordinal is not there, and the NodeSet
+// deleted; nor those of `asleep`, ordinals of Slurm nodes that stay without a pod (scale.h). Each is removed as it was seen, proven by fresh reads: the pod of that ordinal is not there, and the NodeSet
 // asks for the same still. Those of workers of DaemonSet mode, named after machines that may come back, go with the NodeSet
 // only, once no worker of it is left.
 std::vector<plan::Action> RemovalsOfClaims(const api::NodeSet& set, const std::vector<SeenClaim>& claims,

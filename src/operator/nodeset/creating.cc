@@ -103,7 +103,6 @@ class Creating {
   bool MayRunOn(const NewWorker& worker, const Place& place) {
     const slurm::Node* record = look_.slurm.Find(worker.host);
     if (record == nullptr || record->state.IsDown() || !IsRecordOf(*record, look_.set)) return false;
-
     const std::string machine = MachineOfRecord(*record);
     if (machine.empty() || machine == place.node) return false;
     const Node* node = look_.world.Find<Node>({"", machine});

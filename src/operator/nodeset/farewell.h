@@ -13,7 +13,7 @@ plan::Plan LetGo(const Look& look);
 // is there; but not for ever.
 plan::Plan GiveUp(const Look& look, const Deletion& deletion);
 
-// While nobody comes or goes: claims without a worker are of workers that are not wanted back.
+// While nobody comes or goes: claims without a worker are of workers that are not wanted back, but for those of `asleep` (claims.h).
 plan::Plan RemoveClaimsOfScaleIn(const Look& look, bool settled, const std::map<int, std::string>& asleep);
 
 }  // namespace capstan::op::nodeset

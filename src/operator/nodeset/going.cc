@@ -119,7 +119,8 @@ class Leaving {
     Expect();
   }
 
-  // Its node begins no job before a slurmd does that is not this one: should one be given to it meanwhile, it waits.
+  // A job that is given its node meanwhile waits for a slurmd that begins later. But for this: its slurmd registers anew, as after a reconfigure,
+  // and gets a job between the proof and the deletion.
   void RemovePoweredDown() {
     if (!worker_.marked()) return;
     plan::Action remove = RemovalOf(worker_, errand_.why);

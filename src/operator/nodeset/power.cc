@@ -69,7 +69,7 @@ class Scaling {
     GoFor(scale_, daemons_, "spec.scalingMode is StatefulSet now");
     for (const auto& [ordinal, record] : records_) Keep(ordinal, *record);
     for (int ordinal = 0; there_.size() < replicas_ && scale_.nodes.size() < size_t(kMostCreations); ++ordinal) {
-      if (there_.insert(ordinal).second) scale_.nodes.push_back(ordinal);
+      if (there_.insert(ordinal).second) Make(ordinal);
     }
     scale_.wanted = int(scale_.kept.size()) + scale_.missing;
     return std::move(scale_);
@@ -92,6 +92,16 @@ class Scaling {
       scale_.kept.push_back(&worker);  // a job may wait for it
     else
       (worker.node != nullptr && !IsCloud(*worker.node) ? others_ : staying_).push_back(&worker);
+  }
+
+  void Make(int ordinal) {
+    const std::string host = WorkerHost(set_, ordinal);
+    if (slurm_.Find(host) == nullptr)
+      scale_.nodes.push_back(ordinal);
+    else
+      scale_.refused.push_back(
+          "Slurm has a node " + host +
+          " which is not this NodeSet's, so that none is made; remove it, or give the NodeSet another name");
   }
 
   // Of too many, those that nothing is taken from: powered down without a pod, or with one that goes anyway; or idle, and their pod is gone.

@@ -167,6 +167,15 @@ TEST_F(PowerTest, AWorkerThatAJobWaitsForIsNotTooMany) {
       << "the same again";
 }
 
+// It would be asked for again and again, and slurmctld would have nothing to do.
+TEST_F(PowerTest, ANameThatAnothersNodeHasIsTold) {
+  Down(0);
+  nodes.back().features = {"others"};
+  const plan::Plan plan = Look(2);
+  EXPECT_THAT(Acts(plan), ElementsAre("register Slurm node slurm/main/w-1"));
+  EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("Slurm has a node w-0 which is not this NodeSet's"));
+}
+
 TEST_F(PowerTest, WhatAPersonDrainedStays) {
   Record(0, {NodeFlag::kIdle, NodeFlag::kDrain, NodeFlag::kPoweredDown}, "a fan");
   EXPECT_THAT(Acts(Look(1)), IsEmpty());

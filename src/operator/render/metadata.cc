@@ -28,7 +28,6 @@ constexpr auto kClientsOwn = std::to_array<std::string_view>({
     kAnnotationEmbeddedDatabase,
     kAnnotationStopped,
     kAnnotationPower,
-
     kLabelAdopt,
     kFormerAnnotationForceDelete,
     kFormerAnnotationGenerateKeys,

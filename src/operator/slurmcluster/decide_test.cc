@@ -227,6 +227,25 @@ TEST_F(SlurmClusterTest, PausedNothingIsWrittenButItsOwnStatusAndFinalizer) {
   EXPECT_EQ(Phase(plan), "Paused");
 }
 
+// Slurm says how many of them are wanted now.
+TEST_F(SlurmClusterTest, WorkersOnDemandAreReadyThoughNoneRuns) {
+  cluster.spec.node_sets[0].power = {.mode = "OnDemand", .idle = "5m"};
+  EXPECT_EQ(
+      json::FindText(*json::Parse(Body("NodeSet", "main-worker-cpu")), {"metadata", "annotations", kAnnotationPower}),
+      "OnDemand idle=5m");
+  HaveParts();
+  api::NodeSet set = Part<api::NodeSet>("main-worker-cpu");
+  set.spec.replicas = 3;
+  world.Put(set);
+  EXPECT_NE(Phase(Look()), "Ready") << "three are to run";
+  set.metadata.annotations[std::string(kAnnotationPower)] = "OnDemand idle=5m";
+  world.Put(set);
+  EXPECT_EQ(Phase(Look()), "Ready");
+  cluster.spec.node_sets[0].power = {.mode = "Always"};
+  EXPECT_EQ(json::Find(*json::Parse(Body("NodeSet", "main-worker-cpu")), {"metadata", "annotations", kAnnotationPower}),
+            nullptr);
+}
+
 TEST_F(SlurmClusterTest, StoppedWorkersAndLoginsAreToldAndNumbersStay) {
   cluster.spec.mode = "Stopped";
   cluster.spec.login.emplace().replicas = 2;
