@@ -247,6 +247,19 @@ const json::Schema& ClusterNodeSet::Schema() {
   return schema;
 }
 
+const json::Schema& ClusterTopology::Schema() {
+  static const json::Schema schema = json::Object<ClusterTopology>({
+      Field<&ClusterTopology::labels>("labels")
+          .Required()
+          .MinItems(1)
+          .MaxItems(5)
+          .Each({.pattern = "^([a-z0-9.-]+/)?[A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?$", .max_length = 317})
+          .Doc("Labels of Kubernetes nodes that say where they stand, from root to leaf, such as example.org/spine and "
+               "example.org/leaf."),
+  });
+  return schema;
+}
+
 const json::Schema& SlurmClusterSpec::Schema() {
   using S = SlurmClusterSpec;
   static const json::Schema schema = json::Object<S>({
@@ -286,6 +299,10 @@ const json::Schema& SlurmClusterSpec::Schema() {
       Field<&S::shared_root>("sharedRoot")
           .Doc("The spec of a SharedRoot: one root file system for all sessions and jobs. Absent: each pod has its "
                "image's."),
+      Field<&S::topology>("topology")
+          .Doc("Slurm's tree of switches, so that the nodes of a job are near each other. Absent: Slurm has none, "
+               "unless "
+               "config.files has a topology.yaml."),
   });
   return schema;
 }

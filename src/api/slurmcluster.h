@@ -153,6 +153,14 @@ struct ClusterNodeSet {
   static const json::Schema& Schema();
 };
 
+// A tree of switches.
+struct ClusterTopology {
+  std::vector<std::string> labels;  // of Kubernetes nodes, from root to leaf
+
+  bool operator==(const ClusterTopology&) const = default;
+  static const json::Schema& Schema();
+};
+
 struct SlurmClusterSpec {
   std::optional<std::string> mode, deletion_policy;
   std::optional<bool> paused;
@@ -167,6 +175,7 @@ struct SlurmClusterSpec {
   std::optional<ClusterLogin> login;
   std::vector<ClusterNodeSet> node_sets;
   std::optional<SharedRootSpec> shared_root;
+  std::optional<ClusterTopology> topology;
 
   bool operator==(const SlurmClusterSpec&) const = default;
   static const json::Schema& Schema();

@@ -234,6 +234,7 @@ const json::Schema& PublishedConfig::Schema() {
   static const json::Schema schema = json::Object<PublishedConfig>({
       Field<&PublishedConfig::slurm_conf>("slurm.conf"),
       Field<&PublishedConfig::cgroup_conf>("cgroup.conf"),
+      Field<&PublishedConfig::topology_yaml>("topology.yaml"),
   });
   return schema;
 }

@@ -205,6 +205,7 @@ struct Service {
 struct PublishedConfig {
   std::string slurm_conf;
   std::string cgroup_conf;
+  std::string topology_yaml;  // of topology by labels (topology.h); "": none
   bool operator==(const PublishedConfig&) const = default;
   static const json::Schema& Schema();
 };

@@ -1,4 +1,5 @@
 """What slurmctld makes of nodes that register after it has read the files that name them."""
+import pytest
 from run_slurm_test import inside
 
 # A slurmctld without state, whose topology.conf names w-0 and w-1, and then both register. Each `say` prints the nodes of switch
@@ -39,3 +40,44 @@ def test_a_node_that_registers_later_is_in_no_switch_and_no_partition_until_a_re
     assert said["reconfigured"] == "w-[0-1], w-[0-1]"
     assert said["restarted"] == "w-[0-1], w-[0-1]", "records outlive slurmctld"
     assert said["again"] == "w-1, w-1", "a new record is a new node"
+
+# A topology.yaml with the first switch alone; nodes name the others. Each `say` prints the switches of w-0 and w-1, from leaf to root, and the job's state.
+TREE = r"""
+answers() { for _ in $(seq 100); do $SLURM_EXEC scontrol ping | grep -q 'is UP' && return; sleep 0.2; done; false; }
+above() { $SLURM_EXEC scontrol -o show topology node=$1 2>/dev/null | sort -t= -k3n | sed -n 's/.*SwitchName=\([^ ]*\) .*/\1/p' | tr '\n' '<'; }
+say() { echo "$1: $(above w-0) $(above w-1) $($SLURM_EXEC squeue -h -o %T)"; }
+place() { $SLURM_EXEC scontrol update nodename=$1 topology=$2; }
+tree() { printf -- '- topology: %s\n  cluster_default: true\n  tree:\n    switches:\n      - switch: %s\n' $1 $2 > $SLURM_ROOT/etc/slurm/topology.yaml; }
+read_again() { $SLURM_EXEC scontrol reconfigure; sleep 1; answers; }
+two() { $SLURM_EXEC timeout 20 srun -N2 true && echo "$1: ran"; }
+place w-0 default:root:s1:s1.l1; echo 'flat: taken'
+$SLURM_EXEC sbatch -w w-0 -D /tmp --wrap 'sleep 300' > /dev/null
+until $SLURM_EXEC squeue -h -o %T | grep -q RUNNING; do sleep 0.2; done
+tree default root; read_again; say placed
+$SLURM_EXEC srun -N2 true 2>&1 | sed -n 's/^srun: error: /without: /p'
+place w-1 default:root:unknown; say unknown
+place w-1 default:root:s2:s2.l1; place w-0 default:root:s1:s1.l2; say moved
+$SLURM_CONTROL restart slurmctld; answers; say restarted
+$SLURM_EXEC scancel -u root; two below
+place w-1 racks:rack1 2>&1 | sed -n 's/.*error: /foreign: /p'
+rm $SLURM_ROOT/etc/slurm/topology.yaml; read_again; two gone
+tree racks rack1; $SLURM_EXEC scontrol reconfigure > /dev/null 2>&1 || true
+for _ in $(seq 50); do $SLURM_EXEC pgrep -x slurmctld > /dev/null || break; sleep 0.2; done
+$SLURM_EXEC scontrol ping | grep -q 'is UP' || echo 'other: away'
+rm $SLURM_ROOT/etc/slurm/topology.yaml; $SLURM_CONTROL restart slurmctld; answers
+place w-0 ''; place w-1 ''; tree racks rack1; read_again; place w-0 racks:rack1; say cleared
+"""
+
+
+@pytest.mark.long
+def test_below_a_first_switch_nodes_name_their_switches():
+    said = dict(line.split(": ", 1) for line in inside(TREE, seconds=120).splitlines() if ": " in line and line.split(":")[0].isalpha())
+    assert said["flat"] == "taken", "a slurmctld without topology.yaml takes every place"
+    assert said["placed"] == "s1.l1<s1<root<  RUNNING", "also by a reconfigure, and jobs go on"
+    assert "not available" in said["without"], "a node without a place is given no job of several nodes"
+    assert said["unknown"] == "s1.l1<s1<root< unknown<root< RUNNING"
+    assert said["moved"] == said["restarted"] == "s1.l2<s1<root< s2.l1<s2<root< RUNNING", "a job goes on when its node is moved"
+    assert said["below"] == "ran" and said["gone"] == "ran"
+    assert "not available" in said["foreign"]
+    assert said["other"] == "away", "it does not start while a node names another topology"
+    assert said["cleared"].startswith("rack1<")

@@ -171,6 +171,7 @@ plan::Child ConfigObject(const api::Controller& controller, const PublishedConfi
   metadata.Add(Labels(controller), {});
   JsonObject data{{"slurm.conf", config.slurm_conf}};
   if (!config.cgroup_conf.empty()) data["cgroup.conf"] = config.cgroup_conf;
+  if (!config.topology_yaml.empty()) data["topology.yaml"] = config.topology_yaml;
   JsonObject body = OwnedObject(kube::kConfigMaps, ConfigName(controller.metadata.name), metadata, OwnerOf(controller));
   body["data"] = std::move(data);
   return AsChild(kube::kConfigMaps, std::move(body), "slurmctld reads its configuration there");

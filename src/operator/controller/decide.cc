@@ -282,6 +282,7 @@ class Deciding : Reconcile<api::Controller> {
     LiveConfiguration::Files files = inputs.files;
     files["slurm.conf"] = Sha256Hex(config->slurm_conf);
     if (!config->cgroup_conf.empty()) files["cgroup.conf"] = Sha256Hex(config->cgroup_conf);
+    if (!config->topology_yaml.empty()) files["topology.yaml"] = Sha256Hex(config->topology_yaml);
     std::vector<kube::Key> pods;
     for (int i = 0; i < object.spec.Replicas(); ++i) {
       const Pod* pod = world.Find<Pod>({ns_, PodOf(i)});

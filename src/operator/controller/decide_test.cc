@@ -12,6 +12,7 @@
 #include "operator/names.h"
 #include "operator/testing/golden.h"
 #include "operator/testing/world.h"
+#include "operator/topology.h"
 
 namespace capstan::op::controller {
 namespace {
@@ -444,6 +445,33 @@ TEST_F(ControllerTest, AFileThatSlurmDoesNotStartWithIsTold) {
   EXPECT_THAT(ConditionOf(plan, "Degraded"),
               HasSubstr("ConfigRefused: ConfigMap slurm/files has a file that Slurm does not "
                         "start with: cgroup.conf, line 2: wrong"));
+}
+
+TEST_F(ControllerTest, WorkersThatAreToBePlacedByLabelsNeedATree) {
+  HaveKeys();
+  EXPECT_THAT(BodyOf(Look(), "ConfigMap", "main-config"), Not(HasSubstr("topology.yaml")));
+  controller.metadata.annotations[std::string(kAnnotationTopologyLabels)] = "dc/spine";
+  EXPECT_THAT(BodyOf(Look(), "ConfigMap", "main-config"), HasSubstr("switch: root"));
+  controller.metadata.annotations[std::string(kAnnotationTopologyLabels)] = "dc spine";
+  const plan::Plan plan = Look();
+  EXPECT_THAT(BodyOf(plan, "ConfigMap", "main-config"), Not(HasSubstr("topology.yaml")));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("InvalidAnnotation: the annotation capstan.dev/topology has"));
+  world.Put(ConfigMap{.metadata = {.name = "main-config", .namespace_ = "slurm", .uid = "config-uid"},
+                      .data = {.slurm_conf = "", .cgroup_conf = "", .topology_yaml = TopologyOfOneSwitch()}});
+  EXPECT_THAT(BodyOf(Look(), "ConfigMap", "main-config"), HasSubstr("switch: root"))
+      << "workers may be placed: what is there stays";
+}
+
+TEST_F(ControllerTest, AFileOfTheUsersSaysWhereNodesStandAndLabelsDoNot) {
+  HaveKeys();
+  controller.metadata.annotations[std::string(kAnnotationTopologyLabels)] = "dc/spine";
+  controller.spec.config_file_refs = {{"files"}};
+  for (const std::string file : {"topology.yaml", "topology.conf"}) {
+    world.Files("files", {file});
+    const plan::Plan plan = Look();
+    EXPECT_THAT(BodyOf(plan, "ConfigMap", "main-config"), Not(HasSubstr("topology.yaml")));
+    EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("has no effect: spec.configFileRefs has a file " + file));
+  }
 }
 
 TEST_F(ControllerTest, AFileThatNothingNamesIsTold) {

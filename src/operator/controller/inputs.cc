@@ -16,6 +16,7 @@
 #include "operator/names.h"
 #include "operator/questions.h"
 #include "operator/render/cluster.h"
+#include "operator/topology.h"
 #include "slurm/conf.h"
 
 namespace capstan::op::controller {
@@ -58,13 +59,17 @@ class Collecting {
     config.extra_conf = controller_.spec.extra_conf;
     Accounting();
     // slurmrestd beside an external slurmctld needs no more than to find it.
-    if (controller_.spec.external.value_or(false)) return std::move(inputs_);
+    if (controller_.spec.external.value_or(false)) {
+      Topology();
+      return std::move(inputs_);
+    }
     ClusterName();
     NameInExtraConf();
     TwoOnOneClaim();
     GoverningService();
     NodeSets();
     Files();
+    Topology();
     if (!CheckJwks(world_, controller_.metadata.namespace_, controller_.spec.jwks_key_ref, findings_))
       inputs_.complete = false;
     return std::move(inputs_);
@@ -207,10 +212,39 @@ class Collecting {
     for (const std::string& name : NamesOf(spec.config_file_refs)) {
       for (const std::string& file : keys_[name]) {
         if (file == "cgroup.conf") inputs_.own_cgroup_conf = true;
+        if (file == "topology.yaml" || file == "topology.conf") own_topology_ = file;
         unused.emplace(file, name);
       }
     }
     CheckUse(std::move(unused));
+  }
+
+  // A tree for the places of workers, unless the user's own file says where nodes stand: slurmctld would not start with that one while workers are
+  // where labels say.
+  void Topology() {
+    const auto labels = TopologyLabels(controller_);
+    if (!labels) {
+      findings_.Remark("InvalidAnnotation", labels.error().message());
+      inputs_.tree_by_labels = HasPublishedTree();
+      return;
+    }
+    if (labels->empty()) return;
+    std::string why_not;
+    if (controller_.spec.external.value_or(false))
+      why_not = "slurmctld is not in this cluster";
+    else if (!own_topology_.empty())
+      why_not =
+          "spec.configFileRefs has a file " + own_topology_ + ", which says where nodes stand; remove one of them";
+    inputs_.tree_by_labels = why_not.empty();
+    if (!why_not.empty()) {
+      findings_.Remark("InvalidAnnotation",
+                       "the annotation " + std::string(kAnnotationTopologyLabels) + " has no effect: " + why_not);
+    }
+  }
+
+  bool HasPublishedTree() const {
+    const auto* published = world_.Find<ConfigMap>({inputs_.config.ns, ConfigName(controller_.metadata.name)});
+    return published != nullptr && !published->data.topology_yaml.empty();
   }
 
   // A name that is misspelt, most of all. Whoever uses the file in a way that is not seen names it in a comment.
@@ -315,6 +349,7 @@ class Collecting {
   const StatefulSet* set_;
   Findings& findings_;
   ConfigInputs inputs_;
+  std::string own_topology_;     // the user's topology.yaml or topology.conf; "": there is none
   std::set<std::string> named_;  // by the files of all ConfigMaps
   // Of each ConfigMap.
   std::map<std::string, std::vector<std::string>> keys_;
@@ -342,11 +377,12 @@ Result<PublishedConfig> MakeConfig(const api::Controller& controller, const Conf
     CAPSTAN_TRY(published.slurm_conf, SlurmConf(inputs.config, &doubts));
   }
   if (!inputs.own_cgroup_conf) published.cgroup_conf = CgroupConf();
+  if (inputs.tree_by_labels) published.topology_yaml = TopologyOfOneSwitch();
   return published;
 }
 
 std::string ConfigHash(const PublishedConfig& config, const std::vector<std::string>& digests) {
-  std::string all = slurm::ConfHash(config.slurm_conf) + slurm::ConfHash(config.cgroup_conf);
+  std::string all = slurm::ConfHash(config.slurm_conf) + slurm::ConfHash(config.cgroup_conf) + config.topology_yaml;
   for (const std::string& digest : digests) all += digest;
   return Sha256Hex(all);
 }

@@ -16,6 +16,7 @@ namespace capstan::op::controller {
 struct ConfigInputs {
   Config config;
   bool own_cgroup_conf = false;              // the user brings a cgroup.conf
+  bool tree_by_labels = false;               // topology.yaml is made for the places of workers (topology.h)
   std::vector<std::string> digests;          // of the user's ConfigMaps, in the order of FileConfigMaps
   std::map<std::string, std::string> files;  // of the user's: the SHA-256 (hex) of each
   std::vector<std::string> nodes;            // hostlists of nodes that the user's files name (slurm/named_nodes.h)

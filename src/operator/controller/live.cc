@@ -30,6 +30,12 @@ bool Has(const LiveConfiguration::Files& there, const LiveConfiguration::Files& 
   });
 }
 
+// A file that was taken away, or one that the user's template mounts there.
+bool HasMore(const LiveConfiguration::Files& there, const LiveConfiguration::Files& wanted) {
+  return std::ranges::any_of(
+      there, [&](const auto& file) { return file.first != "jwks.json" && !wanted.contains(file.first); });
+}
+
 // One pod.
 class Following {
  public:
@@ -58,9 +64,12 @@ class Following {
     if (!at_rest && !answer.absent()) answer = world_.Ask(question, kWaiting);
     if (answer.state == plan::AnswerState::kPending && answer.value == nullptr) return AsBefore();
     if (answer.absent()) return WithoutReconfigurer(*pod);
-    if (answer.value != nullptr && answer.value->runs && Has(answer.value->live, published_.files))
-      return Say("True", "Live", "slurmctld runs with the published configuration since " + answer.value->since);
+    const auto has = [&] {
+      return answer.value != nullptr && answer.value->runs && Has(answer.value->live, published_.files);
+    };
+    if (has() && !HasMore(answer.value->live, published_.files)) return Live(*answer.value);
     answer = world_.Ask(question, kWaiting);
+    if (has()) return WithMore(*pod, *answer.value);
     if (answer.value != nullptr && !answer.value->refused.empty() && Has(answer.value->refused, published_.files))
       return Refused(*answer.value);
     if (answer.value != nullptr && !answer.value->runs && answer.value->refused.empty())
@@ -73,6 +82,22 @@ class Following {
 
   void Say(std::string_view status, OwnWord reason, std::string message) {
     said_ = {api::kConfigLive, status, {reason.word, std::move(message)}};
+  }
+
+  void Live(const LiveConfiguration::Value& told) {
+    Say("True", "Live", "slurmctld runs with the published configuration since " + told.since);
+  }
+
+  // Once its kubelet has had its time, a file more is the template's.
+  void WithMore(const Pod& pod, const LiveConfiguration::Value& told) {
+    const auto announced = AnnouncedAt(pod);
+    if (!HasMore(told.live, published_.files) || (announced && *announced + kEveryKubelet <= world_.now()))
+      return Live(told);
+    if (announced)
+      plan_.RequeueAfter(*announced + kEveryKubelet - world_.now());
+    else
+      Announce(pod);
+    Waits("slurmctld is about to get the configuration that is published");
   }
 
   void AsBefore() {

@@ -4,9 +4,10 @@
 // |------------------------------------------|------------------------------------------------|----------------------------|
 // | does not run                             | nothing: it reads the files at its start       | Unknown SlurmctldAway      |
 // | has it, as it says itself                | nothing                                        | True Live, since when      |
-// | has another one                          | once it has stood still for a second, the pod  | False Reconfiguring        |
+// | has another one, or a file more          | once it has stood still for a second, the pod  | False Reconfiguring        |
 // |                                          | is annotated, so that its kubelet mounts it at |                            |
-// |                                          | once; again every 15 s until it is there       |                            |
+// |                                          | once; again every 15 s until it is there. 90 s |                            |
+// |                                          | later a file more is the user's template's     |                            |
 // | is starting with it                      | nothing: it reads the files at its start       | Unknown SlurmctldAway      |
 // | refuses it; or does not start with it,   | nothing, until it changes; Degraded says why,  | False ConfigRefused        |
 // | and waits or runs with an earlier one    | and what runs instead since when               |                            |

@@ -60,7 +60,7 @@ class LiveTest : public ::testing::Test {
 };
 
 TEST_F(LiveTest, SaysSinceWhenItIsLive) {
-  Says({.live = {{"slurm.conf", "new"}, {"cgroup.conf", "x"}}, .since = "2026-11-21T07:00:00Z"});
+  Says({.live = {{"slurm.conf", "new"}, {"jwks.json", "x"}}, .since = "2026-11-21T07:00:00Z"});
   const plan::Plan plan = Look();
   EXPECT_EQ(Live(plan), "True Live: slurmctld runs with the published configuration since 2026-11-21T07:00:00Z");
   EXPECT_THAT(plan.actions, IsEmpty());
@@ -82,6 +82,23 @@ TEST_F(LiveTest, TellsTheKubeletOnceAndAgainWhenNothingComesOfIt) {
   EXPECT_EQ(Look().actions.size(), 1u);
   pod.metadata.annotations["capstan.dev/configuration"] = "h0 2026-11-21T07:59:59Z";
   EXPECT_EQ(Look().actions.size(), 1u) << "another configuration";
+}
+
+TEST_F(LiveTest, AFileThatWasTakenAwayIsWaitedForUntilItMustBeTheTemplates) {
+  Says({.live = {{"slurm.conf", "new"}, {"topology.yaml", "x"}}, .since = "2026-11-21T07:00:00Z"});
+  world.Put(pod);
+  plan::Plan plan = Look();
+  EXPECT_THAT(test::ActionNames(plan), ElementsAre("announce Pod slurm/main-controller-0"));
+  EXPECT_THAT(Live(plan), StartsWith("False Reconfiguring: "));
+  pod.metadata.annotations["capstan.dev/configuration"] = "h1 2026-11-21T07:59:00Z";
+  plan = Look();
+  EXPECT_THAT(plan.actions, IsEmpty()) << "told once";
+  EXPECT_EQ(plan.requeue_after, 30s);
+  EXPECT_THAT(Live(plan), StartsWith("False Reconfiguring: "));
+  pod.metadata.annotations["capstan.dev/configuration"] = "h1 2026-11-21T07:58:30Z";
+  plan = Look();
+  EXPECT_THAT(Live(plan), StartsWith("True Live: "));
+  EXPECT_THAT(plan.actions, IsEmpty());
 }
 
 TEST_F(LiveTest, RefusedIsSaidAndLeftAlone) {

@@ -55,7 +55,7 @@ class Deciding : Reconcile<api::NodeSet> {
         slurm_(world.Slurm(cluster_)),
         controller_(world.Find<api::Controller>({set.metadata.namespace_, set.spec.controller_ref.name})),
         workers_(Workers(world, set, slurm_)),
-        look_{world, set_, object.spec, cluster_, slurm_, controller_, workers_},
+        look_{world, set_, object.spec, cluster_, slurm_, controller_, workers_, PlacingOf(world, controller_)},
         deletion_(DeletionOf(world, set, slurm_, workers_)) {
     if (!set.metadata.deleting()) elder_ = render::ElderNamesake(world.By<api::NodeSet>("controller", cluster_), set);
     scale_ = FindScale();
@@ -185,8 +185,8 @@ class Deciding : Reconcile<api::NodeSet> {
   }
 
   plan::Plan Finished() {
-    const Seen seen{world,    set_,          object.spec, controller_, slurm_,        workers_,  scale_,
-                    renewal_, renewal_held_, elder_,      revisions_,  render_error_, deletion_, gres_};
+    const Seen seen{world,         set_,   object.spec, controller_,   slurm_,    workers_, scale_,       renewal_,
+                    renewal_held_, elder_, revisions_,  render_error_, deletion_, gres_,    look_.placing};
     plan.RequeueAfter(NextChange(seen));
     api::NodeSetStatus status = StatusOf(seen, findings);
     status.ordinal_to_node = pins_;
@@ -368,6 +368,7 @@ class Deciding : Reconcile<api::NodeSet> {
       Take(*std::move(made));
     else
       render_error_ = made.error().message();
+    Take(PlaceCloudNodes(look_, scale_));
   }
 
   const api::NodeSet& set_;  // as its user wrote it

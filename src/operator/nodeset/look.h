@@ -9,6 +9,7 @@
 
 #include "api/controller.h"
 #include "api/nodeset.h"
+#include "operator/nodeset/node_annotations.h"
 #include "operator/nodeset/workers.h"
 #include "plan/objects/effects.h"
 #include "plan/plan.h"
@@ -27,6 +28,7 @@ struct Look {
   const plan::SlurmView& slurm;
   const api::Controller* controller;  // nullptr: there is none of that name
   const std::vector<Worker>& workers;
+  Placing placing = {};
 
   // An empty part of the Plan.
   plan::Plan Part() const;

@@ -2,18 +2,22 @@
 
 #include <algorithm>
 
+#include "api/conditions.h"
 #include "base/text.h"
 #include "operator/names.h"
+#include "operator/nodeset/look.h"
+#include "operator/objects.h"
+#include "operator/topology.h"
 #include "plan/objects/effects.h"
 #include "plan/slurm/effects.h"
 
 namespace capstan::op::nodeset {
 namespace {
 
-constexpr std::string_view kFeaturePrefix = "k8s/";    // of the Slinky projects
-constexpr std::string_view kTopologyName = "default";  // of a cluster without topology.yaml
-constexpr size_t kLongest = 1024;                      // bytes of an annotation
-constexpr std::string_view kMore = "-_.:/+";           // in a name, besides letters and digits
+constexpr std::string_view kFeaturePrefix = "k8s/";  // of the Slinky projects
+constexpr Duration kUntilSeen = 10s;
+constexpr size_t kLongest = 1024;             // bytes of an annotation
+constexpr std::string_view kMore = "-_.:/+";  // in a name, besides letters and digits
 
 bool IsPlain(std::string_view text, std::string_view more) {
   return text.size() <= kLongest && std::ranges::all_of(text, [&](char c) {
@@ -29,22 +33,6 @@ const std::string& Said(const Worker& worker, std::string_view annotation) {
 
 bool IsTopology(std::string_view text) { return IsPlain(text, std::string(kMore) + ","); }
 
-bool NamesTopology(std::string_view extra_conf) {
-  return std::ranges::any_of(Words(extra_conf), [](std::string_view token) {
-    return EqualsIgnoreCase(token.substr(0, token.find('=')), "Topology");
-  });
-}
-
-// The labels that say where a worker stands; none: nobody asks for that.
-std::vector<std::string> TopologyLabels(const api::Controller* controller) {
-  std::vector<std::string> labels;
-  if (controller == nullptr || controller->metadata.annotations.empty()) return labels;
-  for (const std::string_view one : Split(controller->metadata.Annotation(AsKey<kAnnotationTopologyLabels>()), ',')) {
-    if (!Trim(one).empty()) labels.emplace_back(Trim(one));
-  }
-  return labels;
-}
-
 // The first of these that the worker's Kubernetes node does not have; "": it has all.
 std::string MissingLabel(const Worker& worker, const std::vector<std::string>& labels) {
   for (const std::string& label : labels) {
@@ -53,26 +41,18 @@ std::string MissingLabel(const Worker& worker, const std::vector<std::string>& l
   return "";
 }
 
-// slurmctld makes the switches that it does not know.
-std::string TopologyOf(const Worker& worker, const std::vector<std::string>& labels) {
-  std::string topology(kTopologyName);
-  if (!MissingLabel(worker, labels).empty()) return topology + ":unknown";
-  for (const std::string& label : labels) topology += ":" + worker.machine->metadata.Label(label);
-  return topology;
+std::string PlaceByLabels(const Worker& worker, const std::vector<std::string>& labels) {
+  std::vector<std::string> values;
+  if (!MissingLabel(worker, labels).empty()) return PlaceBelow({});
+  for (const std::string& label : labels) values.push_back(worker.machine->metadata.Label(label));
+  return PlaceBelow(values);
 }
 
-// Where it stands, for Slurm. `now`: whatever runs there.
-struct Stand {
-  std::string topology;  // "": nobody says
-  bool now = true;
-};
-
-Stand StandOf(const Worker& worker, const api::NodeSet& set, const api::Controller* controller) {
+// Where it stands, for Slurm; "": nobody says.
+std::string PlaceOf(const Worker& worker, const Placing& placing) {
   const std::string& said = Said(worker, kAnnotationTopology);
-  const std::vector<std::string> labels = said.empty() ? TopologyLabels(controller) : std::vector<std::string>();
-  if ((said.empty() && labels.empty()) || NamesTopology(set.spec.extra_conf)) return {};
-  if (!said.empty()) return {IsTopology(said) ? said : ""};
-  return {TopologyOf(worker, labels), false};
+  if (!said.empty()) return IsTopology(said) ? said : "";
+  return placing.labels.empty() ? "" : PlaceByLabels(worker, placing.labels);
 }
 
 // Sorted, each once; without those that are no names.
@@ -115,27 +95,62 @@ void FollowFeatures(const Worker& worker, slurm::NodeUpdate& update) {
   if (update.active_features->empty()) update.active_features.reset();
 }
 
+const std::string& PlaceOfPod(const Worker& worker) {
+  return worker.pod->metadata.Annotation(AsKey<kAnnotationTopology>());
+}
+
+// "": it is not told any more.
 void TellPod(const Worker& worker, const std::string& topology, plan::Plan& plan) {
   const json::ObjectMeta& pod = worker.pod->metadata;
-  if (pod.Annotation(AsKey<kAnnotationTopology>()) == topology) return;
-  std::string patch =
-      R"({"metadata":{"annotations":{)" + JsonQuoted(kAnnotationTopology) + ":" + JsonQuoted(topology) + "}}}";
+  if (PlaceOfPod(worker) == topology) return;
+  std::string patch = R"({"metadata":{"annotations":{)" + JsonQuoted(kAnnotationTopology) + ":" +
+                      (topology.empty() ? "null" : JsonQuoted(topology)) + "}}}";
   plan.Add({.effect = plan::MergePatch("place", {&kube::kPods, {pod.namespace_, pod.name}}, pod.uid, std::move(patch)),
             .reason = "the topology of its Kubernetes node"});
 }
 
+void FollowTopology(const Look& look, const Worker& worker, slurm::NodeUpdate& update, plan::Plan& plan) {
+  const std::string place = PlaceOf(worker, look.placing);
+  if (!place.empty()) {
+    TellPod(worker, place, plan);
+    if (worker.node != nullptr && worker.node->topology != place) update.topology = place;
+    return;
+  }
+  // The pod tells that labels have said it, so it goes last.
+  if (!IsPlaceByLabels(PlaceOfPod(worker)) || !Said(worker, kAnnotationTopology).empty() || !IsOver(look, plan)) return;
+  if (worker.node != nullptr && IsPlaceByLabels(worker.node->topology))
+    update.topology = "";
+  else
+    TellPod(worker, "", plan);
+}
+
 }  // namespace
 
-void FollowNodeAnnotations(const Worker& worker, const api::NodeSet& set, const api::Controller* controller,
-                           plan::Plan& plan) {
+Placing PlacingOf(const plan::World& world, const api::Controller* controller) {
+  if (controller == nullptr || controller->metadata.deleting()) return {};
+  const json::ObjectMeta& metadata = controller->metadata;
+  const auto* published = world.Find<ConfigMap>({metadata.namespace_, ConfigName(metadata.name)});
+  auto labels = TopologyLabels(*controller);
+  if (published == nullptr || !labels) return {};
+  if (!published->data.topology_yaml.empty()) return {.labels = *std::move(labels)};
+  const api::Condition* live = api::FindCondition(controller->status.conditions, api::kConfigLive);
+  return {.labels = {}, .over = live != nullptr && live->status == "True"};
+}
+
+bool NamesTopology(std::string_view extra_conf) {
+  return std::ranges::any_of(Words(extra_conf), [](std::string_view token) {
+    return EqualsIgnoreCase(token.substr(0, token.find('=')), "Topology");
+  });
+}
+
+bool IsOver(const Look& look, plan::Plan& part) {
+  return look.placing.over && look.Lasts(part, "slurmctld runs without a tree", kUntilSeen);
+}
+
+void FollowNodeAnnotations(const Look& look, const Worker& worker, plan::Plan& plan) {
   if (worker.machine == nullptr || worker.stage == Stage::kLeaving || worker.stage == Stage::kEnded) return;
   slurm::NodeUpdate update;
-  const Stand stand = StandOf(worker, set, controller);
-  if (!stand.topology.empty()) {
-    TellPod(worker, stand.topology, plan);
-    const bool may = worker.node != nullptr && (stand.now || !worker.node->state.IsBusy());
-    if (may && worker.node->topology != stand.topology) update.topology = stand.topology;
-  }
+  if (!NamesTopology(look.set.spec.extra_conf)) FollowTopology(look, worker, update, plan);
   if (worker.node == nullptr) return;
   FollowFeatures(worker, update);
   if (!update.topology && !update.features && !update.active_features) return;
@@ -145,7 +160,7 @@ void FollowNodeAnnotations(const Worker& worker, const api::NodeSet& set, const 
             .reason = "what its Kubernetes node says"});
 }
 
-std::string AnnotationTrouble(const Worker& worker, const api::Controller* controller) {
+std::string AnnotationTrouble(const Worker& worker, const Placing& placing) {
   if (worker.machine == nullptr) return "";
   const std::string begin = "has Kubernetes node " + worker.machine->metadata.name + ", whose annotation ";
   const std::string& topology = Said(worker, kAnnotationTopology);
@@ -161,11 +176,11 @@ std::string AnnotationTrouble(const Worker& worker, const api::Controller* contr
            ", which is no name of a feature; the others are passed on";
   }
   if (!topology.empty()) return "";
-  const std::string missing = MissingLabel(worker, TopologyLabels(controller));
+  const std::string missing = MissingLabel(worker, placing.labels);
   if (missing.empty()) return "";
   return "has Kubernetes node " + worker.machine->metadata.name + ", which has no label " +
          OneLine(missing, kLongest / 4) + " (annotation " + std::string(kAnnotationTopologyLabels) +
-         " of the Controller): it stands at " + std::string(kTopologyName) + ":unknown in Slurm";
+         " of the Controller): it stands at " + PlaceBelow({}) + " in Slurm";
 }
 
 }  // namespace capstan::op::nodeset

@@ -1,9 +1,9 @@
 // What a worker's Kubernetes node says for Slurm, kept up while the worker runs:
 //
-// - where it stands ("tree:s2,block:b1"): its annotation `topology.slinky.slurm.net/spec`, else its labels that the
-//   annotation `capstan.dev/topology` of the Controller names, from root to leaf: `default:<spine>:<leaf>`, and
-//   `default:unknown` where one is missing. It goes to the pod, whose slurmd reads it when it starts, and to the Slurm node;
-//   what labels say, while no job is there. A Topology in spec.extraConf comes first. Where nothing says it, nothing is changed.
+// - where it stands ("tree:s2,block:b1"): its annotation `topology.slinky.slurm.net/spec`, else its labels that the annotation
+//   `capstan.dev/topology` of the Controller names (operator/topology.h); an unknown place where one is missing. It goes to the pod, whose slurmd
+//   reads it when it starts, and to the Slurm node, also while jobs run there: they go on (seen with Slurm 26.05). A Topology in spec.extraConf
+//   comes first. Where nothing says it, nothing is changed, but that what labels said before is taken away.
 // - its annotation `features.slinky.slurm.net/spec`: features by commas ("nvme,rack7"). The Slurm node has them with `k8s/`
 //   before their names, and no others that begin so; the rest of its features is left alone.
 //
@@ -11,21 +11,39 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "api/controller.h"
-#include "api/nodeset.h"
 #include "operator/nodeset/workers.h"
 #include "plan/plan.h"
+#include "plan/world.h"
 
 namespace capstan::op::nodeset {
 
+struct Look;
+
+// How the workers of a cluster are placed by labels.
+struct Placing {
+  std::vector<std::string> labels;  // from root to leaf; empty: they are not, or slurmctld has no tree for it
+  bool over = false;  // slurmctld is said to run without that tree: a place that labels gave is taken away
+};
+
+// `controller`: nullptr when there is none.
+Placing PlacingOf(const plan::World& world, const api::Controller* controller);
+
+// spec.extraConf says where the workers of a NodeSet stand.
+bool NamesTopology(std::string_view extra_conf);
+
 // Adds the writes after which pod and Slurm node of a worker say the same as its Kubernetes node. None while that node, or
-// Slurm's record, is not seen. `controller`: nullptr when there is none.
-void FollowNodeAnnotations(const Worker& worker, const api::NodeSet& set, const api::Controller* controller,
-                           plan::Plan& plan);
+// Slurm's record, is not seen.
+void FollowNodeAnnotations(const Look& look, const Worker& worker, plan::Plan& plan);
+
+// It is so for long enough that the Controller has seen what is published now: in a tree, a node without a place gets no job of several nodes.
+bool IsOver(const Look& look, plan::Plan& part);
 
 // What is wrong with the annotations of the worker's Kubernetes node, or with the labels by which it is placed, for a person;
 // "": nothing.
-std::string AnnotationTrouble(const Worker& worker, const api::Controller* controller);
+std::string AnnotationTrouble(const Worker& worker, const Placing& placing);
 
 }  // namespace capstan::op::nodeset

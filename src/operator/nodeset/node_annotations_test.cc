@@ -1,4 +1,5 @@
 #include "operator/nodeset/decide_test.h"
+#include "operator/topology.h"
 
 namespace capstan::op::nodeset {
 namespace {
@@ -81,11 +82,23 @@ class LabelledNodes : public AnnotatedNodes {
         .metadata = {.name = "k0", .uid = "k0", .labels = std::move(labels), .annotations = std::move(annotations)},
         .spec = {}});
   }
-  void AskFor(const std::string& labels) {
+  // The Controller names labels, and has published the tree for them; `tree`: "" while it has not.
+  void AskFor(const std::string& labels, const std::string& tree = TopologyOfOneSwitch()) {
     api::Controller controller{.metadata = {.name = "main", .namespace_ = "slurm", .uid = "c-uid"}};
     controller.metadata.annotations[std::string(kAnnotationTopologyLabels)] = labels;
+    controller.status.conditions = {{.type = "ConfigLive", .status = live ? "True" : "False"}};
     Put(std::move(controller));
+    Put(ConfigMap{.metadata = {.name = "main-config", .namespace_ = "slurm", .uid = "config-uid"},
+                  .data = {.slurm_conf = "ClusterName=main", .cgroup_conf = "", .topology_yaml = tree}});
   }
+  // The worker stands there, by labels.
+  void StandsAt(const std::string& place) {
+    Pod pod = MakePod(0);
+    if (!place.empty()) pod.metadata.annotations[std::string(kAnnotationTopology)] = place;
+    Put(std::move(pod));
+    nodes[0].topology = place;
+  }
+  bool live = true;
 };
 
 TEST_F(LabelledNodes, TheControllerSaysWhichLabelsTellWhereAWorkerStands) {
@@ -94,14 +107,20 @@ TEST_F(LabelledNodes, TheControllerSaysWhichLabelsTellWhereAWorkerStands) {
   AskFor(" dc/spine, dc/leaf ");
   const plan::Plan plan = Look(1);
   EXPECT_THAT(Acts(plan), ElementsAre(kPlace, kDescribe));
-  ExpectUpdate(plan, {.topology = "default:s1:l7"});
-  Pod pod = MakePod(0);
-  pod.metadata.annotations[std::string(kAnnotationTopology)] = "default:s1:l7";
-  Put(pod);
-  nodes[0].topology = "default:s1:l7";
+  ExpectUpdate(plan, {.topology = "default:root:s1:s1.l7"});
+  StandsAt("default:root:s1:s1.l7");
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
   Label({{"dc/spine", "s1"}, {"dc/leaf", "l8"}});
-  ExpectUpdate(Look(1), {.topology = "default:s1:l8"});
+  ExpectUpdate(Look(1), {.topology = "default:root:s1:s1.l8"});
+}
+
+// A slurmd that named a place which slurmctld does not know would be taken out of service.
+TEST_F(LabelledNodes, WithoutATreeThatIsPublishedNobodyIsPlaced) {
+  Label({{"dc/spine", "s1"}});
+  AskFor("dc/spine", "");
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  AskFor("dc/spine dc/leaf");
+  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "no name of a label";
 }
 
 TEST_F(LabelledNodes, TheNodesAnnotationAndExtraConfComeFirst) {
@@ -117,18 +136,37 @@ TEST_F(LabelledNodes, ANodeWithoutALabelStandsAtAnUnknownPlaceAndIsTold) {
   AskFor("dc/spine,dc/leaf");
   Label({{"dc/spine", "s1"}});
   const plan::Plan plan = Look(1);
-  ExpectUpdate(plan, {.topology = "default:unknown"});
+  ExpectUpdate(plan, {.topology = "default:root:unknown"});
   EXPECT_THAT(ConditionOf(plan, "Degraded").message,
               HasSubstr("has Kubernetes node k0, which has no label dc/leaf (annotation capstan.dev/topology"));
 }
 
-TEST_F(LabelledNodes, WhatLabelsSayReachesANodeOnceItsJobsHaveEnded) {
+TEST_F(LabelledNodes, ANodeWithJobsIsMovedToo) {
   AskFor("dc/spine");
   Label({{"dc/spine", "s1"}});
   nodes[0] = MakeNode(0, {NodeFlag::kAllocated});
-  EXPECT_THAT(Acts(Look(1)), ElementsAre(kPlace));
-  nodes[0] = MakeNode(0, {NodeFlag::kIdle});
   EXPECT_THAT(Acts(Look(1)), ElementsAre(kPlace, kDescribe));
+}
+
+TEST_F(LabelledNodes, WhatLabelsSaidIsTakenAwayOnceSlurmctldRunsWithoutTheTree) {
+  Label({{"dc/spine", "s1"}});
+  StandsAt("default:root:s1");
+  live = false;
+  AskFor("", "");
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  live = true;
+  AskFor("", "");
+  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "the Controller may speak of the configuration of before";
+  held["slurmctld runs without a tree"] = Tick() - 10s;
+  const plan::Plan plan = Look(1);
+  EXPECT_THAT(Acts(plan), ElementsAre(kDescribe));
+  ExpectUpdate(plan, {.topology = ""});
+  nodes[0].topology = "";
+  EXPECT_THAT(Acts(Look(1)), ElementsAre(kPlace)) << "its annotation goes last";
+  StandsAt("");
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  nodes[0].topology = "default:root:s1";
+  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "somebody else has placed it";
 }
 
 }  // namespace

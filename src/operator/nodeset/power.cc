@@ -12,6 +12,7 @@
 #include "operator/nodeset/worker_pod.h"
 #include "operator/reasons.h"
 #include "operator/render/cluster.h"
+#include "operator/topology.h"
 #include "plan/slurm/effects.h"
 
 namespace capstan::op::nodeset {
@@ -166,7 +167,9 @@ Scale ScaleOnDemand(int replicas, const api::NodeSet& set, const std::vector<Wor
 Result<plan::Plan> MakeCloudNodes(const Look& look, const Scale& scale, const Power& power) {
   plan::Plan wants = look.Part();
   if (scale.nodes.empty() || look.controller == nullptr || look.controller->metadata.deleting()) return wants;
-  CAPSTAN_TRY(const std::string conf, RegistersWith(look.set, *look.controller));
+  CAPSTAN_TRY(std::string conf, RegistersWith(look.set, *look.controller));
+  if (!look.placing.labels.empty() && !NamesTopology(look.set.spec.extra_conf))
+    conf += (conf.empty() ? "Topology=" : " Topology=") + PlaceBelow({});
   for (const int ordinal : scale.nodes) {
     const std::string host = WorkerHost(look.set, ordinal);
     // A record that is being removed must not be taken for the one that is made next.
@@ -176,6 +179,27 @@ Result<plan::Plan> MakeCloudNodes(const Look& look, const Scale& scale, const Po
     wants.slurm_expects.push_back(host);
     wants.Add({.effect = plan::CreateNode(look.cluster, std::move(node)),
                .reason = "Slurm is to start it when a job needs it",
+               .guards = {},
+               .after = {},
+               .event = {}});
+  }
+  return wants;
+}
+
+plan::Plan PlaceCloudNodes(const Look& look, const Scale& scale) {
+  plan::Plan wants = look.Part();
+  if (NamesTopology(look.set.spec.extra_conf)) return wants;
+  for (const auto& [ordinal, host] : scale.keep) {
+    const slurm::Node* node = look.slurm.Find(host);
+    if (node == nullptr || !node->state.IsPoweredDown()) continue;
+    std::string place = look.placing.labels.empty() ? "" : PlaceBelow({});
+    const bool is_ours = IsPlaceByLabels(node->topology);
+    const bool move = place.empty() ? is_ours && IsOver(look, wants) : node->topology.empty();
+    if (!move) continue;
+    slurm::NodeUpdate update{.names = {host}, .topology = std::move(place)};
+    wants.slurm_expects.push_back(host);
+    wants.Add({.effect = plan::UpdateNode("describe", look.cluster, std::move(update)),
+               .reason = "nobody knows where its next worker will be",
                .guards = {},
                .after = {},
                .event = {}});

@@ -9,6 +9,7 @@
 #include "operator/findings.h"
 #include "operator/nodeset/deletion.h"
 #include "operator/nodeset/gres.h"
+#include "operator/nodeset/node_annotations.h"
 #include "operator/nodeset/renewal.h"
 #include "operator/nodeset/scale.h"
 #include "operator/nodeset/workers.h"
@@ -32,6 +33,7 @@ struct Seen {
   const std::string& render_error;  // why no worker pod can be made; empty when it can
   const Deletion& deletion;
   const GresWish& gres;
+  const Placing& placing;
 };
 
 // The status but for its conditions, and into `findings` what these are made from. Tells what was seen, never what was asked

@@ -128,7 +128,7 @@ plan::Plan Note(const Look& look, const Worker& worker) {
     look.Update(wants, "describe", worker, *std::move(own), "the record was that of another NodeSet's worker");
     return wants;
   }
-  FollowNodeAnnotations(worker, look.set, look.controller, wants);
+  FollowNodeAnnotations(look, worker, wants);
   if (worker.stage == Stage::kUnbound || worker.node == nullptr) return wants;
   std::string comment = RecordComment(worker, look.set, look.slurm.life());
   if (worker.node->comment == comment) return wants;

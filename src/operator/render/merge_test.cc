@@ -84,6 +84,8 @@ TEST(Metadata, ClientsBookkeepingIsNotInherited) {
                       {"argocd.argoproj.io/tracking-id", "x"},
                       {"capstan.dev/generate-keys", "true"},
                       {"capstan.dev/force-delete", "true"},
+                      {"capstan.dev/topology", "dc/spine"},
+                      {"capstan.dev/something-new", "true"},
                       {"capstan.dev/login-drain-cap", "1h"},
                       {"capstan.dev/embedded-database", "2Gi"},
                       {"nodeset.slinky.slurm.net/force-delete", "true"},

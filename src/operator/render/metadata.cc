@@ -22,13 +22,7 @@ constexpr auto kClientsOwn = std::to_array<std::string_view>({
     "helm.toolkit.fluxcd.io/",
     "config.kubernetes.io/",
     "objectset.rio.cattle.io/",
-    kAnnotationForceDelete,
-    kAnnotationGenerateKeys,
-    kAnnotationLoginDrainCap,
-    kAnnotationEmbeddedDatabase,
-    kAnnotationStopped,
-    kAnnotationPower,
-    kLabelAdopt,
+    "capstan.dev/",  // what the operator is told
     kFormerAnnotationForceDelete,
     kFormerAnnotationGenerateKeys,
 });

@@ -246,6 +246,15 @@ TEST_F(SlurmClusterTest, WorkersOnDemandAreReadyThoughNoneRuns) {
             nullptr);
 }
 
+TEST_F(SlurmClusterTest, LabelsOfTheTopologyAreAnAnnotationOfTheController) {
+  constexpr auto labels = [](const std::string& body) {
+    return std::string(json::FindText(*json::Parse(body), {"metadata", "annotations", kAnnotationTopologyLabels}));
+  };
+  EXPECT_EQ(labels(Body("Controller", "main")), "");
+  cluster.spec.topology = {.labels = {"example.org/spine", "example.org/leaf"}};
+  EXPECT_EQ(labels(Body("Controller", "main")), "example.org/spine,example.org/leaf");
+}
+
 TEST_F(SlurmClusterTest, StoppedWorkersAndLoginsAreToldAndNumbersStay) {
   cluster.spec.mode = "Stopped";
   cluster.spec.login.emplace().replicas = 2;

@@ -292,6 +292,8 @@ Result<plan::Child> ControllerPart(const SlurmCluster& cluster, const Settings& 
             .user = std::move(user),
             .ours = {"accountingRef", "clusterName"}};
   SetUnlessEmpty(part.annotations, kAnnotationGenerateKeys, std::move(keys.make));
+  if (cluster.spec.topology)
+    part.annotations.emplace(kAnnotationTopologyLabels, Join(cluster.spec.topology->labels, ","));
   return AsPart(cluster, std::move(part));
 }
 
