@@ -9,8 +9,7 @@
 namespace capstan::op {
 namespace {
 
-constexpr std::string_view kFirstSwitch = "default:root:";  // of the topology "default"
-constexpr std::string_view kUnknown = "unknown";
+constexpr std::string_view kFirstSwitch = "default:root/:";  // of the topology "default"
 constexpr size_t kLongestName = 63;
 
 bool IsLetterOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
@@ -58,22 +57,23 @@ std::string TopologyOfOneSwitch() {
          "  cluster_default: true\n"
          "  tree:\n"
          "    switches:\n"
-         "      - switch: root\n";
+         "      - switch: root/\n";
 }
 
 std::string PlaceBelow(const std::vector<std::string>& values) {
   std::string place(kFirstSwitch), above;
-  if (values.empty()) return place.append(kUnknown);
   for (const std::string& value : values) {
     if (!above.empty()) {
-      place += ':';
-      above += '.';
+      above += '/';
+      place += above + ':';
     }
-    place += above += value;
+    above += value;
   }
-  return place;
+  return place + above;
 }
 
-bool IsPlaceByLabels(std::string_view topology) { return topology.starts_with(kFirstSwitch); }
+std::string UnknownPlace() { return std::string(kFirstSwitch) + "unknown"; }
+
+bool IsInTree(std::string_view place) { return place.starts_with(kFirstSwitch); }
 
 }  // namespace capstan::op

@@ -2,8 +2,9 @@
 //
 // The annotation `capstan.dev/topology` of a Controller names the labels, from root to leaf. The Controller publishes a topology.yaml that has the
 // first switch alone, and each worker names its place below that: slurmctld makes the other switches as it hears of them, without being
-// reconfigured. slurmctld does not start while a node names a place in a topology that topology.yaml does not have; without any such file it takes
-// every place (seen with Slurm 26.05).
+// reconfigured, and moves nodes with jobs without harm. In a tree, a node without a place gets no job of several nodes, and a slurmd that names a
+// place which is not in topology.yaml is taken out of service; slurmctld does not start while a record names one. Without any such file it takes
+// all places of the topology "default" and heeds none: what stands in records then is left as it is. (Seen with Slurm 26.05.)
 //
 // Pure.
 #pragma once
@@ -25,11 +26,15 @@ Result<std::vector<std::string>> TopologyLabels(const api::Controller& controlle
 // topology.yaml
 std::string TopologyOfOneSwitch();
 
-// The place of a Kubernetes node whose labels have these values, from root to leaf: "default:root:s1:s1.l7". A switch is called by those above it,
-// too, as leaves of two spines may have one value, and slurmctld knows switches by name alone. No values: "default:root:unknown".
+// The place of a Kubernetes node whose labels have these values, from root to leaf: "default:root/:s1/:s1/l7". A switch is called by those above
+// it, too, as leaves of two spines may have one value, and slurmctld knows switches by name alone. The slash at the end of one that has switches
+// below it keeps it apart from a leaf of the same labels when there are more or fewer of them.
 std::string PlaceBelow(const std::vector<std::string>& values);
 
-// It is such a place.
-bool IsPlaceByLabels(std::string_view topology);
+// Of a node that lacks a label, or of which nobody knows where it is: "default:root/:unknown".
+std::string UnknownPlace();
+
+// It is below the first switch.
+bool IsInTree(std::string_view place);
 
 }  // namespace capstan::op

@@ -55,7 +55,7 @@ def test_the_slurm_nodes_are_where_the_labels_say(cluster):
                          cluster.lab.condition("nodeset", "main-worker-cpu", "Degraded").get("message", ""), within=30)
     cluster.stand("cpu-0", "s1", "l1")
     cluster.stand("cpu-1", "s2", "l1")
-    cluster.lab.wait_for("each is at its leaf", lambda: cluster.leaves() == UNKNOWN | {"cpu-0": "s1.l1", "cpu-1": "s2.l1"}, within=60)
+    cluster.lab.wait_for("each is at its leaf", lambda: cluster.leaves() == UNKNOWN | {"cpu-0": "s1/l1", "cpu-1": "s2/l1"}, within=60)
 
 
 def test_a_changed_label_moves_nodes_and_the_job_of_one_goes_on(cluster):
@@ -64,7 +64,7 @@ def test_a_changed_label_moves_nodes_and_the_job_of_one_goes_on(cluster):
     cluster.lab.wait_for("the job runs", lambda: cluster.queued(job) == "RUNNING", within=60)
     cluster.stand("cpu-0", "s3", "l2")
     cluster.stand("cpu-1", "s3", "l3")
-    cluster.lab.wait_for("both have moved", lambda: cluster.leaves() == UNKNOWN | {"cpu-0": "s3.l2", "cpu-1": "s3.l3"}, within=60)
+    cluster.lab.wait_for("both have moved", lambda: cluster.leaves() == UNKNOWN | {"cpu-0": "s3/l2", "cpu-1": "s3/l3"}, within=60)
     cluster.lab.kubectl("exec", "main-worker-cpu-0", "-c", "slurmd", "--", "touch", "/tmp/over")
     cluster.lab.wait_for("the job is over", lambda: cluster.state(job) == "COMPLETED", within=60)
     assert cluster.uids() == before
@@ -75,13 +75,23 @@ def test_a_job_of_several_nodes_takes_one_on_demand_which_then_stands_where_its_
     cluster.lab.wait_for("its worker is placed", lambda: cluster.pods().get("burst-0", {}).get("spec", {}).get("nodeName"), within=60)
     cluster.stand("burst-0", "s1", "l9")
     cluster.lab.wait_for("the job is over", lambda: cluster.state(job) == "COMPLETED", within=120)
-    cluster.lab.wait_for("it is at its leaf", lambda: cluster.leaves()["burst-0"] == "s1.l9", within=60)
+    cluster.lab.wait_for("it is at its leaf", lambda: cluster.leaves()["burst-0"] == "s1/l9", within=60)
 
 
-def test_without_the_labels_slurm_has_no_tree_and_no_node_a_place(cluster):
+def test_slurmctld_starts_anew_with_the_tree(cluster):
+    before = cluster.leaves()
+    assert len(before) == 3
+    cluster.lab.kubectl("delete", "pod", "main-controller-0")
+    cluster.lab.wait_for("it answers", lambda: cluster.lab.kubectl("exec", "main-controller-0", "-c", "slurmctld", "--", "scontrol", "ping",
+                                                                  check=False).returncode == 0, within=120)
+    assert cluster.leaves() == before
+
+
+def test_without_the_labels_slurm_has_no_tree(cluster):
     before = cluster.uids()
     cluster.apply(nodeSets=SETS, config=FASTER)
-    cluster.lab.wait_for("nobody stands anywhere", lambda: "Topology=" not in cluster.on_controller("scontrol", "-o", "show", "nodes"), within=180)
-    assert cluster.leaves() == {} and cluster.uids() == before
+    cluster.lab.wait_for("there is none", lambda: cluster.on_controller("scontrol", "-o", "show", "topology") == "", within=180)
+    assert cluster.uids() == before
+    assert all("topology.slinky.slurm.net/spec" not in pod["metadata"]["annotations"] for pod in cluster.pods().values())
     job = cluster.submit("-N2", "--wrap", "srun true")
     cluster.lab.wait_for("a job of two nodes is over", lambda: cluster.state(job) == "COMPLETED", within=60)

@@ -50,34 +50,40 @@ place() { $SLURM_EXEC scontrol update nodename=$1 topology=$2; }
 tree() { printf -- '- topology: %s\n  cluster_default: true\n  tree:\n    switches:\n      - switch: %s\n' $1 $2 > $SLURM_ROOT/etc/slurm/topology.yaml; }
 read_again() { $SLURM_EXEC scontrol reconfigure; sleep 1; answers; }
 two() { $SLURM_EXEC timeout 20 srun -N2 true && echo "$1: ran"; }
-place w-0 default:root:s1:s1.l1; echo 'flat: taken'
+refused() { sed -n "s/.*error: /$1: /p"; }
+place w-0 default:root/:s1/:s1/l1; echo 'flat: taken'
+place w-1 racks:rack1 2>&1 | refused foreign
 $SLURM_EXEC sbatch -w w-0 -D /tmp --wrap 'sleep 300' > /dev/null
 until $SLURM_EXEC squeue -h -o %T | grep -q RUNNING; do sleep 0.2; done
-tree default root; read_again; say placed
-$SLURM_EXEC srun -N2 true 2>&1 | sed -n 's/^srun: error: /without: /p'
-place w-1 default:root:unknown; say unknown
-place w-1 default:root:s2:s2.l1; place w-0 default:root:s1:s1.l2; say moved
+tree default root/; read_again; say placed
+$SLURM_EXEC srun -N2 true 2>&1 | refused without
+place w-1 default:root/:unknown; say unknown
+place w-1 default:root/:s2/:s2/l1; place w-0 default:root/:s1/:s1/l2; say moved
 $SLURM_CONTROL restart slurmctld; answers; say restarted
+place w-0 default:root/:s1; place w-1 default:root/:s1; say fewer
+place w-0 default:root/:s1/:s1/r1/:s1/r1/l1; place w-1 default:root/:s1/:s1/l1; say more
 $SLURM_EXEC scancel -u root; two below
-place w-1 racks:rack1 2>&1 | sed -n 's/.*error: /foreign: /p'
+place w-1 racks:rack1 2>&1 | refused other
 rm $SLURM_ROOT/etc/slurm/topology.yaml; read_again; two gone
 tree racks rack1; $SLURM_EXEC scontrol reconfigure > /dev/null 2>&1 || true
 for _ in $(seq 50); do $SLURM_EXEC pgrep -x slurmctld > /dev/null || break; sleep 0.2; done
-$SLURM_EXEC scontrol ping | grep -q 'is UP' || echo 'other: away'
+$SLURM_EXEC scontrol ping | grep -q 'is UP' || echo 'ends: away'
 rm $SLURM_ROOT/etc/slurm/topology.yaml; $SLURM_CONTROL restart slurmctld; answers
-place w-0 ''; place w-1 ''; tree racks rack1; read_again; place w-0 racks:rack1; say cleared
+place w-0 ''; place w-1 ''; two cleared; tree racks rack1; read_again; place w-0 racks:rack1; say another
 """
 
 
 @pytest.mark.long
 def test_below_a_first_switch_nodes_name_their_switches():
     said = dict(line.split(": ", 1) for line in inside(TREE, seconds=120).splitlines() if ": " in line and line.split(":")[0].isalpha())
-    assert said["flat"] == "taken", "a slurmctld without topology.yaml takes every place"
-    assert said["placed"] == "s1.l1<s1<root<  RUNNING", "also by a reconfigure, and jobs go on"
+    assert said["flat"] == "taken", "a slurmctld without topology.yaml takes every place of `default`"
+    assert said["placed"] == "s1/l1<s1/<root/<  RUNNING", "also by a reconfigure, and jobs go on"
+    assert said["unknown"] == "s1/l1<s1/<root/< unknown<root/< RUNNING"
+    assert said["moved"] == said["restarted"] == "s1/l2<s1/<root/< s2/l1<s2/<root/< RUNNING", "a job goes on when its node is moved"
+    assert said["fewer"] == "s1<root/< s1<root/< RUNNING"
+    assert said["more"] == "s1/r1/l1<s1/r1/<s1/<root/< s1/l1<s1/<root/< RUNNING"
+    assert [said[what] for what in ("below", "gone", "cleared")] == ["ran"] * 3
+    assert all("not available" in said[what] for what in ("foreign", "other")), "a place of another topology"
     assert "not available" in said["without"], "a node without a place is given no job of several nodes"
-    assert said["unknown"] == "s1.l1<s1<root< unknown<root< RUNNING"
-    assert said["moved"] == said["restarted"] == "s1.l2<s1<root< s2.l1<s2<root< RUNNING", "a job goes on when its node is moved"
-    assert said["below"] == "ran" and said["gone"] == "ran"
-    assert "not available" in said["foreign"]
-    assert said["other"] == "away", "it does not start while a node names another topology"
-    assert said["cleared"].startswith("rack1<")
+    assert said["ends"] == "away", "slurmctld does not start while a node names another topology"
+    assert said["another"].startswith("rack1<")

@@ -290,7 +290,11 @@ class Deciding : Reconcile<api::Controller> {
         pods.push_back({ns_, pod->metadata.name});
     }
     if (pods.empty()) pods.push_back({ns_, PodOf(0)});
-    Follow(*this, {.pods = std::move(pods), .files = std::move(files), .hash = ConfigHash(*config, inputs.digests)},
+    Follow(*this,
+           {.pods = std::move(pods),
+            .files = std::move(files),
+            .complete = inputs.complete,
+            .hash = ConfigHash(*config, inputs.digests)},
            object.status.conditions);
     const auto on_its_way = [](const OwnCondition& one) {
       return one.type == api::kConfigLive && one.status == "False";

@@ -451,15 +451,36 @@ TEST_F(ControllerTest, WorkersThatAreToBePlacedByLabelsNeedATree) {
   HaveKeys();
   EXPECT_THAT(BodyOf(Look(), "ConfigMap", "main-config"), Not(HasSubstr("topology.yaml")));
   controller.metadata.annotations[std::string(kAnnotationTopologyLabels)] = "dc/spine";
-  EXPECT_THAT(BodyOf(Look(), "ConfigMap", "main-config"), HasSubstr("switch: root"));
+  EXPECT_THAT(BodyOf(Look(), "ConfigMap", "main-config"), HasSubstr("switch: root/"));
   controller.metadata.annotations[std::string(kAnnotationTopologyLabels)] = "dc spine";
   const plan::Plan plan = Look();
   EXPECT_THAT(BodyOf(plan, "ConfigMap", "main-config"), Not(HasSubstr("topology.yaml")));
   EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("InvalidAnnotation: the annotation capstan.dev/topology has"));
   world.Put(ConfigMap{.metadata = {.name = "main-config", .namespace_ = "slurm", .uid = "config-uid"},
                       .data = {.slurm_conf = "", .cgroup_conf = "", .topology_yaml = TopologyOfOneSwitch()}});
-  EXPECT_THAT(BodyOf(Look(), "ConfigMap", "main-config"), HasSubstr("switch: root"))
+  EXPECT_THAT(BodyOf(Look(), "ConfigMap", "main-config"), HasSubstr("switch: root/"))
       << "workers may be placed: what is there stays";
+}
+
+// slurmctld does not start with the tree while a node names a place outside of it.
+TEST_F(ControllerTest, ASlurmctldThatRunsGetsTheTreeOnceNoNodeStandsElsewhere) {
+  HaveKeys();
+  controller.metadata.annotations[std::string(kAnnotationTopologyLabels)] = "dc/spine";
+  StatefulSet set;
+  set.metadata = {.name = "main-controller", .namespace_ = "slurm", .uid = "uid-set"};
+  set.metadata.owner_references = {
+      {.kind = "Controller", .name = "main", .uid = controller.metadata.uid, .controller = true}};
+  world.Put(set);
+  const auto has_tree = [](const plan::Plan& plan) {
+    return BodyOf(plan, "ConfigMap", "main-config").contains("topology.yaml");
+  };
+  EXPECT_FALSE(has_tree(Look()));
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), HasSubstr("Slurm has not said yet where its nodes stand"));
+  world.Nodes("slurm/main", {{.name = "w-0"}, {.name = "w-1", .topology = "default:s1"}});
+  EXPECT_FALSE(has_tree(Look()));
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), HasSubstr("Slurm node w-1 stands at \"default:s1\""));
+  world.Nodes("slurm/main", {{.name = "w-0"}, {.name = "w-1", .topology = "default:root/:s1"}});
+  EXPECT_TRUE(has_tree(Look()));
 }
 
 TEST_F(ControllerTest, AFileOfTheUsersSaysWhereNodesStandAndLabelsDoNot) {

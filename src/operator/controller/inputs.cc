@@ -219,27 +219,35 @@ class Collecting {
     CheckUse(std::move(unused));
   }
 
-  // A tree for the places of workers, unless the user's own file says where nodes stand: slurmctld would not start with that one while workers are
-  // where labels say.
+  // A tree for the places of workers (topology.h). It stays while the annotation cannot be read, and whatever is not known.
   void Topology() {
     const auto labels = TopologyLabels(controller_);
-    if (!labels) {
-      findings_.Remark("InvalidAnnotation", labels.error().message());
-      inputs_.tree_by_labels = HasPublishedTree();
-      return;
+    if (labels && labels->empty()) return;
+    const std::string why_not = labels ? WhyNoTree() : labels.error().message();
+    inputs_.tree_by_labels = why_not.empty() || (!labels && HasPublishedTree());
+    if (why_not.empty()) return;
+    findings_.Remark(
+        "InvalidAnnotation",
+        labels ? "the annotation " + std::string(kAnnotationTopologyLabels) + " has no effect: " + why_not : why_not);
+  }
+
+  // "": there is nothing against it.
+  std::string WhyNoTree() const {
+    if (controller_.spec.external.value_or(false)) return "slurmctld is not in this cluster";
+    if (!own_topology_.empty())
+      return "spec.configFileRefs has a file " + own_topology_ + ", which says where nodes stand; remove one of them";
+    if (set_ == nullptr || HasPublishedTree()) return "";
+    const plan::SlurmView slurm = world_.Slurm(ClusterOf(inputs_.config.ns, inputs_.config.controller));
+    if (!slurm.heard()) return "Slurm has not said yet where its nodes stand";
+    for (const slurm::Node& node : slurm.All()) {
+      if (node.topology.empty() || IsInTree(node.topology)) continue;
+      return "Slurm node " + node.name + " stands at " + JsonQuoted(OneLine(node.topology, 100)) +
+             ", and slurmctld does not start while a node stands outside of the tree; remove the annotation " +
+             std::string(kAnnotationTopology) +
+             " of its Kubernetes node, or Topology= in extraConf of its NodeSet, and " +
+             "then the place: scontrol update nodename=" + node.name + " topology=";
     }
-    if (labels->empty()) return;
-    std::string why_not;
-    if (controller_.spec.external.value_or(false))
-      why_not = "slurmctld is not in this cluster";
-    else if (!own_topology_.empty())
-      why_not =
-          "spec.configFileRefs has a file " + own_topology_ + ", which says where nodes stand; remove one of them";
-    inputs_.tree_by_labels = why_not.empty();
-    if (!why_not.empty()) {
-      findings_.Remark("InvalidAnnotation",
-                       "the annotation " + std::string(kAnnotationTopologyLabels) + " has no effect: " + why_not);
-    }
+    return "";
   }
 
   bool HasPublishedTree() const {

@@ -32,8 +32,9 @@ bool Has(const LiveConfiguration::Files& there, const LiveConfiguration::Files& 
 
 // A file that was taken away, or one that the user's template mounts there.
 bool HasMore(const LiveConfiguration::Files& there, const LiveConfiguration::Files& wanted) {
-  return std::ranges::any_of(
-      there, [&](const auto& file) { return file.first != "jwks.json" && !wanted.contains(file.first); });
+  return std::ranges::any_of(there, [&](const auto& file) {
+    return IsTold(file.first) && file.first != "jwks.json" && !wanted.contains(file.first);
+  });
 }
 
 // One pod.
@@ -64,17 +65,15 @@ class Following {
     if (!at_rest && !answer.absent()) answer = world_.Ask(question, kWaiting);
     if (answer.state == plan::AnswerState::kPending && answer.value == nullptr) return AsBefore();
     if (answer.absent()) return WithoutReconfigurer(*pod);
-    const auto has = [&] {
-      return answer.value != nullptr && answer.value->runs && Has(answer.value->live, published_.files);
-    };
-    if (has() && !HasMore(answer.value->live, published_.files)) return Live(*answer.value);
+    if (IsLive(answer, *pod)) return Live(*answer.value);
     answer = world_.Ask(question, kWaiting);
-    if (has()) return WithMore(*pod, *answer.value);
+    if (IsLive(answer, *pod)) return Live(*answer.value);
     if (answer.value != nullptr && !answer.value->refused.empty() && Has(answer.value->refused, published_.files))
       return Refused(*answer.value);
     if (answer.value != nullptr && !answer.value->runs && answer.value->refused.empty())
       return Say("Unknown", "SlurmctldAway", "slurmctld is starting; it reads the configuration meanwhile");
-    Announce(*pod);
+    const bool has_all = answer.value != nullptr && Has(answer.value->live, published_.files);
+    Announce(*pod, has_all ? kEveryKubelet : kAnnounceAgain);
     if (answer.state == plan::AnswerState::kFailed)
       return Say("Unknown", "NotAnswering", "the pod of slurmctld does not say what is live: " + answer.error);
     Waits("slurmctld is about to get the configuration that is published");
@@ -89,15 +88,11 @@ class Following {
   }
 
   // Once its kubelet has had its time, a file more is the template's.
-  void WithMore(const Pod& pod, const LiveConfiguration::Value& told) {
+  bool IsLive(const plan::Answer<LiveConfiguration::Value>& answer, const Pod& pod) const {
+    if (answer.value == nullptr || !answer.value->runs || !Has(answer.value->live, published_.files)) return false;
+    if (!published_.complete || !HasMore(answer.value->live, published_.files)) return true;
     const auto announced = AnnouncedAt(pod);
-    if (!HasMore(told.live, published_.files) || (announced && *announced + kEveryKubelet <= world_.now()))
-      return Live(told);
-    if (announced)
-      plan_.RequeueAfter(*announced + kEveryKubelet - world_.now());
-    else
-      Announce(pod);
-    Waits("slurmctld is about to get the configuration that is published");
+    return answer.value->refused.empty() && announced && *announced + kEveryKubelet <= world_.now();
   }
 
   void AsBefore() {
@@ -126,12 +121,12 @@ class Following {
     return ParseRfc3339(words[1]);
   }
 
-  void Announce(const Pod& pod) {
+  // `again`: if nothing has come of it after that time.
+  void Announce(const Pod& pod, Duration again = kAnnounceAgain) {
     const Duration held = world_.HeldFor("published " + published_.hash);
     if (held < kSettles) return plan_.RequeueAfter(kSettles - held);
     const auto announced = AnnouncedAt(pod);
-    if (announced && world_.now() < *announced + kAnnounceAgain)
-      return plan_.RequeueAfter(*announced + kAnnounceAgain - world_.now());
+    if (announced && world_.now() < *announced + again) return plan_.RequeueAfter(*announced + again - world_.now());
     if (world_.InFlight("Pod " + pod_.ToString())) return;
     AnnotatePod(plan_, "announce", pod, kAnnotationConfiguration, published_.hash + " " + FormatRfc3339(world_.now()),
                 "its kubelet mounts the changed configuration at once");

@@ -6,8 +6,8 @@
 // | has it, as it says itself                | nothing                                        | True Live, since when      |
 // | has another one, or a file more          | once it has stood still for a second, the pod  | False Reconfiguring        |
 // |                                          | is annotated, so that its kubelet mounts it at |                            |
-// |                                          | once; again every 15 s until it is there. 90 s |                            |
-// |                                          | later a file more is the user's template's     |                            |
+// |                                          | once; again every 15 s until it is there. A    |                            |
+// |                                          | file more after 90 s is the user's template's  |                            |
 // | is starting with it                      | nothing: it reads the files at its start       | Unknown SlurmctldAway      |
 // | refuses it; or does not start with it,   | nothing, until it changes; Degraded says why,  | False ConfigRefused        |
 // | and waits or runs with an earlier one    | and what runs instead since when               |                            |
@@ -37,6 +37,7 @@ namespace capstan::op::controller {
 struct PublishedFiles {
   std::vector<kube::Key> pods;     // that are to have them; of several slurmctld one is in charge
   LiveConfiguration::Files files;  // those that are known, by name: SHA-256 in hex
+  bool complete = true;            // there are no others
   std::string hash;                // of all of them
 };
 

@@ -113,6 +113,7 @@ class Deciding : Reconcile<api::NodeSet> {
     if (AreRemovedInScaleIn(object.spec) && !object.spec.IsDaemonSet())
       Take(RemoveClaimsOfScaleIn(look_, scale_.missing == 0 && scale_.surplus.empty(), scale_.keep));
     MakeNodes();
+    Take(PlaceCloudNodes(look_, scale_));
     RemoveRecords(world, set_, slurm_, workers_, created_hosts_, RecordsToKeep(), plan);
     GiveUpLost(world, set_, slurm_, workers_, plan);
     return Finished();
@@ -368,7 +369,6 @@ class Deciding : Reconcile<api::NodeSet> {
       Take(*std::move(made));
     else
       render_error_ = made.error().message();
-    Take(PlaceCloudNodes(look_, scale_));
   }
 
   const api::NodeSet& set_;  // as its user wrote it

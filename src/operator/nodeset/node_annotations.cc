@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "api/conditions.h"
 #include "base/text.h"
 #include "operator/names.h"
 #include "operator/nodeset/look.h"
@@ -15,9 +14,8 @@ namespace capstan::op::nodeset {
 namespace {
 
 constexpr std::string_view kFeaturePrefix = "k8s/";  // of the Slinky projects
-constexpr Duration kUntilSeen = 10s;
-constexpr size_t kLongest = 1024;             // bytes of an annotation
-constexpr std::string_view kMore = "-_.:/+";  // in a name, besides letters and digits
+constexpr size_t kLongest = 1024;                    // bytes of an annotation
+constexpr std::string_view kMore = "-_.:/+";         // in a name, besides letters and digits
 
 bool IsPlain(std::string_view text, std::string_view more) {
   return text.size() <= kLongest && std::ranges::all_of(text, [&](char c) {
@@ -43,16 +41,22 @@ std::string MissingLabel(const Worker& worker, const std::vector<std::string>& l
 
 std::string PlaceByLabels(const Worker& worker, const std::vector<std::string>& labels) {
   std::vector<std::string> values;
-  if (!MissingLabel(worker, labels).empty()) return PlaceBelow({});
+  if (!MissingLabel(worker, labels).empty()) return UnknownPlace();
   for (const std::string& label : labels) values.push_back(worker.machine->metadata.Label(label));
   return PlaceBelow(values);
+}
+
+const std::string& PlaceOfPod(const Worker& worker) {
+  return worker.pod->metadata.Annotation(AsKey<kAnnotationTopology>());
 }
 
 // Where it stands, for Slurm; "": nobody says.
 std::string PlaceOf(const Worker& worker, const Placing& placing) {
   const std::string& said = Said(worker, kAnnotationTopology);
-  if (!said.empty()) return IsTopology(said) ? said : "";
-  return placing.labels.empty() ? "" : PlaceByLabels(worker, placing.labels);
+  if (!placing.tree) return IsTopology(said) ? said : "";
+  if (IsInTree(said) && IsTopology(said)) return said;
+  if (!placing.labels.empty()) return PlaceByLabels(worker, placing.labels);
+  return IsInTree(worker.node != nullptr ? worker.node->topology : PlaceOfPod(worker)) ? "" : UnknownPlace();
 }
 
 // Sorted, each once; without those that are no names.
@@ -95,10 +99,6 @@ void FollowFeatures(const Worker& worker, slurm::NodeUpdate& update) {
   if (update.active_features->empty()) update.active_features.reset();
 }
 
-const std::string& PlaceOfPod(const Worker& worker) {
-  return worker.pod->metadata.Annotation(AsKey<kAnnotationTopology>());
-}
-
 // "": it is not told any more.
 void TellPod(const Worker& worker, const std::string& topology, plan::Plan& plan) {
   const json::ObjectMeta& pod = worker.pod->metadata;
@@ -109,32 +109,24 @@ void TellPod(const Worker& worker, const std::string& topology, plan::Plan& plan
             .reason = "the topology of its Kubernetes node"});
 }
 
-void FollowTopology(const Look& look, const Worker& worker, slurm::NodeUpdate& update, plan::Plan& plan) {
-  const std::string place = PlaceOf(worker, look.placing);
+void FollowTopology(const Worker& worker, const Placing& placing, slurm::NodeUpdate& update, plan::Plan& plan) {
+  const std::string place = PlaceOf(worker, placing);
   if (!place.empty()) {
     TellPod(worker, place, plan);
     if (worker.node != nullptr && worker.node->topology != place) update.topology = place;
-    return;
+  } else if (!placing.tree && IsInTree(PlaceOfPod(worker))) {
+    TellPod(worker, "", plan);  // a slurmd that starts with it is out of service where the user's own topology.yaml is
   }
-  // The pod tells that labels have said it, so it goes last.
-  if (!IsPlaceByLabels(PlaceOfPod(worker)) || !Said(worker, kAnnotationTopology).empty() || !IsOver(look, plan)) return;
-  if (worker.node != nullptr && IsPlaceByLabels(worker.node->topology))
-    update.topology = "";
-  else
-    TellPod(worker, "", plan);
 }
 
 }  // namespace
 
 Placing PlacingOf(const plan::World& world, const api::Controller* controller) {
-  if (controller == nullptr || controller->metadata.deleting()) return {};
+  if (controller == nullptr) return {};
   const json::ObjectMeta& metadata = controller->metadata;
   const auto* published = world.Find<ConfigMap>({metadata.namespace_, ConfigName(metadata.name)});
-  auto labels = TopologyLabels(*controller);
-  if (published == nullptr || !labels) return {};
-  if (!published->data.topology_yaml.empty()) return {.labels = *std::move(labels)};
-  const api::Condition* live = api::FindCondition(controller->status.conditions, api::kConfigLive);
-  return {.labels = {}, .over = live != nullptr && live->status == "True"};
+  if (published == nullptr || published->data.topology_yaml.empty()) return {};
+  return {.tree = true, .labels = TopologyLabels(*controller).value_or(std::vector<std::string>())};
 }
 
 bool NamesTopology(std::string_view extra_conf) {
@@ -143,14 +135,10 @@ bool NamesTopology(std::string_view extra_conf) {
   });
 }
 
-bool IsOver(const Look& look, plan::Plan& part) {
-  return look.placing.over && look.Lasts(part, "slurmctld runs without a tree", kUntilSeen);
-}
-
 void FollowNodeAnnotations(const Look& look, const Worker& worker, plan::Plan& plan) {
   if (worker.machine == nullptr || worker.stage == Stage::kLeaving || worker.stage == Stage::kEnded) return;
   slurm::NodeUpdate update;
-  if (!NamesTopology(look.set.spec.extra_conf)) FollowTopology(look, worker, update, plan);
+  if (!NamesTopology(look.set.spec.extra_conf)) FollowTopology(worker, look.placing, update, plan);
   if (worker.node == nullptr) return;
   FollowFeatures(worker, update);
   if (!update.topology && !update.features && !update.active_features) return;
@@ -160,27 +148,25 @@ void FollowNodeAnnotations(const Look& look, const Worker& worker, plan::Plan& p
             .reason = "what its Kubernetes node says"});
 }
 
-std::string AnnotationTrouble(const Worker& worker, const Placing& placing) {
+std::string AnnotationTrouble(const Worker& worker, const api::NodeSet& set, const Placing& placing) {
   if (worker.machine == nullptr) return "";
-  const std::string begin = "has Kubernetes node " + worker.machine->metadata.name + ", whose annotation ";
+  const std::string machine = "has Kubernetes node " + worker.machine->metadata.name + ", ";
   const std::string& topology = Said(worker, kAnnotationTopology);
-  if (!IsTopology(topology)) {
-    return begin + std::string(kAnnotationTopology) +
-           " is not passed on: " + JsonQuoted(OneLine(topology, kLongest / 4)) +
-           " has other characters than a topology like \"tree:s1\"";
-  }
+  const std::string says = machine + "whose annotation " + std::string(kAnnotationTopology) +
+                           " is not passed on: " + JsonQuoted(OneLine(topology, kLongest / 4));
+  if (!IsTopology(topology)) return says + " has other characters than a topology like \"tree:s1\"";
   for (std::string_view one : Split(Said(worker, kAnnotationNodeFeatures), ',')) {
     one = Trim(one);
     if (IsPlain(one, kMore)) continue;
-    return begin + std::string(kAnnotationNodeFeatures) + " names " + JsonQuoted(OneLine(one, kLongest / 4)) +
-           ", which is no name of a feature; the others are passed on";
+    return machine + "whose annotation " + std::string(kAnnotationNodeFeatures) + " names " +
+           JsonQuoted(OneLine(one, kLongest / 4)) + ", which is no name of a feature; the others are passed on";
   }
-  if (!topology.empty()) return "";
+  if (!placing.tree || NamesTopology(set.spec.extra_conf) || IsInTree(topology)) return "";
+  if (!topology.empty()) return says + " is not in the tree by labels, where places begin as " + UnknownPlace();
   const std::string missing = MissingLabel(worker, placing.labels);
   if (missing.empty()) return "";
-  return "has Kubernetes node " + worker.machine->metadata.name + ", which has no label " +
-         OneLine(missing, kLongest / 4) + " (annotation " + std::string(kAnnotationTopologyLabels) +
-         " of the Controller): it stands at " + PlaceBelow({}) + " in Slurm";
+  return machine + "which has no label " + OneLine(missing, kLongest / 4) + " (annotation " +
+         std::string(kAnnotationTopologyLabels) + " of the Controller): it stands at " + UnknownPlace() + " in Slurm";
 }
 
 }  // namespace capstan::op::nodeset

@@ -1,9 +1,9 @@
 // What a worker's Kubernetes node says for Slurm, kept up while the worker runs:
 //
 // - where it stands ("tree:s2,block:b1"): its annotation `topology.slinky.slurm.net/spec`, else its labels that the annotation
-//   `capstan.dev/topology` of the Controller names (operator/topology.h); an unknown place where one is missing. It goes to the pod, whose slurmd
-//   reads it when it starts, and to the Slurm node, also while jobs run there: they go on (seen with Slurm 26.05). A Topology in spec.extraConf
-//   comes first. Where nothing says it, nothing is changed, but that what labels said before is taken away.
+//   `capstan.dev/topology` of the Controller names (operator/topology.h); an unknown place where one is missing. It goes to the Slurm node, and to
+//   the pod, whose slurmd reads it when it starts. A Topology in spec.extraConf comes first. In a tree by labels an annotation counts if it names a
+//   place there. Where nothing says it, nothing is changed.
 // - its annotation `features.slinky.slurm.net/spec`: features by commas ("nvme,rack7"). The Slurm node has them with `k8s/`
 //   before their names, and no others that begin so; the rest of its features is left alone.
 //
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "api/controller.h"
+#include "api/nodeset.h"
 #include "operator/nodeset/workers.h"
 #include "plan/plan.h"
 #include "plan/world.h"
@@ -25,8 +26,8 @@ struct Look;
 
 // How the workers of a cluster are placed by labels.
 struct Placing {
-  std::vector<std::string> labels;  // from root to leaf; empty: they are not, or slurmctld has no tree for it
-  bool over = false;  // slurmctld is said to run without that tree: a place that labels gave is taken away
+  bool tree = false;                // slurmctld has the tree for it, or is about to
+  std::vector<std::string> labels;  // from root to leaf; empty: they are not placed
 };
 
 // `controller`: nullptr when there is none.
@@ -39,11 +40,8 @@ bool NamesTopology(std::string_view extra_conf);
 // Slurm's record, is not seen.
 void FollowNodeAnnotations(const Look& look, const Worker& worker, plan::Plan& plan);
 
-// It is so for long enough that the Controller has seen what is published now: in a tree, a node without a place gets no job of several nodes.
-bool IsOver(const Look& look, plan::Plan& part);
-
 // What is wrong with the annotations of the worker's Kubernetes node, or with the labels by which it is placed, for a person;
 // "": nothing.
-std::string AnnotationTrouble(const Worker& worker, const Placing& placing);
+std::string AnnotationTrouble(const Worker& worker, const api::NodeSet& set, const Placing& placing);
 
 }  // namespace capstan::op::nodeset

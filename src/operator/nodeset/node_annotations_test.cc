@@ -8,6 +8,7 @@ using slurm::NodeFlag;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr const char* kDescribe = "describe Slurm node slurm/main/w-0";
 constexpr const char* kPlace = "place Pod slurm/w-0";
@@ -86,7 +87,6 @@ class LabelledNodes : public AnnotatedNodes {
   void AskFor(const std::string& labels, const std::string& tree = TopologyOfOneSwitch()) {
     api::Controller controller{.metadata = {.name = "main", .namespace_ = "slurm", .uid = "c-uid"}};
     controller.metadata.annotations[std::string(kAnnotationTopologyLabels)] = labels;
-    controller.status.conditions = {{.type = "ConfigLive", .status = live ? "True" : "False"}};
     Put(std::move(controller));
     Put(ConfigMap{.metadata = {.name = "main-config", .namespace_ = "slurm", .uid = "config-uid"},
                   .data = {.slurm_conf = "ClusterName=main", .cgroup_conf = "", .topology_yaml = tree}});
@@ -98,7 +98,7 @@ class LabelledNodes : public AnnotatedNodes {
     Put(std::move(pod));
     nodes[0].topology = place;
   }
-  bool live = true;
+  std::string Degraded() { return ConditionOf(Look(1), "Degraded").message; }
 };
 
 TEST_F(LabelledNodes, TheControllerSaysWhichLabelsTellWhereAWorkerStands) {
@@ -107,11 +107,11 @@ TEST_F(LabelledNodes, TheControllerSaysWhichLabelsTellWhereAWorkerStands) {
   AskFor(" dc/spine, dc/leaf ");
   const plan::Plan plan = Look(1);
   EXPECT_THAT(Acts(plan), ElementsAre(kPlace, kDescribe));
-  ExpectUpdate(plan, {.topology = "default:root:s1:s1.l7"});
-  StandsAt("default:root:s1:s1.l7");
+  ExpectUpdate(plan, {.topology = "default:root/:s1/:s1/l7"});
+  StandsAt("default:root/:s1/:s1/l7");
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
   Label({{"dc/spine", "s1"}, {"dc/leaf", "l8"}});
-  ExpectUpdate(Look(1), {.topology = "default:root:s1:s1.l8"});
+  ExpectUpdate(Look(1), {.topology = "default:root/:s1/:s1/l8"});
 }
 
 // A slurmd that named a place which slurmctld does not know would be taken out of service.
@@ -119,24 +119,32 @@ TEST_F(LabelledNodes, WithoutATreeThatIsPublishedNobodyIsPlaced) {
   Label({{"dc/spine", "s1"}});
   AskFor("dc/spine", "");
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
-  AskFor("dc/spine dc/leaf");
-  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "no name of a label";
 }
 
 TEST_F(LabelledNodes, TheNodesAnnotationAndExtraConfComeFirst) {
   AskFor("dc/spine");
-  Label({{"dc/spine", "s1"}}, {{std::string(kAnnotationTopology), "tree:s2"}});
-  ExpectUpdate(Look(1), {.topology = "tree:s2"});
-  set.spec.extra_conf = "Topology=tree:s3";
+  Label({{"dc/spine", "s1"}}, {{std::string(kAnnotationTopology), "default:root/:far"}});
+  ExpectUpdate(Look(1), {.topology = "default:root/:far"});
+  set.spec.extra_conf = "Topology=default:root/:near";
   Put(MakePod(0));
+  Label({});
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  EXPECT_THAT(Degraded(), Not(HasSubstr("dc/spine"))) << "the label is not needed";
+}
+
+// slurmctld would not start with the tree while a record named another topology.
+TEST_F(LabelledNodes, AnAnnotationOutsideOfTheTreeGivesWayToTheLabelsAndIsTold) {
+  AskFor("dc/spine");
+  Label({{"dc/spine", "s1"}}, {{std::string(kAnnotationTopology), "tree:s2"}});
+  ExpectUpdate(Look(1), {.topology = "default:root/:s1"});
+  EXPECT_THAT(Degraded(), HasSubstr("is not passed on: \"tree:s2\" is not in the tree by labels"));
 }
 
 TEST_F(LabelledNodes, ANodeWithoutALabelStandsAtAnUnknownPlaceAndIsTold) {
   AskFor("dc/spine,dc/leaf");
   Label({{"dc/spine", "s1"}});
   const plan::Plan plan = Look(1);
-  ExpectUpdate(plan, {.topology = "default:root:unknown"});
+  ExpectUpdate(plan, {.topology = "default:root/:unknown"});
   EXPECT_THAT(ConditionOf(plan, "Degraded").message,
               HasSubstr("has Kubernetes node k0, which has no label dc/leaf (annotation capstan.dev/topology"));
 }
@@ -148,25 +156,22 @@ TEST_F(LabelledNodes, ANodeWithJobsIsMovedToo) {
   EXPECT_THAT(Acts(Look(1)), ElementsAre(kPlace, kDescribe));
 }
 
-TEST_F(LabelledNodes, WhatLabelsSaidIsTakenAwayOnceSlurmctldRunsWithoutTheTree) {
+// In a tree, a node without a place would get no job of several nodes.
+TEST_F(LabelledNodes, WhereTheLabelsCannotBeReadWorkersStayAndNewOnesStandAtAnUnknownPlace) {
+  AskFor("dc/spine dc/leaf");
   Label({{"dc/spine", "s1"}});
-  StandsAt("default:root:s1");
-  live = false;
-  AskFor("", "");
+  ExpectUpdate(Look(1), {.topology = "default:root/:unknown"});
+  StandsAt("default:root/:s1");
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
-  live = true;
+}
+
+TEST_F(LabelledNodes, WithoutTheTreeThePodForgetsItsPlaceAndSlurmKeepsIt) {
   AskFor("", "");
-  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "the Controller may speak of the configuration of before";
-  held["slurmctld runs without a tree"] = Tick() - 10s;
-  const plan::Plan plan = Look(1);
-  EXPECT_THAT(Acts(plan), ElementsAre(kDescribe));
-  ExpectUpdate(plan, {.topology = ""});
-  nodes[0].topology = "";
-  EXPECT_THAT(Acts(Look(1)), ElementsAre(kPlace)) << "its annotation goes last";
-  StandsAt("");
+  Label({{"dc/spine", "s1"}});
+  StandsAt("default:root/:s1");
+  EXPECT_THAT(Acts(Look(1)), ElementsAre(kPlace));
+  Put(MakePod(0));
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
-  nodes[0].topology = "default:root:s1";
-  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "somebody else has placed it";
 }
 
 }  // namespace

@@ -168,8 +168,8 @@ Result<plan::Plan> MakeCloudNodes(const Look& look, const Scale& scale, const Po
   plan::Plan wants = look.Part();
   if (scale.nodes.empty() || look.controller == nullptr || look.controller->metadata.deleting()) return wants;
   CAPSTAN_TRY(std::string conf, RegistersWith(look.set, *look.controller));
-  if (!look.placing.labels.empty() && !NamesTopology(look.set.spec.extra_conf))
-    conf += (conf.empty() ? "Topology=" : " Topology=") + PlaceBelow({});
+  if (look.placing.tree && !NamesTopology(look.set.spec.extra_conf))
+    conf += (conf.empty() ? "Topology=" : " Topology=") + UnknownPlace();
   for (const int ordinal : scale.nodes) {
     const std::string host = WorkerHost(look.set, ordinal);
     // A record that is being removed must not be taken for the one that is made next.
@@ -188,17 +188,12 @@ Result<plan::Plan> MakeCloudNodes(const Look& look, const Scale& scale, const Po
 
 plan::Plan PlaceCloudNodes(const Look& look, const Scale& scale) {
   plan::Plan wants = look.Part();
-  if (NamesTopology(look.set.spec.extra_conf)) return wants;
+  if (!look.placing.tree || NamesTopology(look.set.spec.extra_conf)) return wants;
   for (const auto& [ordinal, host] : scale.keep) {
     const slurm::Node* node = look.slurm.Find(host);
-    if (node == nullptr || !node->state.IsPoweredDown()) continue;
-    std::string place = look.placing.labels.empty() ? "" : PlaceBelow({});
-    const bool is_ours = IsPlaceByLabels(node->topology);
-    const bool move = place.empty() ? is_ours && IsOver(look, wants) : node->topology.empty();
-    if (!move) continue;
-    slurm::NodeUpdate update{.names = {host}, .topology = std::move(place)};
+    if (node == nullptr || !node->state.IsPoweredDown() || node->topology == UnknownPlace()) continue;
     wants.slurm_expects.push_back(host);
-    wants.Add({.effect = plan::UpdateNode("describe", look.cluster, std::move(update)),
+    wants.Add({.effect = plan::UpdateNode("describe", look.cluster, {.names = {host}, .topology = UnknownPlace()}),
                .reason = "nobody knows where its next worker will be",
                .guards = {},
                .after = {},

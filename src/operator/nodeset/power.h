@@ -45,8 +45,8 @@ Scale ScaleOnDemand(int replicas, const api::NodeSet& set, const std::vector<Wor
 // The Slurm nodes of scale.nodes are made. An Error: what they are to be made of cannot be read.
 Result<plan::Plan> MakeCloudNodes(const Look& look, const Scale& scale, const Power& power);
 
-// Those without a pod stand at an unknown place, where workers are placed by labels: nobody knows where the next pod will be, and a node without a place
-// is given no job of several nodes.
+// Where workers are placed by labels, those that are powered down stand at an unknown place: nobody knows where the next pod will be, and a node without
+// a place is given no job of several nodes.
 plan::Plan PlaceCloudNodes(const Look& look, const Scale& scale);
 
 // A pod that was there before Slurm powered its node up is deleted.

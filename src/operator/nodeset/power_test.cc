@@ -60,32 +60,31 @@ TEST_F(PowerTest, NodesAreMadeInSlurmAndNoPod) {
   EXPECT_THAT(Acts(Look(2)), IsEmpty());
 }
 
-TEST_F(PowerTest, WithTopologyByLabelsANodeWithoutAPodStandsAtAnUnknownPlace) {
-  const auto ask = [this](const std::string& labels, const std::string& tree) {
-    api::Controller controller{.metadata = {.name = "main", .namespace_ = "slurm", .uid = "c-uid"}};
-    controller.metadata.annotations[std::string(kAnnotationTopologyLabels)] = labels;
-    controller.status.conditions = {{.type = "ConfigLive", .status = "True"}};
-    Put(std::move(controller));
+TEST_F(PowerTest, WithTopologyByLabelsANodeThatIsPoweredDownStandsAtAnUnknownPlace) {
+  const auto publish = [this](const std::string& tree) {
     Put(ConfigMap{.metadata = {.name = "main-config", .namespace_ = "slurm", .uid = "config-uid"},
                   .data = {.slurm_conf = "ClusterName=main", .cgroup_conf = "", .topology_yaml = tree}});
   };
-  constexpr const char* kDescribe = "describe Slurm node slurm/main/w-0";
-  ask("dc/spine", TopologyOfOneSwitch());
+  publish(TopologyOfOneSwitch());
   EXPECT_EQ(Look(1).actions.at(0).effect->content(),
             plan::CreateNode("slurm/main", slurm::CloudNode{.name = "w-0",
                                                             .cpus = 2,
                                                             .memory_mib = 1024,
-                                                            .conf = "Features=w Topology=default:root:unknown",
+                                                            .conf = "Features=w Topology=default:root/:unknown",
                                                             .idle = 5min})
                 ->content());
   Down(0);
-  EXPECT_THAT(Acts(Look(1)), ElementsAre(kDescribe)) << "it was made before";
-  nodes[0].topology = "default:root:s1";
-  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "where its last worker was";
-  ask("", "");
-  held["slurmctld runs without a tree"] = Tick() - 10s;
-  EXPECT_THAT(Acts(Look(1)), ElementsAre(kDescribe));
-  nodes[0].topology = "racks:r1";
+  for (const char* place : {"", "default:root/:s1"}) {
+    nodes[0].topology = place;
+    EXPECT_THAT(Acts(Look(1)), ElementsAre("describe Slurm node slurm/main/w-0"));
+  }
+  nodes[0].topology = "default:root/:unknown";
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  nodes[0].topology = "default:root/:s1";
+  set.spec.extra_conf = "Topology=default:root/:s1";
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  set.spec.extra_conf = "";
+  publish("");
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
 }
 

@@ -235,7 +235,7 @@ void FindProblems(const Seen& seen, Findings& findings) {
     break;
   }
   for (const Worker& worker : seen.workers) {
-    std::string trouble = AnnotationTrouble(worker, seen.placing);
+    std::string trouble = AnnotationTrouble(worker, seen.set, seen.placing);
     if (trouble.empty()) trouble = CheckTrouble(*worker.pod);
     if (trouble.empty()) continue;
     findings.Remark("InvalidAnnotation", worker.pod->metadata.name + " " + trouble);
