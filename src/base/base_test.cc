@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <thread>
 
 #include "base/hash.h"
@@ -34,6 +35,19 @@ TEST(Time, ClampsYearsThatItCannotHold) {
   EXPECT_EQ(FormatRfc3339(ParseRfc3339("9999-12-31T23:59:59Z").value()), "2261-12-31T00:00:00Z");
   EXPECT_EQ(FormatRfc3339(ParseRfc3339("0001-01-01T00:00:00Z").value()), "1678-01-01T00:00:00Z");
   EXPECT_EQ(FormatRfc3339(ParseRfc3339("2261-12-31T23:59:59-23:59").value()), "2262-01-01T23:58:59Z");
+}
+
+TEST(Time, WhatOthersSayIsAsMuchAsFits) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(SecondsOf(-7), -7s);
+  EXPECT_EQ(MinutesOf(7), 7min);
+  EXPECT_EQ(FromUnixSeconds(7), Time(7s));
+  EXPECT_GT(SecondsOf(kMost), 24h * 365 * 290);
+  EXPECT_LT(MinutesOf(-kMost - 1), -24h * 365 * 290);
+  EXPECT_EQ(Later(Time(1s), -3s), Time(-2s));
+  EXPECT_EQ(Later(Time(1s), Duration::max()), Time::max());
+  EXPECT_EQ(Later(Time(-3s), Duration::min()), Time::min());
+  EXPECT_EQ(Later(FromUnixSeconds(kMost), MinutesOf(kMost)), Time::max());
 }
 
 TEST(Time, DurationsReadLargestUnitFirst) {

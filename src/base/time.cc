@@ -1,5 +1,6 @@
 #include "base/time.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 
@@ -96,6 +97,24 @@ std::optional<Time> ParseRfc3339(std::string_view text) {
 }
 
 int64_t UnixSeconds(Time time) { return floor<std::chrono::seconds>(time.time_since_epoch()).count(); }
+
+Duration SecondsOf(int64_t count) {
+  constexpr int64_t kMost = Duration::max() / 1s;
+  return std::chrono::seconds(std::clamp(count, -kMost, kMost));
+}
+
+Duration MinutesOf(int64_t count) {
+  constexpr int64_t kMost = Duration::max() / 1min;
+  return std::chrono::minutes(std::clamp(count, -kMost, kMost));
+}
+
+Time FromUnixSeconds(int64_t seconds) { return Time(SecondsOf(seconds)); }
+
+Time Later(Time time, Duration duration) {
+  int64_t sum = 0;
+  if (!__builtin_add_overflow(time.time_since_epoch().count(), duration.count(), &sum)) return Time(Duration(sum));
+  return duration > Duration::zero() ? Time::max() : Time::min();
+}
 
 std::string FormatDuration(Duration duration) {
   if (duration < Duration(0)) return "-" + FormatDuration(-duration);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
@@ -31,6 +32,13 @@ std::optional<Time> ParseRfc3339(std::string_view text);
 
 // Seconds since 1970, rounded down.
 int64_t UnixSeconds(Time time);
+
+// What others say in whole seconds or minutes, whatever the number: more than a Duration or a Time holds (292 years) is as much as it holds.
+Duration SecondsOf(int64_t count);
+Duration MinutesOf(int64_t count);
+Time FromUnixSeconds(int64_t seconds);
+// The same of a sum.
+Time Later(Time time, Duration duration);
 
 // "1m30s", "250ms": for messages, largest unit first, at most two units.
 std::string FormatDuration(Duration duration);

@@ -9,9 +9,10 @@
 
 namespace capstan::entry {
 
-// The PAM service file `text` with pam_slurm_adopt in front of the line that asks whether the account may be used: the rules
-// that are included there let local users in before it would be asked. The same text when it has the module. kInvalid when it
-// has no such line, or `options` more than one.
+// The PAM service file `text` with pam_slurm_adopt in front of the first rule that may let somebody in before it would be asked: those of
+// common-account let local users in. The same text when the module is there already: as a rule for accounts that must succeed, with nothing
+// before it that could end the list. Comments and rules for anything else do not count. kInvalid when the file has no rule for accounts, or
+// `options` more than one line.
 Result<std::string> WithSlurmAdopt(std::string_view text, std::string_view options);
 
 // Makes /etc/pam.d/sshd so, with the options of PAM_SLURM_ADOPT_OPTIONS; without it, a session that cannot be adopted is

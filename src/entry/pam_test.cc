@@ -6,21 +6,50 @@ namespace capstan::entry {
 namespace {
 
 // Behind it, "sufficient" rules of the included file let local users in before the module is asked.
-TEST(WithSlurmAdopt, StandsInFrontOfTheCommonRules) {
-  EXPECT_EQ(WithSlurmAdopt("auth x\n# @include common-account\n@include common-account\nsession y\n", "a=deny").value(),
-            "auth x\n# @include common-account\naccount required pam_slurm_adopt.so a=deny\n@include "
-            "common-account\nsession y\n");
-  EXPECT_EQ(WithSlurmAdopt("account    include      password-auth\n", "").value(),
-            "account required pam_slurm_adopt.so \naccount    include      password-auth\n");
+constexpr std::string_view kRule = "account required pam_slurm_adopt.so a=deny\n";
+
+std::string With(std::string_view text) { return WithSlurmAdopt(text, "a=deny").value(); }
+
+// Behind it, "sufficient" rules of the included file let local users in before the module is asked.
+TEST(WithSlurmAdopt, StandsInFrontOfTheFirstRuleThatMayLetSomebodyIn) {
+  const std::string before = "@include common-auth\naccount required pam_nologin.so\n";
+  for (const std::string rest :
+       {"@include common-account\nsession y\n", "account    include      password-auth\n", "account substack x\n",
+        "account sufficient pam_localuser.so\n", "account [success=done default=ignore] pam_x.so\n",
+        "-account required pam_x.so\n", "ACCOUNT Optional pam_x.so", "account \\\n sufficient pam_localuser.so\n",
+        "@include others\n"}) {
+    EXPECT_EQ(With(before + rest), before + std::string(kRule) + rest);
+  }
+  EXPECT_EQ(With("account required pam_unix.so"), "account required pam_unix.so\n" + std::string(kRule));
 }
 
-TEST(WithSlurmAdopt, LeavesAFileAloneThatHasIt) {
-  const std::string text = "account sufficient pam_slurm_adopt.so\n@include common-account\n";
-  EXPECT_EQ(WithSlurmAdopt(text, "a=deny").value(), text);
+TEST(WithSlurmAdopt, LeavesAFileAloneThatAsksItFirst) {
+  for (const std::string text :
+       {"account required pam_nologin.so\naccount required pam_slurm_adopt.so\n@include common-account\n",
+        "account requisite /lib/security/pam_slurm_adopt.so x=y # mine\n"}) {
+    EXPECT_EQ(With(text), text);
+  }
+}
+
+// Everybody got in: the name stood in the file, and nothing asked the module.
+TEST(WithSlurmAdopt, ANameThatIsNoRuleForAccountsCountsForNothing) {
+  for (const std::string text :
+       {"# account required pam_slurm_adopt.so\n", "  # account required pam_slurm_adopt.so\n",
+        "session required pam_slurm_adopt.so\n", "account required pam_unix.so # pam_slurm_adopt.so\n",
+        "account required pam_unix.so pam_slurm_adopt.so\n", "account required my_pam_slurm_adopt.so\n"}) {
+    EXPECT_EQ(With(text + "@include common-account\n"), text + std::string(kRule) + "@include common-account\n");
+  }
+  for (const std::string rule :
+       {"account sufficient pam_slurm_adopt.so\n", "account optional pam_slurm_adopt.so\n",
+        "-account required pam_slurm_adopt.so\n", "account [default=ignore] pam_slurm_adopt.so\n",
+        "account sufficient pam_localuser.so\naccount required pam_slurm_adopt.so\n"}) {
+    EXPECT_EQ(With(rule), std::string(kRule) + rule) << "its refusal would not count, or it would not be asked";
+  }
 }
 
 TEST(WithSlurmAdopt, RefusesWhatItCannotGuard) {
-  EXPECT_EQ(WithSlurmAdopt("auth x\n", "").error().message(), "it includes neither common-account nor password-auth");
+  for (const char* text : {"auth x\n", "", "@include common-auth\n@include common-session\n"})
+    EXPECT_EQ(WithSlurmAdopt(text, "").error().message(), "it has no rule that asks whether an account may be used");
   EXPECT_EQ(WithSlurmAdopt("@include common-account\n", "a\nauth sufficient pam_permit.so").error().message(),
             "PAM_SLURM_ADOPT_OPTIONS has more than one line");
 }

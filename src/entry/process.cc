@@ -76,6 +76,11 @@ bool ReadAll(int fd, Clock::time_point deadline, std::string* text) {
   }
 }
 
+bool IsOfOurUser(pid_t pid) {
+  const auto text = ReadFile("/proc/" + std::to_string(pid) + "/status");
+  return !text || ParseRealUid(*text).value_or(getuid()) == getuid();
+}
+
 }  // namespace
 
 void Say(std::string_view text) {
@@ -174,6 +179,16 @@ bool IsDescendant(pid_t pid) {
   return false;
 }
 
+std::optional<uid_t> ParseRealUid(std::string_view text) {
+  for (const std::string_view line : Split(text, '\n')) {
+    if (!line.starts_with("Uid:")) continue;
+    const auto ids = Words(line.substr(line.find(':') + 1));
+    const auto real = ids.empty() ? std::nullopt : ParseInt(ids[0]);
+    return real ? std::optional(static_cast<uid_t>(*real)) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 bool HasChild(std::string_view prefix) {
   DIR* proc = opendir("/proc");
   if (proc == nullptr) return false;
@@ -181,7 +196,7 @@ bool HasChild(std::string_view prefix) {
   while (const dirent* item = found ? nullptr : readdir(proc)) {  // NOLINT(concurrency-mt-unsafe): one thread
     const auto pid = ParseInt(item->d_name);
     const auto entry = pid ? ReadProcess(static_cast<pid_t>(*pid)) : std::nullopt;
-    found = entry && entry->parent == getpid() && entry->command.starts_with(prefix);
+    found = entry && entry->parent == getpid() && entry->command.starts_with(prefix) && IsOfOurUser(entry->pid);
   }
   closedir(proc);
   return found;

@@ -70,7 +70,12 @@ std::optional<ProcessEntry> ReadProcess(pid_t pid);
 // True when `pid` is a child of this process, or a child's child, and so on.
 bool IsDescendant(pid_t pid);
 
-// True when a child of this process has a command name that starts with `prefix`.
+// The real user id in the text of /proc/<pid>/status; nullopt when it says none.
+std::optional<uid_t> ParseRealUid(std::string_view text);
+
+// True when a child of this process, of the same real user, has a command name that starts with `prefix`: a job may call its own processes
+// whatever it likes, and leave them behind as our children. (The effective user of slurmstepd is the job's at times.) One whose user cannot be
+// read counts.
 bool HasChild(std::string_view prefix);
 
 }  // namespace capstan::entry

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,6 +42,36 @@ TEST(Process, KnowsItsDescendants) {
   waitpid(*child, nullptr, 0);
   EXPECT_FALSE(IsDescendant(*child));
   EXPECT_FALSE(ReadProcess(*child));
+}
+
+TEST(ParseRealUid, IsTheFirstOfFour) {
+  EXPECT_EQ(ParseRealUid("Name:\tUid:\nUid:\t1000\t0\t0\t0\nGid:\t5\t5\t5\t5\n"), 1000u);
+  for (const char* text : {"", "Uid:", "Uid:\tx\t0", "Name:\tx\n"}) EXPECT_FALSE(ParseRealUid(text)) << text;
+}
+
+// A job's process of that name, left behind as a child of capstan-entry, kept its worker for ever.
+TEST(Process, AChildOfAnotherUserIsNoJobStep) {
+  const auto is_found = [](uid_t user) {
+    int ready[2];
+    if (pipe(ready) != 0) return std::string("no pipe");
+    const pid_t child = fork();
+    if (child == 0) {
+      const bool able = setresuid(user, geteuid(), geteuid()) == 0 && prctl(PR_SET_NAME, "slurmstepd: [7") == 0;
+      const char told = able ? 'y' : 'n';
+      if (write(ready[1], &told, 1) == 1) pause();
+      _exit(0);
+    }
+    char told = 'n';
+    const bool able = read(ready[0], &told, 1) == 1 && told == 'y';
+    std::string found = !able ? "not able" : HasChild("slurmstepd") ? "yes" : "no";
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    close(ready[0]);
+    close(ready[1]);
+    return found;
+  };
+  EXPECT_EQ(is_found(getuid()), "yes");
+  EXPECT_EQ(is_found(getuid() + 1), geteuid() == 0 ? "no" : "not able");
 }
 
 TEST(RunAndRead, ReturnsTheOutput) { EXPECT_EQ(RunAndRead({"/bin/echo", "a b", "c"}, seconds(10)).value(), "a b c\n"); }

@@ -244,7 +244,7 @@ std::vector<Shown> ShowAll(const slurm::Statistics& statistics, Format format) {
   Figures figures(shown, format);
   figures.Add(slurm::Statistics::Schema(), &statistics, "");
   const auto add_time = [&figures](const std::string& name, int64_t seconds) {
-    if (seconds > 0) figures.AddRow(name, json::Value(FormatRfc3339(Time(std::chrono::seconds(seconds)))));
+    if (seconds > 0) figures.AddRow(name, json::Value(FormatRfc3339(FromUnixSeconds(seconds))));
   };
   add_time("job_states_ts", statistics.job_states_ts);
   add_time("bf_when_last_cycle", statistics.bf_when_last_cycle);

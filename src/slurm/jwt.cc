@@ -114,11 +114,12 @@ Result<TokenClaims> ReadToken(const Secret& token, const Secret& key) {
   const auto claims = json::Decode<Claims>(*claims_text);
   if (!claims || !claims->iat || !claims->exp || claims->sun.empty())
     return NotAToken("it lacks one of sun, iat and exp");
+  if (*claims->iat < 0 || *claims->exp < 0) return NotAToken("it is from before 1970");
   return TokenClaims{.user = claims->sun,
                      .issuer = claims->iss,
                      .id = claims->jti,
-                     .issued_at = Time(std::chrono::seconds(*claims->iat)),
-                     .expires_at = Time(std::chrono::seconds(*claims->exp))};
+                     .issued_at = FromUnixSeconds(*claims->iat),
+                     .expires_at = FromUnixSeconds(*claims->exp)};
 }
 
 }  // namespace capstan::slurm

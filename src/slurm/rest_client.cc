@@ -131,6 +131,11 @@ async::Task<Result<std::string>> ReadAll(net::BodyStream& stream, size_t limit, 
   }
 }
 
+// Both in seconds since 1970; 0: not known.
+Duration UpSince(int64_t since, int64_t now) {
+  return since > 0 && now > since ? SecondsOf(now - since) : Duration::zero();
+}
+
 }  // namespace
 
 RestClient::RestClient(async::Loop& loop, net::Transport& transport, TokenFactory sign, Options options)
@@ -427,9 +432,9 @@ async::Task<Result<RestClient::Life>> RestClient::ReadLife(async::Deadline deadl
   if (conf->meta.boot_time == 0)
     co_return Fail(Code::kUnavailable, "slurmrestd does not say when slurmctld was started");
   Life life{.id = "boot " + std::to_string(conf->meta.boot_time),
-            .uptime = std::chrono::seconds(std::max<int64_t>(0, conf->meta.last_update - conf->meta.boot_time)),
+            .uptime = UpSince(conf->meta.boot_time, conf->meta.last_update),
             .slurmd_timeout = std::nullopt};
-  if (conf->conf.slurmd_timeout > 0) life.slurmd_timeout = std::chrono::seconds(conf->conf.slurmd_timeout);
+  if (conf->conf.slurmd_timeout > 0) life.slurmd_timeout = SecondsOf(conf->conf.slurmd_timeout);
   co_return life;
 }
 
@@ -457,7 +462,7 @@ async::Task<Result<RestClient::Life>> RestClient::LifeFromDiag(async::Deadline d
   const int64_t since = diag.statistics.req_time_start.number, now = diag.statistics.req_time.number;
   Life life{.id = "statistics since " + std::to_string(since), .uptime = Duration(0), .slurmd_timeout = std::nullopt};
   // 0 is a first start without saved state; then nothing is known about how long it has been up.
-  if (since > 0 && now > since) life.uptime = std::chrono::seconds(now - since);
+  life.uptime = UpSince(since, now);
   co_return life;
 }
 

@@ -117,8 +117,7 @@ bool SayNoSuchNode(const std::vector<Problem>& problems) {
 
 std::optional<Time> Number::ToTime() const {
   if (!set || infinite || number <= 0) return std::nullopt;
-  constexpr int64_t kLast = Duration::max() / 1s;
-  return Time(std::chrono::seconds(std::min(number, kLast)));
+  return FromUnixSeconds(number);
 }
 
 Node NodeRecord::ToNode() && {
@@ -151,9 +150,8 @@ namespace {
 
 // Minutes. More than a Duration holds is as long as one lasts.
 std::optional<Duration> ToLimit(const Number& minutes) {
-  constexpr int64_t kMost = Duration::max() / 1min;
   if (!minutes.set || minutes.infinite) return std::nullopt;
-  return std::chrono::minutes(std::clamp<int64_t>(minutes.number, 0, kMost));
+  return MinutesOf(std::max<int64_t>(minutes.number, 0));
 }
 
 }  // namespace

@@ -12,12 +12,18 @@ using namespace capstan;  // NOLINT: a program of one function
 
 namespace {
 
+std::string EndOf(const slurm::Job& job) {
+  return FormatRfc3339(Later(job.start_time.value_or(Time()), job.time_limit.value_or(Duration())));
+}
+
 std::string Read(std::string_view text, size_t piece, const char* array) {
   std::string seen;
   slurm::ElementCutter cutter(array,
                               [&](std::string_view element) -> Result<void> {
                                 auto record = json::Decode<slurm::wire::NodeRecord>(element);
                                 seen += record ? std::move(*record).ToNode().state.ToString() : "?";
+                                auto job = json::Decode<slurm::wire::JobRecord>(element);
+                                seen += job ? EndOf(std::move(*job).ToJob()) : "?";
                                 seen += ';';
                                 return {};
                               },
@@ -33,7 +39,7 @@ std::string Read(std::string_view text, size_t piece, const char* array) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 1) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  for (const char* array : {"nodes", "nodes/nodes"})
+  for (const char* array : {"nodes", "nodes/nodes", "jobs"})
     if (Read(text, 1 + data[0], array) != Read(text, size, array)) abort();
   return 0;
 }

@@ -73,8 +73,7 @@ auto LateRank(const Worker& worker) {
 
 Time EndOf(const slurm::Job& job) {
   if (job.state.Has(slurm::JobFlag::kCompleting)) return job.end_time.value_or(Time::min());  // it only tidies up
-  if (!job.start_time || !job.time_limit || *job.time_limit >= Time::max() - *job.start_time) return Time::max();
-  return *job.start_time + *job.time_limit;
+  return job.start_time && job.time_limit ? Later(*job.start_time, *job.time_limit) : Time::max();
 }
 
 // Where no label says it. With hostNetwork only likely: it is the machine's name, which need not be the node's.

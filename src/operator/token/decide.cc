@@ -110,7 +110,7 @@ class Deciding : Reconcile<api::Token> {
     status_.issued_at = claims.issued_at;
     if (claims.user != order_.user) return Renew(issued, "the token is for user " + claims.user);
     if (world.now() >= claims.expires_at) return Renew(issued, "the token has expired");
-    const Time wanted = std::min(claims.issued_at + order_.lifetime, slurm::kLatestExpiry);
+    const Time wanted = std::min(Later(claims.issued_at, order_.lifetime), slurm::kLatestExpiry);
     if (claims.expires_at < wanted - kLifetimeSlack || claims.expires_at > wanted + kLifetimeSlack)
       return Renew(issued, "the token has another lifetime than spec.lifetime says");
     findings.Ready("the token is good until " + FormatRfc3339(claims.expires_at));
