@@ -56,7 +56,7 @@ def measure_power(figures):
     """From srun until it is over, where Slurm has powered all nodes down and the images are there."""
     cluster.fresh()
     on_demand = SMALL["spec"]["nodeSets"][0] | {"resources": {"cpu": "1", "memory": "256Mi"}, "power": {"mode": "OnDemand", "idle": "5s"}}
-        config = SMALL["spec"]["config"]
+    config = SMALL["spec"]["config"]
     faster = config | {"slurmConf": config["slurmConf"] | {"SuspendTimeout": 10}}
     apply(cluster.slurm, SMALL["spec"] | {"nodeSets": [on_demand], "config": faster})
     wait_until_ready(cluster.slurm, within=240)

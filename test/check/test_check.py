@@ -56,6 +56,12 @@ def test_formatted():
     assert done.returncode == 0, "run `make format`:\n" + done.stderr[:3000]
 
 
+def test_python_can_be_read():
+    """Also of programs that no tier runs, such as those of `make bench`."""
+    for path in tracked("*.py"):
+        compile(path.read_text(), str(path), "exec")
+
+
 def test_includes_are_written_from_src():
     for path in tracked("src/*.h", "src/*.cc"):
         assert not re.search(r'#include "\.', path.read_text()), f"{path}: relative include"

@@ -92,12 +92,12 @@ TEST_F(LiveTest, AFileThatWasTakenAwayIsWaitedForUntilItMustBeTheTemplates) {
   EXPECT_THAT(Live(plan), StartsWith("False Reconfiguring: "));
   pod.metadata.annotations["capstan.dev/configuration"] = "h1 2026-11-21T07:59:00Z";
   plan = Look();
-    EXPECT_THAT(plan.actions, IsEmpty()) << "told once in that time";
+  EXPECT_THAT(plan.actions, IsEmpty()) << "told once in that time";
   EXPECT_EQ(plan.requeue_after, 30s);
   EXPECT_THAT(Live(plan), StartsWith("False Reconfiguring: "));
   pod.metadata.annotations["capstan.dev/configuration"] = "h1 2026-11-21T07:58:30Z";
   plan = Look();
-    EXPECT_THAT(Live(plan), StartsWith("True Live: "));
+  EXPECT_THAT(Live(plan), StartsWith("True Live: "));
   EXPECT_THAT(plan.actions, IsEmpty());
   Says({.live = {{"slurm.conf", "new"}, {"topology.yaml", "x"}},
         .since = "2026-11-21T07:00:00Z",
