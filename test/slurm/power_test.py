@@ -38,6 +38,11 @@ $SLURM_EXEC scontrol delete nodename=w-0 && echo deleted
 $SLURM_EXEC scancel -u root
 $SLURM_EXEC scontrol create nodename=w-0 State=CLOUD SuspendTime=5 CPUs=1 RealMemory=100 Features=workers
 begin; becomes '^IDLE[^P]*$'; say came
+becomes POWERING_DOWN; end; becomes 'IDLE.*POWERED_DOWN'
+$SLURM_EXEC sbatch --no-requeue -D /tmp --wrap 'sleep 15' > /dev/null; becomes 'ALLOCATED.*POWERED_DOWN'; say given
+begin; becomes '^DOWN|^(ALLOCATED|MIXED)[^P]*$'; say early; end
+$SLURM_EXEC scontrol delete nodename=w-0; $SLURM_EXEC scontrol create nodename=w-0 State=CLOUD SuspendTime=5 CPUs=1 RealMemory=100 Features=workers
+begin; becomes '^IDLE[^P]*$'
 $SLURM_EXEC scontrol update nodename=w-0 state=drain reason=fan; sleep 20; say drained
 end
 """
@@ -55,5 +60,7 @@ def test_a_cloud_node_is_what_its_states_say():
     assert states["idle"] >= {"IDLE", "POWERING_DOWN"} and states["down"] >= {"IDLE", "POWERED_DOWN"}
     assert states["late"] >= {"DOWN", "POWERED_DOWN", "PENDING"} and "NOT_RESPONDING" not in states["late"]
     assert states["came"] == {"IDLE", "CLOUD", "DYNAMIC_NORM"}, "a slurmd that nobody has asked for"
+    assert states["given"] >= {"ALLOCATED", "POWERED_DOWN", "CONFIGURING"} and "POWERING_UP" not in states["given"], "a job has it, and nobody is asked yet"
+    assert "DOWN" in states["early"] and "RUNNING" not in states["early"], "a slurmd that nobody has asked for yet ends the job"
     assert "DRAIN" in states["drained"] and not states["drained"] & {"POWERING_DOWN", "POWERED_DOWN"}, "what is drained stays"
     assert "never" not in said, said

@@ -7,6 +7,8 @@
 // |----------------------------|-----------------|---------------------------------------------------------------------------------|
 // | none                       | none            | it is made (slurm/cloud_node.h), for the lowest names that are free             |
 // | up, or POWERING_UP         | none            | a pod is made                                                                   |
+// | POWERED_DOWN, with a job   | none            | nothing yet: POWERING_UP follows within seconds, and a slurmd before it would   |
+// |                            |                 | end the job                                                                     |
 // | POWERING_UP                | going, or ready | it is deleted: its slurmd began too early to count; proven by a fresh read, and |
 // |                            | for two minutes | its slurmd has no job step                                                      |
 // | POWERING_DOWN, POWERED_DOWN | there          | it is marked and deleted, proven by a fresh read: no job is there, none begins  |

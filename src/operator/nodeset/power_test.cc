@@ -103,6 +103,18 @@ TEST_F(PowerTest, ANodeThatSlurmPowersUpGetsItsPod) {
   EXPECT_EQ(ConditionOf(Look(2), "Ready").status, "True");
 }
 
+// A slurmd that registers before Slurm asks for it ends the job.
+TEST_F(PowerTest, ANodeThatAJobWasGivenGetsItsPodOnceSlurmPowersItUp) {
+  for (const NodeFlag down : {NodeFlag::kPoweredDown, NodeFlag::kPoweringDown}) {
+    nodes.clear();
+    Record(0, {NodeFlag::kAllocated, down});
+    EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  }
+  nodes.clear();
+  Record(0, {NodeFlag::kAllocated, NodeFlag::kPoweredDown, NodeFlag::kPoweringUp});
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("create Pod slurm/w-0"));
+}
+
 // Its mark comes first: an old look at the NodeSet then takes nothing away.
 TEST_F(PowerTest, APodGoesOnceSlurmHasPoweredItsNodeDown) {
   for (const NodeFlag down : {NodeFlag::kPoweringDown, NodeFlag::kPoweredDown}) {
