@@ -55,6 +55,7 @@ TEST(Process, AChildOfAnotherUserIsNoJobStep) {
     int ready[2];
     if (pipe(ready) != 0) return std::string("no pipe");
     const pid_t child = fork();
+    if (child < 0) return std::string("no child");
     if (child == 0) {
       const bool able = setresuid(user, geteuid(), geteuid()) == 0 && prctl(PR_SET_NAME, "slurmstepd: [7") == 0;
       const char told = able ? 'y' : 'n';

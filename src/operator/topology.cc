@@ -74,6 +74,6 @@ std::string PlaceBelow(const std::vector<std::string>& values) {
 
 std::string UnknownPlace() { return std::string(kFirstSwitch) + "unknown"; }
 
-bool IsInTree(std::string_view place) { return place.starts_with(kFirstSwitch); }
+bool IsInTree(std::string_view place) { return place.starts_with(kFirstSwitch) && !place.contains(','); }
 
 }  // namespace capstan::op

@@ -34,7 +34,7 @@ std::string PlaceBelow(const std::vector<std::string>& values);
 // Of a node that lacks a label, or of which nobody knows where it is: "default:root/:unknown".
 std::string UnknownPlace();
 
-// It is below the first switch.
+// It is below the first switch, and in no other topology besides.
 bool IsInTree(std::string_view place);
 
 }  // namespace capstan::op

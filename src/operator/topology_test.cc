@@ -42,7 +42,8 @@ TEST(TopologyByLabels, ASwitchIsCalledByThoseAboveItToo) {
   EXPECT_EQ(PlaceBelow({"s1"}), "default:root/:s1");
   EXPECT_EQ(PlaceBelow({"1", "1", "7"}), "default:root/:1/:1/1/:1/1/7");
   for (const std::string& place : {PlaceBelow({"s1", "l7"}), UnknownPlace()}) EXPECT_TRUE(IsInTree(place)) << place;
-  for (const char* other : {"", "default", "default:root:s1", "default:rack1", "racks:root/:s1"})
+  for (const char* other :
+       {"", "default", "default:root:s1", "default:rack1", "racks:root/:s1", "default:root/:s1,block:b1"})
     EXPECT_FALSE(IsInTree(other)) << other;
 }
 

@@ -75,6 +75,18 @@ TEST(ReadToken, RefusesWhatIsNoTokenWithoutQuotingIt) {
   }
 }
 
+TEST(ReadToken, TimesAreFrom1970OnAndAsLateAsATimeCanBe) {
+  const auto read = [](const std::string& times) {
+    const std::string text = Base64Url(R"({"alg":"HS256"})") + "." + Base64Url(R"({"sun":"slurm",)" + times + "}");
+    return ReadToken(Secret(text + "." + Base64Url(HmacSha256(kKey.Reveal(), text))), kKey);
+  };
+  for (const char* times : {R"("iat":-9223372036854775808,"exp":1)", R"("iat":1,"exp":-1)"})
+    EXPECT_THAT(read(times).error().message(), ::testing::HasSubstr("before 1970")) << times;
+  const auto late = read(R"("iat":0,"exp":9223372036854775807)");
+  ASSERT_TRUE(late);
+  EXPECT_GT(late->expires_at, kLatestExpiry);
+}
+
 TEST(Rs256, ATokenNamesItsKeyWhoseOtherHalfTheJwksFileHas) {
   const RsaKey key{.id = "site \"1\"", .pem = capstan::testing::NewRsaKey()};
   const auto token = SignToken(SomeClaims(), key);

@@ -152,9 +152,11 @@ std::string AnnotationTrouble(const Worker& worker, const api::NodeSet& set, con
   if (worker.machine == nullptr) return "";
   const std::string machine = "has Kubernetes node " + worker.machine->metadata.name + ", ";
   const std::string& topology = Said(worker, kAnnotationTopology);
-  const std::string says = machine + "whose annotation " + std::string(kAnnotationTopology) +
-                           " is not passed on: " + JsonQuoted(OneLine(topology, kLongest / 4));
-  if (!IsTopology(topology)) return says + " has other characters than a topology like \"tree:s1\"";
+  const auto not_passed_on = [&](const std::string& why) {
+    return machine + "whose annotation " + std::string(kAnnotationTopology) +
+           " is not passed on: " + JsonQuoted(OneLine(topology, kLongest / 4)) + why;
+  };
+  if (!IsTopology(topology)) return not_passed_on(" has other characters than a topology like \"tree:s1\"");
   for (std::string_view one : Split(Said(worker, kAnnotationNodeFeatures), ',')) {
     one = Trim(one);
     if (IsPlain(one, kMore)) continue;
@@ -162,7 +164,7 @@ std::string AnnotationTrouble(const Worker& worker, const api::NodeSet& set, con
            JsonQuoted(OneLine(one, kLongest / 4)) + ", which is no name of a feature; the others are passed on";
   }
   if (!placing.tree || NamesTopology(set.spec.extra_conf) || IsInTree(topology)) return "";
-  if (!topology.empty()) return says + " is not in the tree by labels, where places begin as " + UnknownPlace();
+  if (!topology.empty()) return not_passed_on(" is not in the tree by labels, where places begin as " + UnknownPlace());
   const std::string missing = MissingLabel(worker, placing.labels);
   if (missing.empty()) return "";
   return machine + "which has no label " + OneLine(missing, kLongest / 4) + " (annotation " +
