@@ -91,11 +91,12 @@ class NodeState : public StateSet<NodeFlag> {
   bool IsDown() const { return Has(NodeFlag::kDown); }
   bool IsNotResponding() const { return Has(NodeFlag::kNotResponding); }
 
-  // Slurm's power saving has stopped it, or is doing so: no job is here, and none begins before it is POWERING_UP, or
-  // a slurmd of it registers.
-  bool IsPoweredDown() const {
-    return HasAny({NodeFlag::kPoweredDown, NodeFlag::kPoweringDown}) && !IsPoweringUp() && !IsBusy();
-  }
+  // Slurm's power saving has stopped it, or is doing so, and has not asked for it since. A job may have been given it
+  // already: POWERING_UP comes up to ten seconds later (seen with Slurm 26.05). A slurmd that registers before that has
+  // rebooted unexpectedly for slurmctld, which ends the job.
+  bool IsOff() const { return HasAny({NodeFlag::kPoweredDown, NodeFlag::kPoweringDown}) && !IsPoweringUp(); }
+  // Off, and no job has been given it.
+  bool IsPoweredDown() const { return IsOff() && !IsBusy(); }
   // A job that was given the node waits for its slurmd to begin, or somebody has asked for the node.
   bool IsPoweringUp() const { return Has(NodeFlag::kPoweringUp); }
 

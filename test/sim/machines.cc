@@ -53,6 +53,14 @@ std::string BoundTo(const Value& pod) {
   return std::string(fields->as_array().at(0).at("values").as_array().at(0).as_string());
 }
 
+const boost::json::array& ArgsOf(const Value& pod) {
+  const Value* containers = json::Find(pod, {"spec", "containers"});
+  return json::Find(containers->as_array().front(), {"args"})->as_array();
+}
+
+// For slurmctld the machine of such a slurmd was booted when it began.
+bool SaysThatItBoots(const Value& pod) { return std::ranges::find(ArgsOf(pod), Value("-b")) != ArgsOf(pod).end(); }
+
 }  // namespace
 
 std::string HostOf(const Value& pod) {
@@ -62,9 +70,7 @@ std::string HostOf(const Value& pod) {
 // By which the partition of its NodeSet finds it: the first that its slurmd brings.
 std::string FeatureOf(const Value& pod) {
   constexpr std::string_view kBefore = "Features=";
-  const Value* containers = json::Find(pod, {"spec", "containers"});
-  const Value* args = json::Find(containers->as_array().front(), {"args"});
-  for (const Value& arg : args->as_array()) {
+  for (const Value& arg : ArgsOf(pod)) {
     const std::string_view text = arg.as_string();
     const size_t at = text.find(kBefore);
     if (at == text.npos) continue;
@@ -461,7 +467,7 @@ bool Machines::StartSlurmd(const kube::Key& key, const std::string& uid) {
   if (pod == nullptr) return false;
   // It runs already where the machine was off while the image was being pulled, and its boot has begun anew.
   if (Site* site = SiteOf(*pod); site != nullptr && !site->Runs(HostOf(*pod), uid))
-    site->StartSlurmd(HostOf(*pod), uid, AddressOf(uid), FeatureOf(*pod));
+    site->StartSlurmd(HostOf(*pod), uid, AddressOf(uid), FeatureOf(*pod), SaysThatItBoots(*pod));
   return true;
 }
 

@@ -436,9 +436,15 @@ class Run {
   // Jobs come before and after, so that nodes are powered up and down while the mode changes.
   void ChangePower() {
     if (random_.Percent(50)) set_->site.Submit(Between(5s, 90s)), Pass(Between(0s, 20s));
-    set_->SetOnDemand(random_.Percent(75));
+    const bool on_demand = random_.Percent(75);
+    set_->SetOnDemand(on_demand);
     for (uint64_t left = random_.Below(3); left > 0; --left)
       Pass(Between(1s, 40s)), set_->site.Submit(Between(5s, 60s));
+    if (!on_demand || random_.Percent(50)) return;
+    for (int round = 0; round < 3; ++round) {  // its nodes are powered down between them
+      for (uint64_t left = 1 + random_.Below(3); left > 0; --left) set_->site.Submit(Between(5s, 20s));
+      Pass(Between(1min, 3min));
+    }
   }
 
   void ChangeModeOrPool() {

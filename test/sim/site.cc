@@ -82,7 +82,8 @@ std::vector<slurm::Node> Site::BeforeOthers(const std::string& node) const {
 Site::Site(Machines& all, kube::Key controller, bool one_object)
     : key(std::move(controller)),
       machines(all),
-      slurm(all.loop, {.return_to_service = int(all.random.Below(3))}),
+      slurm(all.loop, {.return_to_service = int(all.random.Below(3)),
+                       .power_check = std::chrono::seconds(10 + all.random.Below(30))}),
       rest(slurm),
       cluster(one_object ? std::make_unique<ClusterStory>(all, key) : nullptr),
       wire_(*this) {
@@ -283,14 +284,15 @@ void Site::Forgive(const std::string& node) {
 // --- Kubelets and workload controllers -------------------------------------------------------------------------------
 
 void Site::StartSlurmd(const std::string& host, const std::string& uid, const std::string& address,
-                       const std::string& feature) {
+                       const std::string& feature, bool boots) {
   // Of two slurmds of one name the later one has none of the other's jobs.
   if (const auto other = slurmd_of_.find(host); other != slurmd_of_.end() && other->second != uid)
     slurm.StopSlurmd(host);
   slurmd_of_[host] = uid;
   failed_.erase(host);
   slurm::testing::SlurmdSpec spec{.name = host, .address = address, .features = {feature}, .topology = ""};
-  if (machines.random.Percent(10)) spec.boot_time = machines.loop.WallNow();  // a machine that has just been booted
+  // A machine that has just been booted.
+  if (machines.random.Percent(10) || boots) spec.boot_time = machines.loop.WallNow();
   slurm.StartSlurmd(std::move(spec));
   Schedule();
 }

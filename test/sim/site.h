@@ -73,7 +73,7 @@ class Site {
 
   // --- What kubelets and workload controllers do
   void StartSlurmd(const std::string& host, const std::string& uid, const std::string& address,
-                   const std::string& feature);
+                   const std::string& feature, bool boots);
   void RunStopHook(const std::string& host, const std::string& uid);
   void EndSlurmd(const std::string& host, const std::string& uid);
   void LookAtRegistration(const std::string& host, const std::string& uid);  // as entry/registration.h

@@ -509,7 +509,7 @@ class Matching {
         Wrong("Slurm node " + name + " is " + node->state.ToString() + ", and no job is there");
       // It has been left as it was.
       if (held && (!node->state.Has(slurm::NodeFlag::kCloud) || node->state.IsDown())) continue;
-      if (has_pod != !node->state.IsPoweredDown())
+      if (has_pod == node->state.IsOff())
         Wrong("Slurm node " + name + " is " + node->state.ToString() + ", and has " + (has_pod ? "a pod" : "none"));
     }
     const int64_t wanted = WantedReplicas(set_);

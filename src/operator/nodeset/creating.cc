@@ -73,7 +73,7 @@ class Creating {
     size_t bytes = 0;
     for (const Place& place : scale_.create) {
       const NewWorker worker = workers_.Stamp(place);
-      if (IsTaken(worker) || MayRunOn(worker, place)) continue;
+      if (IsTaken(worker) || IsPoweredUpSoon(worker) || MayRunOn(worker, place)) continue;
       // A record that is being removed must not be that of the worker which registers next.
       if (!worker.host.empty() && look_.world.InFlight(plan::NodeTarget(look_.cluster, worker.host))) continue;
       creations += 1 + int(worker.claims.size());
@@ -93,6 +93,14 @@ class Creating {
     if (other->second->metadata.name == worker.name && !IsOrphanOf(look_.set, *other->second)) return false;
     creation_.waiting.push_back("the name " + worker.host + " in Slurm, which pod " + other->second->metadata.name +
                                 " has");
+    return true;
+  }
+
+  // A job has been given the node, which is off: a slurmd that registers before Slurm powers it up ends that job.
+  bool IsPoweredUpSoon(const NewWorker& worker) {
+    const slurm::Node* record = look_.slurm.heard() ? look_.slurm.Find(worker.host) : nullptr;
+    if (record == nullptr || !record->state.IsOff() || !record->state.IsBusy()) return false;
+    creation_.waiting.push_back("Slurm, which has given a job the node " + worker.host + " and will power it up");
     return true;
   }
 

@@ -52,12 +52,6 @@ Records RecordsOf(const api::NodeSet& set, const plan::SlurmView& slurm) {
 
 bool IsCloud(const slurm::Node& node) { return node.state.Has(slurm::NodeFlag::kCloud); }
 
-// Slurm has not asked for it. A job may have been given it already: POWERING_UP comes up to ten seconds later, and a slurmd that registers before
-// that has rebooted unexpectedly for slurmctld, which ends the job (seen with Slurm 26.05).
-bool IsOff(const slurm::NodeState& state) {
-  return state.HasAny({slurm::NodeFlag::kPoweredDown, slurm::NodeFlag::kPoweringDown}) && !state.IsPoweringUp();
-}
-
 // One look at a NodeSet on demand.
 class Scaling {
  public:
@@ -133,7 +127,7 @@ class Scaling {
     const bool goes = record.state.IsDown() || IsOurDrain(record, set_);
     if (with_pod_.contains(ordinal) || goes) return;  // without a pod such a record is removed (records.h)
     scale_.keep.emplace(ordinal, record.name);
-    if (IsOff(record.state)) return;
+    if (record.state.IsOff()) return;
     ++scale_.missing;
     if (scale_.create.size() < size_t(kMostCreations))
       scale_.create.push_back({.ordinal = ordinal, .node = {}, .host = {}});

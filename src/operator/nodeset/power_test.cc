@@ -247,6 +247,21 @@ TEST_F(PowerTest, WithoutTheAnnotationAllHavePods) {
                         {"remove record Slurm node slurm/main/w-0", "create Pod slurm/w-0", "cordon Pod slurm/w-1"}));
 }
 
+// Also in the other mode.
+TEST_F(PowerTest, WithoutTheAnnotationANodeThatAJobWasGivenWaitsForSlurm) {
+  set.metadata.annotations.clear();
+  for (const NodeFlag down : {NodeFlag::kPoweredDown, NodeFlag::kPoweringDown}) {
+    nodes.clear();
+    Record(0, {NodeFlag::kAllocated, down});
+    const plan::Plan plan = Look(1);
+    EXPECT_THAT(Acts(plan), IsEmpty());
+    EXPECT_THAT(ConditionOf(plan, "Progressing").message, HasSubstr("which has given a job the node w-0"));
+  }
+  nodes.clear();
+  Record(0, {NodeFlag::kAllocated, NodeFlag::kPoweringUp});
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("create Pod slurm/w-0"));
+}
+
 // slurmctld waits for it as for a machine that boots, whatever the mode is now.
 TEST_F(PowerTest, SlurmdOfACloudNodeSaysThatItsMachineWasBooted) {
   const api::Controller controller{.metadata = {.name = "main", .namespace_ = "slurm"}};

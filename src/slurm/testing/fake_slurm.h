@@ -6,7 +6,7 @@
 // nothing; a machine booted since the node was heard last makes it DOWN unless ReturnToService is 2; DOWN kills jobs; jobs vanish MinJobAge after their end; a restarted slurmctld may have lost its
 // nodes, and a slurmd that runs does not bring its record back. It schedules nothing: a test says which job
 // runs where, also of external jobs, which wait until a test lets them run and end with their time limit. No job starts on a node in an active maintenance reservation, whose record cannot be removed; such a
-// reservation changes but its nodes and its end no more. A cloud node that is powered down takes a job and powers up; that waits as CONFIGURING. One of the nodes ALL is also of those that come later. An external node is IDLE from the moment in which it is made, and never silent. test/slurm compares it with the real thing.
+// reservation changes but its nodes and its end no more. A cloud node that is powered down takes a job, which waits as CONFIGURING, and powers up at the next look for such nodes; a slurmd that registers before that was booted unexpectedly. One of the nodes ALL is also of those that come later. An external node is IDLE from the moment in which it is made, and never silent. test/slurm compares it with the real thing.
 //
 // FakeSlurmrestd (fake_slurmrestd.h) puts slurmrestd's HTTP in front of it.
 #pragma once
@@ -59,7 +59,7 @@ class FakeSlurm {
     Duration min_job_age = 300s;
     Duration suspend_timeout = 30s;  // from POWERING_DOWN to POWERED_DOWN
     Duration resume_timeout = 900s;  // until a node that powers up is DOWN
-    Duration power_check = 10s;      // between looks for nodes that have been idle for long enough
+    Duration power_check = 10s;  // between looks for nodes that a job waits for, or that have been idle for long enough
     std::string partition = "all";
     std::string release = "26.05.5";
   };
@@ -148,7 +148,7 @@ class FakeSlurm {
   Outcome CreateNode(const ExternalNode& node);
   // Cloud nodes (cloud_node.h), whose slurmds a test starts and stops.
   Outcome CreateNode(const CloudNode& node);
-  // As for a job, or as `scontrol update state=power_up` does. False: it is not powered down.
+  // As `scontrol update state=power_up` does. False: it is not powered down.
   bool PowerUp(const std::string& name);
   // As for want of jobs, once none is there.
   bool PowerDown(const std::string& name);
