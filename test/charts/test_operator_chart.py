@@ -1,3 +1,5 @@
+import json
+
 """The chart of the operator: its pod, its rights, its flags."""
 import pytest
 from helm_render import RenderError, notes, pick, pick_all, render
@@ -258,6 +260,16 @@ def test_template_policy_is_made_when_asked_for():
     documents = render("slurm-operator", {"templatePolicy": {"enabled": True}})
     policy, binding = (pick(documents, kind) for kind in kinds)
     assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
+    assert "slurmds" not in [each["name"] for each in policy["spec"]["variables"]], "any image is taken"
+
+
+def test_images_of_the_template_policy_reach_it_unharmed():
+    images = ["registry.test/a'b:*", 'registry.test/"c"']
+    policy = pick(render("slurm-operator", {"templatePolicy": {"enabled": True, "nodeSetImages": images}}), "ValidatingAdmissionPolicy")
+    assert json.loads(next(each["expression"] for each in policy["spec"]["variables"] if each["name"] == "images")) == images
+    for bad in ("a*b", "", "a b"):
+        with pytest.raises(RenderError, match="nodeSetImages"):
+            render("slurm-operator", {"templatePolicy": {"enabled": True, "nodeSetImages": [bad]}})
 
 
 def test_nothing_is_aggregated_to_the_roles_of_users():

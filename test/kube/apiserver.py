@@ -130,8 +130,8 @@ class ApiServer:
         """Of "etcd" or "kube-apiserver"."""
         return next(process.pid for process in self._processes if pathlib.Path(process.args[0]).name == name)
 
-    def request(self, method, path, body=None, content_type="application/json"):
-        """(status, decoded body) of one request."""
+    def request(self, method, path, body=None, content_type="application/json", user=None):
+        """(status, decoded body) of one request, by the administrator or, in his place, another user."""
         if time.monotonic() - self._used > IDLE_SECONDS:
             self._close()  # the server may have closed its end
         self._used = time.monotonic()
@@ -141,7 +141,10 @@ class ApiServer:
             self._connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=30)
         text = body if body is None or isinstance(body, str) else json.dumps(body)
         try:
-            self._connection.request(method, path, text, {"Content-Type": content_type, "User-Agent": "capstan-test"})
+            headers = {"Content-Type": content_type, "User-Agent": "capstan-test"}
+            if user:
+                headers |= {"Impersonate-User": user, "Impersonate-Group": "system:masters"}
+            self._connection.request(method, path, text, headers)
             answer = self._connection.getresponse()
             return answer.status, json.loads(answer.read() or b"null")
         except BaseException:
