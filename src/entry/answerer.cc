@@ -15,6 +15,7 @@ constexpr size_t kMaxCallers = 8;
 constexpr size_t kMaxRequest = 2048;
 constexpr auto kCallLimit = std::chrono::seconds(2);
 constexpr int kBacklog = 16;
+constexpr int kMostAccepted = 16;  // in one Serve: its thread has other things to do
 
 // All addresses of both families, or of IPv4 where there is no other.
 int Bind(uint16_t port) {
@@ -88,17 +89,30 @@ std::optional<Answerer::Clock::time_point> Answerer::next() const {
 }
 
 void Answerer::Serve(Clock::time_point now, const Answering& answering) {
-  for (int fd = 0; (fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;) {
-    if (callers_.size() < kMaxCallers)
-      callers_.push_back({.fd = fd, .deadline = now + kCallLimit});
-    else
-      close(fd);
-  }
   std::erase_if(callers_, [&](Caller& caller) {
     if (now < caller.deadline && Goes(caller, answering)) return false;
     close(caller.fd);
     return true;
   });
+  for (int count = 0; count < kMostAccepted; ++count) {
+    const int fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) break;
+    Admit(fd, now, answering);
+  }
+}
+
+// Most have asked already, and need no place.
+void Answerer::Admit(int fd, Clock::time_point now, const Answering& answering) {
+  Caller caller{.fd = fd, .deadline = now + kCallLimit};
+  if (!Goes(caller, answering)) {
+    close(fd);
+    return;
+  }
+  if (callers_.size() == kMaxCallers) {
+    close(callers_.front().fd);
+    callers_.pop_front();
+  }
+  callers_.push_back(std::move(caller));
 }
 
 bool Answerer::Goes(Caller& caller, const Answering& answering) {

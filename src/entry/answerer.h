@@ -1,7 +1,7 @@
 // Answers HTTP GET, to whoever asks. For one thread, which polls.
 //
-// At most eight ask at once, with 2 KiB and within two seconds each; who is more, or slower, is cut off, and so is, at once, who
-// says anything else.
+// At most eight ask at once, with 2 KiB and within two seconds each. Who is slower is cut off, and so is, at once, who says
+// anything else; one more takes the place of the one who has been asking for longest.
 #pragma once
 
 #include <poll.h>
@@ -50,6 +50,7 @@ class Answerer {
 
   explicit Answerer(int fd) : fd_(fd) {}
   static bool Goes(Caller& caller, const Answering& answering);  // on with it: false once it is done with
+  void Admit(int fd, Clock::time_point now, const Answering& answering);
 
   int fd_;
   std::list<Caller> callers_;

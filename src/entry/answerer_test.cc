@@ -67,15 +67,39 @@ TEST_F(AnswererTest, WhoSpeaksNoHttpIsCutOffAtOnce) {
   EXPECT_FALSE(answerer_.next());
 }
 
-TEST_F(AnswererTest, TakesEightAtOnce) {
-  std::vector<int> callers;
-  for (int i = 0; i < 9; ++i) callers.push_back(Call("GET"));
+// Else those who say nothing would keep all others out.
+TEST_F(AnswererTest, OfMoreThanEightTheOldestGivesWay) {
+  std::vector<int> silent;
+  for (int i = 0; i < 9; ++i) silent.push_back(Call("GET"));
+  const int asks = Call("GET /it HTTP/1.1\r\n\r\n");
   Serve();
-  EXPECT_EQ(ReadAll(callers.back()), "");
-  callers.pop_back();
+  EXPECT_TRUE(ReadAll(asks).ends_with("the text"));
+  EXPECT_EQ(ReadAll(silent.front()), "");
+  silent.erase(silent.begin());
   std::vector<pollfd> waiting;
   answerer_.AddTo(&waiting);
-  EXPECT_EQ(waiting.size(), 9u);
+  EXPECT_EQ(waiting.size(), 9u) << "and for whoever comes next";
+  const int late = Call("GET /i");
+  Serve();
+  EXPECT_EQ(write(late, "t HTTP/1.1\r\n\r\n", 15), 15);
+  Serve();
+  EXPECT_TRUE(ReadAll(late).ends_with("the text"));
+  for (const int fd : silent) close(fd);
+}
+
+// Its thread reaps processes, and passes signals on.
+TEST_F(AnswererTest, TakesSixteenInOneTurn) {
+  std::vector<int> callers;
+  for (int i = 0; i < 17; ++i) callers.push_back(Call("GET /it HTTP/1.1\r\n\r\n"));
+  int answered = 0;
+  answerer_.Serve(Answerer::Clock::now(), [&](std::string_view) -> Answerer::Answer {
+    ++answered;
+    return {"200 OK", "x"};
+  });
+  EXPECT_EQ(answered, 16);
+  Serve();
+  EXPECT_TRUE(ReadAll(callers.back()).starts_with("HTTP/1.1 200 OK"));
+  callers.pop_back();
   for (const int fd : callers) close(fd);
 }
 

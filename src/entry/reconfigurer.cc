@@ -23,6 +23,7 @@ constexpr auto kAskLimit = std::chrono::seconds(30);  // scontrol itself gives u
 constexpr auto kMaxRetry = std::chrono::seconds(30);
 constexpr auto kMaxAgain = std::chrono::minutes(10);
 constexpr auto kLookAnyway = std::chrono::seconds(30);  // should the kernel not tell
+constexpr auto kHeartbeatEvery = std::chrono::seconds(5);
 constexpr size_t kMaxMessage = 400;
 constexpr const char* kVariable = "SLURM_CONF";
 
@@ -58,8 +59,9 @@ Reconfigurer::Reconfigurer(Reconfigurer&& other) noexcept
     : options_(other.options_),
       watch_(std::exchange(other.watch_, -1)),
       output_(std::exchange(other.output_, -1)),
-      answerer_(std::move(other.answerer_)),
-      live_(std::move(other.live_)) {}
+      answerer_(std::move(other.answerer_)) {
+  SetLive(std::move(other.live_));
+}
 
 Reconfigurer::~Reconfigurer() {
   if (child_ > 0) kill(child_, SIGKILL);
@@ -74,7 +76,8 @@ void Reconfigurer::AddTo(std::vector<pollfd>* waiting) const {
 
 std::optional<Reconfigurer::Clock::time_point> Reconfigurer::next() const {
   auto next = answerer_.next();
-  for (const auto& moment : {limit_, step_ == Step::kIdle ? look_at_ : std::nullopt}) {
+  for (const auto& moment :
+       {limit_, step_ == Step::kIdle ? look_at_ : std::nullopt, several_ ? heartbeat_at_ : std::nullopt}) {
     if (moment && (!next || *moment < *next)) next = moment;
   }
   return next;
@@ -97,10 +100,31 @@ void Reconfigurer::Serve(pid_t daemon, bool able, Clock::time_point now) {
     else
       look_at_ = now + options_.settle;
   }
+  LookAtHeartbeat(now);
   answerer_.Serve(now, [this](std::string_view path) -> Answerer::Answer {
     if (path != "/configuration") return {};
     return {"200 OK", Answer()};
   });
+}
+
+void Reconfigurer::SetLive(Configuration configuration) {
+  live_ = std::move(configuration);
+  live_files_ = JsonOf(live_);
+  several_ = SlurmctldHosts(live_).size() > 1;
+  heartbeat_.reset();
+  heartbeat_at_.reset();
+}
+
+void Reconfigurer::SetRefused(Configuration configuration, std::string message) {
+  std::string files = JsonOf(configuration);
+  refused_ = {std::move(configuration), std::move(message), std::move(files)};
+}
+
+// It lies on the storage that the slurmctlds share, which may be slow: not as often as somebody asks.
+void Reconfigurer::LookAtHeartbeat(Clock::time_point now) {
+  if (!several_ || (heartbeat_at_ && now < *heartbeat_at_)) return;
+  heartbeat_ = ReadHeartbeat(live_);
+  heartbeat_at_ = now + kHeartbeatEvery;
 }
 
 void Reconfigurer::NoteChanges(Clock::time_point now) {
@@ -128,7 +152,7 @@ void Reconfigurer::Starts(Start start) {
   limit_.reset();
   daemon_ = 0;  // its new process is no reconfigure
   runs_ = false;
-  live_ = std::move(start.configuration);
+  SetLive(std::move(start.configuration));
   reads_ = std::move(start.folder);
   started_since_ = start.since;
   if (const Result<void> copied = WriteCopy(); !copied) Say(copied.error().message());
@@ -136,7 +160,7 @@ void Reconfigurer::Starts(Start start) {
 
 void Reconfigurer::DoesNotStart(Configuration mounted, std::string message) {
   runs_ = false;
-  refused_ = {std::move(mounted), std::move(message)};
+  SetRefused(std::move(mounted), std::move(message));
 }
 
 void Reconfigurer::BeginsToRun(Clock::time_point now) {
@@ -195,7 +219,7 @@ void Reconfigurer::OnReaped(pid_t pid, int exit_status, Clock::time_point now) {
 }
 
 void Reconfigurer::Checked(int exit_status, Clock::time_point now) {
-  if (exit_status != 0) return Refuse("Slurm cannot read it: " + Output(), now);
+  if (exit_status != 0) return Refuse("Slurm cannot read it: " + Output(*candidate_), now);
   if (!reads_.empty()) {
     if (const auto put = WriteConfiguration(*candidate_, options_.mounted, reads_); !put) {
       Say(put.error().message());
@@ -209,7 +233,7 @@ void Reconfigurer::Checked(int exit_status, Clock::time_point now) {
 
 void Reconfigurer::Asked(int exit_status, Clock::time_point now) {
   if (exit_status == 0 || daemon_ != asked_) return IsLive(now);
-  const std::string said = Output();
+  const std::string said = Output(*candidate_);
   if (WasNotReached(said)) {
     Say("slurmctld cannot be told yet that its configuration has changed: " + said);
     return Rest(now);
@@ -223,7 +247,7 @@ void Reconfigurer::Asked(int exit_status, Clock::time_point now) {
 }
 
 void Reconfigurer::IsLive(Clock::time_point now) {
-  live_ = *std::move(candidate_);
+  SetLive(*std::move(candidate_));
   since_ = Time::clock::now();
   ++reconfigures_;
   ++times_live_;
@@ -245,9 +269,8 @@ void Reconfigurer::Refuse(std::string message, Clock::time_point now) {
     again_after_ = std::min<std::chrono::milliseconds>(again_after_ * 2, kMaxAgain);
     again_at_ = now + again_after_;
   } else {
-    message = WithoutPasswords(std::move(message), *candidate_);
     Say("the configuration that is mounted is not used: " + message);
-    refused_ = {*std::move(candidate_), std::move(message)};
+    SetRefused(*std::move(candidate_), std::move(message));
     again_at_.reset();
   }
   retry_ = {};
@@ -267,27 +290,24 @@ Result<void> Reconfigurer::WriteCopy() const {
   return WriteConfiguration(live_, options_.mounted, options_.folder + "/live");
 }
 
-std::string Reconfigurer::Output() const {
+std::string Reconfigurer::Output(const Configuration& configuration) const {
   std::string said(4096, '\0');
   const ssize_t count = pread(output_, said.data(), said.size(), 0);
   said.resize(static_cast<size_t>(std::max<ssize_t>(count, 0)));
-  return OneLine(Trim(said), kMaxMessage);
+  return OneLine(Trim(WithoutPasswords(std::move(said), configuration)), kMaxMessage);
 }
 
 std::string Reconfigurer::Answer() const {
-  std::string json = "{\"files\": " + (runs_ ? JsonOf(live_) : R"({"slurm.conf": ""})") +
+  std::string json = "{\"files\": " + (runs_ ? live_files_ : R"({"slurm.conf": ""})") +
                      ", \"since\": " + JsonQuoted(FormatRfc3339(since_)) +
                      ", \"reconfigures\": " + std::to_string(reconfigures_);
   if (!runs_) json += ", \"runs\": false";
   if (refused_) {
-    json += ", \"refused\": {\"files\": " + JsonOf(refused_->configuration) +
-            ", \"message\": " + JsonQuoted(refused_->message) + "}";
+    json += ", \"refused\": {\"files\": " + refused_->files + ", \"message\": " + JsonQuoted(refused_->message) + "}";
   }
-  if (SlurmctldHosts(live_).size() > 1) {
-    if (const std::optional<Heartbeat> heartbeat = ReadHeartbeat(live_)) {
-      json += ", \"heartbeat\": {\"server\": " + std::to_string(heartbeat->server) +
-              ", \"age_s\": " + std::to_string(UnixSeconds(Time::clock::now()) - UnixSeconds(heartbeat->at)) + "}";
-    }
+  if (heartbeat_) {
+    json += ", \"heartbeat\": {\"server\": " + std::to_string(heartbeat_->server) +
+            ", \"age_s\": " + std::to_string(UnixSeconds(Time::clock::now()) - UnixSeconds(heartbeat_->at)) + "}";
   }
   return json + "}\n";
 }

@@ -32,7 +32,8 @@
 //
 // where "refused" is what is mounted and not live, if it is. While slurmctld does not run, because it is starting or does not
 // start, the digest of slurm.conf is "" and "runs" is false. Of several slurmctld it also says who wrote the state last
-// (heartbeat.h): "heartbeat": {"server": 0, "age_s": 3}. For one thread, the supervisor's; never waits.
+// (heartbeat.h), as it was seen at most five seconds ago: "heartbeat": {"server": 0, "age_s": 3}. Who asks has nothing read or
+// hashed. For one thread, the supervisor's; never waits.
 #pragma once
 
 #include <poll.h>
@@ -48,6 +49,7 @@
 #include "base/time.h"
 #include "entry/answerer.h"
 #include "entry/configuration.h"
+#include "entry/heartbeat.h"
 
 namespace capstan::entry {
 
@@ -105,14 +107,17 @@ class Reconfigurer {
   struct Refusal {
     Configuration configuration;
     std::string message;
+    std::string files;  // JSON
   };
 
   Reconfigurer(Options options, int watch, int output, Answerer answerer, Configuration live)
-      : options_(std::move(options)),
-        watch_(watch),
-        output_(output),
-        answerer_(std::move(answerer)),
-        live_(std::move(live)) {}
+      : options_(std::move(options)), watch_(watch), output_(output), answerer_(std::move(answerer)) {
+    SetLive(std::move(live));
+  }
+
+  void SetLive(Configuration configuration);
+  void SetRefused(Configuration configuration, std::string message);
+  void LookAtHeartbeat(Clock::time_point now);
 
   void NoteChanges(Clock::time_point now);
   void NoteDaemon(pid_t daemon, Clock::time_point now);
@@ -125,15 +130,19 @@ class Reconfigurer {
   void Refuse(std::string message, Clock::time_point now);
   void Rest(Clock::time_point now);
   Result<void> WriteCopy() const;
-  std::string Output() const;
+  std::string Output(const Configuration& configuration) const;  // in one line, without its passwords
 
   const Options options_;
   int watch_;   // inotify
   int output_;  // a file: what scontrol said
   Answerer answerer_;
 
-  Configuration live_;  // or what it is being started with
-  std::string reads_;   // the folder of ours where slurmctld reads it; "": where it is mounted
+  Configuration live_;      // or what it is being started with
+  std::string live_files_;  // JSON
+  bool several_ = false;    // slurmctlds, by what is live
+  std::optional<Heartbeat> heartbeat_;
+  std::optional<Clock::time_point> heartbeat_at_;  // when it is looked at next
+  std::string reads_;  // the folder of ours where slurmctld reads it; "": where it is mounted
   std::optional<Time> started_since_;
   bool runs_ = false;
   Time since_ = Time::clock::now();

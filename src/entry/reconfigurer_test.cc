@@ -230,9 +230,15 @@ TEST_F(ReconfigurerTest, TellsWhoOfSeveralWroteTheStateLast) {
   Begin();
   EXPECT_FALSE(reconfigurer_->Answer().contains("heartbeat"));
   Beat(100, 1);
+  Turn();
+  EXPECT_FALSE(reconfigurer_->Answer().contains("heartbeat")) << "it is not looked at as often as somebody asks";
+  later_ += 5s;
+  Turn();
   EXPECT_TRUE(reconfigurer_->Answer().contains("\"heartbeat\": {\"server\": 1, \"age_s\": 10"))
       << reconfigurer_->Answer();
   Put("state/heartbeat", "short");
+  later_ += 5s;
+  Turn();
   EXPECT_FALSE(reconfigurer_->Answer().contains("heartbeat"));
 }
 
@@ -307,6 +313,11 @@ TEST_F(ReconfigurerTest, RepeatsNoPassword) {
   Put("mounted/slurm.conf", "JobCompPass=a hunter2\n");
   Until([&] { return reconfigurer_->Answer().contains("refused"); });
   EXPECT_TRUE(reconfigurer_->Answer().contains("Parse error: \\\" ***\\\""));
+  // Nor a part of one, where the message is cut.
+  Obey("printf 'error: %0380d hunter2hunter2hunter2' 0 >&2; exit 1");
+  Put("mounted/slurm.conf", "JobCompPass=hunter2hunter2hunter2\n");
+  Until([&] { return reconfigurer_->Answer().contains("00000"); });
+  EXPECT_FALSE(reconfigurer_->Answer().contains("hunter2"));
 }
 
 TEST_F(ReconfigurerTest, DoesNotReadAFolderThatChangesMeanwhile) {

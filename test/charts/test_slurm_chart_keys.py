@@ -88,11 +88,14 @@ def resources(group_version, **kinds):
 
 
 SLINKY = {"groupVersion": "slinky.slurm.net/v1beta1", "version": "v1beta1"}
+NETWORKING = {"groupVersion": "networking.k8s.io/v1", "version": "v1"}
 DISCOVERY = {
     "/version": {"major": "1", "minor": "35", "gitVersion": "v1.35.0"},
     "/api": {"kind": "APIVersions", "versions": ["v1"]},
     "/api/v1": resources("v1", secrets="Secret"),
-    "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": [{"name": "slinky.slurm.net", "versions": [SLINKY], "preferredVersion": SLINKY}]},
+    "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": [{"name": "slinky.slurm.net", "versions": [SLINKY], "preferredVersion": SLINKY},
+                                                                      {"name": "networking.k8s.io", "versions": [NETWORKING], "preferredVersion": NETWORKING}]},
+    "/apis/networking.k8s.io/v1": resources("networking.k8s.io/v1", networkpolicies="NetworkPolicy"),
     "/apis/slinky.slurm.net/v1beta1": resources("slinky.slurm.net/v1beta1", controllers="Controller", restapis="RestApi"),
 }
 NOT_FOUND = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}

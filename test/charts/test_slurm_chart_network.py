@@ -23,10 +23,15 @@ def is_peer(peer, pod, namespace):
     return selects(peer.get("podSelector", {}), pod["labels"])
 
 
-def admitted(policies, pod, to):
+def is_open(rule, port):
+    return "ports" not in rule or any(each["protocol"] == "TCP" and each["port"] <= port <= each.get("endPort", each["port"]) for each in rule["ports"])
+
+
+def admitted(policies, pod, to, port=6817):
     """Whether `pod` may connect to the pod `to`: it may unless a policy selects `to`, or one does that has it among its peers."""
     chosen = [each for each in policies if selects(each["spec"]["podSelector"], to["labels"]) and each["metadata"]["namespace"] == to["namespace"]]
-    return not chosen or any(is_peer(peer, pod, each["metadata"]["namespace"]) for each in chosen for rule in each["spec"]["ingress"] for peer in rule["from"])
+    rules = [(each["metadata"]["namespace"], rule) for each in chosen for rule in each["spec"]["ingress"] if is_open(rule, port)]
+    return not chosen or any("from" not in rule or any(is_peer(peer, pod, namespace) for peer in rule["from"]) for namespace, rule in rules)
 
 
 def policies(**values):
@@ -60,8 +65,26 @@ def operator():
     return {"namespace": deployment["metadata"]["namespace"], "labels": deployment["spec"]["template"]["metadata"]["labels"]}
 
 
-def test_there_are_none_unless_asked_for():
-    assert pick_all(render(), "NetworkPolicy") == []
+def test_there_are_none_for_whom_wants_none():
+    assert policies(enabled=False, operatorPort=False) == []
+
+
+def test_what_runs_elsewhere_has_none():
+    names = lambda **values: [each["metadata"]["name"] for each in pick_all(render(values=values | {"networkPolicy": {"enabled": True}}), "NetworkPolicy")]
+    assert names() == ["slurm-controller", "slurm-restapi"]
+    elsewhere = {"accounting": {"enabled": True, "external": True, "externalConfig": {"host": "db"}}, "controller": {"external": True, "externalConfig": {"host": "ctl"}},
+                 "slurmKey": {"secretRef": {"name": "k", "key": "k"}}, "jwtKey": {"secretRef": {"name": "k", "key": "k"}}}
+    assert names(**elsewhere) == ["slurm-restapi"]
+
+
+def test_of_itself_only_the_operator_asks_what_the_containers_read():
+    made_policies = policies(enabled=False)
+    for target, own in [(SLURMCTLD, 6817), (SLURMDBD, 6819)]:
+        assert admitted(made_policies, operator(), target, 6815)
+        for source in (STRANGER, NEIGHBOUR, WORKER, LOGIN):
+            assert not admitted(made_policies, source, target, 6815), source
+            assert all(admitted(made_policies, source, target, port) for port in (1, 22, 6814, 6816, own, 6820, 65535)), source
+    assert admitted(made_policies, STRANGER, SLURMRESTD, 6820)
 
 
 def test_who_is_of_the_cluster_reaches_what_it_needs():

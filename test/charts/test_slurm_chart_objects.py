@@ -12,7 +12,7 @@ def spec(kind, name=None, **values):
 
 
 def test_default_installation_is_a_controller_and_a_rest_api():
-    assert sorted(d["kind"] for d in render()) == ["Controller", "RestApi"]
+    assert sorted(d["kind"] for d in render()) == ["Controller", "NetworkPolicy", "RestApi"]
 
 
 @pytest.mark.parametrize("release, values, fullname", [
@@ -26,6 +26,7 @@ def test_all_names_begin_with_the_fullname(release, values, fullname):
     more = {"nodesets": {"a": {}}, "loginsets": {"b": {}}, "accounting": {"enabled": True}}
     documents = render(values=merged(values, more), release=release)
     names = {d["kind"]: d["metadata"]["name"] for d in documents}
+    assert names.pop("NetworkPolicy") in (f"{fullname}-controller", f"{fullname}-accounting")
     assert names == {
         "Controller": fullname, "RestApi": fullname, "Accounting": fullname,
         "NodeSet": f"{fullname}-worker-a", "LoginSet": f"{fullname}-login-b", "Secret": f"{fullname}-sssd-conf",
@@ -188,7 +189,7 @@ def test_number_that_is_given_is_written_even_when_it_is_zero(kind, sets):
 
 @pytest.mark.parametrize("key", ["nodesets", "loginsets"])
 def test_disabled_set_is_not_made(key):
-    assert sorted(d["kind"] for d in render(values={key: {"a": {"enabled": False}}})) == ["Controller", "RestApi"]
+    assert sorted(d["kind"] for d in render(values={key: {"a": {"enabled": False}}})) == ["Controller", "NetworkPolicy", "RestApi"]
 
 
 @pytest.mark.parametrize("given, expected", [

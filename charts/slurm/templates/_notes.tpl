@@ -73,7 +73,7 @@ said, and a misspelt one is found here too.
 {{- end -}}
 {{- $sections := dict
       "controller" (list "external" "externalConfig" "slurmctld" "inplaceReconfigure" "reconfigure" "logfile" "ha" "persistence" "extraConf" "extraConfMap" "metadata" "podSpec" "service" "metrics")
-      "networkPolicy" (list "enabled" "operatorNamespace" "restapi" "controller" "accounting")
+      "networkPolicy" (list "enabled" "operatorPort" "operatorNamespace" "restapi" "controller" "accounting")
       "restapi" (list "replicas" "pdb" "slurmrestd" "metadata" "podSpec" "service")
       "accounting" (list "enabled" "external" "externalConfig" "slurmdbd" "storageConfig" "database" "extraConf" "extraConfMap" "metadata" "podSpec" "service") -}}
 {{- range $section, $keys := $sections -}}
