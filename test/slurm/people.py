@@ -51,6 +51,12 @@ X11Forwarding yes
 Subsystem sftp internal-sftp
 AuthorizedKeysCommand /usr/bin/sss_ssh_authorizedkeys %u
 AuthorizedKeysCommandUser nobody
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+LoginGraceTime 60
+MaxAuthTries 6
+MaxStartups 50:30:200
+Include /etc/ssh/capstan/no-penalties.conf
 """
 SLURM_CONF = """\
 ClusterName=people

@@ -3,6 +3,7 @@ import base64
 import hmac
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import time
@@ -20,8 +21,8 @@ print(urllib.request.urlopen(request, timeout=20).read())
 """
 
 
-with open(os.path.dirname(__file__) + "/allreduce.py") as file:
-    PROGRAM = file.read()
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = (SOURCE / "test/slurm/allreduce.py").read_text()
 
 
 @pytest.fixture
@@ -40,6 +41,29 @@ def test_people_log_in_with_their_key_and_reach_slurm(world):
     assert output[-1] == "Slurmctld(primary) at ctl is UP"
     for other in ("root", "nobody-known"):
         assert world.ssh(f"{other}@login", "true", check=False).returncode == 255
+
+
+def test_strangers_cannot_guess_unless_the_site_says_so(world):
+    """What sshd makes of the texts that the operator writes."""
+    world.login.write("/tmp/key", world.private, 0o600)
+    world.login.start()
+
+    def effective(golden, user="grace"):
+        world.login.write("/tmp/sshd_config", (SOURCE / "src/operator/render/testdata" / f"sshd_config-{golden}").read_text())
+        told = world.login.run("/usr/sbin/sshd", "-T", "-h", "/tmp/key", "-f", "/tmp/sshd_config", "-C", f"user={user},host=h,addr=192.0.2.1")
+        return {option.lower(): value for option, _, value in (line.partition(" ") for line in told.splitlines())}
+
+    limits = {"passwordauthentication": "no", "kbdinteractiveauthentication": "no", "logingracetime": "60", "maxauthtries": "6", "maxstartups": "50:30:200",
+              "persourcepenalties": "no", "persourcemaxstartups": "none"}
+    assert effective("default").items() >= limits.items()
+    passwords = effective("passwords")
+    assert passwords.items() >= (limits | {"passwordauthentication": "yes", "persourcemaxstartups": "10", "persourcepenalties": passwords["persourcepenalties"]}).items()
+    assert "authfail:5" in passwords["persourcepenalties"], "the addresses are the callers' own"
+    assert effective("match").items() >= (limits | {"maxauthtries": "2"}).items()
+    assert effective("match", "ada").items() >= (limits | {"maxauthtries": "2", "passwordauthentication": "yes"}).items()
+    # An image without our files takes the text all the same.
+    world.login.run("rm", "-r", "/etc/ssh/capstan")
+    assert effective("default")["passwordauthentication"] == "no"
 
 
 def test_who_was_there_before_logs_in_while_the_directory_is_away(world):

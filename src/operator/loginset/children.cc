@@ -19,10 +19,15 @@ using namespace render;  // NOLINT: this file is made of its parts
 constexpr int kOwnerOnly = 0600;
 constexpr Duration kAfterSessions = 30s;  // for the daemons to end, once no session is left
 
+// Otherwise kube-proxy puts a machine's address in the place of a caller's.
+bool KeepsAddresses(const api::ServiceSpec& service) {
+  const auto spec = json::ParseObject(service.spec, "spec.service.spec");
+  return spec && json::FindText(*spec, {"externalTrafficPolicy"}) == "Local";
+}
+
 std::string SshdConfigText(const api::LoginSet& login_set) {
-  return "#\n### GENERAL ###\nInclude /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\nX11Forwarding yes\n"
-         "Subsystem sftp internal-sftp\n#\n### EXTRA CONFIG ###\n" +
-         login_set.spec.extra_sshd_config + "\n";
+  return SshdConfig("X11Forwarding yes\nSubsystem sftp internal-sftp\n", login_set.spec.extra_sshd_config,
+                    KeepsAddresses(login_set.spec.service));
 }
 
 std::string AuthorizedKeysText(const api::LoginSet& login_set) {

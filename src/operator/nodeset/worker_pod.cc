@@ -37,9 +37,7 @@ std::string Padded(const api::NodeSet& set, int ordinal) {
 }
 
 std::string SshdText(const api::NodeSet& set) {
-  return "#\n### GENERAL ###\nInclude /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\nSubsystem sftp internal-sftp\n"
-         "AuthenticationMethods publickey password\n#\n### EXTRA CONFIG ###\n" +
-         set.spec.ssh->extra_sshd_config + "\n";
+  return SshdConfig("Subsystem sftp internal-sftp\n", set.spec.ssh->extra_sshd_config, false);
 }
 
 // --- How much of the machine the pod may use -------------------------------------------------------------------------

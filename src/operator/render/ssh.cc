@@ -1,5 +1,6 @@
 #include "operator/render/ssh.h"
 
+#include "base/text.h"
 #include "operator/host_keys.h"
 #include "operator/render/parts.h"
 
@@ -9,7 +10,37 @@ namespace {
 constexpr int kOwnerOnly = 0600;
 constexpr int kEverybodyReads = 0644;
 
+// MaxAuthTries is as many keys as an agent offers. With passwords allowed, LoginGraceTime must do for typing one.
+constexpr std::string_view kDefaults =
+    "PasswordAuthentication no\nKbdInteractiveAuthentication no\nLoginGraceTime 60\nMaxAuthTries 6\n"
+    "MaxStartups 50:30:200\n";
+
+// Where the first Match block begins: what stands after it holds for whom it matches only.
+size_t FirstMatch(std::string_view text) {
+  size_t at = 0;
+  for (const std::string_view line : Split(text, '\n')) {
+    constexpr std::string_view kMatch = "match";
+    const std::string_view trimmed = Trim(line);
+    const bool begins = trimmed.size() > kMatch.size() && EqualsIgnoreCase(trimmed.substr(0, kMatch.size()), kMatch);
+    if (begins && std::string_view(" \t=\"").contains(trimmed[kMatch.size()])) return at;
+    at += line.size() + 1;
+  }
+  return text.size();
+}
+
 }  // namespace
+
+std::string SshdConfig(std::string_view own, std::string_view extra, bool sees_callers) {
+  const size_t match = FirstMatch(extra);
+  std::string text = "#\n### GENERAL ###\nInclude /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\n";
+  text.append(own).append("#\n### EXTRA CONFIG ###\n").append(extra.substr(0, match));
+  // The image has these files, as another one's sshd may not know their options; where there is none, sshd passes that over.
+  text.append("\n#\n### DEFAULTS ###\n").append(kDefaults).append("Include /etc/ssh/capstan/");
+  text.append(sees_callers ? "penalties.conf\n" : "no-penalties.conf\n");
+  if (match < extra.size())
+    text.append("#\n### EXTRA CONFIG, CONTINUED ###\n").append(extra.substr(match)).append("\n");
+  return text;
+}
 
 Result<bool> ReadsFilesLive(const json::Raw& container, std::string_view where, const Component& component,
                             const Settings& settings) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
 #include "api/common.h"
@@ -18,6 +19,11 @@ namespace capstan::op::render {
 // them. kInvalid: it is no object.
 Result<bool> ReadsFilesLive(const json::Raw& container, std::string_view where, const Component& component,
                             const Settings& settings);
+
+// sshd_config. sshd takes the first value that it reads for an option: those of the image's sshd_config.d, of `own` (lines) and
+// of the user's `extra` go before the defaults, by which people come in by key alone and strangers are held to what a login on
+// the Internet bears. `sees_callers`: an address is a caller's own, so that who fails too often may be shut out by it.
+std::string SshdConfig(std::string_view own, std::string_view extra, bool sees_callers);
 
 // --- Volumes: ssh-host-keys, ssh-config, sssd-conf -------------------------------------------------------------------
 JsonObject HostKeysVolume(std::string_view secret);

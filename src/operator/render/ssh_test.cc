@@ -1,0 +1,35 @@
+#include "operator/render/ssh.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/testing/golden.h"
+
+namespace capstan::op::render {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+// test/slurm/people_test.py asks sshd what it makes of these.
+TEST(SshdConfig, IsPinned) {
+  constexpr std::string_view kOwn = "Subsystem sftp internal-sftp\n";
+  test::ExpectGolden("render", "sshd_config-default", SshdConfig(kOwn, "", false));
+  test::ExpectGolden("render", "sshd_config-passwords", SshdConfig(kOwn, "PasswordAuthentication yes", true));
+  test::ExpectGolden("render", "sshd_config-match",
+                     SshdConfig(kOwn, "MaxAuthTries 2\n\n  MATCH User ada\n  PasswordAuthentication yes\n", false));
+}
+
+// Else they would hold for one user alone, and the options of all others be sshd's own.
+TEST(SshdConfig, DefaultsStandBeforeTheFirstMatch) {
+  for (const char* match : {"Match all", "match user a", "\tMatch\tUser a", "Match=User a", "Match\"all\""}) {
+    const std::string text = SshdConfig("", std::string("X no\n") + match + "\nY no\n", false);
+    EXPECT_THAT(text, HasSubstr("### EXTRA CONFIG ###\nX no\n\n#\n### DEFAULTS ###\n")) << match;
+    EXPECT_THAT(text, EndsWith(std::string(match) + "\nY no\n\n"));
+  }
+  for (const char* none : {"# Match all", "Matches all", "match", "ForceCommand Match x"})
+    EXPECT_THAT(SshdConfig("", none, false), EndsWith("/no-penalties.conf\n")) << none;
+}
+
+}  // namespace
+}  // namespace capstan::op::render
