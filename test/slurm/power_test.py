@@ -51,7 +51,7 @@ end
 
 def test_a_cloud_node_is_what_its_states_say():
     options = [word for line in CONF for word in ("--conf", line)]
-    said = dict(line.split(": ", 1) for line in inside(STORY, *options, seconds=220).splitlines() if ": " in line)
+    said = dict(line.split(": ", 1) for line in inside(STORY, *options, seconds=300).splitlines() if ": " in line)
     states = {name: set(text.split()[0].split("+")) | set(text.split()[1:]) for name, text in said.items() if " " in text or "+" in text}
     assert states["made"] >= {"IDLE", "CLOUD", "DYNAMIC_NORM", "POWERED_DOWN"}
     assert states["asked"] >= {"POWERING_UP", "NOT_RESPONDING", "CONFIGURING"}
