@@ -23,7 +23,7 @@ constexpr auto kAskLimit = std::chrono::seconds(30);  // scontrol itself gives u
 constexpr auto kMaxRetry = std::chrono::seconds(30);
 constexpr auto kMaxAgain = std::chrono::minutes(10);
 constexpr auto kLookAnyway = std::chrono::seconds(30);  // should the kernel not tell
-constexpr auto kHeartbeatEvery = std::chrono::seconds(5);
+constexpr auto kHeartbeatEvery = std::chrono::seconds(2);
 constexpr size_t kMaxMessage = 400;
 constexpr const char* kVariable = "SLURM_CONF";
 
@@ -124,6 +124,7 @@ void Reconfigurer::SetRefused(Configuration configuration, std::string message) 
 void Reconfigurer::LookAtHeartbeat(Clock::time_point now) {
   if (!several_ || (heartbeat_at_ && now < *heartbeat_at_)) return;
   heartbeat_ = ReadHeartbeat(live_);
+  if (heartbeat_) heartbeat_age_ = UnixSeconds(Time::clock::now()) - UnixSeconds(heartbeat_->at);
   heartbeat_at_ = now + kHeartbeatEvery;
 }
 
@@ -307,7 +308,7 @@ std::string Reconfigurer::Answer() const {
   }
   if (heartbeat_) {
     json += ", \"heartbeat\": {\"server\": " + std::to_string(heartbeat_->server) +
-            ", \"age_s\": " + std::to_string(UnixSeconds(Time::clock::now()) - UnixSeconds(heartbeat_->at)) + "}";
+            ", \"age_s\": " + std::to_string(heartbeat_age_) + "}";
   }
   return json + "}\n";
 }

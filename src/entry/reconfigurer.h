@@ -32,7 +32,7 @@
 //
 // where "refused" is what is mounted and not live, if it is. While slurmctld does not run, because it is starting or does not
 // start, the digest of slurm.conf is "" and "runs" is false. Of several slurmctld it also says who wrote the state last
-// (heartbeat.h), as it was seen at most five seconds ago: "heartbeat": {"server": 0, "age_s": 3}. Who asks has nothing read or
+// (heartbeat.h), as it was at the last look, at most two seconds ago: "heartbeat": {"server": 0, "age_s": 3}. Who asks has nothing read or
 // hashed. For one thread, the supervisor's; never waits.
 #pragma once
 
@@ -141,6 +141,7 @@ class Reconfigurer {
   std::string live_files_;  // JSON
   bool several_ = false;    // slurmctlds, by what is live
   std::optional<Heartbeat> heartbeat_;
+  int64_t heartbeat_age_ = 0;                      // in seconds, when it was read
   std::optional<Clock::time_point> heartbeat_at_;  // when it is looked at next
   std::string reads_;  // the folder of ours where slurmctld reads it; "": where it is mounted
   std::optional<Time> started_since_;

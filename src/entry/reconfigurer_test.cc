@@ -232,12 +232,12 @@ TEST_F(ReconfigurerTest, TellsWhoOfSeveralWroteTheStateLast) {
   Beat(100, 1);
   Turn();
   EXPECT_FALSE(reconfigurer_->Answer().contains("heartbeat")) << "it is not looked at as often as somebody asks";
-  later_ += 5s;
+  later_ += 2s;
   Turn();
   EXPECT_TRUE(reconfigurer_->Answer().contains("\"heartbeat\": {\"server\": 1, \"age_s\": 10"))
       << reconfigurer_->Answer();
   Put("state/heartbeat", "short");
-  later_ += 5s;
+  later_ += 2s;
   Turn();
   EXPECT_FALSE(reconfigurer_->Answer().contains("heartbeat"));
 }

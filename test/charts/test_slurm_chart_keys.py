@@ -102,13 +102,15 @@ NOT_FOUND = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason"
 
 
 class Cluster(http.server.BaseHTTPRequestHandler):
-    """As much of an API server as helm asks when a chart looks up a Secret."""
+    """As much of an API server as helm asks when a chart looks up a Secret, or NetworkPolicies."""
     secrets = {}
+    policies = ()
 
     def do_GET(self):
         path = self.path.split("?")[0]
         held = {f"/api/v1/namespaces/ns/secrets/{name}": secret for name, secret in self.secrets.items()}
-        found = DISCOVERY.get(path) or held.get(path)
+        listed = {"kind": "NetworkPolicyList", "apiVersion": "networking.k8s.io/v1", "metadata": {}, "items": list(self.policies)}
+        found = DISCOVERY.get(path) or held.get(path) or (listed if path.endswith("/namespaces/ns/networkpolicies") else None)
         self.answer(200 if found else 404, found or NOT_FOUND)
 
     def answer(self, code, body):
@@ -125,11 +127,12 @@ class Cluster(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def rendered_in_cluster():
-    """Renders against a cluster that holds the given Secrets."""
+    """Renders against a cluster that holds the given Secrets and NetworkPolicies."""
     servers = []
 
-    def run(*secrets):
-        handler = type("Holding", (Cluster,), {"secrets": {s["metadata"]["name"]: s for s in secrets}})
+    def run(*held):
+        secrets = {each["metadata"]["name"]: each for each in held if each["kind"] == "Secret"}
+        handler = type("Holding", (Cluster,), {"secrets": secrets, "policies": [each for each in held if each["kind"] == "NetworkPolicy"]})
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         servers.append(server)
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
@@ -168,6 +171,13 @@ def test_both_keys_are_handed_over(rendered_in_cluster):
 ], ids=["not of helm", "of another release", "handed over before"])
 def test_key_that_helm_would_not_delete_is_left_alone(rendered_in_cluster, existing):
     assert pick_all(rendered_in_cluster(existing), "Secret") == []
+
+
+@pytest.mark.parametrize("release, made", [("slurm", 2), ("site", 0), (None, 0)])
+def test_where_others_have_network_policies_none_of_ours_opens_what_they_close(rendered_in_cluster, release, made):
+    annotations = {"meta.helm.sh/release-name": release} if release else {}
+    other = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "a", "namespace": "ns", "annotations": annotations}}
+    assert len(pick_all(rendered_in_cluster(other), "NetworkPolicy")) == made
 
 
 def test_unreachable_cluster_is_an_error_and_not_an_absent_secret():

@@ -79,12 +79,22 @@ def test_what_runs_elsewhere_has_none():
 
 def test_of_itself_only_the_operator_asks_what_the_containers_read():
     made_policies = policies(enabled=False)
-    for target, own in [(SLURMCTLD, 6817), (SLURMDBD, 6819)]:
+    for target, own in [(SLURMCTLD, 6817), (SLURMDBD, 6819), (SLURMRESTD, 6820)]:
+        for where in (OPERATOR_NAMESPACE, "hpc"):
+            assert admitted(made_policies, operator() | {"namespace": where}, target, 6815)
+        for source in (NEIGHBOUR, WORKER, LOGIN):
+            assert not admitted(made_policies, source, target, 6815), source
+            assert all(admitted(made_policies, source, target, port) for port in (1, 22, 6814, 6816, own, 65535)), source
+
+
+def test_whoever_else_is_let_in_does_not_ask_what_the_containers_read():
+    peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}}}
+    made_policies = policies(**{daemon: {"from": [peer]} for daemon in ("restapi", "controller", "accounting")})
+    for target, own in [(SLURMCTLD, 6817), (SLURMDBD, 6819), (SLURMRESTD, 6820)]:
         assert admitted(made_policies, operator(), target, 6815)
         for source in (STRANGER, NEIGHBOUR, WORKER, LOGIN):
             assert not admitted(made_policies, source, target, 6815), source
-            assert all(admitted(made_policies, source, target, port) for port in (1, 22, 6814, 6816, own, 6820, 65535)), source
-    assert admitted(made_policies, STRANGER, SLURMRESTD, 6820)
+        assert admitted(made_policies, STRANGER, target, own)
 
 
 def test_who_is_of_the_cluster_reaches_what_it_needs():

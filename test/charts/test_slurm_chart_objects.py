@@ -12,7 +12,7 @@ def spec(kind, name=None, **values):
 
 
 def test_default_installation_is_a_controller_and_a_rest_api():
-    assert sorted(d["kind"] for d in render()) == ["Controller", "NetworkPolicy", "RestApi"]
+    assert sorted(d["kind"] for d in render()) == ["Controller", "NetworkPolicy", "NetworkPolicy", "RestApi"]
 
 
 @pytest.mark.parametrize("release, values, fullname", [
@@ -26,7 +26,7 @@ def test_all_names_begin_with_the_fullname(release, values, fullname):
     more = {"nodesets": {"a": {}}, "loginsets": {"b": {}}, "accounting": {"enabled": True}}
     documents = render(values=merged(values, more), release=release)
     names = {d["kind"]: d["metadata"]["name"] for d in documents}
-    assert names.pop("NetworkPolicy") in (f"{fullname}-controller", f"{fullname}-accounting")
+    assert names.pop("NetworkPolicy").startswith(f"{fullname}-")
     assert names == {
         "Controller": fullname, "RestApi": fullname, "Accounting": fullname,
         "NodeSet": f"{fullname}-worker-a", "LoginSet": f"{fullname}-login-b", "Secret": f"{fullname}-sssd-conf",
@@ -67,7 +67,7 @@ def test_external_controller_has_nothing_but_its_address_and_keys():
 
 def test_external_controller_still_gets_a_rest_api_and_workers():
     documents = render(values={"controller": {"external": True}, "nodesets": {"a": {}}})
-    assert sorted(d["kind"] for d in documents) == ["Controller", "NodeSet", "RestApi"]
+    assert sorted(d["kind"] for d in documents) == ["Controller", "NetworkPolicy", "NodeSet", "RestApi"]
 
 
 def test_cluster_name_is_given_only_when_set():
@@ -189,7 +189,7 @@ def test_number_that_is_given_is_written_even_when_it_is_zero(kind, sets):
 
 @pytest.mark.parametrize("key", ["nodesets", "loginsets"])
 def test_disabled_set_is_not_made(key):
-    assert sorted(d["kind"] for d in render(values={key: {"a": {"enabled": False}}})) == ["Controller", "NetworkPolicy", "RestApi"]
+    assert sorted(d["kind"] for d in render(values={key: {"a": {"enabled": False}}})) == ["Controller", "NetworkPolicy", "NetworkPolicy", "RestApi"]
 
 
 @pytest.mark.parametrize("given, expected", [

@@ -99,6 +99,7 @@ def guarded(server, tmp_path_factory):
     (pod({"securityContext": {"sysctls": [{"name": "kernel.core_pattern", "value": "|/x"}]}}), "sysctls"),
     (container(readinessProbe={"httpGet": {"host": "169.254.169.254", "port": 80}}), "name a host"),
     (container(lifecycle={"preStop": {"tcpSocket": {"host": "10.0.0.1", "port": 80}}}), "name a host"),
+    (pod({"containers": [{"name": "x", "image": "x", "securityContext": None, "ports": None}, {"name": "y", "image": "y"} | PRIVILEGED]}), "securityContext.privileged"),
 ], ids=json.dumps)
 def test_template_that_reaches_beyond_its_pod_is_refused(guarded, kind, spec, says):
     status, answer = attempt(guarded, kind, spec)
@@ -127,6 +128,10 @@ def test_daemon_with_more_rights_is_refused(guarded, kind, daemon, spec, says):
          "containers": [{"name": "x", "image": "x", "command": ["x"], "livenessProbe": {"exec": {"command": ["x"]}}, "lifecycle": {"preStop": {"httpGet": {"port": 80}}},
                          "securityContext": {"privileged": False, "capabilities": {"add": ["CHOWN"], "drop": ["ALL"]}}}]}),
     {"template": {"metadata": {"labels": {"a": "b"}}}},
+    # What null removes (compatibility.md).
+    pod({"volumes": None, "initContainers": None, "serviceAccountName": None, "hostPID": None, "hostNetwork": None, "securityContext": {"sysctls": None, "seLinuxOptions": None},
+         "containers": [{"name": "x", "image": "x", "ports": None, "lifecycle": None, "livenessProbe": None, "volumeMounts": None,
+                         "securityContext": {"privileged": None, "procMount": None, "capabilities": {"add": None}, "seLinuxOptions": {"user": None}, "seccompProfile": None}}]}),
 ], ids=json.dumps)
 def test_other_template_is_taken(guarded, kind, spec):
     status, answer = attempt(guarded, kind, spec)
@@ -149,6 +154,8 @@ def test_other_template_is_taken(guarded, kind, spec):
     ({"volumeMounts": [{"name": "a", "mountPath": "/./lib64/x"}]}, "no volumeMount of spec.slurmd"),
     ({"volumeMounts": [{"name": "a", "mountPath": "/home/../etc"}]}, "no volumeMount of spec.slurmd"),
     ({"volumeMounts": [{"name": "a", "mountPath": "etc"}]}, "no volumeMount of spec.slurmd"),
+    ({"volumeMounts": [{"name": "a", "mountPath": "/etc/profile.d/\n.sh"}]}, "no volumeMount of spec.slurmd"),
+    ({"volumeMounts": [{"name": "a", "mountPath": "/data"}, {"name": "b", "mountPath": "/data/x"}]}, "may be within another"),
 ], ids=json.dumps)
 def test_slurmd_runs_what_its_image_has(guarded, where, slurmd, says):
     spec = {"slurmd": slurmd} if where == "spec.slurmd" else pod({"containers": [{"name": "slurmd"} | slurmd]})
@@ -161,10 +168,35 @@ def test_slurmd_runs_what_its_image_has(guarded, where, slurmd, says):
     {"image": WORKERS}, {"image": "other.test/slurmd:1", "imagePullPolicy": "Always", "resources": {"limits": {"cpu": "2"}}},
     {"volumeMounts": [{"name": "a", "mountPath": "/home"}, {"name": "a", "mountPath": "/data/usr"}, {"name": "a", "mountPath": "/library"}]},
     {"readinessProbe": {"tcpSocket": {"port": 6818}}},
+    {"image": None, "command": None, "env": None, "lifecycle": None, "volumeMounts": None, "startupProbe": None},
 ], ids=json.dumps)
 def test_slurmd_of_an_image_of_the_list_is_taken(guarded, slurmd):
     status, answer = attempt(guarded, "NodeSet", {"slurmd": slurmd})
     assert status == 201, answer
+
+
+@pytest.mark.parametrize("spec", [
+    pod({"hostAliases": [{"ip": "192.0.2.1", "hostnames": ["main-controller.slurm"]}]}),
+    pod({"dnsConfig": {"nameservers": ["192.0.2.1"]}}),
+    pod({"dnsPolicy": "None"}),
+    pod({"shareProcessNamespace": True}),
+    pod({"volumes": [{"name": "slurm-etc", "secret": {"secretName": "mine"}}]}),
+    {"volumeClaimTemplates": [{"metadata": {"name": "slurm-etc"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}]},
+], ids=json.dumps)
+def test_slurmd_asks_the_slurmctld_of_its_controller(guarded, spec):
+    status, answer = attempt(guarded, "NodeSet", spec)
+    assert status == 422 and ("another slurmctld" in answer["message"] or "no volume may be called" in answer["message"]), answer
+    assert attempt(guarded, "NodeSet", spec, user=OPERATOR)[0] == 201
+
+
+def test_an_annotation_that_pods_inherit_turns_no_apparmor_off(guarded):
+    key = "container.apparmor.security.beta.kubernetes.io/login"
+    bad = made("LoginSet", {}) | {"metadata": {"name": "a", "annotations": {key: "unconfined"}}}
+    status, answer = guarded.request("POST", f"{path_of('LoginSet')}?dryRun=All", bad)
+    assert status == 422 and "AppArmor" in answer["message"], answer
+    patch = {"metadata": {"annotations": {key: "unconfined"}}}
+    status, answer = guarded.request("PATCH", f"{path_of('NodeSet')}/older", patch, content_type="application/merge-patch+json")
+    assert status == 422, answer
 
 
 def test_ssh_files_are_not_for_who_may_not_be_root(guarded):

@@ -1,0 +1,23 @@
+"""A right, a writable folder or a port that is new is seen where the change is reviewed: in surface.txt."""
+import os
+import pathlib
+import re
+
+from helm_render import REPOSITORY
+from surface import surface
+
+GOLDEN = pathlib.Path(__file__).with_name("surface.txt")
+
+
+def test_rights_folders_and_ports_are_the_known_ones():
+    now = surface()
+    if os.environ.get("CAPSTAN_UPDATE_GOLDEN"):
+        GOLDEN.write_text(now)
+    assert now.splitlines() == GOLDEN.read_text().splitlines(), "if it is meant, make it anew with CAPSTAN_UPDATE_GOLDEN=1, and say it in docs/security.md"
+
+
+def test_every_port_is_in_the_table_of_the_docs():
+    code = "".join(path.read_text() for path in (REPOSITORY / "src").rglob("*.h"))
+    ports = set(re.findall(r"constexpr (?:int|uint16_t) k\w*Port = (\d+);", code)) | set(re.findall(r"port (\d+)/", GOLDEN.read_text()))
+    table = set(re.findall(r"^\| (\d+) \|", (REPOSITORY / "docs/security.md").read_text(), re.MULTILINE))
+    assert ports == table
