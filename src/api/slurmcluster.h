@@ -214,7 +214,7 @@ struct ClusterRoot {
 };
 
 struct ClusterEndpoints {
-  std::string ssh, rest;  // "main-login.slurm:22", "http://main-restapi.slurm:6820"
+  std::string ssh, rest;  // "main-login.slurm:22", "http://main-restapi.slurm.svc.cluster.local.:6820"
 
   bool operator==(const ClusterEndpoints&) const = default;
   static const json::Schema& Schema();

@@ -38,6 +38,11 @@ struct Endpoint {
   // Reads "https://host[:port][/path]", "http://..." and "unix:///run/x.sock". kInvalid says what is wrong.
   static Result<Endpoint> Parse(std::string_view url);
 
+  // The host as it is called in Host headers and certificates: without a final dot, which is for who looks it up.
+  std::string_view name() const {
+    return host.ends_with('.') ? std::string_view(host).substr(0, host.size() - 1) : std::string_view(host);
+  }
+
   std::string ToString() const;
   std::string Authority() const;  // "host:port", IPv6 in brackets; of kUnix its path
 };

@@ -340,6 +340,14 @@ TEST(Endpoint, ReadsUrls) {
   }
 }
 
+// Host headers and certificates have none.
+TEST(Endpoint, TheFinalDotIsForWhoLooksTheNameUp) {
+  const Result<Endpoint> endpoint = Endpoint::Parse("http://slurm-restapi.slurm.svc.cluster.local.:6820");
+  ASSERT_TRUE(endpoint);
+  EXPECT_EQ(endpoint->host, "slurm-restapi.slurm.svc.cluster.local.");
+  EXPECT_EQ(endpoint->name(), "slurm-restapi.slurm.svc.cluster.local");
+}
+
 TEST(Endpoint, RefusesWhatIsNoUrl) {
   const std::string_view urls[] = {"",
                                    "10.0.0.1:6443",

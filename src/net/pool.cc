@@ -23,7 +23,8 @@ Error Meaning(Error error, const Progress& progress) {
 
 std::string HostHeader(const Endpoint& server) {
   if (server.scheme == Endpoint::Scheme::kUnix) return "localhost";
-  const std::string host = server.host.find(':') == server.host.npos ? server.host : "[" + server.host + "]";
+  const std::string name(server.name());
+  const std::string host = name.find(':') == name.npos ? name : "[" + name + "]";
   const uint16_t usual = server.scheme == Endpoint::Scheme::kHttps ? 443 : 80;
   return server.port == usual ? host : host + ":" + std::to_string(server.port);
 }
@@ -327,7 +328,8 @@ async::Task<Result<std::unique_ptr<Socket>>> HttpClient::Pool::Connect(Address a
   if (options_.server.proxy) {
     CAPSTAN_CO_CHECK_OK(co_await PassProxy(**socket, tls, deadline));
   }
-  const std::string& name = tls.material->server_name.empty() ? options_.server.host : tls.material->server_name;
+  const std::string& given = tls.material->server_name;
+  const std::string name(given.empty() ? options_.server.name() : std::string_view(given));
   CAPSTAN_CO_CHECK_OK(co_await (*socket)->StartTls(tls.context, name, deadline));
   co_return socket;
 }

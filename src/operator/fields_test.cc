@@ -281,6 +281,11 @@ class FieldsTest : public ::testing::Test {
     if (nodeset::IsScheduled(set.spec)) set.metadata.finalizers.emplace_back(kFinalizerReservation);
     world.Put(Made<api::Controller>("main"));
     world.Put(Made<api::RestApi>("main"));
+    world.Put(Service{
+        .metadata = {.name = "main-restapi",
+                     .owner_references = {{.kind = "RestApi", .name = "main", .uid = "uid-main", .controller = true}}},
+        .spec = {.type = "ClusterIP",
+                 .selector = {{"app.kubernetes.io/name", "slurmrestd"}, {"app.kubernetes.io/instance", "main"}}}});
     world.Put(Made<api::LoginSet>("login"));
     PutAccounting();
     PutToken();

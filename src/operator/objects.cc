@@ -225,8 +225,15 @@ const json::Schema& Deployment::Schema() {
   return schema;
 }
 
+const json::Schema& Service::Spec::Schema() {
+  static const json::Schema schema =
+      json::Object<Spec>({Field<&Spec::type>("type"), Field<&Spec::selector>("selector")});
+  return schema;
+}
+
 const json::Schema& Service::Schema() {
-  static const json::Schema schema = json::Object<Service>({Field<&Service::metadata>("metadata")});
+  static const json::Schema schema =
+      json::Object<Service>({Field<&Service::metadata>("metadata"), Field<&Service::spec>("spec")});
   return schema;
 }
 

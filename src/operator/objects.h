@@ -193,10 +193,17 @@ struct Deployment {
   static const json::Schema& Schema();
 };
 
-// Children of which only existence and ownership matter: they are applied under the memo.
+// Where it leads. All else of what we apply is kept by the memo.
 struct Service {
   static constexpr const kube::Resource& kResource = kube::kServices;
+  struct Spec {
+    std::string type;
+    std::map<std::string, std::string> selector;
+    bool operator==(const Spec&) const = default;
+    static const json::Schema& Schema();
+  };
   json::ObjectMeta metadata;
+  Spec spec;
   bool operator==(const Service&) const = default;
   static const json::Schema& Schema();
 };

@@ -8,6 +8,7 @@
 #include "kube/testing/run_virtual.h"
 #include "operator/accounting/questions.h"
 #include "operator/controller/questions.h"
+#include "operator/ssh_files.h"
 #include "operator/testing/world.h"
 #include "operator/token/questions.h"
 #include "operator/unknown_fields.h"
@@ -162,6 +163,22 @@ TEST_F(QuestionsTest, ThePasswordsDigestIsKeyedBySlurmsKey) {
   EXPECT_TRUE(Ask(question)->present);
   EXPECT_EQ(Ask(question)->controller_uid, "u");
   EXPECT_EQ(Ask(question)->made_from, "m");
+}
+
+// The same of the directory's: it stands in sssd.conf.
+TEST_F(QuestionsTest, TheDigestOfSssdConfIsKeyedBySlurmsKey) {
+  const SssdDigest question("slurm", {.name = "keys", .key = "sssd.conf"}, {.name = "keys", .key = "slurm.key"});
+  PutSecret(R"({"slurm.key":"a2V5","sssd.conf":"W3Nzc2Rd"})");
+  EXPECT_EQ(*Ask(question), Hex(HmacSha256("key", "[sssd]")));
+  for (const char* other :
+       {R"({"slurm.key":"b3RoZXI=","sssd.conf":"W3Nzc2Rd"})", R"({"slurm.key":"a2V5","sssd.conf":"W3BhbV0="})"}) {
+    PutSecret(other);
+    EXPECT_NE(*Ask(question), Hex(HmacSha256("key", "[sssd]"))) << other;
+  }
+  for (const char* without : {R"({"slurm.key":"a2V5"})", R"({"sssd.conf":"W3Nzc2Rd"})"}) {
+    PutSecret(without);
+    EXPECT_EQ(Ask(question), nullptr) << without;
+  }
 }
 
 TEST_F(QuestionsTest, ATokenIsReadWithTheKeyThatSignedIt) {

@@ -18,9 +18,9 @@ using Fetched = plan::Question::Fetched;
 constexpr std::string_view kOpenSsh = "OPENSSH ";
 constexpr std::string_view kMagic("openssh-key-v1\0\0\0\0\4none", 23);  // that is: no cipher
 
-std::optional<Fetched> Told(std::string wrong) {
-  const uint64_t digest = Fnv64(wrong);
-  return Fetched{std::make_shared<const std::string>(std::move(wrong)), digest};
+std::optional<Fetched> Told(std::string text) {
+  const uint64_t digest = Fnv64(text);
+  return Fetched{std::make_shared<const std::string>(std::move(text)), digest};
 }
 
 // What OpenSSH calls keys of that sort, as far as all of them are called so.
@@ -83,6 +83,15 @@ async::Task<Result<std::optional<Fetched>>> SssdFile::Fetch(plan::Services& serv
   co_return Fail(text.error());
 }
 
+async::Task<Result<std::optional<Fetched>>> SssdDigest::Fetch(plan::Services& services,
+                                                              async::Deadline deadline) const {
+  const auto key = co_await plan::ReadSecretKey(services.client, {ns, salt.name}, salt.key, deadline);
+  const auto text = key ? co_await plan::ReadSecretKey(services.client, {ns, conf.name}, conf.key, deadline) : key;
+  if (text) co_return Told(Hex(HmacSha256(key->Reveal(), text->Reveal())));
+  if (text.error().code() == Code::kNotFound) co_return std::optional<Fetched>();
+  co_return Fail(text.error());
+}
+
 async::Task<Result<std::optional<Fetched>>> HostKeyFiles::Fetch(plan::Services& services,
                                                                 async::Deadline deadline) const {
   const auto object = co_await services.client.Get<plan::SecretObject>(kube::kSecrets, secret, {}, deadline);
@@ -113,17 +122,16 @@ bool IsGood(const plan::Answer<std::string>& wrong, const kube::Key& secret, std
   return wrong.value->empty();
 }
 
-std::optional<std::string> FindSssdConf(const plan::World& world, std::string_view ns,
-                                        const api::SecretKeySelector& ref, std::string_view field, Findings& findings) {
+bool FindSssdConf(const plan::World& world, std::string_view ns, const api::SecretKeySelector& ref,
+                  std::string_view field, Findings& findings) {
   const FoundKey found = FindKey(world, ns, &ref, field);
   if (found.state == FoundKey::State::kUnknown) findings.Wait("ReadingReferences", found.message);
   if (found.state == FoundKey::State::kAbsent || found.state == FoundKey::State::kWrong)
     findings.Problem("ReferenceMissing", found.message);
-  if (!found.known()) return std::nullopt;
+  if (!found.known()) return false;
   const kube::Key secret{std::string(ns), ref.name};
   const std::string named = ", named in " + std::string(field) + ",";
-  if (!IsGood(world.Ask(SssdFile(secret, ref.key), kReferenceAge), secret, named, findings)) return std::nullopt;
-  return found.digest;
+  return IsGood(world.Ask(SssdFile(secret, ref.key), kReferenceAge), secret, named, findings);
 }
 
 }  // namespace capstan::op

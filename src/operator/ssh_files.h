@@ -25,6 +25,21 @@ struct SssdFile final : plan::Question {
   std::string file;
 };
 
+// An HMAC-SHA-256 (hex) of such a file under Slurm's key. A password for the directory may be in it, which people choose: whoever
+// reads the annotation that this ends in does not have the key. Both Secrets are in one namespace. Absent: one is not there.
+struct SssdDigest final : plan::Question {
+  using Value = std::string;
+  SssdDigest(std::string ns, api::SecretKeySelector conf, api::SecretKeySelector salt)
+      : ns(std::move(ns)), conf(std::move(conf)), salt(std::move(salt)) {}
+  std::string id() const override {
+    return "digest of " + ns + "/" + conf.name + " " + conf.key + " under " + salt.name + " " + salt.key;
+  }
+  async::Task<Result<std::optional<Fetched>>> Fetch(plan::Services& services, async::Deadline deadline) const override;
+
+  std::string ns;
+  api::SecretKeySelector conf, salt;
+};
+
 // What is wrong with the host keys in a Secret; "": nothing. Absent: there is no Secret.
 struct HostKeyFiles final : plan::Question {
   using Value = std::string;
@@ -46,9 +61,8 @@ std::string WrongWithHostKey(std::string_view type, std::string_view hidden, std
 bool IsGood(const plan::Answer<std::string>& wrong, const kube::Key& secret, std::string_view named,
             Findings& findings);
 
-// A digest of the sssd.conf that the field `field` of a resource names. nullopt: it is not there, or cannot be what it is
-// for; the findings say which. It is read live: what runs keeps what it understood last.
-std::optional<std::string> FindSssdConf(const plan::World& world, std::string_view ns,
-                                        const api::SecretKeySelector& ref, std::string_view field, Findings& findings);
+// Whether the sssd.conf that the field `field` of a resource names is there and can be what it is for; the findings say why not.
+bool FindSssdConf(const plan::World& world, std::string_view ns, const api::SecretKeySelector& ref,
+                  std::string_view field, Findings& findings);
 
 }  // namespace capstan::op

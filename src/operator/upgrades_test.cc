@@ -38,6 +38,7 @@ class UpgradeTest : public ::testing::Test {
     const auto nothing_wrong = std::make_shared<const std::string>();
     world.Answer("host keys slurm/login-ssh-host-keys", nothing_wrong);
     world.Answer("sssd.conf slurm/keys sssd.conf", nothing_wrong);
+    world.Answer("digest of slurm/keys sssd.conf under keys slurm.key", std::make_shared<const std::string>("digest"));
     for (auto* set : {&slurmdbd, &slurmctld}) {
       set->metadata.generation = 1;
       set->status = Runs();

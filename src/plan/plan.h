@@ -37,7 +37,7 @@ struct Child {
 
 // How the service reaches Slurm for a cluster. Wanted by the one key that owns the cluster's configuration.
 struct SlurmConnection {
-  std::string server;      // "http://main-restapi.slurm:6820"
+  std::string server;      // "http://main-restapi.slurm.svc.cluster.local.:6820"
   kube::Key token_secret;  // where the signing key is
   std::string token_key;   // under which name
   // Or, instead of the two above, a file that holds a token which somebody else keeps fresh: read again and again, as

@@ -44,7 +44,7 @@ def test_the_operator_finds_slurmrestd_by_its_service_name(shared):
         return [line["server"] for line in lines if line["msg"] == "slurm is heard"]
 
     servers = shared.wait_for("the operator says that it hears Slurm", heard, within=60)
-    assert set(servers) == {f"http://slurm-restapi.{shared.namespace}:{service['spec']['ports'][0]['port']}"}
+    assert set(servers) == {f"http://slurm-restapi.{shared.namespace}.svc.cluster.local.:{service['spec']['ports'][0]['port']}"}
 
 
 def test_a_deleted_worker_comes_back_idle(shared):

@@ -61,7 +61,7 @@ class Machines {
 
   // --- Sites. REQUIRES: `site` outlives this.
   void Add(Site& site) { sites_.push_back(&site); }
-  // Whose slurmctld or slurmrestd has this address ("http://main-restapi.slurm:6820", "main-controller.slurm:6817");
+  // Whose slurmctld or slurmrestd has this address ("http://main-restapi.slurm.svc.cluster.local.:6820", "main-controller.slurm:6817");
   // nullptr: nobody's.
   Site* SiteAt(std::string_view address) const;
 

@@ -58,7 +58,7 @@ void Site::Wire::Answered(const net::Request& request, int status, Tick asked) {
 
 bool Site::Answers(std::string_view address) const {
   return address.contains(key.name + "-controller." + key.ns + ":") ||
-         address.contains("//" + key.name + "-restapi." + key.ns + ":");
+         address.contains("//" + key.name + "-restapi." + key.ns + ".svc.cluster.local.:");
 }
 
 bool Site::IsKnown(const OthersAct& act) const {

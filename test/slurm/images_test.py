@@ -14,7 +14,7 @@ from image import CLONE, Image
 SLURM_IMAGES = {"slurmctld": "401:401", "slurmdbd": "401:401", "slurmrestd": "65534:65534", "sackd": None, "slurmd": None,
                 "login": None}
 PEOPLE_IMAGES = ("slurmd", "login")
-TRIAL_IMAGES = {"mariadb": "database", "slapd": "directory"}
+TRIAL_IMAGES = {"mariadb": ("database", "402:402"), "slapd": ("directory", "403:403")}
 LICENCES = "usr/share/licenses/capstan/"
 
 
@@ -104,8 +104,9 @@ def test_users_that_only_rest_names_can_resolve(images):
 
 
 def test_trial_images_start_their_script():
-    for name, script in TRIAL_IMAGES.items():
+    for name, (script, user) in TRIAL_IMAGES.items():
         image = Image(name)
+        assert image.config["User"] == user
         with open(CLONE + "/VERSION") as file:
             assert image.reference == f"localhost/capstan/{name}:{file.read().strip()}"
         assert image.config["Entrypoint"] == [f"/usr/local/bin/{script}"]

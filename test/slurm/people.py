@@ -37,7 +37,7 @@ domains = example
 
 [domain/example]
 id_provider = ldap
-ldap_uri = ldap://ldap
+ldap_uri = ldap://ldap:1389
 ldap_search_base = dc=example,dc=org
 ldap_id_use_start_tls = false
 ldap_user_ssh_public_key = sshPublicKey

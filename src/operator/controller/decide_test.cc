@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
 
 #include "operator/controller/children.h"
 #include "operator/controller/config.h"
@@ -99,9 +100,22 @@ class ControllerTest : public ::testing::Test {
 
   api::RestApi MakeRestApi(std::string name, std::string created) {
     api::RestApi rest_api;
-    rest_api.metadata = {.name = std::move(name), .creation_timestamp = ParseRfc3339(created)};
+    rest_api.metadata = {.name = name, .uid = "uid-" + name, .creation_timestamp = ParseRfc3339(created)};
     rest_api.spec.controller_ref.name = "main";
+    PutService(name + "-restapi", rest_api.metadata.uid);
     return rest_api;
+  }
+  // owner "": it has none.
+  void PutService(
+      const std::string& name, const std::string& owner,
+      const std::function<void(Service::Spec&)>& change = [](Service::Spec&) {}) {
+    Service service;
+    service.metadata = {.name = name, .namespace_ = "slurm"};
+    if (!owner.empty()) service.metadata.owner_references = {{.uid = owner, .controller = true}};
+    service.spec.selector = {{"app.kubernetes.io/name", "slurmrestd"},
+                             {"app.kubernetes.io/instance", name.substr(0, name.rfind('-'))}};
+    change(service.spec);
+    world.Put(service);
   }
 
   test::TestWorld world;
@@ -863,7 +877,31 @@ TEST_F(ControllerTest, SlurmIsReachedThroughTheOldestRestApi) {
   const plan::Plan plan = Look();
   EXPECT_EQ(plan.slurm_cluster, "slurm/main");
   EXPECT_EQ(plan.slurm,
-            (plan::SlurmConnection{"http://old-restapi.slurm:8080", {"slurm", "main-auth-jwt"}, "jwt.key"}));
+            (plan::SlurmConnection{
+                "http://old-restapi.slurm.svc.cluster.local.:8080", {"slurm", "main-auth-jwt"}, "jwt.key"}));
+}
+
+// It would have led a token of Slurm's administrator to whoever made it.
+TEST_F(ControllerTest, ATokenGoesToTheServiceOfTheRestApiAlone) {
+  HaveKeys();
+  world.Put(MakeRestApi("main", "2026-11-01T00:00:00Z"));
+  EXPECT_TRUE(Look().slurm.has_value());
+  for (const char* owner : {"", "uid-of-another"}) {
+    PutService("main-restapi", owner);
+    const plan::Plan plan = Look();
+    EXPECT_FALSE(plan.slurm.has_value()) << owner;
+    EXPECT_THAT(ConditionOf(plan, "Degraded"),
+                StartsWith("True NameConflict: Slurm is not asked, as Service slurm/main-restapi "));
+  }
+  // Nor to where somebody has turned that one, until it is written anew.
+  for (const auto& turn : std::initializer_list<std::function<void(Service::Spec&)>>{
+           [](Service::Spec& spec) { spec.type = "ExternalName"; }, [](Service::Spec& spec) { spec.selector.clear(); },
+           [](Service::Spec& spec) { spec.selector["app.kubernetes.io/instance"] = "other"; }}) {
+    PutService("main-restapi", "uid-main", turn);
+    EXPECT_FALSE(Look().slurm.has_value());
+  }
+  PutService("main-restapi", "uid-main", [](Service::Spec& spec) { spec.selector["more"] = "narrower"; });
+  EXPECT_TRUE(Look().slurm.has_value());
 }
 
 TEST_F(ControllerTest, ExternalRunsNothing) {

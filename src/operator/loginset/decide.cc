@@ -49,12 +49,14 @@ class Deciding : Reconcile<api::LoginSet> {
     const auto live = ReadsFilesLive(object, SettingsOf(world));
     const std::optional<Duration> cap = DrainCap();
     const auto host_keys = FindHostKeys(world, key_, kLogin, plan, findings);
-    const auto sssd = FindSssdConf(world, key_.ns, object.spec.sssd_conf_ref, "spec.sssdConfRef", findings);
+    const bool sssd = FindSssdConf(world, key_.ns, object.spec.sssd_conf_ref, "spec.sssdConfRef", findings);
     if (!cluster || !cap || !host_keys || !sssd) return false;
     PodHashes hashes{.slurm_key = cluster->slurm_key, .sshd_config = {}, .sssd_config = {}, .host_keys = {}};
     if (live && !*live) {
+      const auto digest = DigestOfSssdConf(cluster->controller->spec);
+      if (!digest) return false;
       hashes.sshd_config = Sha256Hex(SshTexts(object));
-      hashes.sssd_config = *sssd;
+      hashes.sssd_config = *digest;
       hashes.host_keys = *host_keys;
     }
     auto deployment = LoginDeployment(object, *cluster->controller, hashes, *cap, SettingsOf(world));
@@ -67,6 +69,18 @@ class Deciding : Reconcile<api::LoginSet> {
                            *std::move(deployment));
     }
     return Want(std::move(deployment));
+  }
+
+  // nullopt: it is not known yet, or not now.
+  std::optional<std::string> DigestOfSssdConf(const api::ControllerSpec& controller) {
+    if (!controller.slurm_key_ref) return "";
+    const auto digest =
+        world.Ask(SssdDigest(key_.ns, object.spec.sssd_conf_ref, *controller.slurm_key_ref), kReferenceAge);
+    if (digest.value != nullptr) return *digest.value;
+    findings.Wait("ReadingReferences",
+                  "Secret " + key_.ns + "/" + object.spec.sssd_conf_ref.name +
+                      (digest.error.empty() ? " is being looked at" : " cannot be read: " + digest.error));
+    return std::nullopt;
   }
 
   std::optional<Duration> DrainCap() {

@@ -35,15 +35,18 @@ class LoginSetTest : public ::testing::Test {
     world.Secret("login-ssh-host-keys", kHostKeys);
     Wrong("host keys slurm/login-ssh-host-keys", "");
     Wrong("sssd.conf slurm/people sssd.conf", "");
+    Told(kDigestOfSssdConf, "of one");
     login_set.metadata = {.name = "login", .namespace_ = "slurm", .uid = "uid-login"};
     login_set.spec.controller_ref = {"main"};
     login_set.spec.sssd_conf_ref = {.name = "people", .key = "sssd.conf"};
     login_set.spec.root_ssh_authorized_keys = "ssh-ed25519 AAAA root";
   }
-  // What the question of this id says is wrong.
-  void Wrong(const std::string& question, const std::string& what) {
-    world.Answer(question, std::make_shared<const std::string>(what));
+  static constexpr const char* kDigestOfSssdConf = "digest of slurm/people sssd.conf under main-auth-slurm slurm.key";
+  void Told(const std::string& question, const std::string& text) {
+    world.Answer(question, std::make_shared<const std::string>(text));
   }
+  // What the question of this id says is wrong.
+  void Wrong(const std::string& question, const std::string& what) { Told(question, what); }
   plan::Plan Look() {
     world.Put(login_set);
     return world.Decide(&Decide, "login");
@@ -86,7 +89,7 @@ TEST_F(LoginSetTest, SomebodyElsesImageIsReplacedForItsFiles) {
   login_set.spec.extra_sshd_config = "MaxSessions 5";
   EXPECT_NE(Pods(), before);
   before = Pods();
-  world.Secret("people", {"sssd.conf"}, "another");
+  Told(kDigestOfSssdConf, "of another");
   EXPECT_NE(Pods(), before);
   before = Pods();
   world.Secret("login-ssh-host-keys", kHostKeys, "another");

@@ -198,8 +198,8 @@ void FindWorkersTrouble(const Seen& seen, Findings& findings) {
 // The kubelet would wait for it without a word that reaches the NodeSet.
 void FindSssdTrouble(const Seen& seen, Findings& findings) {
   if (!HasSsh(seen.set)) return;
-  FindSssdConf(seen.world, seen.set.metadata.namespace_, seen.spec.ssh->sssd_conf_ref, "spec.ssh.sssdConfRef",
-               findings);
+  (void)FindSssdConf(seen.world, seen.set.metadata.namespace_, seen.spec.ssh->sssd_conf_ref, "spec.ssh.sssdConfRef",
+                     findings);
 }
 
 // The server leaves them out of a worker by itself.

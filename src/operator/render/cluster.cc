@@ -44,9 +44,9 @@ int RestApiPort(const api::RestApi& rest_api) {
   return PortOr(rest_api.spec.service.port.value_or(0), kSlurmrestdPort);
 }
 
-std::string RestApiUrl(const api::RestApi& rest_api) {
-  return "http://" + RestApiName(rest_api.metadata.name) + "." + rest_api.metadata.namespace_ + ":" +
-         std::to_string(RestApiPort(rest_api));
+std::string RestApiUrl(const api::RestApi& rest_api, const Settings& settings) {
+  return "http://" + settings.Fqdn(RestApiName(rest_api.metadata.name), rest_api.metadata.namespace_) +
+         ".:" + std::to_string(RestApiPort(rest_api));
 }
 
 Result<std::string> SlurmNameOf(const api::NodeSet& set) {

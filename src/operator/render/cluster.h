@@ -9,6 +9,7 @@
 #include "api/restapi.h"
 #include "kube/store.h"
 #include "operator/render/json.h"
+#include "operator/settings.h"
 
 namespace capstan::op::render {
 
@@ -25,8 +26,8 @@ bool KeepsState(const api::ControllerSpec& spec);
 int AccountingPort(const api::Accounting& accounting);
 
 int RestApiPort(const api::RestApi& rest_api);
-// "http://main-restapi.slurm:6820"
-std::string RestApiUrl(const api::RestApi& rest_api);
+// "http://main-restapi.slurm.svc.cluster.local.:6820". A token goes there: a name with its final dot is searched in no other domain.
+std::string RestApiUrl(const api::RestApi& rest_api, const Settings& settings);
 
 // The name that a NodeSet, its feature and its partition have in Slurm: the first word of template.spec.hostname
 // without dashes at its ends, or the NodeSet's own name. kInvalid when the template is not an object.

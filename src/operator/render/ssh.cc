@@ -1,5 +1,7 @@
 #include "operator/render/ssh.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "operator/host_keys.h"
 #include "operator/render/parts.h"
@@ -11,16 +13,25 @@ constexpr int kOwnerOnly = 0600;
 constexpr int kEverybodyReads = 0644;
 
 // MaxAuthTries is as many keys as an agent offers. With passwords allowed, LoginGraceTime must do for typing one.
-constexpr std::string_view kDefaults =
-    "PasswordAuthentication no\nKbdInteractiveAuthentication no\nLoginGraceTime 60\nMaxAuthTries 6\n"
-    "MaxStartups 50:30:200\n";
+constexpr std::string_view kLimits = "LoginGraceTime 60\nMaxAuthTries 6\nMaxStartups 50:30:200\n";
+
+// Whether a line of this option, in whatever block, has `word` in it.
+bool Names(std::string_view text, std::string_view option, std::string_view word) {
+  return std::ranges::any_of(Split(text, '\n'), [&](std::string_view line) {
+    line = Trim(line);
+    if (line.starts_with('"')) line.remove_prefix(1);
+    return line.size() > option.size() && EqualsIgnoreCase(line.substr(0, option.size()), option) &&
+           ToLower(line.substr(option.size())).contains(word);
+  });
+}
 
 // Where the first Match block begins: what stands after it holds for whom it matches only.
 size_t FirstMatch(std::string_view text) {
   size_t at = 0;
   for (const std::string_view line : Split(text, '\n')) {
     constexpr std::string_view kMatch = "match";
-    const std::string_view trimmed = Trim(line);
+    std::string_view trimmed = Trim(line);
+    if (trimmed.starts_with('"')) trimmed.remove_prefix(1);
     const bool begins = trimmed.size() > kMatch.size() && EqualsIgnoreCase(trimmed.substr(0, kMatch.size()), kMatch);
     if (begins && std::string_view(" \t=\"").contains(trimmed[kMatch.size()])) return at;
     at += line.size() + 1;
@@ -35,7 +46,11 @@ std::string SshdConfig(std::string_view own, std::string_view extra, bool sees_c
   std::string text = "#\n### GENERAL ###\nInclude /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\n";
   text.append(own).append("#\n### EXTRA CONFIG ###\n").append(extra.substr(0, match));
   // The image has these files, as another one's sshd may not know their options; where there is none, sshd passes that over.
-  text.append("\n#\n### DEFAULTS ###\n").append(kDefaults).append("Include /etc/ssh/capstan/");
+  text.append("\n#\n### DEFAULTS ###\n");
+  constexpr std::string_view kMethods = "AuthenticationMethods";
+  if (!Names(extra, kMethods, "password")) text.append("PasswordAuthentication no\n");
+  if (!Names(extra, kMethods, "keyboard-interactive")) text.append("KbdInteractiveAuthentication no\n");
+  text.append(kLimits).append("Include /etc/ssh/capstan/");
   text.append(sees_callers ? "penalties.conf\n" : "no-penalties.conf\n");
   if (match < extra.size())
     text.append("#\n### EXTRA CONFIG, CONTINUED ###\n").append(extra.substr(match)).append("\n");

@@ -22,7 +22,7 @@ Result<bool> ReadsFilesLive(const json::Raw& container, std::string_view where, 
 
 // sshd_config. sshd takes the first value that it reads for an option: those of the image's sshd_config.d, of `own` (lines) and
 // of the user's `extra` go before the defaults, by which people come in by key alone and strangers are held to what a login on
-// the Internet bears. `sees_callers`: an address is a caller's own, so that who fails too often may be shut out by it.
+// the Internet bears. What `extra` names in AuthenticationMethods is not refused: sshd would not start. `sees_callers`: an address is a caller's own, so that who fails too often may be shut out by it.
 std::string SshdConfig(std::string_view own, std::string_view extra, bool sees_callers);
 
 // --- Volumes: ssh-host-keys, ssh-config, sssd-conf -------------------------------------------------------------------

@@ -22,13 +22,26 @@ TEST(SshdConfig, IsPinned) {
 
 // Else they would hold for one user alone, and the options of all others be sshd's own.
 TEST(SshdConfig, DefaultsStandBeforeTheFirstMatch) {
-  for (const char* match : {"Match all", "match user a", "\tMatch\tUser a", "Match=User a", "Match\"all\""}) {
+  for (const char* match :
+       {"Match all", "match user a", "\tMatch\tUser a", "Match=User a", "Match\"all\"", "\"Match\" User a"}) {
     const std::string text = SshdConfig("", std::string("X no\n") + match + "\nY no\n", false);
     EXPECT_THAT(text, HasSubstr("### EXTRA CONFIG ###\nX no\n\n#\n### DEFAULTS ###\n")) << match;
     EXPECT_THAT(text, EndsWith(std::string(match) + "\nY no\n\n"));
   }
   for (const char* none : {"# Match all", "Matches all", "match", "ForceCommand Match x"})
     EXPECT_THAT(SshdConfig("", none, false), EndsWith("/no-penalties.conf\n")) << none;
+}
+
+// sshd ends when AuthenticationMethods asks for what is turned off.
+TEST(SshdConfig, WhatASiteAsksForIsNotRefused) {
+  const auto refused = [](const std::string& extra) {
+    const std::string text = SshdConfig("", extra, false);
+    return std::pair(text.contains("PasswordAuthentication no"), text.contains("KbdInteractiveAuthentication no"));
+  };
+  EXPECT_EQ(refused("AuthenticationMethods publickey,password"), std::pair(false, true));
+  EXPECT_EQ(refused("Match User a\n  authenticationmethods publickey,keyboard-interactive:pam"),
+            std::pair(true, false));
+  EXPECT_EQ(refused("# password\nAuthenticationMethods publickey"), std::pair(true, true));
 }
 
 }  // namespace

@@ -184,7 +184,8 @@ class Deciding : Reconcile<api::SlurmCluster> {
   void LookAtParts() {
     const api::SlurmClusterSpec& spec = object.spec;
     Look<api::Controller>(name_);
-    if (const auto* rest_api = Look<api::RestApi>(name_)) status_.endpoints.rest = render::RestApiUrl(*rest_api);
+    if (const auto* rest_api = Look<api::RestApi>(name_))
+      status_.endpoints.rest = render::RestApiUrl(*rest_api, SettingsOf(world));
     if (spec.accounting) Look<api::Accounting>(name_);
     if (spec.shared_root) {
       if (const auto* root = Look<api::SharedRoot>(name_))

@@ -290,7 +290,7 @@ TEST_F(SlurmClusterTest, IsReadyWhenAllPartsAre) {
   const json::Value status = *json::Parse(*plan.status);
   EXPECT_EQ(json::SerializeCanonical(*json::Find(status, {"nodes"})),
             R"({"allocated":0,"desired":3,"down":0,"drained":0,"idle":3,"ready":3})");
-  EXPECT_EQ(json::FindText(status, {"endpoints", "rest"}), "http://main-restapi.slurm:6820");
+  EXPECT_EQ(json::FindText(status, {"endpoints", "rest"}), "http://main-restapi.slurm.svc.cluster.local.:6820");
   cluster.status.phase = "Ready";
   world.Put(Part<api::Controller>("main", "True", "True"));
   plan = Look();

@@ -2,6 +2,7 @@
 
 #include "api/sharedroot.h"
 #include "operator/slurmcluster/decide_test.h"
+#include "operator/testing/golden.h"
 
 namespace capstan::op::slurmcluster {
 namespace {
@@ -44,6 +45,8 @@ TEST_F(SharedRootOfClusterTest, ItIsAPartAndAllPodsOfPeopleAndJobsHaveItsVolume)
     EXPECT_THAT(body, HasSubstr(kMount));
     EXPECT_THAT(body, HasSubstr(kVariable));
   }
+  test::ExpectGoldenJson("slurmcluster", "root-LoginSet.json", Body("LoginSet", "main-login"));
+  test::ExpectGoldenJson("slurmcluster", "root-NodeSet.json", Body("NodeSet", "main-worker-cpu"));
   EXPECT_THAT(
       Body("LoginSet", "main-login"),
       HasSubstr(R"("securityContext":{"appArmorProfile":{"type":"Unconfined"},"capabilities":{"add":["SYS_ADMIN"]}})"));
