@@ -91,3 +91,31 @@ def test_a_pod_submits_a_job_with_a_token(people):
     said = people.kubectl("logs", "pipeline").strip()
     assert said.isdigit(), said
     wait_for_history(people, said, "ada|demo|COMPLETED")
+
+
+# The local port range of Linux begins there: of steps, and of whoever calls.
+EPHEMERAL = 32768
+
+
+def listening(people, pod, container):
+    """The ports at which processes of the pod can be reached from outside of it."""
+    found = set()
+    for line in people.kubectl("exec", pod, "-c", container, "--", "cat", "/proc/net/tcp", "/proc/net/tcp6").splitlines():
+        words = line.split()
+        if len(words) > 3 and words[3] == "0A":
+            address, port = words[1].split(":")
+            if address not in ("0100007F", "00000000000000000000000001000000"):
+                found.add(int(port, 16))
+    return {port for port in found if port < EPHEMERAL}
+
+
+def test_nothing_listens_that_docs_security_does_not_name(people):
+    expected = {"slurmctld": {6815, 6817}, "slurmdbd": {6815, 6819}, "slurmrestd": {6815, 6820}, "login": {22}, "slurmd": {22, 6816, 6818}, "slapd": {1389},
+                "mariadb": {3306}}
+    seen = {}
+    for pod in people.items("pods"):
+        app = pod["metadata"]["labels"].get("app.kubernetes.io/name", "")
+        container = next((each["name"] for each in pod["spec"]["containers"] if each["name"] == app), None)
+        if container and pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]:
+            seen.setdefault(app, set()).update(listening(people, pod["metadata"]["name"], container))
+    assert seen == expected

@@ -12,6 +12,7 @@
 #include "operator/nodeset/drains.h"
 #include "operator/nodeset/release.h"
 #include "operator/nodeset/scale.h"
+#include "operator/nodeset/worker_pod.h"
 #include "operator/nodeset/workers.h"
 #include "operator/sharedroot/decide.h"
 #include "operator/sharedroot/jobs.h"
@@ -271,6 +272,32 @@ Plan BeyondBudget(const World& world, const kube::Key& key) {
   return plan;
 }
 
+// slurmctld takes its slurmd for that of a machine which was booted unexpectedly.
+Plan BeforeSlurmAsks(const World& world, const kube::Key& key) {
+  Plan plan = op::nodeset::Decide(world, key);
+  const Looked looked(world, key);
+  if (!looked.slurm || !looked.slurm->heard() ||
+      looked.set->metadata.Annotation(std::string(op::kAnnotationPower)).empty())
+    return plan;
+  const auto* controller = world.Find<api::Controller>({key.ns, looked.set->spec.controller_ref.name});
+  if (controller == nullptr) return plan;
+  api::NodeSet set = *looked.set;
+  set.spec = api::WithDefaults(set.spec);
+  auto workers = op::nodeset::WorkerTemplate::Of(set, *controller, op::SettingsOf(world), true);
+  for (int ordinal = 0; workers && ordinal < *set.spec.replicas; ++ordinal) {
+    const op::nodeset::NewWorker worker = workers->Stamp({.ordinal = ordinal, .node = {}, .host = {}});
+    const slurm::Node* record = looked.slurm->Find(worker.host);
+    const bool has_pod = std::ranges::find(looked.workers, worker.host, &Worker::host) != looked.workers.end();
+    if (record == nullptr || !record->state.IsOff() || !record->state.IsBusy() || has_pod) continue;
+    plan.Add({.effect = plan::Create({&kube::kPods, {key.ns, worker.name}}, worker.body, set.metadata.uid),
+              .reason = "broken",
+              .guards = {},
+              .after = {},
+              .event = {}});
+  }
+  return plan;
+}
+
 void LacksARight(plan::Reconciler& reconciler) {
   std::erase_if(reconciler.uses,
                 [](const plan::Right& right) { return *right.resource == kube::kControllerRevisions; });
@@ -374,6 +401,7 @@ constexpr auto kBreaks = std::to_array<Break>({
     {"proof", "nothing is proven before it is done", &WithoutProof},
     {"jobs", "a node that is drained and IDLE counts as free, though suspended jobs hold it", &WithoutJobs},
     {"asleep", "a node that Slurm powers up gets no worker", &NobodyWakes},
+    {"given", "a worker starts as soon as a job has its node, before Slurm powers it up", &BeforeSlurmAsks},
     {"drain", "workers that are too many are deleted without a drain", &WithoutDrain},
     {"owner", "every drain is lifted, whosever it is", &WithoutOwner},
     {"lift", "a drain of another NodeSet in the cluster is lifted, or one that a cordon asks for", &LiftsOthers},

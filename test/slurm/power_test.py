@@ -37,13 +37,12 @@ $SLURM_EXEC scontrol -o show node w-0 | grep -o 'Reason=[^[]*'
 $SLURM_EXEC scontrol delete nodename=w-0 && echo deleted
 $SLURM_EXEC scancel -u root
 $SLURM_EXEC scontrol create nodename=w-0 State=CLOUD SuspendTime=5 CPUs=1 RealMemory=100 Features=workers
-$SLURM_EXEC sbatch -D /tmp --wrap 'sleep 3' > /dev/null; becomes 'ALLOCATED.*POWERED_DOWN'
-begin; becomes '^(ALLOCATED|MIXED|IDLE|DOWN)[^P]*$'; job_is RUNNING; say new
+begin; becomes '^IDLE[^P]*$'; say came
 becomes POWERING_DOWN; end; becomes 'IDLE.*POWERED_DOWN'
 $SLURM_EXEC sbatch --no-requeue -D /tmp --wrap 'sleep 15' > /dev/null; becomes 'ALLOCATED.*POWERED_DOWN'; say given
 begin; becomes '^DOWN|^(ALLOCATED|MIXED)[^P]*$'; say early; end
 $SLURM_EXEC scontrol delete nodename=w-0; $SLURM_EXEC scontrol create nodename=w-0 State=CLOUD SuspendTime=5 CPUs=1 RealMemory=100 Features=workers
-begin; becomes '^IDLE[^P]*$'; say came
+begin; becomes '^IDLE[^P]*$'
 $SLURM_EXEC scontrol update nodename=w-0 state=drain reason=fan; sleep 20; say drained
 end
 """
@@ -51,7 +50,7 @@ end
 
 def test_a_cloud_node_is_what_its_states_say():
     options = [word for line in CONF for word in ("--conf", line)]
-    said = dict(line.split(": ", 1) for line in inside(STORY, *options, seconds=300).splitlines() if ": " in line)
+    said = dict(line.split(": ", 1) for line in inside(STORY, *options, seconds=180).splitlines() if ": " in line)
     states = {name: set(text.split()[0].split("+")) | set(text.split()[1:]) for name, text in said.items() if " " in text or "+" in text}
     assert states["made"] >= {"IDLE", "CLOUD", "DYNAMIC_NORM", "POWERED_DOWN"}
     assert states["asked"] >= {"POWERING_UP", "NOT_RESPONDING", "CONFIGURING"}
@@ -60,7 +59,6 @@ def test_a_cloud_node_is_what_its_states_say():
     assert "RUNNING" in states["reconfigured"]
     assert states["idle"] >= {"IDLE", "POWERING_DOWN"} and states["down"] >= {"IDLE", "POWERED_DOWN"}
     assert states["late"] >= {"DOWN", "POWERED_DOWN", "PENDING"} and "NOT_RESPONDING" not in states["late"]
-    assert "RUNNING" in states["new"], "slurmctld has never heard of that node, so that it was not booted since"
     assert states["came"] == {"IDLE", "CLOUD", "DYNAMIC_NORM"}, "a slurmd that nobody has asked for"
     assert states["given"] >= {"ALLOCATED", "POWERED_DOWN", "CONFIGURING"} and "POWERING_UP" not in states["given"], "a job has it, and nobody is asked yet"
     assert "DOWN" in states["early"] and "RUNNING" not in states["early"], "a slurmd that nobody has asked for yet ends the job"
