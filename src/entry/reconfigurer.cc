@@ -111,7 +111,7 @@ void Reconfigurer::SetLive(Configuration configuration) {
   live_ = std::move(configuration);
   live_files_ = JsonOf(live_);
   several_ = SlurmctldHosts(live_).size() > 1;
-  heartbeat_.reset();
+  heartbeat_.clear();
   heartbeat_at_.reset();
 }
 
@@ -123,8 +123,10 @@ void Reconfigurer::SetRefused(Configuration configuration, std::string message) 
 // It lies on the storage that the slurmctlds share, which may be slow: not as often as somebody asks.
 void Reconfigurer::LookAtHeartbeat(Clock::time_point now) {
   if (!several_ || (heartbeat_at_ && now < *heartbeat_at_)) return;
-  heartbeat_ = ReadHeartbeat(live_);
-  if (heartbeat_) heartbeat_age_ = UnixSeconds(Time::clock::now()) - UnixSeconds(heartbeat_->at);
+  const auto heartbeat = ReadHeartbeat(live_);
+  heartbeat_ = heartbeat ? "{\"server\": " + std::to_string(heartbeat->server) + ", \"age_s\": " +
+                               std::to_string(UnixSeconds(Time::clock::now()) - UnixSeconds(heartbeat->at)) + "}"
+                         : "";
   heartbeat_at_ = now + kHeartbeatEvery;
 }
 
@@ -306,10 +308,7 @@ std::string Reconfigurer::Answer() const {
   if (refused_) {
     json += ", \"refused\": {\"files\": " + refused_->files + ", \"message\": " + JsonQuoted(refused_->message) + "}";
   }
-  if (heartbeat_) {
-    json += ", \"heartbeat\": {\"server\": " + std::to_string(heartbeat_->server) +
-            ", \"age_s\": " + std::to_string(heartbeat_age_) + "}";
-  }
+  if (!heartbeat_.empty()) json += ", \"heartbeat\": " + heartbeat_;
   return json + "}\n";
 }
 

@@ -49,7 +49,6 @@
 #include "base/time.h"
 #include "entry/answerer.h"
 #include "entry/configuration.h"
-#include "entry/heartbeat.h"
 
 namespace capstan::entry {
 
@@ -137,11 +136,10 @@ class Reconfigurer {
   int output_;  // a file: what scontrol said
   Answerer answerer_;
 
-  Configuration live_;      // or what it is being started with
-  std::string live_files_;  // JSON
-  bool several_ = false;    // slurmctlds, by what is live
-  std::optional<Heartbeat> heartbeat_;
-  int64_t heartbeat_age_ = 0;                      // in seconds, when it was read
+  Configuration live_;                             // or what it is being started with
+  std::string live_files_;                         // JSON
+  bool several_ = false;                           // slurmctlds, by what is live
+  std::string heartbeat_;                          // as it stands in an answer; "": none was read
   std::optional<Clock::time_point> heartbeat_at_;  // when it is looked at next
   std::string reads_;  // the folder of ours where slurmctld reads it; "": where it is mounted
   std::optional<Time> started_since_;

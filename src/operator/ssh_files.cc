@@ -110,14 +110,17 @@ async::Task<Result<std::optional<Fetched>>> HostKeyFiles::Fetch(plan::Services& 
   co_return Told("");
 }
 
+bool IsAnswered(const plan::Answer<std::string>& answer, std::string_view about, Findings& findings) {
+  if (answer.value != nullptr) return true;
+  findings.Wait("ReadingReferences", std::string(about) + (answer.error.empty() ? " is being looked at"
+                                                                                : " cannot be read: " + answer.error));
+  return false;
+}
+
 bool IsGood(const plan::Answer<std::string>& wrong, const kube::Key& secret, std::string_view named,
             Findings& findings) {
   const std::string whose = "Secret " + secret.ToString() + std::string(named);
-  if (wrong.value == nullptr) {
-    findings.Wait("ReadingReferences",
-                  whose + (wrong.error.empty() ? " is being looked at" : " cannot be read: " + wrong.error));
-    return false;
-  }
+  if (!IsAnswered(wrong, whose, findings)) return false;
   if (!wrong.value->empty()) findings.Problem("ReferenceInvalid", whose + " " + *wrong.value);
   return wrong.value->empty();
 }

@@ -56,6 +56,9 @@ std::string WrongWithSssdConf(std::string_view text);
 // The same of one host key: its private file, and what stands beside it in .pub. `type`: "rsa", "ecdsa", "ed25519".
 std::string WrongWithHostKey(std::string_view type, std::string_view hidden, std::string_view open);
 
+// `about`: "Secret ns/name", of which the question is. False: there is no answer, and the findings say why.
+bool IsAnswered(const plan::Answer<std::string>& answer, std::string_view about, Findings& findings);
+
 // `wrong`: what is wrong with the content of `secret`, where others have said what is missing. False: it is not known to be
 // good, and the findings say why. `named`: by whom, ", named in spec.sssdConfRef,", or "".
 bool IsGood(const plan::Answer<std::string>& wrong, const kube::Key& secret, std::string_view named,

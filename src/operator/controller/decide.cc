@@ -158,7 +158,7 @@ class Deciding : Reconcile<api::Controller> {
     if (is_own && service->spec.type != "ExternalName" && SelectsPodsOf(rest_api, service->spec.selector)) return true;
     findings.Problem("NameConflict", "Slurm is not asked, as Service " + name.ToString() +
                                          " does not belong to RestApi " + rest_api.metadata.name +
-                                         " and may lead elsewhere; remove it, or rename the RestApi");
+                                         ", or leads elsewhere; remove it, or rename the RestApi");
     return false;
   }
 

@@ -76,11 +76,8 @@ class Deciding : Reconcile<api::LoginSet> {
     if (!controller.slurm_key_ref) return "";
     const auto digest =
         world.Ask(SssdDigest(key_.ns, object.spec.sssd_conf_ref, *controller.slurm_key_ref), kReferenceAge);
-    if (digest.value != nullptr) return *digest.value;
-    findings.Wait("ReadingReferences",
-                  "Secret " + key_.ns + "/" + object.spec.sssd_conf_ref.name +
-                      (digest.error.empty() ? " is being looked at" : " cannot be read: " + digest.error));
-    return std::nullopt;
+    if (!IsAnswered(digest, "Secret " + key_.ns + "/" + object.spec.sssd_conf_ref.name, findings)) return std::nullopt;
+    return *digest.value;
   }
 
   std::optional<Duration> DrainCap() {

@@ -1,6 +1,7 @@
 #include "operator/render/ssh.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text.h"
 #include "operator/host_keys.h"
@@ -15,13 +16,20 @@ constexpr int kEverybodyReads = 0644;
 // MaxAuthTries is as many keys as an agent offers. With passwords allowed, LoginGraceTime must do for typing one.
 constexpr std::string_view kLimits = "LoginGraceTime 60\nMaxAuthTries 6\nMaxStartups 50:30:200\n";
 
+// The values of a line of this option, nullopt for any other line. sshd takes a name in quotes, and "=" after it.
+std::optional<std::string_view> ValuesOf(std::string_view option, std::string_view line) {
+  line = Trim(line);
+  if (line.starts_with('"')) line.remove_prefix(1);
+  const bool is_it = line.size() > option.size() && EqualsIgnoreCase(line.substr(0, option.size()), option) &&
+                     std::string_view(" \t=\"").contains(line[option.size()]);
+  return is_it ? std::optional(line.substr(option.size())) : std::nullopt;
+}
+
 // Whether a line of this option, in whatever block, has `word` in it.
 bool Names(std::string_view text, std::string_view option, std::string_view word) {
   return std::ranges::any_of(Split(text, '\n'), [&](std::string_view line) {
-    line = Trim(line);
-    if (line.starts_with('"')) line.remove_prefix(1);
-    return line.size() > option.size() && EqualsIgnoreCase(line.substr(0, option.size()), option) &&
-           ToLower(line.substr(option.size())).contains(word);
+    const auto values = ValuesOf(option, line);
+    return values && ToLower(*values).contains(word);
   });
 }
 
@@ -29,11 +37,7 @@ bool Names(std::string_view text, std::string_view option, std::string_view word
 size_t FirstMatch(std::string_view text) {
   size_t at = 0;
   for (const std::string_view line : Split(text, '\n')) {
-    constexpr std::string_view kMatch = "match";
-    std::string_view trimmed = Trim(line);
-    if (trimmed.starts_with('"')) trimmed.remove_prefix(1);
-    const bool begins = trimmed.size() > kMatch.size() && EqualsIgnoreCase(trimmed.substr(0, kMatch.size()), kMatch);
-    if (begins && std::string_view(" \t=\"").contains(trimmed[kMatch.size()])) return at;
+    if (ValuesOf("Match", line)) return at;
     at += line.size() + 1;
   }
   return text.size();
