@@ -15,6 +15,7 @@
 #include "operator/reconcile.h"
 #include "operator/sharedroot/jobs.h"
 #include "operator/sharedroot/users.h"
+#include "operator/unknown_fields.h"
 #include "plan/objects/effects.h"
 
 namespace capstan::op::sharedroot {
@@ -58,6 +59,8 @@ class Deciding : Reconcile<api::SharedRoot> {
   }
 
   plan::Plan Run() {
+    DropUnknownPodFields(world, {ns_, object.metadata.name}, {"spec.template.spec", &object.spec.pod_template.spec}, {},
+                         findings);
     SeeOrders();
     if (!HasClaim()) return Finish(std::move(status_));
     // The way back does not wait for what is filled, and a full volume not for what fits on it no more.

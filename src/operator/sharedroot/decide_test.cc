@@ -5,6 +5,7 @@
 
 #include "api/sharedroot.h"
 #include "json/value.h"
+#include "operator/questions.h"
 #include "operator/sharedroot/jobs.h"
 #include "operator/sharedroot/users.h"
 #include "operator/testing/golden.h"
@@ -19,6 +20,7 @@ using test::ConditionOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class SharedRootTest : public ::testing::Test {
@@ -606,6 +608,21 @@ TEST_F(SharedRootTest, ATemplateIsForAllJobs) {
       }
     }
   }
+}
+
+// The Job would be made without it, and nobody would know.
+TEST_F(SharedRootTest, AFieldOfTheTemplateThatTheApiServerDoesNotKnowIsLeftOutAndNamed) {
+  root.spec.pod_template.spec.text = R"({"tolerashuns":[],"priorityClassName":"high"})";
+  const UnknownFields question({"slurm", "main"}, {"spec.template.spec", root.spec.pod_template.spec.text}, {});
+  world.Answer(question.id(),
+               std::make_shared<const UnknownFields::Value>(UnknownFields::Value{"spec.template.spec.tolerashuns"}));
+  const plan::Plan plan = Look();
+  ASSERT_EQ(plan.children.size(), 1u);
+  const std::string& job = plan.children[0].body;
+  EXPECT_THAT(job, HasSubstr(R"("priorityClassName":"high")"));
+  EXPECT_THAT(job, Not(HasSubstr("tolerashuns")));
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              StartsWith("True UnknownFields: spec.template.spec.tolerashuns is no field that the API server knows"));
 }
 
 TEST_F(SharedRootTest, ATemplateThatIsNoneIsSaid) {

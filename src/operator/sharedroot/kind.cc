@@ -12,7 +12,8 @@ constexpr const kube::Resource* kChildren[] = {&kube::kJobs};
 constexpr plan::Right kUses[] = {
     {&kube::kPersistentVolumeClaims, "get create"},  // made once; it outlives the SharedRoot
     {&kube::kConfigMaps, "get"},                     // spec.files
-    {&kube::kPods, "get list watch"},                // what those Jobs say, and which pods have the claim
+    // What those Jobs say, and which pods have the claim; tried without effect, for fields not known.
+    {&kube::kPods, "get list watch create"},
 };
 
 constexpr std::string_view kComponents[] = {kRoot.component};
