@@ -12,15 +12,15 @@ constexpr std::string_view kFolderPattern = "^(/[^/\\x00-\\x1f\\x7f]+)+$";
 // What a root or its pods cannot do without, as entry/root/layout.cc has it, and parts of a path that lead elsewhere. CEL, of a path `f`.
 constexpr std::string_view kIsPlain = "!f.matches('/[.][.]?(/|$)')";
 constexpr std::string_view kMayBeKept =
-    "!f.matches('^/(proc|sys|dev|run|etc|boot|capstan|tmp|var/(run|lock|tmp|log|spool/slurmd|lib/(sss|extrausers)))(/"
-    "|$)') && "
-    "!f.matches('^/(usr(/(bin|sbin|lib|lib64))?|bin|sbin|lib|lib64|var(/(lib|spool))?)$')";
+    "!f.matches('^/(proc|sys|dev|run|etc|boot|capstan|tmp|mnt/(ssh-config|ssh-host-keys|sssd-conf)|"
+    "var/(run|lock|tmp|log|spool/slurmd|lib/(sss|extrausers)))(/|$)') && "
+    "!f.matches('^/(usr(/(bin|sbin|lib|lib64))?|bin|sbin|lib|lib64|mnt|var(/(lib|spool))?)$')";
 constexpr std::string_view kMayNotBeKept =
     "a folder that a root or its pods need for themselves cannot be kept, node-local or a mount: /proc, /sys, /dev, "
     "/run, /etc, /boot, /tmp, "
     "/capstan, /var/tmp, /var/log, /var/run, /var/lock, /var/spool/slurmd, /var/lib/sss and what is in them, nor /usr, "
     "/bin, /sbin, /lib, "
-    "/var, /var/lib, /var/spool; nor may a part of its path be . or ..";
+    "/mnt (a folder in it may), /var, /var/lib, /var/spool; nor may a part of its path be . or ..";
 // Pods mount it over their image.
 constexpr std::string_view kMayBeMounted = "!f.matches('^/(usr|bin|sbin|lib|lib32|lib64|libx32|root)(/|$)')";
 constexpr std::string_view kMayNotBeMounted =
@@ -49,7 +49,9 @@ json::Member FoldersField(json::Member member) {
   return std::move(member)
       .MaxItems(kMostFolders)
       .Each({.pattern = std::string(kFolderPattern), .max_length = kLongestFolder})
-      .Rule(AllOf("self", Both(kIsPlain, kMayBeKept)), kMayNotBeKept);
+      .Rule(AllOf("self", Both(kIsPlain, kMayBeKept)), kMayNotBeKept)
+      .Rule("self.all(a, self.exists_one(b, a == b || a.startsWith(b + '/')))",
+            "a folder cannot be named twice, nor be within another");
 }
 
 json::Member PathField(json::Member member) {
@@ -170,7 +172,9 @@ const json::Schema& SharedRootSpec::Schema() {
                   "are "
                   "removed once no session and no job is in them."),
               FoldersField(Field<&S::keep>("keep").Default(R"(["/home","/root","/srv","/opt","/usr/local"])"))
-                  .Doc("Folders of which all generations have the same, at first what the first image has there."),
+                  .Doc("Folders of which all generations have the same, at first what the first image has there. What "
+                       "is "
+                       "in one that is taken out of the list stays on the volume, and is in no session."),
               Field<&S::mounts>("mounts")
                   .ListMap({"path"})
                   .MaxItems(kMostFolders)
@@ -187,6 +191,10 @@ const json::Schema& SharedRootSpec::Schema() {
               Field<&S::switching>("switch").Doc("When another generation becomes the current one."),
               Field<&S::pod_template>("template").Doc("Laid over the pods of the Jobs that write to the volume."),
           })
+          .Rule(
+              "!has(self.nodeLocal) || self.keep.all(a, self.nodeLocal.all(b, a != b && !a.startsWith(b + '/') && "
+              "!b.startsWith(a + '/')))",
+              "a folder of spec.keep cannot be one of spec.nodeLocal, nor within one or around one")
           .Rule("!has(self.mounts) || " + NoneWithin("self.mounts", "self.keep") +
                     " && self.keep.all(f, self.mounts.all(m, !f.startsWith(m.path + '/')))",
                 "a path of spec.mounts cannot be a folder of spec.keep, nor within one or around one")

@@ -230,7 +230,7 @@ const json::Schema& ClusterNodeSet::Schema() {
           .Pattern("^[^\\s=\"#\\\\]+$")
           .Doc("Generic resources of each Slurm node, such as gpu:h100:8."),
       NameField(Field<&S::name>("name"),
-                "Its Slurm nodes are <name>-0, <name>-1, ...; the NodeSet is <cluster>-<name>."),
+                "Its Slurm nodes are <name>-0, <name>-1, ...; the NodeSet is <cluster>-worker-<name>."),
       Field<&S::partition>("partition").Doc("A partition of exactly these nodes, of the same name."),
       PlacementField(Field<&S::placement>("placement")),
       Field<&S::power>("power").Doc("Whether its workers run all the time; absent: they do."),

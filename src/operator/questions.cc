@@ -54,8 +54,10 @@ std::string WrongWithJwks(const TextFiles& files, const std::string& file) {
 
 struct ClaimSpec {
   std::vector<std::string> access_modes;
+  std::string volume_mode;
   static const json::Schema& Schema() {
-    static const json::Schema schema = json::Object<ClaimSpec>({json::Field<&ClaimSpec::access_modes>("accessModes")});
+    static const json::Schema schema = json::Object<ClaimSpec>(
+        {json::Field<&ClaimSpec::access_modes>("accessModes"), json::Field<&ClaimSpec::volume_mode>("volumeMode")});
     return schema;
   }
 };
@@ -196,8 +198,13 @@ async::Task<Result<std::optional<Fetched>>> VolumeClaim::Fetch(plan::Services& s
   const auto claim = co_await services.client.Get<ClaimObject>(kube::kPersistentVolumeClaims, key, {}, deadline);
   if (!claim && claim.error().code() == Code::kNotFound) co_return std::optional<Fetched>();
   if (!claim) co_return Fail(claim.error());
-  const uint64_t digest = Fnv64(claim->metadata.uid + " " + Join(claim->spec.access_modes, ","));
-  co_return Fetched{std::make_shared<const Value>(Value{claim->metadata.uid, claim->spec.access_modes}), digest};
+  auto value = std::make_shared<Value>(Value{claim->metadata.uid, claim->spec.access_modes});
+  if (claim->metadata.Label(std::string(kLabelName)) == kRoot.app)
+    value->root = claim->metadata.Label(std::string(kLabelInstance));
+  value->is_block = claim->spec.volume_mode == "Block";
+  const uint64_t digest =
+      Fnv64(value->uid + " " + Join(value->access_modes, ",") + " " + value->root + (value->is_block ? " Block" : ""));
+  co_return Fetched{std::move(value), digest};
 }
 
 async::Task<Result<std::optional<Fetched>>> JwksFile::Fetch(plan::Services& services, async::Deadline deadline) const {

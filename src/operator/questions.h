@@ -48,11 +48,13 @@ struct ConfigMapDigest final : plan::Question {
   kube::Key key;
 };
 
-// A volume claim: which one it is, and who may write to its volume.
+// A volume claim: which one it is, and what its volume is.
 struct VolumeClaim final : plan::Question {
   struct Value {
     std::string uid;
     std::vector<std::string> access_modes;
+    std::string root = {};  // the SharedRoot that it was made for, by its labels
+    bool is_block = false;  // a device, without a file system
   };
   explicit VolumeClaim(kube::Key key) : key(std::move(key)) {}
   std::string id() const override { return "claim " + key.ToString(); }

@@ -72,6 +72,24 @@ TEST_F(QuestionsTest, DigestOfASecretIsOfOneKeyAndKeyedByIt) {
   EXPECT_EQ(DigestOf("password"), "");
 }
 
+TEST_F(QuestionsTest, AVolumeClaimSaysWhoseAndWhatItIs) {
+  const auto ask = [&](const std::string& metadata, const std::string& spec) {
+    server.Put(kube::kPersistentVolumeClaims, R"({"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":)" +
+                                                  metadata + R"(,"spec":)" + spec + "}");
+    return Ask(VolumeClaim({"slurm", "main-root"}));
+  };
+  const auto strange = ask(R"({"namespace":"slurm","name":"main-root","labels":{"app.kubernetes.io/instance":"main"}})",
+                           R"({"accessModes":["ReadWriteMany"],"volumeMode":"Block"})");
+  EXPECT_EQ(strange->access_modes, std::vector<std::string>{"ReadWriteMany"});
+  EXPECT_EQ(strange->root, "") << "of another program's";
+  EXPECT_TRUE(strange->is_block);
+  const auto ours = ask(R"({"namespace":"slurm","name":"main-root","labels":)"
+                        R"({"app.kubernetes.io/name":"sharedroot","app.kubernetes.io/instance":"main"}})",
+                        R"({"volumeMode":"Filesystem"})");
+  EXPECT_EQ(ours->root, "main");
+  EXPECT_FALSE(ours->is_block);
+}
+
 TEST_F(QuestionsTest, JwksFileSaysWhatIsWrongWithIt) {
   const JwksFile question({"slurm", "jwks"}, "jwks.json");
   EXPECT_EQ(Ask(question), nullptr);

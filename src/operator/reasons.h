@@ -77,7 +77,8 @@ inline constexpr auto kReasons = std::to_array<Reason>({
     {"NodeLost", Reason::kProblem, "A pod's machine does not answer; the message says how to have the pod made anew."},
 
     // Controllers.
-    {"ConfigDoubtful", Reason::kProblem, "slurm.conf has what only a newer Slurm may know; it is published."},
+    {"ConfigDoubtful", Reason::kProblem,
+     "slurm.conf has what only a newer Slurm may know, or too low a MaxNodeCount; it is published."},
     {"ConfigRefused", Reason::kProblem | Reason::kOwn,
      "No slurm.conf or slurmdbd.conf can be made, or slurmctld refuses it or does not start with it; the last good one "
      "stays."},
@@ -102,7 +103,8 @@ inline constexpr auto kReasons = std::to_array<Reason>({
      "SlurmctldInCharge"},
     {"SlurmctldRestarting", Reason::kEvent, "slurmctld is started anew for an option that needs that."},
     {"ClusterNameTooLong", Reason::kProblem, "The cluster's name is longer than Slurm's accounting takes."},
-    {"ClaimRefused", Reason::kProblem, "A volume claim for several pods does not take several writers."},
+    {"ClaimRefused", Reason::kProblem,
+     "A volume claim for several pods does not take several writers, or has no file system."},
     {"ClaimUnchanged", Reason::kProblem, "Another volume is asked for than the StatefulSet has, which is kept."},
     {"AccountingQueueFills", Reason::kProblem,
      "slurmdbd does not take what slurmctld keeps for it; once that is too much, records of jobs are lost."},

@@ -187,6 +187,15 @@ def test_number_that_is_given_is_written_even_when_it_is_zero(kind, sets):
     assert "replicas" not in spec(kind, **{sets: {"a": {}}})
 
 
+@pytest.mark.parametrize("kind, sets", [("NodeSet", "nodesets"), ("LoginSet", "loginsets")])
+@pytest.mark.parametrize("prefix, annotations", [
+    ("capstan", {"mine": "x"}), ("registry.example.org/hpc/", {"mine": "x", "capstan.dev/image-prefix": "registry.example.org/hpc"})])
+def test_images_of_another_prefix_are_known_to_the_operator(kind, sets, prefix, annotations):
+    """Its logins did not wait for their sessions when the operator's own images began otherwise."""
+    own = {"metadata": {"annotations": {"mine": "x"}}}
+    assert pick(render(values={"imagePrefix": prefix, sets: {"a": own}}), kind)["metadata"]["annotations"] == annotations
+
+
 @pytest.mark.parametrize("key", ["nodesets", "loginsets"])
 def test_disabled_set_is_not_made(key):
     assert sorted(d["kind"] for d in render(values={key: {"a": {"enabled": False}}})) == ["Controller", "NetworkPolicy", "NetworkPolicy", "RestApi"]

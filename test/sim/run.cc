@@ -83,7 +83,8 @@ struct Layout {
     std::map<std::string, std::vector<std::string>> names;  // that are left, by namespace
     for (size_t i = 0; i < sets; ++i) {
       Cluster& cluster = clusters[i < clusters.size() ? i : random.Below(clusters.size())];
-      auto& left = names.try_emplace(cluster.key.ns, std::vector<std::string>{"v", "w-1-0", "w-1", "w"}).first->second;
+      // Each might be taken for a worker of another; none is called as one that is wanted, which Slurm would not let register.
+      auto& left = names.try_emplace(cluster.key.ns, std::vector<std::string>{"v", "w-7-7", "w-7", "w"}).first->second;
       cluster.sets.push_back({left.back(), 1 + int(random.Below(3))});
       left.pop_back();
     }

@@ -170,6 +170,25 @@ def test_people_of_the_root_log_in_and_stay_through_a_switch(world):
     assert "account grace has id 1501 in the current root, and 1500 in this one" in said
 
 
+def test_from_a_root_that_is_broken_there_is_a_way_back(world):
+    world.make("g1")
+    world.make("g2")
+    world.start()
+    world.start_workers()
+    world.await_mark("ada@login", "g2")
+    world.ssh("root@login", "rm -rf /bin /usr/bin /usr/sbin")
+    assert world.ssh("ada@login", "true", check=False).returncode != 0
+    broken = VOLUME + "/roots/g2"
+    assert "bin" not in world.ssh("rescue@login", f"ls {broken}/usr").split(), "he sees what is broken"
+    world.switch("g1")
+    world.await_mark("ada@login", "g1")
+    assert world.ssh("ada@login", "srun -N2 cat /MARK").split() == ["g1", "g1"], "no daemon was harmed"
+    # Or it is mended where it stands.
+    world.ssh("rescue@login", f"cd {VOLUME}/roots/g1 && cp -a usr/bin usr/sbin {broken}/usr/ && cp -a bin {broken}/")
+    world.switch("g2")
+    world.await_mark("ada@login", "g2")
+
+
 # In the image's root it would write where nobody looks.
 def test_without_the_root_that_is_wanted_no_session_begins(world):
     world.laptop.start()

@@ -62,6 +62,12 @@ annotations:
 {{- end }}
 {{- end -}}
 
+{{/* The annotation by which the operator, whose own images may begin otherwise, knows those of imagePrefix as Capstan's. */}}
+{{- define "slurm.imageAnnotations" -}}
+{{- $prefix := .Values.imagePrefix | trimSuffix "/" -}}
+{{- ne $prefix "capstan" | ternary (dict "capstan.dev/image-prefix" $prefix) dict | toJson -}}
+{{- end -}}
+
 {{/*
 The name of a Kubernetes object built from a key of the values: (list ROOT KIND KEY). The name is also the value of a label on the pods, and a
 label holds 63 characters; the API server would refuse the pods long after the installation said it was done.

@@ -21,7 +21,7 @@
 namespace capstan::entry {
 namespace {
 
-constexpr size_t kLongestFile = size_t{1} << 20, kLongestName = 255;
+constexpr size_t kLongestFile = size_t{16} << 20, kLongestName = 255;  // of 200,000 people
 constexpr int64_t kFirstOfPeople = 1000;
 
 using Names = std::set<std::string_view>;
@@ -248,7 +248,7 @@ Result<std::string> ReadFile(int etc, const std::string& name) {
   const bool link = !file && errno == ELOOP;
   if (!link && (!file || fstat(file.fd(), &found) != 0)) return Cannot("opening /etc/" + name);
   if (link || !S_ISREG(found.st_mode) || size_t(found.st_size) > kLongestFile)
-    return Fail(Code::kInvalid, "/etc/" + name + " is not a plain file of at most 1 MiB");
+    return Fail(Code::kInvalid, "/etc/" + name + " is not a plain file of at most 16 MiB");
   std::string text(size_t(found.st_size), '\0');
   size_t size = 0;
   while (size < text.size()) {

@@ -179,7 +179,7 @@ TEST_F(AccountFilesTest, ARootThatCannotBeReadIsLeftWithoutItsPeople) {
   replace(passwd, [&] { fs::create_symlink(place_ + "/elsewhere", passwd); });
   replace(passwd, [&] { fs::create_directories(passwd); });
   replace(passwd, [&] { ASSERT_EQ(mkfifo(passwd.c_str(), 0600), 0); });
-  replace(passwd, [&] { Write(passwd, std::string(2 << 20, '\n')); });
+  replace(passwd, [&] { Write(passwd, std::string(17 << 20, '\n')); });
   replace(from_ + "/etc/.pwd.lock", [&] { fs::create_symlink(place_ + "/elsewhere", from_ + "/etc/.pwd.lock"); });
 }
 
@@ -187,7 +187,7 @@ TEST_F(AccountFilesTest, NothingIsWrittenThroughALink) {
   Write(place_ + "/elsewhere", kThere.passwd);
   fs::remove(to_ + "/etc/shadow");
   fs::create_symlink(place_ + "/elsewhere", to_ + "/etc/shadow");
-  EXPECT_EQ(Carry(), "/etc/shadow is not a plain file of at most 1 MiB");
+  EXPECT_EQ(Carry(), "/etc/shadow is not a plain file of at most 16 MiB");
   EXPECT_EQ(Read(place_ + "/elsewhere"), kThere.passwd);
 }
 

@@ -132,8 +132,8 @@ Result<Copied> MakePartial(const Fill& fill, const std::string& partial) {
 
 std::string FilledText(const std::string& generation, const Filled& filled) {
   return "{\"generation\":" + JsonQuoted(generation) + ",\"files\":" + std::to_string(filled.copied.files) +
-         ",\"bytes\":" + std::to_string(filled.copied.bytes) + ",\"shell\":" + (filled.has_shell ? "true" : "false") +
-         ",\"slurm\":\"" + (filled.has_slurm ? "Root" : "Image") + "\"}";
+         ",\"bytes\":" + std::to_string(filled.copied.bytes) + ",\"slurm\":\"" + (filled.has_slurm ? "Root" : "Image") +
+         "\"}";
 }
 
 Result<Filled> FillRoot(const Fill& fill) {
@@ -144,11 +144,13 @@ Result<Filled> FillRoot(const Fill& fill) {
   CAPSTAN_CHECK_OK(Remove(partial));
   const Descriptor image(open(fill.from.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!image) return Cannot("opening " + fill.from);
-  Filled filled{.has_shell = IsThere(image.fd(), "/bin/sh"), .has_slurm = IsThere(image.fd(), "/usr/bin/srun")};
+  Filled filled{.has_slurm = IsThere(image.fd(), "/usr/bin/srun")};
   if (access(root.c_str(), F_OK) == 0) {
     filled.was_there = true;
     return filled;
   }
+  if (!IsThere(image.fd(), "/bin/sh"))
+    return Fail(Code::kInvalid, "the image has no /bin/sh: no session and no batch script could begin in it");
   CAPSTAN_CHECK_OK(CheckMachine(image.fd()));
   CAPSTAN_CHECK_OK(ProbeVolume(fill.volume));
   Result<Copied> copied = MakePartial(fill, partial);

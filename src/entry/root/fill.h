@@ -23,16 +23,15 @@ struct Fill {
 struct Filled {
   Copied copied;  // nothing where it was there already
   bool was_there = false;
-  bool has_shell = false;  // /bin/sh, which sessions and batch scripts want
   bool has_slurm = false;  // its own commands; else links lead to the image's of each pod
 
   friend bool operator==(const Filled&, const Filled&) = default;
 };
 
-// What others read: {"generation":"g","files":1,"bytes":2,"shell":true,"slurm":"Image"}.
+// What others read: {"generation":"g","files":1,"bytes":2,"slurm":"Image"}.
 std::string FilledText(const std::string& generation, const Filled& filled);
 
-// kInvalid: the layout, or an image for another kind of machine. kInvalid: the volume cannot hold a root. kUnavailable: it is
+// kInvalid: the layout, an image for another kind of machine or without /bin/sh, or a volume that cannot hold a root. kUnavailable: it is
 // full, or somebody else writes to it. Blocks for minutes. REQUIRES: root with the capabilities of CopyTree.
 Result<Filled> FillRoot(const Fill& fill);
 

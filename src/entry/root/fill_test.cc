@@ -54,7 +54,7 @@ class FillTest : public MountsTest {
 
 TEST_F(FillTest, AnImageBecomesARoot) {
   const Filled filled = Fills(Wanted());
-  EXPECT_TRUE(filled.has_shell);
+
   EXPECT_FALSE(filled.has_slurm);
   EXPECT_GT(filled.copied.files, 8u);
   EXPECT_EQ(Read(root_ + "/etc/name"), "hpc");
@@ -130,6 +130,34 @@ TEST_F(FillTest, AFolderThatIsInUseIsNotKeptFromNowOn) {
   EXPECT_NE(Switch({.generation = "g2", .keep = {"/new"}, .node_local = {}}), "") << "absence proves nothing";
 }
 
+// Nothing can be mounted on a link: each pod would have failed at its tree, with a switch that said it was done.
+TEST_F(FillTest, AKeptOrNodeLocalFolderThatIsALinkOrAFileIsRefusedAndNothingIsMoved) {
+  fs::create_directory_symlink("var/srv", image_ + "/srv");
+  Write(image_ + "/opt", "a file");
+  Fills(Wanted());
+  EXPECT_EQ(Switch({.generation = "g1", .keep = {"/home", "/srv"}, .node_local = {}}),
+            "/srv cannot be kept: generation g1 has no folder there, or only by a link: opening /srv in the root: Too "
+            "many levels of symbolic links");
+  EXPECT_EQ(Switch({.generation = "g1", .keep = {"/home"}, .node_local = {"/opt"}}),
+            "/opt cannot be node-local: generation g1 has no folder there, or only by a link: opening /opt in the "
+            "root: Not a directory");
+  EXPECT_EQ(Read(root_ + "/home/file"), "hers") << "so that another list begins with what the image has";
+  EXPECT_EQ(Switch({.generation = "g1", .keep = {"/home"}, .node_local = {}}), "");
+  EXPECT_EQ(Switch({.generation = "g1", .keep = {"/home", "/opt"}, .node_local = {}}),
+            "/opt cannot be kept from now on: generation g1, which is current, has files there, which would be hidden; "
+            "move them away first");
+}
+
+TEST_F(FillTest, ALaterImageWithALinkForAKeptFolderIsRefused) {
+  Fills(Wanted());
+  EXPECT_EQ(Switch({.generation = "g1", .keep = {"/home"}, .node_local = {}}), "");
+  fs::remove_all(image_ + "/home");
+  fs::create_directory_symlink("var/home", image_ + "/home");
+  Fills(Wanted("g2"));
+  EXPECT_EQ(Switch({.generation = "g2", .keep = {"/home"}, .node_local = {}}).find("/home cannot be kept: "), 0u);
+  EXPECT_NE(Read(volume_ + "/meta/current").find("g1"), std::string::npos);
+}
+
 // Who made the image wrote the links.
 TEST_F(FillTest, NoLinkOfTheImageLeadsOutOfTheRoot) {
   fs::create_directories(place_ + "/victim");
@@ -147,12 +175,16 @@ TEST_F(FillTest, AnImageForAnotherMachineIsRefused) {
   EXPECT_FALSE(fs::exists(root_));
 }
 
-TEST_F(FillTest, AnImageWithoutAShellIsARootAndSaysSo) {
+// It would be current, and no session and no batch script would begin.
+TEST_F(FillTest, AnImageWithoutAShellIsRefused) {
   fs::remove(image_ + "/usr/bin/sh");
-  const Filled filled = Fills(Wanted());
-  EXPECT_FALSE(filled.has_shell);
+  EXPECT_EQ(FailureOf(Wanted()), "the image has no /bin/sh: no session and no batch script could begin in it");
+  EXPECT_FALSE(fs::exists(root_));
+}
+
+TEST_F(FillTest, SaysWhatItHasFilled) {
   EXPECT_EQ(FilledText("g1", {.copied = {.files = 3, .bytes = 5}}),
-            R"({"generation":"g1","files":3,"bytes":5,"shell":false,"slurm":"Image"})");
+            R"({"generation":"g1","files":3,"bytes":5,"slurm":"Image"})");
 }
 
 TEST_F(FillTest, AVolumeThatIsFullInTheMiddleIsTold) {
@@ -201,7 +233,8 @@ TEST_F(FillTest, AFolderThatIsInUseIsNoMountFromNowOn) {
   EXPECT_EQ(Switch({.generation = "g1", .keep = {}, .node_local = {}, .mounts = {"/first", "/data"}}), "");
   fs::create_directory_symlink("data", volume_ + "/roots/g1/link");
   EXPECT_EQ(Switch({.generation = "g1", .keep = {}, .node_local = {}, .mounts = {"/link"}}),
-            "/link cannot be a mount: generation g1 has no folder there: opening /link in the root: Too many levels of "
+            "/link cannot be a mount: generation g1 has no folder there, or only by a link: opening /link in the root: "
+            "Too many levels of "
             "symbolic "
             "links");
 }

@@ -21,9 +21,11 @@ constexpr auto kThePodsWhereThere =
 // A mount over one of these, or below the first ones, would take the root's programs or the pod's devices away; and one above, below or
 // over what is the pod's (kThePodsWhereThere) its daemons' files.
 constexpr auto kNothingBelow = std::to_array<std::string_view>(
-    {"/proc", "/sys", "/dev", "/run", "/etc", "/boot", "/var/run", "/var/lock", "/capstan", "/var/lib/extrausers"});
-constexpr auto kNotItself = std::to_array<std::string_view>(
-    {"/", "/usr", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/bin", "/sbin", "/lib", "/lib64", "/var"});
+    {"/proc", "/sys", "/dev", "/run", "/etc", "/boot", "/var/run", "/var/lock", "/capstan", "/var/lib/extrausers",
+     "/mnt/ssh-config", "/mnt/ssh-host-keys", "/mnt/sssd-conf"});
+constexpr auto kNotItself =
+    std::to_array<std::string_view>({"/", "/usr", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/bin", "/sbin",
+                                     "/lib", "/lib64", "/mnt", "/var"});
 
 bool IsBelow(std::string_view path, std::string_view folder) {
   return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';

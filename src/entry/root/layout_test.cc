@@ -52,6 +52,9 @@ TEST(LayoutTest, WhatARootNeedsItselfIsNeitherKeptNorNodeLocal) {
                            "/tmp/x",
                            "/var/log/y",
                            "/capstan/root",
+                           "/mnt",
+                           "/mnt/ssh-config",
+                           "/mnt/sssd-conf/x",
                            "/var/lib/extrausers"})
     EXPECT_NE(ErrorOf(CheckLayout({.generation = "g", .keep = {path}, .node_local = {}})).find("cannot be kept"),
               std::string::npos)
@@ -60,7 +63,7 @@ TEST(LayoutTest, WhatARootNeedsItselfIsNeitherKeptNorNodeLocal) {
     EXPECT_NE(ErrorOf(CheckLayout({.generation = "g", .keep = {}, .node_local = {path}})).find("is no folder's path"),
               std::string::npos)
         << path;
-  for (const char* path : {"/home", "/usr/local", "/usr/libexec", "/var/lib/x", "/etcetera", "/opt"})
+  for (const char* path : {"/home", "/usr/local", "/usr/libexec", "/var/lib/x", "/etcetera", "/opt", "/mnt/data"})
     EXPECT_EQ(ErrorOf(CheckLayout({.generation = "g", .keep = {path}, .node_local = {}})), "") << path;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -77,11 +78,12 @@ Result<Descriptor> OpenRoot(const std::string& volume, const std::string& genera
   return root;
 }
 
-// Somebody may have put it there.
+// Somebody may have put it there. What is no folder is something, too.
 Result<bool> HasSomething(const std::string& volume, const std::string& generation, const std::string& path) {
   CAPSTAN_TRY(const Descriptor root, OpenRoot(volume, generation));
   const Descriptor folder = OpenIn(root.fd(), path, O_RDONLY | O_DIRECTORY);
   if (!folder && errno == ENOENT) return false;
+  if (!folder && (errno == ENOTDIR || errno == ELOOP)) return true;
   if (!folder) return Cannot("looking at " + path + " of generation " + generation);
   std::error_code failed;
   const bool empty = std::filesystem::is_empty("/proc/self/fd/" + std::to_string(folder.fd()), failed);
@@ -100,8 +102,8 @@ Result<void> MakeEmpty(const std::string& volume, const std::string& kept) {
   return {};
 }
 
-// Before the first root of a volume is current nobody has written to one, so that what its image has in a kept folder is moved. Later a
-// folder that is kept from now on must be empty in the current root: people write there now, and would miss it.
+// Before the first root of a volume is current nobody has written to one, so that what its image has in a kept folder is moved. REQUIRES:
+// CanBe.
 Result<void> Keep(const std::string& volume, const std::string& generation, const std::string& path,
                   const std::optional<Layout>& before) {
   const std::string kept = KeptFolder(volume, path);
@@ -110,15 +112,8 @@ Result<void> Keep(const std::string& volume, const std::string& generation, cons
     if (there) return {};
     return Fail(Code::kUnavailable, path + " is kept, and " + kept + " is not there");
   }
-  if (before) {
-    CAPSTAN_TRY(const bool in_use, HasSomething(volume, before->generation, path));
-    if (in_use)
-      return Fail(Code::kInvalid,
-                  path + " cannot be kept from now on: generation " + before->generation +
-                      ", which is current, has files there, which would be hidden; move them away first");
-    return there ? Result<void>() : MakeEmpty(volume, kept);
-  }
   if (there) return {};
+  if (before) return MakeEmpty(volume, kept);
   CAPSTAN_TRY(const Descriptor root, OpenRoot(volume, generation));
   const size_t slash = path.rfind('/');
   const std::string name = path.substr(slash + 1);
@@ -131,23 +126,34 @@ Result<void> Keep(const std::string& volume, const std::string& generation, cons
   return {};
 }
 
-// A folder that becomes a mount: what people have there would be hidden, and go with the generation. And it must be one that can be mounted on.
-Result<void> CanBeMounted(const std::string& volume, const std::string& generation, const std::string& path,
-                          const std::optional<Layout>& before) {
-  const bool is_new = before && std::ranges::find(before->mounts, path) == before->mounts.end();
-  if (is_new) {
+// What a folder of a Layout is.
+struct Use {
+  std::vector<std::string> Layout::* folders;
+  std::string_view word;
+  bool hides;  // what people have there would be hidden, and go with the generation
+};
+constexpr auto kUses = std::to_array<Use>(
+    {{&Layout::keep, "kept", true}, {&Layout::node_local, "node-local", false}, {&Layout::mounts, "a mount", true}});
+
+// Something is mounted there in each root: it must be a folder, and no link to one, or no pod could make its tree.
+Result<void> CanBe(const Use& use, const std::string& volume, const std::string& generation, const std::string& path,
+                   const std::optional<Layout>& before) {
+  const std::string word(use.word);
+  const bool is_new = before && std::ranges::find((*before).*use.folders, path) == ((*before).*use.folders).end();
+  if (is_new && use.hides) {
     CAPSTAN_TRY(const bool in_use, HasSomething(volume, before->generation, path));
     if (in_use)
       return Fail(Code::kInvalid,
-                  path + " cannot be a mount from now on: generation " + before->generation +
+                  path + " cannot be " + word + " from now on: generation " + before->generation +
                       ", which is current, has files there, which would be hidden; move them away first");
   }
   CAPSTAN_TRY(const Descriptor root, OpenRoot(volume, generation));
   Result<Descriptor> folder = FolderIn(root.fd(), path, false);
   if (folder) return {};
   const bool passes = folder.error().code() == Code::kUnavailable;
-  return Fail(passes ? Code::kUnavailable : Code::kInvalid, path + " cannot be a mount: generation " + generation +
-                                                                " has no folder there: " + folder.error().message());
+  return Fail(passes ? Code::kUnavailable : Code::kInvalid,
+              path + " cannot be " + word + ": generation " + generation +
+                  " has no folder there, or only by a link: " + folder.error().message());
 }
 
 // Of a root that is no longer on the volume nobody is known.
@@ -248,8 +254,11 @@ Result<void> SetCurrent(const std::string& volume, const Layout& layout, const S
     return Fail(Code::kInvalid, "switch " + std::to_string(last.number) + " has been made, which is later than " +
                                     std::to_string(order.number));
   CAPSTAN_TRY(const std::optional<Layout> before, CurrentLayout(volume));
+  for (const Use& use : kUses) {
+    for (const std::string& path : layout.*use.folders)
+      CAPSTAN_CHECK_OK(CanBe(use, volume, layout.generation, path, before));
+  }
   for (const std::string& path : layout.keep) CAPSTAN_CHECK_OK(Keep(volume, layout.generation, path, before));
-  for (const std::string& path : layout.mounts) CAPSTAN_CHECK_OK(CanBeMounted(volume, layout.generation, path, before));
   CAPSTAN_TRY(const AccountLocks locks, CarryPeopleTo(volume, before, layout.generation));
   CAPSTAN_CHECK_OK(StoreFile(volume + "/meta", "order", order.owner + " " + std::to_string(order.number) + "\n"));
   return StoreFile(volume + "/meta", "current", LayoutText(layout));

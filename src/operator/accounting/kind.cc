@@ -3,6 +3,7 @@
 #include "api/accounting.h"
 #include "operator/accounting/decide.h"
 #include "operator/names.h"
+#include "operator/render/cluster.h"
 
 namespace capstan::op::accounting {
 namespace {
@@ -18,6 +19,16 @@ constexpr plan::Right kUses[] = {
 
 constexpr std::string_view kComponents[] = {kAccounting.component};
 
+// Those that write the same tables are found by where these are (render::TablesOf): index "tables".
+void AddStoreByTables(plan::Stores& stores) {
+  auto& store = stores.Add<api::Accounting>({.everywhere = true});
+  const auto tables = [](const api::Accounting& accounting) {
+    const std::string where = render::TablesOf(accounting);
+    return where.empty() ? std::vector<std::string>() : std::vector{where};
+  };
+  store.AddIndex("tables", tables, &IsWantedAlike<api::Accounting>);
+}
+
 }  // namespace
 
 extern const Kind kKind;
@@ -27,6 +38,6 @@ constinit const Kind kKind{.name = "accounting",
                            .children = kChildren,
                            .uses = kUses,
                            .components = kComponents,
-                           .add_store = &AddStore<api::Accounting>};
+                           .add_store = &AddStoreByTables};
 
 }  // namespace capstan::op::accounting

@@ -43,7 +43,7 @@ void General(ConfText& text, const Config& config) {
       .Set("SlurmdUser", "root")
       .Set("SlurmdPort", kSlurmdPort)
       .Set("SlurmdSpoolDir", "/var/spool/slurmd")
-      .Set("MaxNodeCount", 1024);
+      .Set("MaxNodeCount", kMostNodes);
 }
 
 void Logging(ConfText& text) {

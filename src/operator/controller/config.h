@@ -34,6 +34,8 @@ struct ConfigDeparted {
 
 inline constexpr size_t kMostDeparted = 100;
 
+inline constexpr int kMostNodes = 1024;  // that slurmctld takes, unless extraConf says otherwise
+
 struct Config {
   std::string ns;
   std::string controller;    // the Controller's name

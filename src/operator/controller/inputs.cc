@@ -32,16 +32,17 @@ constexpr std::string_view kReadBySlurm[] = {
     "resources.yaml",     "scrun.lua",         "topology.conf", "topology.yaml"};
 
 // Of lines that say it more than once the last counts. "": none does.
-std::string LastClusterName(std::string_view conf) {
-  std::string name;
-  const auto read = slurm::ForEachConfLine(conf, [&name](const slurm::ConfLine& line) {
+std::string LastOf(std::string_view option, std::string_view conf) {
+  std::string value;
+  const auto read = slurm::ForEachConfLine(conf, [&](const slurm::ConfLine& line) {
     for (const slurm::ConfItem& item : line.items) {
-      if (EqualsIgnoreCase(item.key, "ClusterName")) name = item.value;
+      if (EqualsIgnoreCase(item.key, option)) value = item.value;
     }
     return true;
   });
-  return read ? name : "";
+  return read ? value : "";
 }
+std::string LastClusterName(std::string_view conf) { return LastOf("ClusterName", conf); }
 
 class Collecting {
  public:
@@ -127,7 +128,7 @@ class Collecting {
               ", named in spec.accountingRef, does not exist; create it, or remove the reference");
       return;
     }
-    TwoOfOneName(key);
+    TwoOfOneName(key, *accounting);
     const api::AccountingSpec& spec = accounting->spec;
     if (!spec.external.value_or(false)) {
       inputs_.config.accounting = {AccountingName(ref->name), render::AccountingPort(*accounting)};
@@ -142,12 +143,25 @@ class Collecting {
 
   // slurmdbd knows a cluster by its name: the jobs of two of one name would be each other's, and each slurmctld would
   // take the other's place there.
-  void TwoOfOneName(const kube::Key& accounting) {
+  void TwoOfOneName(const kube::Key& key, const api::Accounting& accounting) {
     if (controller_.spec.external.value_or(false)) return;
-    if (const api::Controller* other = OlderOfThisName("accounting", accounting)) {
+    if (const api::Controller* other = OlderOfThisName("accounting", key)) {
       Refuse("NameConflict", "Controller " + other->metadata.name + ", which is older, has the ClusterName " +
-                                 inputs_.config.cluster_name + " in Accounting " + accounting.ToString() +
+                                 inputs_.config.cluster_name + " in Accounting " + key.ToString() +
                                  " too; give this one another spec.clusterName, or another Accounting");
+      return;
+    }
+    const std::string tables = render::TablesOf(accounting);
+    if (tables.empty()) return;
+    for (const api::Accounting& same : world_.By<api::Accounting>("tables", tables)) {
+      const kube::Key its{same.metadata.namespace_, same.metadata.name};
+      const api::Controller* other = OlderOfThisName("accounting", its);
+      if (other == nullptr) continue;
+      Refuse("NameConflict", "Controller " + its.ns + "/" + other->metadata.name +
+                                 ", which is older, has the ClusterName " + inputs_.config.cluster_name +
+                                 " in Accounting " + its.ToString() + ", whose tables are the same (" + tables +
+                                 "); give this one another spec.clusterName, or its Accounting another database");
+      return;
     }
   }
 
@@ -169,7 +183,8 @@ class Collecting {
     const json::ObjectMeta& own = controller_.metadata;
     for (const api::Controller& other : world_.By<api::Controller>(index, key.ToString())) {
       const json::ObjectMeta& its = other.metadata;
-      const bool older = std::tie(its.creation_timestamp, its.name) < std::tie(own.creation_timestamp, own.name);
+      const bool older = std::tie(its.creation_timestamp, its.name, its.namespace_) <
+                         std::tie(own.creation_timestamp, own.name, own.namespace_);
       if (older && !other.spec.external.value_or(false) &&
           EqualsIgnoreCase(other.ClusterName(), inputs_.config.cluster_name))
         return &other;
@@ -181,6 +196,7 @@ class Collecting {
   void NodeSets() {
     const std::string cluster = ClusterOf(controller_.metadata.namespace_, controller_.metadata.name);
     const auto sets = world_.By<api::NodeSet>("controller", cluster);
+    int64_t workers = 0;
     for (const api::NodeSet& set : sets) {
       const auto name = render::SlurmNameOf(set);
       if (!name) continue;  // its own conditions say why; it has no workers either
@@ -188,6 +204,13 @@ class Collecting {
         findings_.Problem("NameConflict", "NodeSet " + set.metadata.name +
                                               " is left out of slurm.conf: its name there, " + *name +
                                               ", meets that of the older NodeSet " + elder->metadata.name);
+        continue;
+      }
+      if (!set.spec.IsDaemonSet()) workers += set.spec.replicas.value_or(1);
+      if (const std::string node = NodeCalled(*name, sets, set); !node.empty()) {
+        findings_.Problem("NameConflict", "NodeSet " + set.metadata.name +
+                                              " is left out of slurm.conf: its name there, " + *name + ", is that of " +
+                                              node + ", and with both slurmctld would not start; rename one of them");
         continue;
       }
       inputs_.config.power |= !set.metadata.Annotation(std::string(kAnnotationPower)).empty();
@@ -198,6 +221,34 @@ class Collecting {
                                           .partition_config = partition ? partition->config : "",
                                           .where = set.metadata.name});
     }
+    DoNodesFit(workers);
+  }
+
+  // A node of that name which Slurm has, or may have by the next look; "": there is none. Once the NodeSet is in slurm.conf, none registers.
+  std::string NodeCalled(const std::string& name, const kube::ObjectList<api::NodeSet>& sets,
+                         const api::NodeSet& set) const {
+    const plan::SlurmView slurm = world_.Slurm(ClusterOf(inputs_.config.ns, inputs_.config.controller));
+    if (slurm.Find(name) != nullptr) return "a node of Slurm";
+    const auto* published = world_.Find<ConfigMap>({inputs_.config.ns, ConfigName(controller_.metadata.name)});
+    const bool is_published = published != nullptr && render::MakesNodeSet(published->data.slurm_conf, name);
+    for (const api::NodeSet& other : sets) {
+      const auto ordinal = render::OrdinalOfHost(other, name);
+      if (!ordinal || other.metadata.name == set.metadata.name) continue;
+      const std::string pod = other.metadata.name + "-" + name.substr(render::HostPrefixOf(other)->size());
+      const bool is_wanted = *ordinal < other.spec.replicas.value_or(1) || (set_ != nullptr && !slurm.heard());
+      if (world_.Find<Pod>({inputs_.config.ns, pod}) != nullptr || (is_wanted && !is_published))
+        return "a worker of NodeSet " + other.metadata.name;
+    }
+    return "";
+  }
+
+  // slurmctld refuses to register more.
+  void DoNodesFit(int64_t workers) {
+    const int64_t most = ParseInt(LastOf("MaxNodeCount", controller_.spec.extra_conf)).value_or(kMostNodes);
+    if (workers <= most) return;
+    findings_.Remark("ConfigDoubtful", "the NodeSets ask for " + std::to_string(workers) +
+                                           " workers, and slurmctld takes " + std::to_string(most) +
+                                           " nodes; set MaxNodeCount in spec.extraConf");
   }
 
   void Files() {

@@ -292,6 +292,34 @@ TEST_F(ControllerTest, TwoClustersOfOneNameInOneAccountingAreNotMixed) {
   EXPECT_THAT(SlurmConf(Look()), Not(IsEmpty()));
 }
 
+// A SlurmCluster main in each of two namespaces, with the site's database: two slurmdbds, and one set of tables.
+TEST_F(ControllerTest, TwoClustersOfOneNameInOneDatabaseAreNotMixed) {
+  HaveKeys();
+  const auto accounting = [&](std::string ns, std::string host, std::string database) {
+    api::Accounting made{.metadata = {.name = "db", .namespace_ = std::move(ns)}};
+    made.spec.storage_config = api::StorageConfig{.host = std::move(host), .database = std::move(database)};
+    world.Put(made);
+  };
+  accounting("slurm", "MariaDB.databases.", "slurm_acct_db");
+  accounting("second", "mariadb.databases.svc.cluster.local", "slurm_acct_db");
+  controller.spec.accounting_ref = {"db"};
+  controller.spec.cluster_name = "hpc";
+  controller.metadata.creation_timestamp = ParseRfc3339("2026-01-02T00:00:00Z");
+  api::Controller other = controller;
+  other.metadata = {.name = "main", .namespace_ = "second", .creation_timestamp = ParseRfc3339("2026-01-01T00:00:00Z")};
+  world.Put(other);
+  const plan::Plan plan = Look();
+  EXPECT_THAT(SlurmConf(plan), IsEmpty());
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              StartsWith("True NameConflict: Controller second/main, which is older, has the ClusterName hpc in "
+                         "Accounting second/db, whose tables are the same (database slurm_acct_db at "
+                         "mariadb.databases:3306)"));
+  accounting("second", "mariadb.databases", "other");
+  EXPECT_THAT(SlurmConf(Look()), Not(IsEmpty()));
+  for (const std::string ns : {"slurm", "second"}) accounting(ns, "mariadb", "slurm_acct_db");
+  EXPECT_THAT(SlurmConf(Look()), Not(IsEmpty())) << "each namespace has its own";
+}
+
 // Two slurmctld of one ClusterName would write one folder of state, each over the other's jobs.
 TEST_F(ControllerTest, TwoClustersOfOneNameOnOneClaimAreNotMixed) {
   HaveKeys();
@@ -359,6 +387,74 @@ TEST_F(ControllerTest, OfTwoNodeSetsWithOneNameInSlurmTheElderIsWritten) {
   EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True NameConflict: "));
   EXPECT_THAT(ConditionOf(plan, "Degraded"),
               HasSubstr("NodeSet a is left out of slurm.conf: its name there, gpu, meets that of the older NodeSet b"));
+}
+
+// slurmctld ended at its next reconfigure, and did not start again: "NodeSet with name cpu-2 overlaps with an existing NodeName".
+TEST_F(ControllerTest, ANodeSetThatIsCalledAsAWorkerOfAnotherIsLeftOutOfSlurmConf) {
+  HaveKeys();
+  const auto put = [&](std::string name, int replicas) {
+    world.Put(api::NodeSet{.metadata = {.name = std::move(name), .namespace_ = "slurm"},
+                           .spec = {.controller_ref = {.name = "main"}, .replicas = replicas}});
+  };
+  put("cpu", 3);
+  put("cpu-2", 1);
+  const auto has = [&] { return SlurmConf(Look()).contains("NodeSet=cpu-2 "); };
+  EXPECT_FALSE(has());
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"),
+              StartsWith("True NameConflict: NodeSet cpu-2 is left out of slurm.conf: its name there, cpu-2, is that "
+                         "of a worker of NodeSet cpu"));
+  put("cpu", 2);
+  EXPECT_TRUE(has());
+  world.Nodes("slurm/main", {{.name = "cpu-2"}});
+  EXPECT_FALSE(has()) << "Slurm has a record of it";
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), HasSubstr("cpu-2, is that of a node of Slurm"));
+  world.Nodes("slurm/main", {});
+  Applied(Look());
+  put("cpu", 3);
+  EXPECT_TRUE(has()) << "it was there before: the worker is not made";
+  Pod worker;
+  worker.metadata = {.name = "cpu-2"};
+  world.Put(worker);
+  EXPECT_FALSE(has()) << "it may register yet";
+}
+
+TEST_F(ControllerTest, ANewNodeSetThatMayBeANodeWaitsForSlurm) {
+  HaveKeys();
+  world.Put(api::NodeSet{.metadata = {.name = "cpu", .namespace_ = "slurm"},
+                         .spec = {.controller_ref = {.name = "main"}, .replicas = 1}});
+  Applied(Look());
+  world.Put(api::NodeSet{.metadata = {.name = "cpu-2", .namespace_ = "slurm"},
+                         .spec = {.controller_ref = {.name = "main"}, .replicas = 1}});
+  const auto has = [&] { return SlurmConf(Look()).contains("NodeSet=cpu-2 "); };
+  EXPECT_FALSE(has()) << "slurmctld runs, and may have a cpu-2 of before";
+  world.Nodes("slurm/main", {});
+  EXPECT_TRUE(has());
+}
+
+TEST_F(ControllerTest, ALineOfTheUsersForANodeSetThatIsANodeIsNotPublished) {
+  HaveKeys();
+  Applied(Look());
+  world.Nodes("slurm/main", {{.name = "w-1"}});
+  controller.spec.extra_conf = "nodeset=w-1 Feature=a";
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"),
+              HasSubstr("ConfigRefused: the configuration is not published: NodeSet=w-1 is called as a node of Slurm"));
+  EXPECT_FALSE(plan.children_complete);
+  EXPECT_EQ(BodyOf(plan, "ConfigMap", "main-config"), "");
+}
+
+TEST_F(ControllerTest, MoreWorkersThanSlurmTakesAreTold) {
+  HaveKeys();
+  api::NodeSet set{.metadata = {.name = "big", .namespace_ = "slurm"}, .spec = {.controller_ref = {.name = "main"}}};
+  set.spec.replicas = 1024;
+  world.Put(set);
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False"));
+  world.Put(api::NodeSet{.metadata = {.name = "small", .namespace_ = "slurm"},
+                         .spec = {.controller_ref = {.name = "main"}, .replicas = 1}});
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"),
+              StartsWith("True ConfigDoubtful: the NodeSets ask for 1025 workers, and slurmctld takes 1024 nodes"));
+  controller.spec.extra_conf = "MaxNodeCount=2000";
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False"));
 }
 
 TEST_F(ControllerTest, NodeSetsAreWrittenByName) {

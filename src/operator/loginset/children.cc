@@ -142,7 +142,7 @@ JsonObject Strategy(const api::LoginSet& login_set) {
 }  // namespace
 
 Result<bool> ReadsFilesLive(const api::LoginSet& login_set, const Settings& settings) {
-  return render::ReadsFilesLive(login_set.spec.login, "spec.login", kLogin, settings);
+  return render::ReadsFilesLive(login_set.metadata, login_set.spec.login, "spec.login", kLogin, settings);
 }
 
 Result<plan::Child> ServiceObject(const api::LoginSet& login_set) {

@@ -72,6 +72,19 @@ TEST_F(LoginSetTest, WithSomebodyElsesImageFilesLieWhereThePeerPutsThem) {
   test::ExpectGoldenJson("loginset", "foreign-Deployment.json", Pods());
 }
 
+// From a registry of the site's own: its logins wait for their sessions as ours do.
+TEST_F(LoginSetTest, AnImageOfAPrefixThatIsNamedIsOurs) {
+  const auto waits = [&] { return Pods().contains("drain-logins"); };
+  login_set.spec.login.text = R"({"image":"registry.example.org/hpc/login:26.05"})";
+  EXPECT_FALSE(waits());
+  login_set.metadata.annotations["capstan.dev/image-prefix"] = "registry.example.org/hpc";
+  EXPECT_TRUE(waits());
+  login_set.metadata.annotations["capstan.dev/image-prefix"] = "registry.example.org/h";
+  EXPECT_FALSE(waits());
+  login_set.spec.login.text = R"({"image":"capstan/login:26.05"})";
+  EXPECT_TRUE(waits()) << "the operator's own";
+}
+
 // A change of sshd_config cut every session.
 TEST_F(LoginSetTest, NothingButItsTemplateReplacesAPodThatReadsItsFilesLive) {
   const std::string before = Pods();

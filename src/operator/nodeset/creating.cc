@@ -9,6 +9,7 @@
 #include "operator/nodeset/records.h"
 #include "operator/pods.h"
 #include "operator/reasons.h"
+#include "operator/render/cluster.h"
 #include "plan/objects/effects.h"
 #include "plan/slurm/effects.h"
 
@@ -73,7 +74,7 @@ class Creating {
     size_t bytes = 0;
     for (const Place& place : scale_.create) {
       const NewWorker worker = workers_.Stamp(place);
-      if (IsTaken(worker) || IsPoweredUpSoon(worker) || MayRunOn(worker, place)) continue;
+      if (IsTaken(worker) || IsNodeSet(worker) || IsPoweredUpSoon(worker) || MayRunOn(worker, place)) continue;
       // A record that is being removed must not be that of the worker which registers next.
       if (!worker.host.empty() && look_.world.InFlight(plan::NodeTarget(look_.cluster, worker.host))) continue;
       creations += 1 + int(worker.claims.size());
@@ -93,6 +94,18 @@ class Creating {
     if (other->second->metadata.name == worker.name && !IsOrphanOf(look_.set, *other->second)) return false;
     creation_.waiting.push_back("the name " + worker.host + " in Slurm, which pod " + other->second->metadata.name +
                                 " has");
+    return true;
+  }
+
+  // slurmctld registers no node that is called as a NodeSet in slurm.conf (controller/inputs.cc leaves out those that come later).
+  bool IsNodeSet(const NewWorker& worker) {
+    const auto* published =
+        look_.world.Find<ConfigMap>({look_.set.metadata.namespace_, ConfigName(look_.set.spec.controller_ref.name)});
+    if (published == nullptr || !published->data.slurm_conf.contains("=" + worker.host) ||
+        !render::MakesNodeSet(published->data.slurm_conf, worker.host))
+      return false;
+    creation_.waiting.push_back("the name " + worker.host +
+                                " in Slurm, which a NodeSet of slurm.conf has; rename either");
     return true;
   }
 

@@ -6,6 +6,7 @@ namespace capstan::op::nodeset {
 namespace {
 
 using slurm::NodeFlag;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -47,6 +48,18 @@ TEST_F(PacedCreation, WaitsForNoWorkerThatHasHadItsTime) {
   PutComing(0, kMostComing);
   for (int ordinal = 0; ordinal < kMostComing; ++ordinal) held["coming pod-" + std::to_string(ordinal)] = Tick(-10min);
   EXPECT_EQ(Created(Look(1000)), kMostNewWorkers);
+}
+
+// No node of that name registers: the worker would never come.
+TEST_F(PacedCreation, AWorkerThatIsCalledAsANodeSetOfSlurmConfIsNotMade) {
+  ConfigMap published;
+  published.metadata = {.name = "main-config", .namespace_ = "slurm"};
+  published.data.slurm_conf = "ClusterName=a\nNodeSet=w-1 Feature=w-1\nPartitionName=w-2 Nodes=w-1\n";
+  Put(published);
+  const plan::Plan plan = Look(3);
+  EXPECT_THAT(Acts(plan), ElementsAre("create Pod slurm/w-0", "create Pod slurm/w-2"));
+  EXPECT_THAT(ConditionOf(plan, "Progressing").message,
+              HasSubstr("after the name w-1 in Slurm, which a NodeSet of slurm.conf has; rename either"));
 }
 
 // Found by the simulator: the operator had been on the machine that was lost, and knew nothing of the job on another one.

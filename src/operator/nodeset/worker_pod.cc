@@ -423,7 +423,7 @@ NewWorker WorkerTemplate::Stamp(const Place& place) {
 bool HasSsh(const api::NodeSet& set) { return set.spec.ssh && set.spec.ssh->enabled.value_or(false); }
 
 Result<bool> ReadsFilesLive(const api::NodeSet& set, const Settings& settings) {
-  return render::ReadsFilesLive(set.spec.slurmd, "spec.slurmd", kWorker, settings);
+  return render::ReadsFilesLive(set.metadata, set.spec.slurmd, "spec.slurmd", kWorker, settings);
 }
 
 plan::Child SshConfig(const api::NodeSet& set) {

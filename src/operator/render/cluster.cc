@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "operator/names.h"
 #include "operator/render/parts.h"
+#include "slurm/conf.h"
 
 namespace capstan::op::render {
 
@@ -38,6 +39,24 @@ int AccountingPort(const api::Accounting& accounting) {
   const api::AccountingSpec& spec = accounting.spec;
   const bool external = spec.external.value_or(false) && spec.external_config;
   return PortOr(external ? spec.external_config->port : spec.service.port.value_or(0), kSlurmdbdPort);
+}
+
+std::string TablesOf(const api::Accounting& accounting) {
+  const api::AccountingSpec& spec = accounting.spec;
+  const auto at = [&](std::string_view host, int port) {
+    std::string name = ToLower(host);
+    if (name.ends_with('.')) name.pop_back();
+    const size_t end = name.find(".svc");
+    if (end != name.npos && (end + 4 == name.size() || name[end + 4] == '.')) name.resize(end);
+    if (!name.contains('.') && !name.contains(':')) name += "." + accounting.metadata.namespace_;
+    return " at " + name + ":" + std::to_string(port);
+  };
+  if (spec.external.value_or(false))
+    return spec.external_config ? "slurmdbd" + at(spec.external_config->host, AccountingPort(accounting)) : "";
+  if (!spec.storage_config) return "";
+  const api::StorageConfig& storage = *spec.storage_config;
+  return "database " + storage.database.value_or("slurm_acct_db") +
+         at(storage.host, PortOr(storage.port.value_or(0), kDatabasePort));
 }
 
 int RestApiPort(const api::RestApi& rest_api) {
@@ -92,6 +111,25 @@ bool MayMeet(std::string_view a, std::string_view b) {
 std::optional<std::string> HostPrefixOf(const api::NodeSet& set) {
   const auto names = NamesOf(set);
   return names ? std::optional(names->prefix) : std::nullopt;
+}
+
+std::optional<int> OrdinalOfHost(const api::NodeSet& set, std::string_view host) {
+  const auto names = NamesOf(set);
+  if (set.spec.IsDaemonSet() || !names || !host.starts_with(names->prefix)) return std::nullopt;
+  const std::string_view digits = host.substr(names->prefix.size());
+  constexpr size_t kMost = 9;
+  if (digits.empty() || digits.size() > kMost || digits.find_first_not_of("0123456789") != digits.npos)
+    return std::nullopt;
+  return int(*ParseInt(digits));
+}
+
+bool MakesNodeSet(std::string_view slurm_conf, std::string_view name) {
+  bool makes = false;
+  (void)slurm::ForEachConfLine(slurm_conf, [&](const slurm::ConfLine& line) {
+    makes = !line.items.empty() && EqualsIgnoreCase(line.items[0].key, "NodeSet") && line.items[0].value == name;
+    return !makes;
+  });
+  return makes;
 }
 
 const api::NodeSet* ElderNamesake(const kube::ObjectList<api::NodeSet>& sets, const api::NodeSet& set) {

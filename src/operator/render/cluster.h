@@ -25,6 +25,11 @@ bool KeepsState(const api::ControllerSpec& spec);
 // Of slurmdbd's Service, or of the external one.
 int AccountingPort(const api::Accounting& accounting);
 
+// Where the tables of its clusters are: "database slurm_acct_db at mariadb.databases:3306", or "slurmdbd at HOST:PORT" where that is not the
+// operator's. Two that write the same say the same, in whatever namespace, if they call the host by a name of the same kind. "": nobody
+// else writes them, or it does not say.
+std::string TablesOf(const api::Accounting& accounting);
+
 int RestApiPort(const api::RestApi& rest_api);
 // "http://main-restapi.slurm.svc.cluster.local.:6820". A token goes there: a name with its final dot is searched in no other domain.
 std::string RestApiUrl(const api::RestApi& rest_api, const Settings& settings);
@@ -45,6 +50,12 @@ const api::NodeSet* ElderNamesake(const kube::ObjectList<api::NodeSet>& sets, co
 
 // The source of a volume with the key of auth/slurm: as slurm.jwks, a set of keys, when the Secret has it below a name
 // that ends so, else as slurm.key. Slurm tells the two by their names.
+// The ordinal of the worker of `set` that would be called so in Slurm; nullopt: none would, or it is one of DaemonSet mode.
+std::optional<int> OrdinalOfHost(const api::NodeSet& set, std::string_view host);
+
+// A line of slurm.conf makes a NodeSet of this name: no node that is called so registers, and beside one slurmctld does not start.
+bool MakesNodeSet(std::string_view slurm_conf, std::string_view name);
+
 JsonObject SlurmKeyFile(const api::SecretKeySelector& key);
 
 }  // namespace capstan::op::render

@@ -61,11 +61,15 @@ std::string SshdConfig(std::string_view own, std::string_view extra, bool sees_c
   return text;
 }
 
-Result<bool> ReadsFilesLive(const json::Raw& container, std::string_view where, const Component& component,
-                            const Settings& settings) {
+Result<bool> ReadsFilesLive(const json::ObjectMeta& metadata, const json::Raw& container, std::string_view where,
+                            const Component& component, const Settings& settings) {
   CAPSTAN_TRY(const Json parsed, json::ParseObject(container, where));
   const std::string_view image = json::FindText(parsed, {"image"});
-  return image.empty() || image.starts_with(settings.image_prefix + "/" + std::string(component.app));
+  const auto begins = [&](const std::string& prefix) {
+    return !prefix.empty() && image.starts_with(prefix + "/" + std::string(component.app));
+  };
+  return image.empty() || begins(settings.image_prefix) ||
+         begins(metadata.Annotation(std::string(kAnnotationImagePrefix)));
 }
 
 JsonObject HostKeysVolume(std::string_view secret) {

@@ -14,11 +14,11 @@
 
 namespace capstan::op::render {
 
-// The image of `container`, the user's at `where`, is Capstan's of this component, or made from one under its name, or none
-// is named: its entrypoint reads files that change while it runs. In any other image the files lie where the daemons read
-// them. kInvalid: it is no object.
-Result<bool> ReadsFilesLive(const json::Raw& container, std::string_view where, const Component& component,
-                            const Settings& settings);
+// The image of `container`, the user's at `where` in an object with `metadata`, is Capstan's of this component by its prefix
+// (the operator's, or that of kAnnotationImagePrefix), or made from one under its name, or none is named: its entrypoint reads
+// files that change while it runs. In any other image the files lie where the daemons read them. kInvalid: it is no object.
+Result<bool> ReadsFilesLive(const json::ObjectMeta& metadata, const json::Raw& container, std::string_view where,
+                            const Component& component, const Settings& settings);
 
 // sshd_config. sshd takes the first value that it reads for an option: those of the image's sshd_config.d, of `own` (lines) and
 // of the user's `extra` go before the defaults, by which people come in by key alone and strangers are held to what a login on

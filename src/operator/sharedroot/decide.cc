@@ -127,9 +127,15 @@ class Deciding : Reconcile<api::SharedRoot> {
                     who + (claim.error.empty() ? " is being looked for" : " cannot be read: " + claim.error));
       return false;
     }
-    if (std::ranges::find(claim.value->access_modes, "ReadWriteMany") == claim.value->access_modes.end()) {
-      findings.Problem("ClaimRefused",
-                       "a shared root needs access mode ReadWriteMany, which " + who + " does not have");
+    if (const std::string wrong = WrongWith(*claim.value); !wrong.empty()) {
+      findings.Problem("ClaimRefused", "a shared root needs " + wrong + ", which " + who + " does not have");
+      return false;
+    }
+    const bool is_strange = object.spec.claim.existing.empty() && claim.value->root != object.metadata.name;
+    if (is_strange && status_.claim_uid != claim.value->uid) {
+      findings.Problem("NameConflict", who +
+                                           " is there, and was made for something else; remove it, or make the "
+                                           "SharedRoot anew with that name in claim.existing");
       return false;
     }
     if (status_.claim_uid != claim.value->uid) {
@@ -137,6 +143,12 @@ class Deciding : Reconcile<api::SharedRoot> {
       Forget();
     }
     return true;
+  }
+
+  static std::string WrongWith(const VolumeClaim::Value& claim) {
+    if (std::ranges::find(claim.access_modes, "ReadWriteMany") == claim.access_modes.end())
+      return "access mode ReadWriteMany";
+    return claim.is_block ? "volumeMode Filesystem" : "";
   }
 
   // Of several with one claim the one that was first has it.

@@ -34,7 +34,7 @@ class SharedRootTest : public ::testing::Test {
   void Claim(std::vector<std::string> modes, const std::string& name = "main-root",
              const std::string& uid = "uid-claim") {
     world.Answer("claim slurm/" + name,
-                 std::make_shared<const VolumeClaim::Value>(VolumeClaim::Value{uid, std::move(modes)}));
+                 std::make_shared<const VolumeClaim::Value>(VolumeClaim::Value{uid, std::move(modes), "main"}));
   }
   plan::Plan Look() {
     world.Put(root);
@@ -112,7 +112,7 @@ TEST_F(SharedRootTest, AClaimIsMadeAndThenAJobFillsIt) {
 }
 
 TEST_F(SharedRootTest, WhatIsFilledIsSwitchedToAndThenAtRest) {
-  Ran(FillName(), "Complete", R"({"generation":"g","files":120,"bytes":4096,"shell":true,"slurm":"Image"})");
+  Ran(FillName(), "Complete", R"({"generation":"g","files":120,"bytes":4096,"slurm":"Image"})");
   EXPECT_THAT(ChildNames(Look()), ElementsAre("Job " + FillName(), "Job " + SwitchName()));
   ASSERT_EQ(root.status.generations.size(), 1u);
   EXPECT_EQ(root.status.generations[0].files, 120);
@@ -549,6 +549,39 @@ TEST_F(SharedRootTest, AClaimForOneWriterIsRefused) {
   const plan::Plan plan = Look();
   EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("ClaimRefused: a shared root needs access mode ReadWriteMany"));
   EXPECT_THAT(plan.children, IsEmpty());
+}
+
+TEST_F(SharedRootTest, ADeviceIsRefused) {
+  world.Answer("claim slurm/main-root", std::make_shared<const VolumeClaim::Value>(
+                                            VolumeClaim::Value{"uid-claim", {"ReadWriteMany"}, "main", true}));
+  const plan::Plan plan = Look();
+  EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("ClaimRefused: a shared root needs volumeMode Filesystem"));
+  EXPECT_THAT(plan.children, IsEmpty());
+}
+
+// Nothing is written to a volume that nobody has named.
+TEST_F(SharedRootTest, AClaimOfThatNameThatWasMadeForSomethingElseIsLeftAlone) {
+  for (const char* made_for : {"", "other"}) {
+    world.Answer("claim slurm/main-root", std::make_shared<const VolumeClaim::Value>(
+                                              VolumeClaim::Value{"uid-strange", {"ReadWriteMany"}, made_for}));
+    const plan::Plan plan = Look();
+    EXPECT_THAT(ConditionOf(plan, "Degraded"),
+                HasSubstr("NameConflict: PersistentVolumeClaim slurm/main-root is there, and was made for something "
+                          "else"));
+    EXPECT_THAT(plan.children, IsEmpty());
+  }
+  root.status.claim_uid = "uid-strange";
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False")) << "one that has lost its labels is known";
+  root.status = {};
+  root.spec.claim = {.existing = "main-root"};
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False")) << "it is named";
+}
+
+// Kubernetes would make another path of it.
+TEST_F(SharedRootTest, APathIsForTheJobsAsItIsWritten) {
+  root.spec.keep = {{"/home", "/a$$b", "/$(HOME)"}};
+  const auto job = sharedroot::SwitchJob(WithDefaults(), "g-1", "u", {});
+  EXPECT_THAT(job->body, HasSubstr(R"x("--keep","/a$$$$b","--keep","/$$(HOME)")x"));
 }
 
 TEST_F(SharedRootTest, AClaimThatIsToBeThereIsNotMade) {

@@ -38,9 +38,12 @@ JsonArray Words(std::string_view program, std::string_view what) {
   return {program, "root", what, "--volume", kVolumePath};
 }
 
+// Kubernetes replaces $(NAME) in a command, and makes $ of $$.
 void Add(JsonArray& words, std::string_view option, const std::string& value) {
   words.emplace_back(option);
-  words.emplace_back(value);
+  std::string word;
+  for (const char c : value) word.append(c == '$' ? 2 : 1, c);
+  words.emplace_back(word);
 }
 
 void Add(JsonArray& words, std::string_view option, const std::vector<std::string>& values) {

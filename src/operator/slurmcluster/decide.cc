@@ -102,14 +102,32 @@ class Deciding : Reconcile<api::SlurmCluster> {
     if (!can_mount) KeepWhatIsThere();
     if (spec.shared_root && can_mount) Want(SharedRootPart(object, settings));
     if (spec.login && spec.login->sssd_conf_ref.name.empty()) MakeSssdConf();
-    if (spec.login && can_mount) Want(LoginSetPart(object, settings));
+    if (spec.login && can_mount) {
+      const auto* there = world.Find<api::LoginSet>({ns_, LoginSetName(name_)});
+      api::SlurmCluster wanted = object;
+      if (there != nullptr && !GetsRoot(there->spec.login)) wanted.spec.shared_root.reset();
+      Want(LoginSetPart(wanted, settings));
+    }
     for (const api::ClusterNodeSet& set : spec.node_sets) {
-      if (can_mount || !*set.shared_root) Want(NodeSetPart(object, set, settings));
+      const auto* there = world.Find<api::NodeSet>({ns_, NodeSetName(name_, set.name)});
+      api::ClusterNodeSet wanted = set;
+      if (*set.shared_root && there != nullptr && !GetsRoot(there->spec.slurmd)) wanted.shared_root = false;
+      if (can_mount || !*wanted.shared_root) Want(NodeSetPart(object, wanted, settings));
     }
     if (spec.shared_root && IsNo(spec.config.slurm_conf, "UsePAM"))
       findings.Remark("NotSupported", "spec.config.slurmConf.UsePAM is off: without it no job is in the shared root");
     const auto* controller = world.Find<api::Controller>({ns_, name_});
     if (controller != nullptr && NamesWhatIsNotWanted(*controller, object)) KeepWhatIsThere();
+  }
+
+  // A part that runs without the root does so until a generation is current: pods that were renewed for it would wait for a volume that
+  // perhaps never comes. `container`: of that part, as it is there.
+  bool GetsRoot(const json::Raw& container) {
+    if (!object.spec.shared_root || container.text.contains(kRootVariable)) return true;
+    const auto* root = world.Find<api::SharedRoot>({ns_, name_});
+    if (root != nullptr && !root->status.current.generation.empty()) return true;
+    findings.Wait("FillingRoot", "logins and node sets get the shared root once a generation of it is current");
+    return false;
   }
 
   // A spec.sharedRoot that was taken away and written anew before its SharedRoot has gone: no pod gets a volume that root is not on.
@@ -146,11 +164,13 @@ class Deciding : Reconcile<api::SlurmCluster> {
       } else if (claim.value == nullptr) {
         findings.Wait("ReadingReferences",
                       what + (claim.error.empty() ? "is being looked for" : "cannot be read: " + claim.error));
-      } else if (std::ranges::none_of(claim.value->access_modes, is_for_many)) {
-        findings.Problem("ClaimRefused", what +
-                                             "has neither access mode ReadWriteMany nor ReadOnlyMany, and pods on all "
-                                             "nodes mount it" +
-                                             until);
+      } else if (claim.value->is_block || std::ranges::none_of(claim.value->access_modes, is_for_many)) {
+        findings.Problem("ClaimRefused",
+                         what +
+                             (claim.value->is_block ? "is a device without a file system"
+                                                    : "has neither access mode ReadWriteMany nor ReadOnlyMany, and "
+                                                      "pods on all nodes mount it") +
+                             until);
       } else {
         continue;
       }

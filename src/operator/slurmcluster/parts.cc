@@ -147,8 +147,8 @@ JsonObject Template(JsonObject pod) {
 // The shared root's volume, for a pod whose container of this name looks after it.
 void AddSharedRoot(const SlurmCluster& cluster, JsonObject& container, JsonObject& pod) {
   constexpr std::string_view kVolume = "shared-root";
-  container["env"] = JsonArray{FieldVariable("CAPSTAN_POD_UID", "metadata.uid"),
-                               Variable("CAPSTAN_SHARED_ROOT", sharedroot::kVolumePath)};
+  container["env"] =
+      JsonArray{FieldVariable("CAPSTAN_POD_UID", "metadata.uid"), Variable(kRootVariable, sharedroot::kVolumePath)};
   JsonArray mounts{Mount(kVolume, sharedroot::kVolumePath)};
   JsonArray volumes{ClaimVolume(kVolume, RootClaimName(cluster))};
   std::map<std::string, bool> claims;  // by the name of their volumes: whether nobody writes to it
@@ -383,6 +383,7 @@ Result<plan::Child> LoginSetPart(const SlurmCluster& cluster, const Settings& se
             .user = std::move(user),
             .ours = {"controllerRef", "replicas", "sssdConfRef", "rootSshAuthorizedKeys"},
             .scales = true};
+  SetUnlessEmpty(part.annotations, kAnnotationImagePrefix, cluster.spec.images.prefix);
   SetUnlessEmpty(part.annotations, kAnnotationLoginDrainCap, login.drain_cap);
   SetUnlessEmpty(part.annotations, kAnnotationStopped, StoppedText(cluster));
   return AsPart(cluster, std::move(part));
@@ -424,6 +425,7 @@ Result<plan::Child> NodeSetPart(const SlurmCluster& cluster, const api::ClusterN
             .ours = {"controllerRef", "replicas", "partition"},
             .scales = true};
   SetUnlessEmpty(part.annotations, kAnnotationStopped, StoppedText(cluster));
+  SetUnlessEmpty(part.annotations, kAnnotationImagePrefix, cluster.spec.images.prefix);
   SetUnlessEmpty(part.annotations, kAnnotationPower, PowerText(set));
   return AsPart(cluster, std::move(part));
 }

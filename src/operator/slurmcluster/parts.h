@@ -18,13 +18,15 @@
 namespace capstan::op::slurmcluster {
 
 inline constexpr std::string_view kSssdKey = "sssd.conf";
+inline constexpr std::string_view kRootVariable =
+    "CAPSTAN_SHARED_ROOT";  // of the containers that look after a shared root
 
 // The NodeSet of that name in spec.nodeSets: <cluster>-worker-<name>, as the chart slurm calls it.
 std::string NodeSetName(std::string_view cluster, std::string_view name);
 std::string LoginSetName(std::string_view cluster);
-// The Secret with an sssd.conf that knows nobody, for a login without spec.login.sssdConfRef.
 // The volume claim of its shared root. REQUIRES: it has one.
 std::string RootClaimName(const api::SlurmCluster& cluster);
+// The Secret with an sssd.conf that knows nobody, for a login without spec.login.sssdConfRef.
 std::string SssdSecretName(std::string_view cluster);
 
 Result<plan::Child> ControllerPart(const api::SlurmCluster& cluster, const Settings& settings);

@@ -97,6 +97,39 @@ TEST_F(SharedRootOfClusterTest, AMountThatIsNotThereKeepsPodsAsTheyAre) {
   plan = Look();
   EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("ClaimRefused: PersistentVolumeClaim slurm/datasets"));
   EXPECT_TRUE(std::ranges::none_of(plan.children, is_of_pods));
+  world.Answer("claim slurm/datasets",
+               std::make_shared<const VolumeClaim::Value>(VolumeClaim::Value{"u", {"ReadWriteMany"}, "", true}));
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), HasSubstr("is a device without a file system"));
+}
+
+// Workers and logins would be renewed one after the other, and none would come back: a claim that is not there, an image that nobody can pull.
+TEST_F(SharedRootOfClusterTest, WhatRunsWithoutARootGetsItOnceThereIsOne) {
+  HaveParts();
+  world.Put(Part<api::LoginSet>("main-login"));
+  auto root = Part<api::SharedRoot>("main", "False", "True");
+  root.spec.claim = cluster.spec.shared_root->claim;
+  cluster.spec.login->replicas = 2;
+  for (const bool is_there : {false, true}) {
+    if (is_there) world.Put(root);
+    const plan::Plan plan = Look();
+    EXPECT_THAT(ChildNames(plan), ElementsAre("Controller main", "RestApi main", "SharedRoot main",
+                                              "LoginSet main-login", "NodeSet main-worker-cpu"));
+    for (const std::string& body : {BodyOf(plan, "NodeSet", "main-worker-cpu"), BodyOf(plan, "LoginSet", "main-login")})
+      EXPECT_THAT(body, Not(HasSubstr("shared-root")));
+    EXPECT_THAT(BodyOf(plan, "LoginSet", "main-login"), HasSubstr(R"("replicas":2)")) << "all else is followed";
+    EXPECT_TRUE(plan.children_complete);
+  }
+  auto late = Part<api::NodeSet>("main-worker-late");
+  late.spec.slurmd.text = R"({"env":[{"name":"CAPSTAN_SHARED_ROOT","value":"/capstan/root"}]})";
+  world.Put(late);
+  cluster.spec.node_sets.push_back({.name = "late"});
+  cluster.spec.node_sets.push_back({.name = "new"});
+  for (const char* set : {"main-worker-late", "main-worker-new"})
+    EXPECT_THAT(Body("NodeSet", set), HasSubstr(kVolume)) << "it has it already, or has no pods yet";
+  root.status.current.generation = "g-1";
+  world.Put(root);
+  EXPECT_THAT(Body("NodeSet", "main-worker-cpu"), HasSubstr(kVolume));
+  EXPECT_THAT(Body("LoginSet", "main-login"), HasSubstr(kVolume));
 }
 
 TEST_F(SharedRootOfClusterTest, WhatAUserGivesStandsBesideIt) {
@@ -119,6 +152,13 @@ TEST_F(SharedRootOfClusterTest, ItsJobsAreOfTheClustersImages) {
   const std::string body = Body("SharedRoot", "main");
   EXPECT_THAT(body, HasSubstr(R"("jobImage":"registry.example.org/hpc/slurmd:26.05.5")"));
   EXPECT_THAT(body, HasSubstr(R"("template":{"spec":{"imagePullSecrets":[{"name":"hub"}]}})"));
+}
+
+// Else a login of an image that the operator does not know as ours would wait for no session, and drainCap have no effect.
+TEST_F(SharedRootOfClusterTest, ImagesOfAnotherPrefixAreKnownAsCapstans) {
+  cluster.spec.images.prefix = "registry.example.org/hpc";
+  for (const std::string& body : {Body("NodeSet", "main-worker-cpu"), Body("LoginSet", "main-login")})
+    EXPECT_THAT(body, HasSubstr(R"("capstan.dev/image-prefix":"registry.example.org/hpc")"));
 }
 
 TEST_F(SharedRootOfClusterTest, WithoutPamItIsSaidThatNoJobIsInIt) {
