@@ -18,9 +18,10 @@ constexpr std::string_view kMayBeKept =
 constexpr std::string_view kMayNotBeKept =
     "a folder that a root or its pods need for themselves cannot be kept, node-local or a mount: /proc, /sys, /dev, "
     "/run, /etc, /boot, /tmp, "
-    "/capstan, /var/tmp, /var/log, /var/run, /var/lock, /var/spool/slurmd, /var/lib/sss and what is in them, nor /usr, "
+    "/capstan, /var/tmp, /var/log, /var/run, /var/lock, /var/spool/slurmd, /var/lib/sss, "
+    "/mnt/ssh-config, /mnt/ssh-host-keys, /mnt/sssd-conf and what is in them, nor /usr, "
     "/bin, /sbin, /lib, "
-    "/mnt (a folder in it may), /var, /var/lib, /var/spool; nor may a part of its path be . or ..";
+    "/mnt, /var, /var/lib, /var/spool; nor may a part of its path be . or ..";
 // Pods mount it over their image.
 constexpr std::string_view kMayBeMounted = "!f.matches('^/(usr|bin|sbin|lib|lib32|lib64|libx32|root)(/|$)')";
 constexpr std::string_view kMayNotBeMounted =

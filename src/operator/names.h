@@ -51,7 +51,7 @@ inline constexpr std::string_view kAnnotationForceDelete = CAPSTAN_DOMAIN "force
 inline constexpr std::string_view kAnnotationGenerateKeys = CAPSTAN_DOMAIN "generate-keys";
 // Of a LoginSet, a person's: how long a login that goes waits for its sessions ("12h").
 inline constexpr std::string_view kAnnotationLoginDrainCap = CAPSTAN_DOMAIN "login-drain-cap";
-// Of a LoginSet or a NodeSet, a person's: images that begin so are Capstan's, besides the operator's own ("registry.example.org/hpc").
+// Of a LoginSet or a NodeSet: images that begin so are Capstan's, besides the operator's own ("registry.example.org/hpc").
 inline constexpr std::string_view kAnnotationImagePrefix = CAPSTAN_DOMAIN "image-prefix";
 // Of an Accounting, a person's: a database for trials, with a claim of this size ("2Gi").
 inline constexpr std::string_view kAnnotationEmbeddedDatabase = CAPSTAN_DOMAIN "embedded-database";

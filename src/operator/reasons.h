@@ -116,7 +116,8 @@ inline constexpr auto kReasons = std::to_array<Reason>({
 
     // NodeSets.
     {"DrainSkipped", Reason::kProblem | Reason::kEvent, "The workers of a deleted NodeSet go without a drain."},
-    {"SlurmUnreachable", Reason::kProblem, "Slurm does not answer; no worker is taken away meanwhile."},
+    {"SlurmUnreachable", Reason::kProblem,
+     "Slurm does not answer; what hangs on it waits, and no worker is taken away meanwhile."},
     {"GresMismatch", Reason::kProblem, "Slurm has other generic resources of a worker than are asked for it."},
     {"WorkersImpaired", Reason::kProblem, "Workers are not in service, and will not be by themselves."},
     {"Deleting", Reason::kWait, "It is being deleted; its workers go first."},

@@ -194,6 +194,8 @@ def test_images_of_another_prefix_are_known_to_the_operator(kind, sets, prefix, 
     """Its logins did not wait for their sessions when the operator's own images began otherwise."""
     own = {"metadata": {"annotations": {"mine": "x"}}}
     assert pick(render(values={"imagePrefix": prefix, sets: {"a": own}}), kind)["metadata"]["annotations"] == annotations
+    own["metadata"]["annotations"]["capstan.dev/image-prefix"] = "elsewhere"
+    assert pick(render(values={"imagePrefix": prefix, sets: {"a": own}}), kind)["metadata"]["annotations"]["capstan.dev/image-prefix"] == "elsewhere"
 
 
 @pytest.mark.parametrize("key", ["nodesets", "loginsets"])

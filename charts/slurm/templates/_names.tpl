@@ -62,10 +62,11 @@ annotations:
 {{- end }}
 {{- end -}}
 
-{{/* The annotation by which the operator, whose own images may begin otherwise, knows those of imagePrefix as Capstan's. */}}
+{{/* The annotation by which the operator, whose own images may begin otherwise, knows those of imagePrefix as Capstan's: (list ROOT METADATA). One that is given stays. */}}
 {{- define "slurm.imageAnnotations" -}}
-{{- $prefix := .Values.imagePrefix | trimSuffix "/" -}}
-{{- ne $prefix "capstan" | ternary (dict "capstan.dev/image-prefix" $prefix) dict | toJson -}}
+{{- $prefix := (index . 0).Values.imagePrefix | trimSuffix "/" -}}
+{{- $given := (index . 1 | default dict).annotations | default dict -}}
+{{- or (eq $prefix "capstan") (hasKey $given "capstan.dev/image-prefix") | ternary dict (dict "capstan.dev/image-prefix" $prefix) | toJson -}}
 {{- end -}}
 
 {{/*

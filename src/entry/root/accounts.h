@@ -29,7 +29,7 @@ Result<Accounts> CarryPeople(const Accounts& from, const Accounts& to);
 
 enum class AccountFiles { kOfLogins, kAll };  // passwd, shadow, group; or all
 
-// Of the folder /etc that is open as `etc`. kNotFound: it has no passwd. kInvalid: what is there is not a file, or larger than 1 MiB.
+// Of the folder /etc that is open as `etc`. kNotFound: it has no passwd. kInvalid: what is there is not a file, or larger than 16 MiB.
 Result<Accounts> ReadAccounts(int etc, AccountFiles which);
 
 // Keep useradd and its like from changing accounts while they live.

@@ -119,8 +119,7 @@ Result<void> Keep(const std::string& volume, const std::string& generation, cons
   const std::string name = path.substr(slash + 1);
   CAPSTAN_TRY(const Descriptor above, FolderIn(root.fd(), path.substr(0, slash), true));
   struct stat found{};
-  if (fstatat(above.fd(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(found.st_mode))
-    return MakeEmpty(volume, kept);
+  if (fstatat(above.fd(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return Refused("looking at " + path);
   if (renameat(above.fd(), name.c_str(), AT_FDCWD, kept.c_str()) != 0) return Refused("moving " + path + " to keep");
   if (mkdirat(above.fd(), name.c_str(), found.st_mode & 07777) != 0) return Refused("making " + path);
   return {};
@@ -135,7 +134,7 @@ struct Use {
 constexpr auto kUses = std::to_array<Use>(
     {{&Layout::keep, "kept", true}, {&Layout::node_local, "node-local", false}, {&Layout::mounts, "a mount", true}});
 
-// Something is mounted there in each root: it must be a folder, and no link to one, or no pod could make its tree.
+// Something is mounted there in each root: it must be a folder, and no link to one, or no pod could make its tree. Makes one that is missing.
 Result<void> CanBe(const Use& use, const std::string& volume, const std::string& generation, const std::string& path,
                    const std::optional<Layout>& before) {
   const std::string word(use.word);

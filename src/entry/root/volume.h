@@ -47,7 +47,7 @@ Result<void> StoreFile(const std::string& folder, const std::string& name, const
 
 // From then on `layout` is current. A folder that is kept has one copy: where nothing is current yet, what the image has there; later an
 // empty one. Another generation gets the people of the one that was current (accounts.h). kNotFound: its generation is not there, whole.
-// kInvalid, and nothing is changed: a later switch of the same owner has been made, which stays; a folder is kept, or a mount, from now on
+// kInvalid, and what was current stays so: a later switch of the same owner has been made, which stays; a folder is kept, or a mount, from now on
 // in which the current root has files; a folder of the Layout is a file or a link in the generation; accounts clash. REQUIRES: kCurrent.
 Result<void> SetCurrent(const std::string& volume, const Layout& layout, const SwitchOrder& order);
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ inline constexpr size_t kMostDeparted = 100;
 inline constexpr int kMostNodes = 1024;  // that slurmctld takes, unless extraConf says otherwise
 
 struct Config {
+  std::set<std::string> taken;  // names that nodes of Slurm have, and that no line may make a NodeSet of
   std::string ns;
   std::string controller;    // the Controller's name
   std::string cluster_name;  // ClusterName

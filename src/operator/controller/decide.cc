@@ -178,10 +178,6 @@ class Deciding : Reconcile<api::Controller> {
     if (inputs.complete && !WaitsForSlurmdbd()) {
       std::vector<std::string> doubts;
       auto made = MakeConfig(object, inputs, doubts);
-      if (made && MakesNodeSetOfANode(*made)) {
-        KeepWhatIsThere();
-        return LastPublished();
-      }
       if (made && !MayPublish(*made)) {
         KeepWhatIsThere();
         return LastPublished();
@@ -195,22 +191,6 @@ class Deciding : Reconcile<api::Controller> {
     }
     KeepWhatIsThere();
     return LastPublished();
-  }
-
-  // slurmctld does not start with a NodeSet that is called as one of its nodes: a line of the user's, as those of ours are left out.
-  bool MakesNodeSetOfANode(const PublishedConfig& made) {
-    const plan::SlurmView slurm = world.Slurm(plan.slurm_cluster);
-    std::string name;
-    (void)slurm::ForEachConfLine(made.slurm_conf, [&](const slurm::ConfLine& line) {
-      if (line.items.empty() || !EqualsIgnoreCase(line.items[0].key, "NodeSet")) return true;
-      if (slurm.Find(line.items[0].value) != nullptr) name = line.items[0].value;
-      return name.empty();
-    });
-    if (name.empty()) return false;
-    findings.Problem("ConfigRefused", "the configuration is not published: NodeSet=" + name +
-                                          " is called as a node of Slurm, and with both slurmctld would not start; "
-                                          "give the NodeSet another name");
-    return true;
   }
 
   void KeepPartitions(ConfigInputs& inputs) {

@@ -64,7 +64,7 @@ struct Published {
 
 // What is asked for.
 struct Wanted {
-  explicit Wanted(const Config& config) {
+  explicit Wanted(const Config& config) : taken(config.taken) {
     for (const Items& line : DefiningLines(config.extra_conf)) {
       const ConfItem& first = line.front();
       if (Is(first.key, "PartitionName") && !Is(first.value, "DEFAULT")) partitions.insert(first.value);
@@ -79,6 +79,7 @@ struct Wanted {
     }
   }
 
+  const std::set<std::string>& taken;
   std::set<std::string> partitions;
   slurm::HostIndex nodes;  // what Nodes= may name: of NodeName, and NodeSets
 };
@@ -100,8 +101,8 @@ std::optional<std::vector<Items>> NodeSetsFor(const std::string& nodes, const Pu
   const bool looked = wanted.nodes.ForEachMissing(*list, [&](const std::string& name) {
     if (Is(name, "ALL")) return true;
     const auto set = published.node_sets.find(name);
-    known = set != published.node_sets.end() && set->second.size() == 2 && Is(set->second[1].key, "Feature") &&
-            lines.size() < kMostNodeSets;
+    known = set != published.node_sets.end() && !wanted.taken.contains(name) && set->second.size() == 2 &&
+            Is(set->second[1].key, "Feature") && lines.size() < kMostNodeSets;
     if (known) lines.push_back(set->second);
     return known;
   });

@@ -207,10 +207,11 @@ class Collecting {
         continue;
       }
       if (!set.spec.IsDaemonSet()) workers += set.spec.replicas.value_or(1);
-      if (const std::string node = NodeCalled(*name, sets, set); !node.empty()) {
-        findings_.Problem("NameConflict", "NodeSet " + set.metadata.name +
-                                              " is left out of slurm.conf: its name there, " + *name + ", is that of " +
-                                              node + ", and with both slurmctld would not start; rename one of them");
+      if (const auto clash = ClashOf(*name, sets, &set)) {
+        findings_.Problem(clash->reason, "NodeSet " + set.metadata.name +
+                                             " is left out of slurm.conf: its name there, " + *name + ", " +
+                                             clash->text);
+        if (clash->is_node) inputs_.config.taken.insert(*name);
         continue;
       }
       inputs_.config.power |= !set.metadata.Annotation(std::string(kAnnotationPower)).empty();
@@ -221,25 +222,50 @@ class Collecting {
                                           .partition_config = partition ? partition->config : "",
                                           .where = set.metadata.name});
     }
+    NodeSetsOfTheUsers(sets);
     DoNodesFit(workers);
   }
 
-  // A node of that name which Slurm has, or may have by the next look; "": there is none. Once the NodeSet is in slurm.conf, none registers.
-  std::string NodeCalled(const std::string& name, const kube::ObjectList<api::NodeSet>& sets,
-                         const api::NodeSet& set) const {
+  // Why slurm.conf must not make a NodeSet of this name.
+  struct Clash {
+    ProblemWord reason;
+    std::string text;
+    bool is_node = false;  // Slurm has a node of that name
+  };
+
+  // slurmctld ends at its next reconfigure, and starts no more, when a NodeSet is called as a node; once it has read the NodeSet, no node
+  // of that name registers (nodeset/creating.cc). `own`: whose name it is, nullptr for a line of the user's.
+  std::optional<Clash> ClashOf(const std::string& name, const kube::ObjectList<api::NodeSet>& sets,
+                               const api::NodeSet* own) const {
     const plan::SlurmView slurm = world_.Slurm(ClusterOf(inputs_.config.ns, inputs_.config.controller));
-    if (slurm.Find(name) != nullptr) return "a node of Slurm";
+    if (slurm.Find(name) != nullptr)
+      return Clash{"NameConflict", "is that of a node of Slurm, and with both slurmctld would not start; rename one",
+                   true};
     const auto* published = world_.Find<ConfigMap>({inputs_.config.ns, ConfigName(controller_.metadata.name)});
-    const bool is_published = published != nullptr && render::MakesNodeSet(published->data.slurm_conf, name);
+    const bool may_be_read =
+        published == nullptr ? set_ != nullptr : render::MakesNodeSet(published->data.slurm_conf, name);
+    if (may_be_read) return std::nullopt;
     for (const api::NodeSet& other : sets) {
       const auto ordinal = render::OrdinalOfHost(other, name);
-      if (!ordinal || other.metadata.name == set.metadata.name) continue;
-      const std::string pod = other.metadata.name + "-" + name.substr(render::HostPrefixOf(other)->size());
-      const bool is_wanted = *ordinal < other.spec.replicas.value_or(1) || (set_ != nullptr && !slurm.heard());
-      if (world_.Find<Pod>({inputs_.config.ns, pod}) != nullptr || (is_wanted && !is_published))
-        return "a worker of NodeSet " + other.metadata.name;
+      if (!ordinal || (own != nullptr && other.metadata.name == own->metadata.name)) continue;
+      if (*ordinal < other.spec.replicas.value_or(1))
+        return Clash{"NameConflict", "is that of a worker of NodeSet " + other.metadata.name +
+                                         ", and with both slurmctld would not start; rename one"};
+      if (set_ != nullptr && !slurm.heard())
+        return Clash{"SlurmUnreachable", "may be that of a node of Slurm, which does not answer"};
     }
-    return "";
+    return std::nullopt;
+  }
+
+  void NodeSetsOfTheUsers(const kube::ObjectList<api::NodeSet>& sets) {
+    (void)slurm::ForEachConfLine(controller_.spec.extra_conf, [&](const slurm::ConfLine& line) {
+      if (line.items.empty() || !EqualsIgnoreCase(line.items[0].key, "NodeSet")) return true;
+      const std::string& name = line.items[0].value;
+      if (const auto clash = ClashOf(name, sets, nullptr))
+        Refuse(clash->reason,
+               "the configuration is not published: the name of NodeSet=" + name + " in spec.extraConf " + clash->text);
+      return true;
+    });
   }
 
   // slurmctld refuses to register more.

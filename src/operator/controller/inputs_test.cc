@@ -412,10 +412,37 @@ TEST_F(ControllerTest, ANodeSetThatIsCalledAsAWorkerOfAnotherIsLeftOutOfSlurmCon
   Applied(Look());
   put("cpu", 3);
   EXPECT_TRUE(has()) << "it was there before: the worker is not made";
-  Pod worker;
-  worker.metadata = {.name = "cpu-2"};
-  world.Put(worker);
-  EXPECT_FALSE(has()) << "it may register yet";
+}
+
+// In the seconds until slurmctld reads it a worker of that name may have registered: it goes again, and so does its line among the
+// partitions that jobs may name.
+TEST_F(ControllerTest, APublishedNodeSetThatIsANodeIsTakenBackWithItsPartition) {
+  HaveKeys();
+  api::NodeSet set{.metadata = {.name = "cpu-2", .namespace_ = "slurm"}, .spec = {.controller_ref = {.name = "main"}}};
+  set.spec.partition = {.enabled = true, .config = ""};
+  world.Put(set);
+  Applied(Look());
+  world.Nodes("slurm/main", {{.name = "cpu-2"}});
+  const std::string conf = SlurmConf(Look());
+  EXPECT_THAT(conf, Not(HasSubstr("NodeSet=cpu-2")));
+  EXPECT_THAT(conf, HasSubstr("PartitionName=cpu-2 State=DRAIN")) << "its jobs live";
+}
+
+TEST_F(ControllerTest, WorkersThatAreNotCalledSoClashWithNoNodeSet) {
+  HaveKeys();
+  const auto put = [&](std::string name, std::string pod_spec = "") {
+    api::NodeSet set{.metadata = {.name = std::move(name), .namespace_ = "slurm"},
+                     .spec = {.controller_ref = {.name = "main"}, .replicas = 3}};
+    set.spec.pod_template.spec.text = std::move(pod_spec);
+    world.Put(set);
+  };
+  put("cpu", R"({"hostNetwork":true})");
+  put("cpu-2");
+  put("rack");
+  put("rack-01");
+  const std::string conf = SlurmConf(Look());
+  EXPECT_THAT(conf, HasSubstr("NodeSet=cpu-2 ")) << "called as their machines";
+  EXPECT_THAT(conf, HasSubstr("NodeSet=rack-01 ")) << "without padding none is called so";
 }
 
 TEST_F(ControllerTest, ANewNodeSetThatMayBeANodeWaitsForSlurm) {
@@ -427,6 +454,7 @@ TEST_F(ControllerTest, ANewNodeSetThatMayBeANodeWaitsForSlurm) {
                          .spec = {.controller_ref = {.name = "main"}, .replicas = 1}});
   const auto has = [&] { return SlurmConf(Look()).contains("NodeSet=cpu-2 "); };
   EXPECT_FALSE(has()) << "slurmctld runs, and may have a cpu-2 of before";
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), HasSubstr("SlurmUnreachable: NodeSet cpu-2 is left out of slurm.conf"));
   world.Nodes("slurm/main", {});
   EXPECT_TRUE(has());
 }
@@ -437,8 +465,10 @@ TEST_F(ControllerTest, ALineOfTheUsersForANodeSetThatIsANodeIsNotPublished) {
   world.Nodes("slurm/main", {{.name = "w-1"}});
   controller.spec.extra_conf = "nodeset=w-1 Feature=a";
   const plan::Plan plan = Look();
-  EXPECT_THAT(ConditionOf(plan, "Degraded"),
-              HasSubstr("ConfigRefused: the configuration is not published: NodeSet=w-1 is called as a node of Slurm"));
+  EXPECT_THAT(
+      ConditionOf(plan, "Degraded"),
+      HasSubstr("NameConflict: the configuration is not published: the name of NodeSet=w-1 in spec.extraConf is "
+                "that of a node of Slurm"));
   EXPECT_FALSE(plan.children_complete);
   EXPECT_EQ(BodyOf(plan, "ConfigMap", "main-config"), "");
 }

@@ -97,11 +97,11 @@ class Creating {
     return true;
   }
 
-  // slurmctld registers no node that is called as a NodeSet in slurm.conf (controller/inputs.cc leaves out those that come later).
+  // slurmctld registers no node that is called as a NodeSet in slurm.conf (controller/inputs.cc).
   bool IsNodeSet(const NewWorker& worker) {
     const auto* published =
         look_.world.Find<ConfigMap>({look_.set.metadata.namespace_, ConfigName(look_.set.spec.controller_ref.name)});
-    if (published == nullptr || !published->data.slurm_conf.contains("=" + worker.host) ||
+    if (worker.host.empty() || published == nullptr || !published->data.slurm_conf.contains("=" + worker.host) ||
         !render::MakesNodeSet(published->data.slurm_conf, worker.host))
       return false;
     creation_.waiting.push_back("the name " + worker.host +

@@ -46,8 +46,9 @@ std::string TablesOf(const api::Accounting& accounting) {
   const auto at = [&](std::string_view host, int port) {
     std::string name = ToLower(host);
     if (name.ends_with('.')) name.pop_back();
-    const size_t end = name.find(".svc");
-    if (end != name.npos && (end + 4 == name.size() || name[end + 4] == '.')) name.resize(end);
+    for (const std::string_view end : {".svc", ".svc.cluster.local"}) {
+      if (name.ends_with(end)) name.resize(name.size() - end.size());
+    }
     if (!name.contains('.') && !name.contains(':')) name += "." + accounting.metadata.namespace_;
     return " at " + name + ":" + std::to_string(port);
   };
@@ -116,11 +117,16 @@ std::optional<std::string> HostPrefixOf(const api::NodeSet& set) {
 std::optional<int> OrdinalOfHost(const api::NodeSet& set, std::string_view host) {
   const auto names = NamesOf(set);
   if (set.spec.IsDaemonSet() || !names || !host.starts_with(names->prefix)) return std::nullopt;
+  const auto spec = json::ParseObject(set.spec.pod_template.spec, "");
+  const Json* by_machine = spec ? json::Find(*spec, {"hostNetwork"}) : nullptr;
+  if (by_machine != nullptr && *by_machine == Json(true)) return std::nullopt;
   const std::string_view digits = host.substr(names->prefix.size());
   constexpr size_t kMost = 9;
   if (digits.empty() || digits.size() > kMost || digits.find_first_not_of("0123456789") != digits.npos)
     return std::nullopt;
-  return int(*ParseInt(digits));
+  const int ordinal = int(*ParseInt(digits));
+  const size_t length = std::max(std::to_string(ordinal).size(), size_t(set.spec.ordinal_padding.value_or(0)));
+  return digits.size() == length ? std::optional(ordinal) : std::nullopt;
 }
 
 bool MakesNodeSet(std::string_view slurm_conf, std::string_view name) {

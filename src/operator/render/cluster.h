@@ -26,8 +26,7 @@ bool KeepsState(const api::ControllerSpec& spec);
 int AccountingPort(const api::Accounting& accounting);
 
 // Where the tables of its clusters are: "database slurm_acct_db at mariadb.databases:3306", or "slurmdbd at HOST:PORT" where that is not the
-// operator's. Two that write the same say the same, in whatever namespace, if they call the host by a name of the same kind. "": nobody
-// else writes them, or it does not say.
+// operator's. Two that name one host alike say the same, in whatever namespace. "": nobody else writes them, or it does not say.
 std::string TablesOf(const api::Accounting& accounting);
 
 int RestApiPort(const api::RestApi& rest_api);
@@ -48,14 +47,14 @@ bool IsReservedInSlurm(std::string_view name);
 // name in Slurm with its own; nullptr: there is none. Who is younger gives way.
 const api::NodeSet* ElderNamesake(const kube::ObjectList<api::NodeSet>& sets, const api::NodeSet& set);
 
-// The source of a volume with the key of auth/slurm: as slurm.jwks, a set of keys, when the Secret has it below a name
-// that ends so, else as slurm.key. Slurm tells the two by their names.
-// The ordinal of the worker of `set` that would be called so in Slurm; nullopt: none would, or it is one of DaemonSet mode.
+// The ordinal of the worker of `set` that is called so in Slurm; nullopt: none is, or they are called as their machines.
 std::optional<int> OrdinalOfHost(const api::NodeSet& set, std::string_view host);
 
 // A line of slurm.conf makes a NodeSet of this name: no node that is called so registers, and beside one slurmctld does not start.
 bool MakesNodeSet(std::string_view slurm_conf, std::string_view name);
 
+// The source of a volume with the key of auth/slurm: as slurm.jwks, a set of keys, when the Secret has it below a name
+// that ends so, else as slurm.key. Slurm tells the two by their names.
 JsonObject SlurmKeyFile(const api::SecretKeySelector& key);
 
 }  // namespace capstan::op::render

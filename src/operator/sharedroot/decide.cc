@@ -133,9 +133,10 @@ class Deciding : Reconcile<api::SharedRoot> {
     }
     const bool is_strange = object.spec.claim.existing.empty() && claim.value->root != object.metadata.name;
     if (is_strange && status_.claim_uid != claim.value->uid) {
-      findings.Problem("NameConflict", who +
-                                           " is there, and was made for something else; remove it, or make the "
-                                           "SharedRoot anew with that name in claim.existing");
+      findings.Problem("NameConflict",
+                       who +
+                           " is there, and its labels are not those of this SharedRoot; to use it, make the "
+                           "SharedRoot anew with that name in claim.existing");
       return false;
     }
     if (status_.claim_uid != claim.value->uid) {

@@ -565,9 +565,8 @@ TEST_F(SharedRootTest, AClaimOfThatNameThatWasMadeForSomethingElseIsLeftAlone) {
     world.Answer("claim slurm/main-root", std::make_shared<const VolumeClaim::Value>(
                                               VolumeClaim::Value{"uid-strange", {"ReadWriteMany"}, made_for}));
     const plan::Plan plan = Look();
-    EXPECT_THAT(ConditionOf(plan, "Degraded"),
-                HasSubstr("NameConflict: PersistentVolumeClaim slurm/main-root is there, and was made for something "
-                          "else"));
+    EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("NameConflict: PersistentVolumeClaim slurm/main-root is "
+                                                         "there, and its labels are not those of this SharedRoot"));
     EXPECT_THAT(plan.children, IsEmpty());
   }
   root.status.claim_uid = "uid-strange";

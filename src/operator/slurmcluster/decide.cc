@@ -102,17 +102,21 @@ class Deciding : Reconcile<api::SlurmCluster> {
     if (!can_mount) KeepWhatIsThere();
     if (spec.shared_root && can_mount) Want(SharedRootPart(object, settings));
     if (spec.login && spec.login->sssd_conf_ref.name.empty()) MakeSssdConf();
-    if (spec.login && can_mount) {
+    if (spec.login) {
       const auto* there = world.Find<api::LoginSet>({ns_, LoginSetName(name_)});
       api::SlurmCluster wanted = object;
-      if (there != nullptr && !GetsRoot(there->spec.login)) wanted.spec.shared_root.reset();
-      Want(LoginSetPart(wanted, settings));
+      const Root root = there == nullptr ? Root::kGets : RootOf(there->spec.login, there->spec.pod_template.spec);
+      if (root == Root::kWaits) wanted.spec.shared_root.reset();
+      if (root != Root::kStays && (can_mount || !wanted.spec.shared_root)) Want(LoginSetPart(wanted, settings));
     }
     for (const api::ClusterNodeSet& set : spec.node_sets) {
       const auto* there = world.Find<api::NodeSet>({ns_, NodeSetName(name_, set.name)});
       api::ClusterNodeSet wanted = set;
-      if (*set.shared_root && there != nullptr && !GetsRoot(there->spec.slurmd)) wanted.shared_root = false;
-      if (can_mount || !*wanted.shared_root) Want(NodeSetPart(object, wanted, settings));
+      const Root root = !*set.shared_root || there == nullptr
+                            ? Root::kGets
+                            : RootOf(there->spec.slurmd, there->spec.pod_template.spec);
+      if (root == Root::kWaits) wanted.shared_root = false;
+      if (root != Root::kStays && (can_mount || !*wanted.shared_root)) Want(NodeSetPart(object, wanted, settings));
     }
     if (spec.shared_root && IsNo(spec.config.slurm_conf, "UsePAM"))
       findings.Remark("NotSupported", "spec.config.slurmConf.UsePAM is off: without it no job is in the shared root");
@@ -120,14 +124,35 @@ class Deciding : Reconcile<api::SlurmCluster> {
     if (controller != nullptr && NamesWhatIsNotWanted(*controller, object)) KeepWhatIsThere();
   }
 
-  // A part that runs without the root does so until a generation is current: pods that were renewed for it would wait for a volume that
-  // perhaps never comes. `container`: of that part, as it is there.
-  bool GetsRoot(const json::Raw& container) {
-    if (!object.spec.shared_root || container.text.contains(kRootVariable)) return true;
+  // What becomes of a part that is there until a generation is current: pods that were renewed for its volume would wait for what perhaps
+  // never comes.
+  enum class Root : uint8_t {
+    kGets,   // it has the volume already, or a generation is current
+    kWaits,  // it runs without a root, and goes on so
+    kStays,  // it has another volume: nothing of it is changed
+  };
+
+  // `container`, `pod_spec`: of the part, as it is there.
+  Root RootOf(const json::Raw& container, const json::Raw& pod_spec) {
+    if (!object.spec.shared_root) return Root::kGets;
     const auto* root = world.Find<api::SharedRoot>({ns_, name_});
-    if (root != nullptr && !root->status.current.generation.empty()) return true;
-    findings.Wait("FillingRoot", "logins and node sets get the shared root once a generation of it is current");
-    return false;
+    if (root != nullptr && !root->status.current.generation.empty()) return Root::kGets;
+    const bool has_one = container.text.contains(kRootVariable);
+    if (has_one && HasClaim(pod_spec, RootClaimName(object))) return Root::kGets;
+    findings.Wait("FillingRoot",
+                  "logins and node sets that are there get the shared root once a generation of it is current");
+    if (!has_one) return Root::kWaits;
+    KeepWhatIsThere();
+    return Root::kStays;
+  }
+
+  static bool HasClaim(const json::Raw& pod_spec, std::string_view claim) {
+    const auto spec = json::ParseObject(pod_spec, "");
+    const json::Value* volumes = spec ? json::Find(*spec, {"volumes"}) : nullptr;
+    return volumes != nullptr && volumes->is_array() &&
+           std::ranges::any_of(volumes->get_array(), [&](const json::Value& volume) {
+             return json::FindText(volume, {"persistentVolumeClaim", "claimName"}) == claim;
+           });
   }
 
   // A spec.sharedRoot that was taken away and written anew before its SharedRoot has gone: no pod gets a volume that root is not on.

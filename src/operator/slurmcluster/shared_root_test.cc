@@ -121,11 +121,19 @@ TEST_F(SharedRootOfClusterTest, WhatRunsWithoutARootGetsItOnceThereIsOne) {
   }
   auto late = Part<api::NodeSet>("main-worker-late");
   late.spec.slurmd.text = R"({"env":[{"name":"CAPSTAN_SHARED_ROOT","value":"/capstan/root"}]})";
+  late.spec.pod_template.spec.text =
+      R"({"volumes":[{"name":"shared-root","persistentVolumeClaim":{"claimName":"main-root"}}]})";
   world.Put(late);
   cluster.spec.node_sets.push_back({.name = "late"});
   cluster.spec.node_sets.push_back({.name = "new"});
   for (const char* set : {"main-worker-late", "main-worker-new"})
     EXPECT_THAT(Body("NodeSet", set), HasSubstr(kVolume)) << "it has it already, or has no pods yet";
+  late.spec.pod_template.spec.text =
+      R"({"volumes":[{"name":"shared-root","persistentVolumeClaim":{"claimName":"old"}}]})";
+  world.Put(late);
+  const plan::Plan plan = Look();
+  EXPECT_EQ(BodyOf(plan, "NodeSet", "main-worker-late"), "") << "it stays on the root that it has";
+  EXPECT_FALSE(plan.children_complete);
   root.status.current.generation = "g-1";
   world.Put(root);
   EXPECT_THAT(Body("NodeSet", "main-worker-cpu"), HasSubstr(kVolume));
