@@ -57,7 +57,17 @@ std::string SizedConf(const std::string& conf, int64_t cpus, int64_t memory_mib)
   return Join(sized, " ");
 }
 
+Result<void> CheckCloudConf(const std::string& conf) {
+  for (const char* key : {"NodeName", "NodeAddr", "NodeHostname", "BcastAddr", "Port", "State", "Reason", "GresConf"}) {
+    if (Says(Words(conf), {key}))
+      return Fail(Code::kInvalid,
+                  std::string(key) + "= cannot be said of a node before its slurmd runs: slurmctld may end");
+  }
+  return {};
+}
+
 Result<std::string> LineOf(const CloudNode& node) {
+  CAPSTAN_CHECK_OK(CheckCloudConf(node.conf));
   // What a name may be made of, and the least that a node has, is the same for both.
   CAPSTAN_CHECK_OK(LineOf(ExternalNode{.name = node.name, .cpus = node.cpus, .memory_mib = node.memory_mib}));
   const auto idle = std::chrono::duration_cast<std::chrono::seconds>(node.idle).count();

@@ -30,7 +30,11 @@ struct CloudNode {
 // with no CoreSpecCount: slurmctld would take it out of service ("CoreSpec differ").
 std::string SizedConf(const std::string& conf, int64_t cpus, int64_t memory_mib);
 
-// The line of slurm.conf by which slurmctld makes it. kInvalid: as for an external node.
+// slurmctld reads `conf` when it makes the node, and ends where an address or a port is not as it must be (seen with 26.05). kInvalid: `conf`
+// has one, or another word of those that are not its user's to say.
+Result<void> CheckCloudConf(const std::string& conf);
+
+// The line of slurm.conf by which slurmctld makes it. kInvalid: as for an external node, or CheckCloudConf.
 Result<std::string> LineOf(const CloudNode& node);
 
 // A node that is made by a request, before any slurmd of it registers.

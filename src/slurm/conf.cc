@@ -276,6 +276,10 @@ std::vector<ConfItem> MergedOptions(std::span<const ConfItem> required, std::str
   return merged;
 }
 
+bool IsReservedName(std::string_view name) {
+  return EqualsIgnoreCase(name, "all") || EqualsIgnoreCase(name, "default");
+}
+
 std::string ConfHash(std::string_view text) {
   std::string plain;
   ForEachLogicalLine(text, [&plain](size_t, std::string_view line) {

@@ -64,6 +64,9 @@ class ConfText {
   std::vector<Error> refused_;     // at most the first
 };
 
+// To Slurm that name of a node or a NodeSet stands for something else in any spelling: "all" for every node, "default" for later lines.
+bool IsReservedName(std::string_view name);
+
 // A line of a configuration as Slurm sees it: comments and continuations resolved, escapes undone.
 struct ConfLine {
   size_t number = 0;  // of its first line in the text, from 1

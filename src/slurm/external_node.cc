@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "slurm/conf.h"
 
 namespace capstan::slurm {
 namespace {
@@ -19,6 +20,13 @@ Result<void> CheckWord(std::string_view what, std::string_view text) {
                                   " has a character that slurm.conf does not take in a name");
 }
 
+// slurmctld ends when it is to make a node called "all" (seen with 26.05). A line of "DEFAULT" is no node.
+Result<void> CheckName(std::string_view name) {
+  CAPSTAN_CHECK_OK(CheckWord("the Slurm node's name", name));
+  if (!IsReservedName(name)) return {};
+  return Fail(Code::kInvalid, "no Slurm node can be called " + std::string(name) + ", which stands for something else");
+}
+
 }  // namespace
 
 std::string ExternalNode::GresText() const {
@@ -28,7 +36,7 @@ std::string ExternalNode::GresText() const {
 }
 
 Result<std::string> LineOf(const ExternalNode& node) {
-  CAPSTAN_CHECK_OK(CheckWord("the Slurm node's name", node.name));
+  CAPSTAN_CHECK_OK(CheckName(node.name));
   if (node.cpus < 1) return Fail(Code::kInvalid, "Slurm node " + node.name + " would have no processor");
   if (node.memory_mib < 1) return Fail(Code::kInvalid, "Slurm node " + node.name + " would have no memory");
   const std::string cpus = std::to_string(node.cpus);

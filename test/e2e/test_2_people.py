@@ -110,7 +110,7 @@ def listening(people, pod, container):
 
 
 def test_nothing_listens_that_docs_security_does_not_name(people):
-    expected = {"slurmctld": {6815, 6817}, "slurmdbd": {6815, 6819}, "slurmrestd": {6815, 6820}, "login": {22}, "slurmd": {22, 6816, 6818}, "slapd": {1389},
+    expected = {"slurmctld": {6815, 6817}, "slurmdbd": {6815, 6819}, "slurmrestd": {6815, 6820}, "login": {22, 6818}, "slurmd": {22, 6816, 6818}, "slapd": {1389},
                 "mariadb": {3306}}
     seen = {}
     for pod in people.items("pods"):

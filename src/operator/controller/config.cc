@@ -117,7 +117,7 @@ class CheckLines {
   Result<void> Run() {
     for (const ConfigNodeSet& set : config_.node_sets) {
       const std::string where = "NodeSet " + set.where;
-      if (render::IsReservedInSlurm(set.name)) {
+      if (slurm::IsReservedName(set.name)) {
         return Fail(Code::kInvalid, where + " has the name " + set.name +
                                         " in Slurm, which stands for something else there; give it another");
       }

@@ -151,6 +151,8 @@ Result<std::optional<Power>> PowerOf(const api::NodeSet& set) {
   if (set.spec.IsDaemonSet()) return Unfit("and spec.scalingMode DaemonSet do not go together; turn off either");
   CAPSTAN_TRY(const bool by_machine, AreNamedByMachine(set));
   if (by_machine) return Unfit("and spec.template.spec.hostNetwork do not go together; turn off either");
+  if (const auto fits = slurm::CheckCloudConf(set.spec.extra_conf); !fits)
+    return Unfit("does not go with spec.extraConf: " + fits.error().message());
   CAPSTAN_TRY(const WorkerShare share, ShareOf(set));
   if (share.cpus == 0 || share.memory_mib == 0)
     return Unfit(

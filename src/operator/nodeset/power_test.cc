@@ -332,6 +332,12 @@ TEST(CloudNodeOfAWorker, HasItsLimitsAndWhatItRegistersWith) {
           .value(),
       "NodeName=w-0 State=CLOUD SuspendTime=1 CPUs=2 RealMemory=5 Features=w Gres=gpu:h100:8,nic,gpu:2 "
       "GresConf=\"count=8,name=gpu,type=h100+count=1,name=nic+count=2,name=gpu\"");
+  // With each of them slurmctld ended: it makes such a node from the line.
+  for (const char* conf :
+       {"Port=0", "nodeaddr=a,b", "NodeHostname=a,b Weight=2", "BcastAddr=a", "State=DOWN", "GresConf=x"})
+    EXPECT_FALSE(slurm::LineOf(slurm::CloudNode{.name = "w-0", .conf = conf, .idle = 10s})) << conf;
+  for (const char* name : {"all", "ALL", "Default"})
+    EXPECT_FALSE(slurm::LineOf(slurm::ExternalNode{.name = name, .cpus = 1, .memory_mib = 1})) << name;
   EXPECT_FALSE(slurm::LineOf(slurm::CloudNode{.name = "w-0", .idle = 10ms}));
   EXPECT_FALSE(slurm::LineOf(slurm::CloudNode{.name = "w 0", .idle = 10s}));
 }

@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "operator/names.h"
-#include "operator/render/cluster.h"
+#include "slurm/conf.h"
 
 namespace capstan::op::nodeset {
 
@@ -47,7 +47,7 @@ std::string HostTrouble(const std::string& host, const api::NodeSet& set, const 
     return "a pod's hostname has small letters, digits and dashes, 63 at most; correct its annotation " +
            std::string(kAnnotationHostnameOverride);
   }
-  if (render::IsReservedInSlurm(host)) return "that means something else in slurm.conf";
+  if (slurm::IsReservedName(host)) return "that means something else in slurm.conf";
   const slurm::Node* record = slurm.heard() ? slurm.Find(host) : nullptr;
   if (record == nullptr || record->state.IsDown() || IsRecordOf(*record, set)) return "";
   return "Slurm has a node of that name which is not this NodeSet's";

@@ -18,6 +18,7 @@
 #include "operator/render/ssh.h"
 #include "operator/render/workload.h"
 #include "slurm/cloud_node.h"
+#include "slurm/conf.h"
 #include "slurm/node_conf.h"
 
 namespace capstan::op::nodeset {
@@ -327,7 +328,7 @@ Result<std::string> RegistersWith(const api::NodeSet& set, const api::Controller
 
 Result<void> CheckTemplate(const api::NodeSet& set) {
   CAPSTAN_TRY(const std::string name, SlurmNameOf(set));
-  if (IsReservedInSlurm(name)) {
+  if (slurm::IsReservedName(name)) {
     return Fail(Code::kInvalid, "the NodeSet's name in Slurm, " + name +
                                     ", stands for something else there; give it another name, or another "
                                     "spec.template.spec.hostname");

@@ -78,10 +78,6 @@ Result<std::string> SlurmNameOf(const api::NodeSet& set) {
   return name.empty() ? set.metadata.name : std::string(name);
 }
 
-bool IsReservedInSlurm(std::string_view name) {
-  return EqualsIgnoreCase(name, "all") || EqualsIgnoreCase(name, "default");
-}
-
 namespace {
 
 // What a NodeSet and its workers are called in Slurm.

@@ -40,9 +40,6 @@ Result<std::string> SlurmNameOf(const api::NodeSet& set);
 // What the names of its workers begin with in Slurm, before the ordinal: "w-". nullopt: its template cannot be read.
 std::optional<std::string> HostPrefixOf(const api::NodeSet& set);
 
-// To Slurm that name stands for something else in any spelling: "all" for every node, "default" for later lines.
-bool IsReservedInSlurm(std::string_view name);
-
 // Of the NodeSets of one Controller, an older one than `set` that has its name in Slurm, or whose workers may have one
 // name in Slurm with its own; nullptr: there is none. Who is younger gives way.
 const api::NodeSet* ElderNamesake(const kube::ObjectList<api::NodeSet>& sets, const api::NodeSet& set);
