@@ -117,7 +117,7 @@ class Cluster {
   // False: Slurm would not take it.
   bool Publish(const std::string& text) {
     op::controller::Config config{
-        .ns = "slurm", .controller = "main", .cluster_name = "slurm_main", .extra_conf = text};
+        .ns = "slurm", .controller = "main", .cluster_name = "slurm_main", .extra_conf = text, .is_lost = true};
     auto conf = op::controller::SlurmConf(config);
     if (!conf) {
       std::fprintf(stderr, "%s\n", conf.error().message().c_str());

@@ -5,6 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "entry/port_test.h"
+
 namespace capstan::entry {
 namespace {
 
@@ -12,11 +14,11 @@ using namespace std::chrono_literals;  // NOLINT
 
 class AnswererTest : public ::testing::Test {
  protected:
-  AnswererTest() : answerer_(*Answerer::Listen(Port())) {}
+  AnswererTest() : answerer_(*Answerer::Listen(TestPort(2))) {}
 
   int Call(const std::string& text) const {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(Port()), .sin_addr = {}, .sin_zero = {}};
+    sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(TestPort(2)), .sin_addr = {}, .sin_zero = {}};
     inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
     EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     EXPECT_EQ(write(fd, text.data(), text.size()), ssize_t(text.size()));
@@ -34,7 +36,6 @@ class AnswererTest : public ::testing::Test {
     close(fd);
     return all;
   }
-  static uint16_t Port() { return static_cast<uint16_t>(30'000 + getpid() % 10'000); }
 
   Answerer answerer_;
 };

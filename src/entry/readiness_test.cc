@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "entry/answerer.h"
+#include "entry/port_test.h"
 
 namespace capstan::entry {
 namespace {
@@ -15,7 +16,7 @@ class ReadinessTest : public ::testing::Test {
  protected:
   std::optional<Charge> AskUntilKnown(const std::function<void()>& other_end) {
     const auto now = Readiness::Clock::now();
-    readiness_.Ask(Port(), now);
+    readiness_.Ask(TestPort(3), now);
     std::optional<Charge> known;
     for (int i = 0; !known && i < 1000; ++i) {
       std::vector<pollfd> waiting;
@@ -27,14 +28,13 @@ class ReadinessTest : public ::testing::Test {
     return known;
   }
   std::optional<Charge> With(const std::string& status) {
-    Answerer answerer = *Answerer::Listen(Port());
+    Answerer answerer = *Answerer::Listen(TestPort(3));
     return AskUntilKnown([&] {
       answerer.Serve(Answerer::Clock::now(), [&](std::string_view path) -> Answerer::Answer {
         return {path == "/readyz" ? status : "404 Not Found", ""};
       });
     });
   }
-  static uint16_t Port() { return static_cast<uint16_t>(50'000 + getpid() % 10'000); }
 
   Readiness readiness_;
 };
@@ -52,9 +52,9 @@ TEST_F(ReadinessTest, NobodyThereSaysNothing) {
 }
 
 TEST_F(ReadinessTest, WhoDoesNotAnswerInTimeSaysNothing) {
-  Answerer answerer = *Answerer::Listen(Port());
+  Answerer answerer = *Answerer::Listen(TestPort(3));
   const auto now = Readiness::Clock::now();
-  readiness_.Ask(Port(), now);
+  readiness_.Ask(TestPort(3), now);
   EXPECT_EQ(readiness_.Turn(now), std::nullopt);
   ASSERT_TRUE(readiness_.next());
   EXPECT_EQ(readiness_.Turn(*readiness_.next()), Charge::kSilent);

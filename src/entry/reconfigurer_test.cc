@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "entry/files.h"
+#include "entry/port_test.h"
 
 namespace capstan::entry {
 namespace {
@@ -57,7 +58,7 @@ class ReconfigurerTest : public ::testing::Test {
                                       .folder = root_ + "/own",
                                       .scontrol = root_ + "/scontrol",
                                       .host = "this",
-                                      .port = Port(),
+                                      .port = TestPort(0),
                                       .settle = 20ms,
                                       .between = 20ms,
                                       .first_retry = 20ms,
@@ -107,8 +108,6 @@ class ReconfigurerTest : public ::testing::Test {
       for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 0xff);
     Put("state/heartbeat", bytes);
   }
-
-  static uint16_t Port() { return static_cast<uint16_t>(20'000 + getpid() % 10'000); }
 
   const std::string root_;
   std::unique_ptr<Reconfigurer> reconfigurer_;

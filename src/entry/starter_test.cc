@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "entry/files.h"
 #include "entry/kept.h"
+#include "entry/port_test.h"
 
 namespace capstan::entry {
 namespace {
@@ -43,7 +44,7 @@ class StarterTest : public ::testing::Test {
                                       .folder = root_ + "/own",
                                       .scontrol = "/bin/false",
                                       .host = "this",
-                                      .port = Port(20'000)});
+                                      .port = TestPort(0)});
     ASSERT_TRUE(begun) << begun.error().message();
     reconfigurer_ = std::make_unique<Reconfigurer>(*std::move(begun));
     starter_ = std::make_unique<Starter>(root_ + "/mounted", root_ + "/own", 1);
@@ -55,8 +56,8 @@ class StarterTest : public ::testing::Test {
   }
   std::string Get(const std::string& path) const { return ReadFile(root_ + "/" + path).value_or(""); }
   std::string Text(const std::string& more) const {
-    return "ClusterName=a\nSlurmctldPort=" + std::to_string(Port(40'000)) + "\nStateSaveLocation=" + root_ +
-           "/state\n" + more;
+    return "ClusterName=a\nSlurmctldPort=" + std::to_string(TestPort(1)) + "\nStateSaveLocation=" + root_ + "/state\n" +
+           more;
   }
   void Mount(const std::string& more) { Put("mounted/slurm.conf", Text(more)); }
 
@@ -87,7 +88,7 @@ class StarterTest : public ::testing::Test {
   // The status that a probe gets; 0: nobody listens.
   int Probe(const std::string& path) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(Port(40'000)), .sin_addr = {}, .sin_zero = {}};
+    sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(TestPort(1)), .sin_addr = {}, .sin_zero = {}};
     inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
     int status = 0;
     if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) {
@@ -101,8 +102,6 @@ class StarterTest : public ::testing::Test {
     close(fd);
     return status;
   }
-
-  static uint16_t Port(int base) { return static_cast<uint16_t>(base + getpid() % 10'000); }
 
   const std::string root_;
   std::unique_ptr<Reconfigurer> reconfigurer_;

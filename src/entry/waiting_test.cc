@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "entry/files.h"
+#include "entry/port_test.h"
 
 namespace capstan::entry {
 namespace {
@@ -16,10 +17,7 @@ class WaitingTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
     Mount("StoragePass=hunter2\n");
     ::testing::internal::CaptureStderr();
-    waiting_.emplace(
-        Waiting::Options{
-            .daemon = "slurmdbd", .mounted = folder_, .port = static_cast<uint16_t>(20'000 + getpid() % 10'000)},
-        1);
+    waiting_.emplace(Waiting::Options{.daemon = "slurmdbd", .mounted = folder_, .port = TestPort(0)}, 1);
   }
   ~WaitingTest() override {
     ::testing::internal::GetCapturedStderr();

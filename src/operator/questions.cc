@@ -14,6 +14,7 @@
 #include "operator/ask_pod.h"
 #include "operator/names.h"
 #include "plan/services.h"
+#include "slurm/conf.h"
 #include "slurm/conf_check.h"
 #include "slurm/named_nodes.h"
 
@@ -106,6 +107,18 @@ void Refusals(const std::string& name, const std::string& text, std::vector<std:
   }
 }
 
+ConfigMapDigest::Included IncludedOf(std::string_view text) {
+  ConfigMapDigest::Included found;
+  const auto read = slurm::ForEachConfLine(text, [&found](const slurm::ConfLine& line) {
+    const slurm::ConfItem& first = line.items.front();
+    if (EqualsIgnoreCase(first.key, "Include")) found.files.insert(first.value);
+    if (EqualsIgnoreCase(first.key, "PartitionName") && !EqualsIgnoreCase(first.value, "DEFAULT"))
+      found.partitions.insert(first.value);
+    return true;
+  });
+  return read ? found : ConfigMapDigest::Included();
+}
+
 // Of a text that Slurm reads, such as plugstack.conf with its includes: the words with a dot in them, the last part of a path.
 void AddNamed(const std::string& file, std::string_view text, std::set<std::string>& named) {
   constexpr std::string_view kInNames = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -144,6 +157,8 @@ Fetched DigestOf(const Data& config_map, const ConfigMapDigest&) {
         std::string wrong = WrongWithScript(text);
         if (!wrong.empty() && value->no_scripts.size() < kMostTold) value->no_scripts.emplace(key, std::move(wrong));
         std::ranges::move(slurm::NamedNodes(key, text), std::back_inserter(value->nodes));
+        auto included = IncludedOf(text);
+        if (!included.partitions.empty() || !included.files.empty()) value->included.emplace(key, std::move(included));
       }
       const std::string bytes = part == &config_map.binary_data ? FromBase64(text).value_or(text) : text;
       value->files.emplace(key, Sha256Hex(bytes));

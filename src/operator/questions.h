@@ -31,12 +31,18 @@ struct SecretDigest final : plan::Question {
 
 // The SHA-256 (hex) of a user's ConfigMap, over its values in the order of their keys.
 struct ConfigMapDigest final : plan::Question {
+  // Of a file that slurm.conf may include.
+  struct Included {
+    std::set<std::string> partitions;  // that it defines
+    std::set<std::string> files;       // that it includes itself
+  };
   struct Value {
     std::string sha256;
     std::vector<std::string> keys;                  // sorted
     std::vector<std::string> refused = {};          // of files that Slurm reads: what it does not start with
     std::map<std::string, std::string> files = {};  // by key: the SHA-256 (hex) of each
     std::vector<std::string> nodes = {};            // hostlists of nodes that its files name (slurm/named_nodes.h)
+    std::map<std::string, Included> included = {};  // by key, of texts that have any of it
     std::set<std::string> named = {};  // what may be names of files, in the texts of its `*.conf` and `*.yaml`
     // By key, of texts that no kernel starts as a script, the first ten: why, as the end of a sentence about it.
     std::map<std::string, std::string> no_scripts = {};

@@ -136,6 +136,17 @@ TEST_F(QuestionsTest, FilesThatSlurmDoesNotStartWithAreNamed) {
   EXPECT_THAT(Ask(question)->refused, ElementsAre("cgroup.conf, line 2: ConstrainCores=perhaps must be YES or NO"));
 }
 
+TEST_F(QuestionsTest, PartitionsOfFilesAreKnown) {
+  server.Put(
+      kube::kConfigMaps,
+      R"({"metadata":{"namespace":"slurm","name":"files"},"data":{"a.conf":"NodeSet=s Feature=s\npartitionname=p Nodes=s\n)"
+      R"(PartitionName=DEFAULT MaxTime=5\nInclude b.conf\nPartitionName=q\n","b.conf":"NodeName=n","c.sh":"#!/bin/sh\ntrue"}})");
+  const auto value = Ask(ConfigMapDigest({"slurm", "files"}));
+  ASSERT_THAT(value->included, ElementsAre(Pair("a.conf", ::testing::_)));
+  EXPECT_THAT(value->included.at("a.conf").partitions, ElementsAre("p", "q"));
+  EXPECT_THAT(value->included.at("a.conf").files, ElementsAre("b.conf"));
+}
+
 TEST_F(QuestionsTest, AFileThatIsTooLargeIsNamed) {
   const auto put = [this](size_t bytes) {
     server.Put(kube::kConfigMaps, R"({"metadata":{"namespace":"slurm","name":"files"},"data":{"gres.conf":")" +

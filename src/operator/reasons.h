@@ -78,10 +78,11 @@ inline constexpr auto kReasons = std::to_array<Reason>({
 
     // Controllers.
     {"ConfigDoubtful", Reason::kProblem,
-     "slurm.conf has what only a newer Slurm may know, or too low a MaxNodeCount; it is published."},
+     "slurm.conf has what only a newer Slurm may know, too low a MaxNodeCount, or a name of what is gone; it is "
+     "published."},
     {"ConfigRefused", Reason::kProblem | Reason::kOwn,
      "No slurm.conf or slurmdbd.conf can be made, or slurmctld refuses it or does not start with it; the last good one "
-     "stays."},
+     "stays. Of one NodeSet: its partition is not as asked for."},
     {"Live", Reason::kOwn, "ConfigLive is True: slurmctld runs with the configuration that is published."},
     {"Reconfiguring", Reason::kWait | Reason::kOwn, "A running slurmctld is about to get a changed configuration."},
     {"ReadingNodes", Reason::kWait,

@@ -1,6 +1,8 @@
 #include "slurm/conf.h"
 
 #include <algorithm>
+#include <charconv>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -278,6 +280,18 @@ std::vector<ConfItem> MergedOptions(std::span<const ConfItem> required, std::str
 
 bool IsReservedName(std::string_view name) {
   return EqualsIgnoreCase(name, "all") || EqualsIgnoreCase(name, "default");
+}
+
+std::optional<uint64_t> ConfNumber(std::string_view value) {
+  const bool thousands = value.size() > 1 && (value.back() == 'k' || value.back() == 'K');
+  if (thousands) value.remove_suffix(1);
+  const bool hexadecimal = value.starts_with("0x") || value.starts_with("0X");
+  if (hexadecimal) value.remove_prefix(2);
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number, hexadecimal ? 16 : 10);
+  if (error != std::errc() || end != value.data() + value.size()) return std::nullopt;
+  if (thousands && number > std::numeric_limits<uint64_t>::max() / 1024) return std::nullopt;
+  return thousands ? number * 1024 : number;
 }
 
 std::string ConfHash(std::string_view text) {

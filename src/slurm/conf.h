@@ -6,7 +6,9 @@
 // give the same bytes, so that the text's hash changes only when the configuration does.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -95,6 +97,9 @@ Result<std::vector<ConfItem>> ParseConfItems(std::string_view text, std::string_
 // one), all in byte order. Keys are spelled and ordered as in a sorted `required`. To be written after the
 // user's text. Of a key the user sets twice, the last counts, as in Slurm.
 std::vector<ConfItem> MergedOptions(std::span<const ConfItem> required, std::string_view user_text);
+
+// A number as Slurm reads it: "2000", "2k" (of 1024), "0x7d0". nullopt: it is none, or has more than 64 bits.
+std::optional<uint64_t> ConfNumber(std::string_view value);
 
 // SHA-256 in hex of what Slurm would see: equal for texts that differ in comments, empty lines or blanks at
 // line ends.

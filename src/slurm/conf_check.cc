@@ -6,6 +6,7 @@
 #include <optional>
 #include <ranges>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "base/text.h"
@@ -40,16 +41,8 @@ bool IsDigits(std::string_view text) {
 
 std::optional<std::string> NumberUpTo(std::string_view value, uint64_t most) {
   if (IsForever(value)) return std::nullopt;
-  std::string_view digits = value;
-  const bool thousands = value.size() > 1 && (value.back() == 'k' || value.back() == 'K');
-  if (thousands) digits.remove_suffix(1);
-  const bool hexadecimal = digits.starts_with("0x") || digits.starts_with("0X");
-  if (hexadecimal) digits.remove_prefix(2);
-  uint64_t number = 0;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), number, hexadecimal ? 16 : 10);
-  const bool fits = error == std::errc() && end == digits.data() + digits.size() && number <= most;
-  if (fits && (!thousands || number <= most / 1024)) return std::nullopt;
+  const auto number = ConfNumber(value);
+  if (number && *number <= most) return std::nullopt;
   return "a number" + (most < std::numeric_limits<uint64_t>::max() ? " of at most " + std::to_string(most) : "") +
          ", without a unit";
 }
@@ -99,6 +92,18 @@ std::optional<std::string> PartitionState(std::string_view value) {
 std::optional<std::string> OverSubscribe(std::string_view value) {
   if (IsOneOf(value.substr(0, value.find(':')), "NO YES EXCLUSIVE FORCE")) return std::nullopt;
   return "NO, YES, FORCE or EXCLUSIVE";
+}
+
+std::optional<std::string> Exclusive(std::string_view value) {
+  if (IsOneOf(value, "NO NODE USER TOPO")) return std::nullopt;
+  return "NO, NODE, USER or TOPO";
+}
+
+// Of a partition: slurmctld looks at how it begins.
+std::optional<std::string> SelectOfPartition(std::string_view value) {
+  for (const std::string_view begin : {"CR_Core", "CR_Socket"})
+    if (EqualsIgnoreCase(value.substr(0, begin.size()), begin)) return std::nullopt;
+  return "CR_Core, CR_Core_Memory, CR_Socket or CR_Socket_Memory";
 }
 
 std::optional<std::string> TimeLimit(std::string_view value) {
@@ -175,9 +180,9 @@ constexpr Rule kSlurmRules[] = {
     {"SlurmdSyslogDebug", &DebugLevel},
 };
 constexpr Rule kPartitionRules[] = {
-    {"DefaultTime", &TimeLimit},          {"MaxTime", &TimeLimit},    {"Nodes", kHosts},
-    {"OverSubscribe", &OverSubscribe},    {"Shared", &OverSubscribe}, {"State", &PartitionState},
-    {"TRESBillingWeights", &TresWeights},
+    {"DefaultTime", &TimeLimit}, {"Exclusive", &Exclusive},         {"MaxTime", &TimeLimit},
+    {"Nodes", kHosts},           {"OverSubscribe", &OverSubscribe}, {"SelectTypeParameters", &SelectOfPartition},
+    {"Shared", &OverSubscribe},  {"State", &PartitionState},        {"TRESBillingWeights", &TresWeights},
 };
 
 std::span<const Rule> RulesOf(const OptionTable& table) {
@@ -201,7 +206,8 @@ constexpr OpenList kOpenLists[] = {
 
 class Check {
  public:
-  explicit Check(ConfFile file) : slurm_conf_(file == ConfFile::kSlurm), table_(TableOf(file)) {}
+  explicit Check(ConfFile file, std::span<const std::string> known = {})
+      : slurm_conf_(file == ConfFile::kSlurm), table_(TableOf(file)), known_(known) {}
 
   std::vector<ConfFinding> Run(std::string_view text) {
     const auto read = ForEachConfLine(text, [this](const ConfLine& line) {
@@ -210,6 +216,8 @@ class Check {
       return true;
     });
     if (!read) return {{.refused = true, .text = read.error().message()}};
+    for (const std::string& name : known_) hosts_.AddName(name);
+    AddNodesOfNodeSets();
     for (const auto& [number, hosts] : partitions_) {
       if (IsFull()) break;
       line_ = number;
@@ -221,10 +229,20 @@ class Check {
   }
 
   std::vector<ConfFinding> RunPartition(std::string_view options) {
-    const auto items = ParseConfItems(options, "the line");
-    if (!items) Add(true, items.error().message());
-    if (items)
-      for (const ConfItem& item : *items) Item(PartitionOptions(), item);
+    const auto items = ParseConfItems(options, "the text");
+    if (!items) {
+      Add(true, items.error().message());
+      return std::move(findings_);
+    }
+    for (const ConfItem& item : *items) {
+      if (EqualsIgnoreCase(item.key, "PartitionName"))
+        Add(true, item.key + "= cannot be set here");
+      else
+        Item(PartitionOptions(), item);
+    }
+    for (const ConfItem& item : *items)
+      if (!item.value.empty())
+        if (const auto line = ConfText().Line(std::span(&item, 1)).Build(); !line) Add(true, line.error().message());
     return std::move(findings_);
   }
 
@@ -248,8 +266,8 @@ class Check {
   // Nothing that follows would be told.
   bool IsFull() const { return findings_.size() == kMostConfFindings; }
 
-  void Add(bool refused, std::string text) {
-    if (!IsFull()) findings_.push_back({refused, line_, std::move(text)});
+  void Add(bool refused, std::string text, bool unknown_node = false) {
+    if (!IsFull()) findings_.push_back({refused, line_, std::move(text), unknown_node});
   }
 
   void Line(const std::vector<ConfItem>& items) {
@@ -263,6 +281,10 @@ class Check {
                  OneLine(items[1].key, kLongestValue) + " stands behind " + first.key + "; give it a line of its own");
     for (size_t i = 1; i < items.size() && !IsFull(); ++i) {
       Item(*rest, items[i]);
+      if (EqualsIgnoreCase(first.key, "NodeSet") && EqualsIgnoreCase(items[i].key, "Nodes")) {
+        if (auto hosts = Hostlist::Parse(items[i].value))
+          node_sets_.emplace_back(first.value, line_, *std::move(hosts));
+      }
       if (hosts_read_) partitions_.emplace_back(line_, *std::exchange(hosts_read_, std::nullopt));
     }
     if (slurm_conf_) Remember(first, defined);
@@ -274,6 +296,7 @@ class Check {
     if (is("PreemptMode")) preempt_mode_ = first.value;
     if (is("PreemptType")) preempt_type_ = first.value;
     if (is("NodeSet")) hosts_.AddName(first.value);
+    if (is("Include")) includes_ = true;
     if (defined && is("NodeName") && !EqualsIgnoreCase(first.value, "DEFAULT")) DefinesNodes(*defined);
   }
 
@@ -285,12 +308,28 @@ class Check {
     if (!compared) NotCompared("NodeName=" + OneLine(hosts.text(), kLongestValue));
   }
 
+  // slurmctld looks for them where a partition names the NodeSet.
+  void AddNodesOfNodeSets() {
+    if (node_sets_.empty()) return;
+    HostIndex named;
+    bool all = true;  // that partitions name are there
+    for (const auto& [line, hosts] : partitions_) all &= named.Add(hosts);
+    for (auto& [name, line, hosts] : node_sets_) {
+      const auto list = Hostlist::Parse(name);
+      bool is_named = list.has_value();
+      if (list && all) (void)named.ForEachMissing(*list, [&](const std::string&) { return is_named = false; });
+      if (is_named) partitions_.emplace_back(line, std::move(hosts));
+    }
+  }
+
   void KnowsNodes(const Hostlist& hosts) {
     const bool compared = hosts_.ForEachMissing(hosts, [&](const std::string& name) {
       if (EqualsIgnoreCase(name, "ALL")) return true;
-      Add(false, "Nodes=" + OneLine(hosts.text(), kLongestValue) + " has " + OneLine(name, kLongestValue) +
-                     ", which is no NodeSet and no NodeName of slurm.conf; slurmctld knows it once such a "
-                     "worker has registered");
+      Add(false,
+          "Nodes=" + OneLine(hosts.text(), kLongestValue) + " has " + OneLine(name, kLongestValue) +
+              ", which is no NodeSet and no NodeName of slurm.conf; slurmctld does not start while it "
+              "has no such node: name NodeSets, or nodes by a feature (NodeSet=NAME Feature=FEATURE)",
+          !includes_);
       return false;
     });
     if (!compared) NotCompared("Nodes=" + OneLine(hosts.text(), kLongestValue));
@@ -354,12 +393,15 @@ class Check {
 
   const bool slurm_conf_;
   const OptionTable& table_;
-  size_t line_ = 0;                                      // that is being looked at
-  HostIndex hosts_;                                      // of NodeName and NodeSet
-  bool not_compared_ = false;                            // some of their names, which were too many
-  std::vector<std::pair<size_t, Hostlist>> partitions_;  // the Nodes of each, and its line
-  std::optional<Hostlist> hosts_read_;                   // by the item that was looked at last
-  std::string preempt_mode_, preempt_type_;              // the last of each counts
+  size_t line_ = 0;  // that is being looked at
+  HostIndex hosts_;  // of NodeName and NodeSet
+  const std::span<const std::string> known_;
+  std::vector<std::tuple<std::string, size_t, Hostlist>> node_sets_;  // those with Nodes, and their lines
+  bool includes_ = false;                                             // further files
+  bool not_compared_ = false;                                         // some of their names, which were too many
+  std::vector<std::pair<size_t, Hostlist>> partitions_;               // the Nodes of each, and its line
+  std::optional<Hostlist> hosts_read_;                                // by the item that was looked at last
+  std::string preempt_mode_, preempt_type_;                           // the last of each counts
   std::vector<ConfFinding> findings_;
 };
 
@@ -375,7 +417,15 @@ std::optional<ConfFile> ConfFileNamed(std::string_view name) {
   return found == std::end(kFiles) ? std::nullopt : std::optional(found->second);
 }
 
-std::vector<ConfFinding> CheckConf(ConfFile file, std::string_view text) { return Check(file).Run(text); }
+std::vector<ConfFinding> CheckConf(ConfFile file, std::string_view text, std::span<const std::string> known) {
+  return Check(file, known).Run(text);
+}
+
+bool NeedsQos(const ConfItem& item) {
+  if (EqualsIgnoreCase(item.key, "QOS")) return !item.value.empty();
+  const bool lists_some = IsOneOf(item.key, "AllowQos DenyQos");
+  return lists_some && !item.value.empty() && !EqualsIgnoreCase(item.value, "ALL");
+}
 
 std::vector<ConfFinding> CheckPartition(std::string_view options) {
   return Check(ConfFile::kSlurm).RunPartition(options);

@@ -8,9 +8,12 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "slurm/conf.h"
 
 namespace capstan::slurm {
 
@@ -23,13 +26,20 @@ struct ConfFinding {
   bool refused = false;  // Slurm does not start with it; otherwise it may, if it knows more
   size_t line = 0;       // of the text, from 1; 0: it is about no line alone
   std::string text;      // what is wrong, and what would be right, in one line; without what may be a password
+  // A partition, directly or by a NodeSet, names what the text defines neither as a NodeSet nor as a node: slurmctld starts with it only while it
+  // has such a node. Of a text that includes a file, which may define it, that is not said.
+  bool unknown_node = false;
 };
 
 // At most this many are found in one text, those of the first lines.
 inline constexpr size_t kMostConfFindings = 16;
 
-// Work and memory are bounded by the bytes of the text, and not by the hosts that it stands for (HostIndex).
-std::vector<ConfFinding> CheckConf(ConfFile file, std::string_view text);
+// Work and memory are bounded by the bytes of the text, and not by the hosts that it stands for (HostIndex). `known`: nodes that partitions may
+// name besides.
+std::vector<ConfFinding> CheckConf(ConfFile file, std::string_view text, std::span<const std::string> known = {});
+
+// An option of a partition with which slurmctld starts only where slurmdbd has such a QOS: not without accounting.
+bool NeedsQos(const ConfItem& item);
 
 // The options of a line of slurm.conf that defines a partition, without its name: "State=UP MaxTime=1:00:00".
 std::vector<ConfFinding> CheckPartition(std::string_view options);

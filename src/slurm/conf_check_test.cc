@@ -99,6 +99,15 @@ TEST(CheckConf, APartitionsOptionsAlone) {
   EXPECT_THAT(Said(CheckPartition("State=UP PriorityTier=70000")),
               ElementsAre("refused 0: PriorityTier=70000 must be a number of at most 65535, without a unit"));
   EXPECT_THAT(Said(CheckPartition("")), IsEmpty());
+  EXPECT_THAT(Said(CheckPartition("Exclusive=YES")),
+              ElementsAre("refused 0: Exclusive=YES must be NO, NODE, USER or TOPO"));
+  EXPECT_THAT(Said(CheckPartition("SelectTypeParameters=CR_Core,CR_LLN Exclusive=topo Nodes=ALL QOS=\"\"")), IsEmpty());
+  EXPECT_THAT(Said(CheckPartition("SelectTypeParameters=CR_LLN,CR_Core")),
+              ElementsAre(::testing::HasSubstr("must be CR_Core, ")));
+  EXPECT_THAT(Said(CheckPartition("State=UP PartitionName=q")),
+              ElementsAre("refused 0: PartitionName= cannot be set here"));
+  EXPECT_THAT(Said(CheckPartition("State=UP\nMaxTime=5")), SizeIs(1));
+  EXPECT_THAT(Said(CheckPartition("AllowGroups=a\x01")), SizeIs(1)) << "slurm.conf cannot say so";
 }
 
 // --- Texts of a megabyte ---------------------------------------------------------------------------------------------

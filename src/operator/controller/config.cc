@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "operator/controller/partitions.h"
 #include "operator/names.h"
 #include "operator/render/cluster.h"
 #include "slurm/conf.h"
@@ -115,21 +116,16 @@ class CheckLines {
   explicit CheckLines(const Config& config) : config_(config) {}
 
   Result<void> Run() {
-    for (const ConfigNodeSet& set : config_.node_sets) {
-      const std::string where = "NodeSet " + set.where;
-      if (slurm::IsReservedName(set.name)) {
-        return Fail(Code::kInvalid, where + " has the name " + set.name +
-                                        " in Slurm, which stands for something else there; give it another");
-      }
-      if (set.partition) CAPSTAN_CHECK_OK(Take(set.name, where));
-    }
+    for (const ConfigNodeSet& set : config_.node_sets)
+      if (set.partition) CAPSTAN_CHECK_OK(Take(set.name, "NodeSet " + set.where));
     const auto look = [this](const slurm::ConfLine& line) {
       for (const ConfItem& item : line.items) Look(item, line.number);
+      if (EqualsIgnoreCase(line.items.front().key, "PartitionName")) LookForQos(line);
       return true;
     };
     CAPSTAN_CHECK_OK(slurm::ForEachConfLine(config_.extra_conf, look), "spec.extraConf");
     CAPSTAN_CHECK_OK(taken_);
-    return Enforcement();
+    return WithoutAccounting();
   }
 
  private:
@@ -140,6 +136,12 @@ class CheckLines {
     if (taken_) taken_ = Take(item.value, "line " + std::to_string(line) + " of spec.extraConf");
   }
 
+  void LookForQos(const slurm::ConfLine& line) {
+    const auto qos = std::ranges::find_if(line.items, &slurm::NeedsQos);
+    if (qos != line.items.end() && qos_.empty())
+      qos_ = qos->key + "=" + OneLine(qos->value, 60) + " in line " + std::to_string(line.number);
+  }
+
   Result<void> Take(const std::string& name, const std::string& where) {
     const auto [known, first] = partitions_.emplace(name, where);
     if (first) return {};
@@ -147,19 +149,20 @@ class CheckLines {
                 "partition " + name + " is defined twice, by " + known->second + " and by " + where + "; rename one");
   }
 
-  Result<void> Enforcement() const {
-    if (config_.accounting || enforced_.empty() || EqualsIgnoreCase(enforced_, "none") || type_.contains("slurmdbd"))
-      return {};
-    return Fail(
-        Code::kInvalid,
-        "AccountingStorageEnforce=" + enforced_ +
-            " of spec.extraConf needs accounting; name an Accounting in spec.accountingRef, or remove the line");
+  Result<void> WithoutAccounting() const {
+    if (config_.accounting || type_.contains("slurmdbd")) return {};
+    const bool enforces = !enforced_.empty() && !EqualsIgnoreCase(enforced_, "none");
+    if (!enforces && (qos_.empty() || HasAccounting(config_))) return {};
+    return Fail(Code::kInvalid,
+                (enforces ? "AccountingStorageEnforce=" + enforced_ : qos_) +
+                    " of spec.extraConf needs accounting; name an Accounting in spec.accountingRef, or remove it");
   }
 
   const Config& config_;
   std::map<std::string, std::string> partitions_;  // and who defines them
   Result<void> taken_;
   std::string enforced_, type_;
+  std::string qos_;  // the first of a partition, and where
 };
 
 // slurmctld decides, and the operator reads what it decided: no program is started for a node. SuspendTime is each node's own; that of the others is
@@ -185,6 +188,7 @@ Result<void> NodeSets(ConfText& text, const Config& config) {
     if (!set.partition) continue;
     CAPSTAN_TRY(std::vector<ConfItem> items,
                 slurm::ParseConfItems(set.partition_config, "spec.partition.config of NodeSet " + set.where));
+    std::erase_if(items, [](const ConfItem& item) { return item.value.empty(); });  // "": as good as no such option
     items.insert(items.begin(), {{"PartitionName", set.name}, {"Nodes", set.name}});
     text.Line(items);
   }
@@ -225,7 +229,33 @@ std::string Place(std::string_view text, size_t line) {
                     : "line " + std::to_string(line) + " of slurm.conf: ";
 }
 
+// Why slurmctld would not start with it; nullopt: it would. `findings`: of CheckConf. Nodes that partitions name as they did before, or that Slurm
+// has, are let pass.
+std::optional<slurm::ConfFinding> WhyRefused(const Config& config, const std::string& text,
+                                             const std::vector<slurm::ConfFinding>& findings) {
+  const auto refused = std::ranges::find_if(findings, &slurm::ConfFinding::refused);
+  if (refused != findings.end()) return *refused;
+  if (config.is_lost || std::ranges::none_of(findings, &slurm::ConfFinding::unknown_node)) return std::nullopt;
+  std::vector<std::string> known = UndefinedNodes(config.published);
+  known.insert(known.end(), config.taken.begin(), config.taken.end());
+  const auto others = slurm::CheckConf(slurm::ConfFile::kSlurm, text, known);
+  const auto unknown = std::ranges::find_if(others, &slurm::ConfFinding::unknown_node);
+  return unknown == others.end() ? std::nullopt : std::optional(*unknown);
+}
+
 }  // namespace
+
+bool HasAccounting(const Config& config) {
+  bool has = config.accounting.has_value();
+  (void)slurm::ForEachConfLine(config.extra_conf, [&has](const slurm::ConfLine& line) {
+    for (const ConfItem& item : line.items) {
+      has |= EqualsIgnoreCase(item.key, "Include");
+      has |= EqualsIgnoreCase(item.key, "AccountingStorageType") && item.value.contains("slurmdbd");
+    }
+    return !has;
+  });
+  return has;
+}
 
 Result<std::string> SlurmConf(const Config& config, std::vector<std::string>* doubts) {
   ConfText text;
@@ -240,12 +270,12 @@ Result<std::string> SlurmConf(const Config& config, std::vector<std::string>* do
   CAPSTAN_CHECK_OK(Departed(text, config));
   CAPSTAN_CHECK_OK(Extra(text, config));
   CAPSTAN_TRY(std::string built, text.Build());
+  const auto findings = slurm::CheckConf(slurm::ConfFile::kSlurm, built);
+  if (const auto why = WhyRefused(config, built, findings))
+    return Fail(Code::kInvalid, Place(built, why->line) + why->text);
   std::vector<std::string> found;
-  for (const slurm::ConfFinding& finding : slurm::CheckConf(slurm::ConfFile::kSlurm, built)) {
-    std::string text = Place(built, finding.line) + finding.text;
-    if (finding.refused) return Fail(Code::kInvalid, std::move(text));
-    if (found.size() < kMostDoubts) found.push_back(std::move(text));
-  }
+  for (const slurm::ConfFinding& finding : findings)
+    if (found.size() < kMostDoubts) found.push_back(Place(built, finding.line) + finding.text);
   if (doubts != nullptr) *doubts = std::move(found);
   return built;
 }

@@ -38,7 +38,6 @@ inline constexpr size_t kMostDeparted = 100;
 inline constexpr int kMostNodes = 1024;  // that slurmctld takes, unless extraConf says otherwise
 
 struct Config {
-  std::set<std::string> taken;  // names that nodes of Slurm have, and that no line may make a NodeSet of
   std::string ns;
   std::string controller;    // the Controller's name
   std::string cluster_name;  // ClusterName
@@ -56,10 +55,20 @@ struct Config {
   std::vector<ConfigNodeSet> node_sets;  // in the order they are to be written
   std::vector<ConfigDeparted> departed;  // likewise; kMostDeparted at most
   std::string extra_conf;                // the user's own lines
+
+  // What is there besides. (partitions.h)
+  std::set<std::string> taken;     // names that nodes of Slurm have, and that no line may make a NodeSet of
+  std::set<std::string> included;  // partitions of files that extra_conf includes
+  std::string published;           // slurm.conf as it is published; "": none is
+  bool is_lost = false;            // none is, and slurmctld may run with one
 };
 
-// kInvalid: a value or the user's lines could not be read by Slurm; says where and what would be right. `doubts`, unless it
-// is nullptr, becomes what the Slurm that is known here would not take, and a newer one might; the first few.
+// slurmdbd is there, or may be: a file that extra_conf includes may say so.
+bool HasAccounting(const Config& config);
+
+// kInvalid: Slurm could not read a value or the user's lines, or they name nodes that slurmctld may not have; says where, and what would be
+// right. Nodes that what is published names likewise (UndefinedNodes) are let pass. `doubts`, unless it is nullptr, becomes what the Slurm that
+// is known here would not take, and a newer one might; the first few.
 Result<std::string> SlurmConf(const Config& config, std::vector<std::string>* doubts = nullptr);
 
 // The ClusterName in a slurm.conf made by SlurmConf; "": the text is not one as it was made.

@@ -9,6 +9,7 @@
 #include "operator/controller/immutable.h"
 #include "operator/controller/inputs.h"
 #include "operator/controller/live.h"
+#include "operator/controller/partitions.h"
 #include "operator/controller/questions.h"
 #include "operator/controller/service_monitor.h"
 #include "operator/controller/unheeded.h"
@@ -194,8 +195,16 @@ class Deciding : Reconcile<api::Controller> {
   }
 
   void KeepPartitions(ConfigInputs& inputs) {
+    if (External()) return;
     const auto last = LastPublished();
-    if (External() || !last) return;
+    inputs.config.published = last ? last->slurm_conf : "";
+    inputs.config.is_lost = !last && OwnSet() != nullptr;
+    const auto settled = inputs.complete ? SettlePartitions(inputs.config, findings) : Result<void>();
+    if (!settled) {
+      inputs.complete = false;
+      findings.Problem("ConfigRefused", "the configuration is not published: " + settled.error().message());
+    }
+    if (!last) return;
     inputs.config.departed = KeepDeparted(*this, {ns_, ConfigName(name_)},
                                           FindDeparted(last->slurm_conf, inputs.config), object.status.conditions);
   }

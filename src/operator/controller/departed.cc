@@ -1,11 +1,11 @@
 #include "operator/controller/departed.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 
 #include "base/text.h"
+#include "operator/controller/published_lines.h"
 #include "operator/controller/questions.h"
 #include "operator/reasons.h"
 #include "slurm/conf.h"
@@ -28,43 +28,10 @@ constexpr size_t kMostNodeSets = 1000;  // that stay for one partition; one with
 
 bool Is(std::string_view key, std::string_view name) { return EqualsIgnoreCase(key, name); }
 
-// The lines that define something, as far as they can be read: somebody may have edited the text.
-std::vector<Items> DefiningLines(std::string_view text) {
-  std::vector<Items> found;
-  const auto take = [&found](const Items& items) {
-    if (items.empty()) return;
-    const std::string& key = items.front().key;
-    if (Is(key, "PartitionName") || Is(key, "NodeSet") || Is(key, "NodeName")) found.push_back(items);
-  };
-  const auto read = slurm::ForEachConfLine(text, [&take](const slurm::ConfLine& line) {
-    take(line.items);
-    return true;
-  });
-  if (read) return found;
-  found.clear();
-  for (const std::string_view line : Split(text, '\n'))
-    if (auto items = slurm::ParseConfItems(line.substr(0, line.find('#')), "")) take(*items);
-  return found;
-}
-
-// What is published. Of each name the first line.
-struct Published {
-  explicit Published(std::string_view text) {
-    for (Items& line : DefiningLines(text)) {
-      const ConfItem& first = line.front();
-      if (Is(first.key, "PartitionName") && !Is(first.value, "DEFAULT"))
-        partitions.try_emplace(first.value, std::move(line));
-      else if (Is(first.key, "NodeSet"))
-        node_sets.try_emplace(first.value, std::move(line));
-    }
-  }
-
-  std::map<std::string, Items> partitions, node_sets;
-};
-
 // What is asked for.
 struct Wanted {
-  explicit Wanted(const Config& config) : taken(config.taken) {
+  explicit Wanted(const Config& config)
+      : taken(config.taken), has_accounting(HasAccounting(config)), partitions(config.included) {
     for (const Items& line : DefiningLines(config.extra_conf)) {
       const ConfItem& first = line.front();
       if (Is(first.key, "PartitionName") && !Is(first.value, "DEFAULT")) partitions.insert(first.value);
@@ -80,6 +47,7 @@ struct Wanted {
   }
 
   const std::set<std::string>& taken;
+  const bool has_accounting;
   std::set<std::string> partitions;
   slurm::HostIndex nodes;  // what Nodes= may name: of NodeName, and NodeSets
 };
@@ -93,7 +61,8 @@ bool SlurmTakes(const std::vector<Items>& lines) {
 
 // The NodeSets of `nodes` that only the published text has; nullopt: it names what neither has, with which slurmctld would
 // not start.
-std::optional<std::vector<Items>> NodeSetsFor(const std::string& nodes, const Published& published, Wanted& wanted) {
+std::optional<std::vector<Items>> NodeSetsFor(const std::string& nodes, const PublishedLines& published,
+                                              Wanted& wanted) {
   const auto list = slurm::Hostlist::Parse(nodes);
   if (!list) return std::nullopt;
   std::vector<Items> lines;
@@ -111,12 +80,13 @@ std::optional<std::vector<Items>> NodeSetsFor(const std::string& nodes, const Pu
 }
 
 // Nobody's default any more, and closed; all else as it was, as far as slurmctld would start with it.
-std::optional<ConfigDeparted> Closed(const Items& line, const Published& published, Wanted& wanted) {
+std::optional<ConfigDeparted> Closed(const Items& line, const PublishedLines& published, Wanted& wanted) {
   ConfigDeparted closed{.name = line.front().value, .lines = {}};
   const ConfItem state{"State", "DRAIN"};
   Items kept;
   for (const ConfItem& item : line) {
     if (Is(item.key, "State") || Is(item.key, "Default") || item.value.empty()) continue;
+    if (slurm::NeedsQos(item) && !wanted.has_accounting) continue;
     if (Is(item.key, "Nodes")) {
       auto sets = NodeSetsFor(item.value, published, wanted);
       if (!sets) continue;
@@ -226,7 +196,7 @@ class Keeping {
 }  // namespace
 
 std::vector<DepartedPartition> FindDeparted(std::string_view published, const Config& wanted) {
-  const Published there(published);
+  const PublishedLines there(published);
   Wanted asked_for(wanted);
   std::vector<DepartedPartition> departed;
   for (const auto& [name, line] : there.partitions) {

@@ -56,6 +56,22 @@ TEST(FindDeparted, WhoAsksForTheNameHasIt) {
   EXPECT_EQ(Departed(kGpu, config), "");
 }
 
+// slurmctld does not start with it.
+TEST(FindDeparted, WithoutAccountingThereIsNoQos) {
+  Config config = OfNobody();
+  constexpr auto published = "PartitionName=a Nodes=ALL QOS=high AllowQos=ALL State=UP\n";
+  EXPECT_EQ(Departed(published, config), "PartitionName=a Nodes=ALL AllowQos=ALL State=DRAIN\n");
+  config.accounting = ConfigAccounting{"db", 6819};
+  EXPECT_EQ(Departed(published, config), "PartitionName=a Nodes=ALL QOS=high AllowQos=ALL State=DRAIN\n");
+}
+
+// slurmctld does not start with two of one name.
+TEST(FindDeparted, AFileThatIsIncludedAsksForItsPartitions) {
+  Config config = OfNobody();
+  config.included = {"gpu"};
+  EXPECT_EQ(Departed(kGpu, config), "");
+}
+
 // Its workers are there still, and finish what is queued.
 TEST(FindDeparted, ANodeSetThatLosesItsPartitionKeepsItsOwnLine) {
   Config config = OfNobody();

@@ -206,6 +206,14 @@ class Collecting {
                                               ", meets that of the older NodeSet " + elder->metadata.name);
         continue;
       }
+      if (slurm::IsReservedName(*name)) {
+        if (IsPublished(*name)) inputs_.complete = false;  // jobs may name its partition
+        findings_.Problem("InvalidSpec", "NodeSet " + set.metadata.name +
+                                             " is left out of slurm.conf: its name there, " + *name +
+                                             ", stands for something else; give it another name, or another "
+                                             "spec.template.spec.hostname");
+        continue;
+      }
       if (!set.spec.IsDaemonSet()) workers += set.spec.replicas.value_or(1);
       if (const auto clash = ClashOf(*name, sets, &set)) {
         findings_.Problem(clash->reason, "NodeSet " + set.metadata.name +
@@ -224,6 +232,11 @@ class Collecting {
     }
     NodeSetsOfTheUsers(sets);
     DoNodesFit(workers);
+  }
+
+  bool IsPublished(const std::string& name) const {
+    const auto* published = world_.Find<ConfigMap>({inputs_.config.ns, ConfigName(controller_.metadata.name)});
+    return published != nullptr && render::MakesNodeSet(published->data.slurm_conf, name);
   }
 
   // Why slurm.conf must not make a NodeSet of this name.
@@ -268,13 +281,31 @@ class Collecting {
     });
   }
 
-  // slurmctld refuses to register more.
+  // slurmctld refuses to register more, and drops those over the number at its next reconfigure.
   void DoNodesFit(int64_t workers) {
-    const int64_t most = ParseInt(LastOf("MaxNodeCount", controller_.spec.extra_conf)).value_or(kMostNodes);
+    const std::string given = LastOf("MaxNodeCount", controller_.spec.extra_conf);
+    const auto number = given.empty() ? std::optional<uint64_t>(kMostNodes) : slurm::ConfNumber(given);
+    if (!number || !slurm::ForEachConfLine(controller_.spec.extra_conf, [](const auto&) { return true; })) return;
+    const int64_t most = int64_t(std::min(*number, uint64_t{1} << 32));
+    const auto* published = world_.Find<ConfigMap>({inputs_.config.ns, ConfigName(controller_.metadata.name)});
+    const std::string last = published == nullptr ? "" : LastOf("MaxNodeCount", published->data.slurm_conf);
+    if (set_ != nullptr && *number < slurm::ConfNumber(last).value_or(0)) MayBeLowered(most, last);
     if (workers <= most) return;
     findings_.Remark("ConfigDoubtful", "the NodeSets ask for " + std::to_string(workers) +
                                            " workers, and slurmctld takes " + std::to_string(most) +
                                            " nodes; set MaxNodeCount in spec.extraConf");
+  }
+
+  void MayBeLowered(int64_t most, const std::string& last) {
+    const plan::SlurmView slurm = world_.Slurm(ClusterOf(inputs_.config.ns, inputs_.config.controller));
+    const std::string lowered = "the configuration is not published: MaxNodeCount would fall from " + last + " to " +
+                                std::to_string(most) + ", and slurmctld would drop nodes over that number; ";
+    const std::string remedy = "keep MaxNodeCount=" + last + " in spec.extraConf";
+    if (!slurm.heard())
+      Refuse("SlurmUnreachable",
+             lowered + "Slurm does not say how many nodes it has: " + remedy + " until it does, by a RestApi");
+    else if (int64_t(slurm.All().size()) > most)
+      Refuse("InvalidSpec", lowered + "it has " + std::to_string(slurm.All().size()) + ": " + remedy);
   }
 
   void Files() {
@@ -285,6 +316,10 @@ class Collecting {
     AddScripts("epilogScriptRefs", spec.epilog_script_refs, config.epilog);
     AddScripts("prologSlurmctldScriptRefs", spec.prolog_slurmctld_script_refs, config.prolog_slurmctld);
     AddScripts("epilogSlurmctldScriptRefs", spec.epilog_slurmctld_script_refs, config.epilog_slurmctld);
+    (void)slurm::ForEachConfLine(spec.extra_conf, [this](const slurm::ConfLine& line) {
+      if (EqualsIgnoreCase(line.items.front().key, "Include")) Include(line.items.front().value);
+      return true;
+    });
     std::map<std::string, std::string, std::less<>> unused;  // files, and whose they are
     for (const std::string& name : NamesOf(spec.config_file_refs)) {
       for (const std::string& file : keys_[name]) {
@@ -294,6 +329,21 @@ class Collecting {
       }
     }
     CheckUse(std::move(unused));
+  }
+
+  // With the files that it includes in turn, each once.
+  void Include(const std::string& path) {
+    constexpr std::string_view kFolder = "/etc/slurm/";
+    std::vector<std::string> paths = {path};
+    while (!paths.empty()) {
+      std::string name = std::move(paths.back());
+      paths.pop_back();
+      if (name.starts_with(kFolder)) name.erase(0, kFolder.size());
+      const auto file = included_.extract(name);
+      if (file.empty()) continue;
+      inputs_.config.included.insert(file.mapped().partitions.begin(), file.mapped().partitions.end());
+      paths.insert(paths.end(), file.mapped().files.begin(), file.mapped().files.end());
+    }
   }
 
   // A tree for the places of workers (topology.h). It stays while the annotation cannot be read, and whatever is not known.
@@ -422,6 +472,7 @@ class Collecting {
                "ConfigMap " + key.ToString() + " has a file that Slurm does not start with: " + refused);
       keys_[name] = answer.value->keys;
       named_.insert(answer.value->named.begin(), answer.value->named.end());
+      included_.insert(answer.value->included.begin(), answer.value->included.end());
       no_scripts_[name] = answer.value->no_scripts;
       inputs_.nodes.insert(inputs_.nodes.end(), answer.value->nodes.begin(), answer.value->nodes.end());
       inputs_.digests.push_back(answer.value->sha256);
@@ -436,6 +487,7 @@ class Collecting {
   ConfigInputs inputs_;
   std::string own_topology_;     // the user's topology.yaml or topology.conf; "": there is none
   std::set<std::string> named_;  // by the files of all ConfigMaps
+  std::map<std::string, ConfigMapDigest::Included> included_;  // by file, of those that are not included yet
   // Of each ConfigMap.
   std::map<std::string, std::vector<std::string>> keys_;
   std::map<std::string, std::map<std::string, std::string>> no_scripts_;

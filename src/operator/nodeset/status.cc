@@ -17,6 +17,7 @@
 #include "operator/render/own_words.h"
 #include "operator/ssh_files.h"
 #include "operator/unknown_fields.h"
+#include "slurm/conf_check.h"
 
 namespace capstan::op::nodeset {
 namespace {
@@ -219,6 +220,13 @@ void FindProblems(const Seen& seen, Findings& findings) {
                                                " in this namespace; create it or correct controllerRef");
   }
   if (!seen.render_error.empty()) findings.Problem("InvalidSpec", seen.render_error);
+  const bool has_conf = seen.controller == nullptr || !seen.controller->spec.external.value_or(false);
+  if (const auto& partition = seen.spec.partition; has_conf && partition && partition->enabled.value_or(false)) {
+    for (const slurm::ConfFinding& finding : slurm::CheckPartition(partition->config))
+      if (finding.refused)
+        findings.Problem("InvalidSpec", "spec.partition.config: " + finding.text +
+                                            ". The conditions of the Controller say what slurm.conf has in its place");
+  }
   if (seen.elder != nullptr) {
     findings.Problem("NameConflict", "its workers would have one name in Slurm with those of NodeSet " +
                                          seen.elder->metadata.name +

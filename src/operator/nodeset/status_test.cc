@@ -119,6 +119,16 @@ TEST_F(StatusTest, AControllerThatIsMissingIsNamedAndNothingIsTakenAway) {
   for (const std::string& act : Acts(plan)) EXPECT_THAT(act, Not(HasSubstr("delete")));
 }
 
+TEST_F(StatusTest, OptionsOfItsPartitionThatSlurmRefusesAreNamed) {
+  Put(MakePod(0));
+  set.spec.partition = api::NodeSetPartition{true, "State=OPEN"};
+  const plan::Plan plan = Look(1);
+  EXPECT_EQ(ConditionOf(plan, "Degraded").reason, "InvalidSpec");
+  EXPECT_THAT(ConditionOf(plan, "Degraded").message, HasSubstr("spec.partition.config: State=OPEN must be UP, DOWN"));
+  set.spec.partition->enabled = false;
+  EXPECT_THAT(ConditionOf(Look(1), "Degraded").message, Not(HasSubstr("spec.partition.config")));
+}
+
 TEST_F(StatusTest, ASlurmThatDoesNotAnswerIsToldInItsOwnWords) {
   Worker_(0, {NodeFlag::kIdle});
   slurm.state = plan::SlurmLook::State::kUnreachable;
