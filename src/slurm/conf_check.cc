@@ -6,13 +6,13 @@
 #include <optional>
 #include <ranges>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "base/text.h"
 #include "slurm/conf.h"
 #include "slurm/conf_options.h"
 #include "slurm/hostlist.h"
+#include "slurm/partition_nodes.h"
 
 namespace capstan::slurm {
 namespace {
@@ -107,7 +107,7 @@ std::optional<std::string> SelectOfPartition(std::string_view value) {
 }
 
 std::optional<std::string> TimeLimit(std::string_view value) {
-  const bool digits = value.find_first_not_of("0123456789:-") == value.npos && value[0] != ':';
+  const bool digits = value.find_first_not_of("0123456789:-") == value.npos && !value.empty() && value[0] != ':';
   if (digits || IsForever(value)) return std::nullopt;
   return "minutes, hours:minutes:seconds, days-hours, or UNLIMITED";
 }
@@ -120,6 +120,17 @@ std::optional<std::string> PartLimits(std::string_view value) {
 std::optional<std::string> ResetPeriod(std::string_view value) {
   if (IsOneOf(value, "NONE NOW DAILY WEEKLY MONTHLY QUARTERLY YEARLY")) return std::nullopt;
   return "NONE, NOW, DAILY, WEEKLY, MONTHLY, QUARTERLY or YEARLY";
+}
+
+// slurmctld takes 0 for one that it cannot work with.
+std::optional<std::string> AtLeastOne(std::string_view value) {
+  if (!value.empty() && ConfNumber(value) != uint64_t{0}) return std::nullopt;
+  return "a number of at least 1";
+}
+
+std::optional<std::string> Name(std::string_view value) {
+  if (!value.empty()) return std::nullopt;
+  return "a name";
 }
 
 bool EachOneOf(std::string_view list, std::string_view words) {
@@ -159,31 +170,51 @@ constexpr Wanted kHosts = nullptr;  // a hostlist, which is compared with others
 struct Rule {
   std::string_view option;
   Wanted wanted;
+  bool may_be_empty = false;  // OPTION="" is as good as no such option
 };
 
 constexpr Rule kSlurmRules[] = {
     {"EnforcePartLimits", &PartLimits},
-    {"Licenses", &Licenses},
-    {"NodeName", kHosts},
+    {"FirstJobId", &AtLeastOne},
+    {"Licenses", &Licenses, true},
+    {"MaxJobCount", &AtLeastOne},
+    {"MaxJobId", &AtLeastOne},
+    {"MaxStepCount", &AtLeastOne},
+    {"NodeName", kHosts, true},
     {"PreemptExemptTime", &TimeLimit},
-    {"PreemptMode", &PreemptMode},
+    {"PreemptMode", &PreemptMode, true},
     {"PriorityCalcPeriod", &TimeLimit},
     {"PriorityDecayHalfLife", &TimeLimit},
     {"PriorityMaxAge", &TimeLimit},
     {"PriorityUsageResetPeriod", &ResetPeriod},
-    {"PriorityWeightTRES", &TresWeights},
-    {"PropagateResourceLimits", &ResourceLimits},
-    {"PropagateResourceLimitsExcept", &ResourceLimits},
+    {"PriorityWeightTRES", &TresWeights, true},
+    {"PropagateResourceLimits", &ResourceLimits, true},
+    {"PropagateResourceLimitsExcept", &ResourceLimits, true},
     {"SlurmctldDebug", &DebugLevel},
+    {"SlurmctldPort", &AtLeastOne},
     {"SlurmctldSyslogDebug", &DebugLevel},
     {"SlurmdDebug", &DebugLevel},
     {"SlurmdSyslogDebug", &DebugLevel},
 };
 constexpr Rule kPartitionRules[] = {
-    {"DefaultTime", &TimeLimit}, {"Exclusive", &Exclusive},         {"MaxTime", &TimeLimit},
-    {"Nodes", kHosts},           {"OverSubscribe", &OverSubscribe}, {"SelectTypeParameters", &SelectOfPartition},
-    {"Shared", &OverSubscribe},  {"State", &PartitionState},        {"TRESBillingWeights", &TresWeights},
+    {"DefaultTime", &TimeLimit},
+    {"Exclusive", &Exclusive},
+    {"MaxTime", &TimeLimit},
+    {"Nodes", kHosts, true},
+    {"OverSubscribe", &OverSubscribe},
+    {"SelectTypeParameters", &SelectOfPartition},
+    {"QOS", &Name},
+    {"Shared", &OverSubscribe},
+    {"State", &PartitionState},
+    {"TRESBillingWeights", &TresWeights, true},
+    {"Topology", &Name},
 };
+
+// Options of slurm.conf that name a plugin without which slurmctld does not start.
+constexpr std::string_view kPlugins =
+    "AccountingStorageType AcctGatherFilesystemType AcctGatherProfileType CertmgrType CredType JobAcctGatherType "
+    "JobCompType JobContainerType MCSPlugin MetricsType NamespaceType PreemptType PriorityType SchedulerType "
+    "SelectType SwitchType TLSType TopologyPlugin";
 
 std::span<const Rule> RulesOf(const OptionTable& table) {
   if (&table == &SlurmOptions()) return kSlurmRules;
@@ -216,18 +247,14 @@ class Check {
       return true;
     });
     if (!read) return {{.refused = true, .text = read.error().message()}};
-    for (const std::string& name : known_) hosts_.AddName(name);
-    AddNodesOfNodeSets();
-    for (const auto& [number, hosts] : partitions_) {
-      if (IsFull()) break;
-      line_ = number;
-      KnowsNodes(hosts);
-    }
+    for (const std::string& name : known_) nodes_.Define(name);
+    LookForNodes();
     line_ = 0;
     Preemption();
     return std::move(findings_);
   }
 
+  // An empty value counts as none: whoever writes the line leaves it out.
   std::vector<ConfFinding> RunPartition(std::string_view options) {
     const auto items = ParseConfItems(options, "the text");
     if (!items) {
@@ -237,7 +264,7 @@ class Check {
     for (const ConfItem& item : *items) {
       if (EqualsIgnoreCase(item.key, "PartitionName"))
         Add(true, item.key + "= cannot be set here");
-      else
+      else if (!item.value.empty())
         Item(PartitionOptions(), item);
     }
     for (const ConfItem& item : *items)
@@ -282,10 +309,9 @@ class Check {
     for (size_t i = 1; i < items.size() && !IsFull(); ++i) {
       Item(*rest, items[i]);
       if (EqualsIgnoreCase(first.key, "NodeSet") && EqualsIgnoreCase(items[i].key, "Nodes")) {
-        if (auto hosts = Hostlist::Parse(items[i].value))
-          node_sets_.emplace_back(first.value, line_, *std::move(hosts));
+        if (auto hosts = Hostlist::Parse(items[i].value)) nodes_.OfNodeSet(first.value, line_, *std::move(hosts));
       }
-      if (hosts_read_) partitions_.emplace_back(line_, *std::exchange(hosts_read_, std::nullopt));
+      if (hosts_read_) nodes_.OfPartition(line_, *std::exchange(hosts_read_, std::nullopt));
     }
     if (slurm_conf_) Remember(first, defined);
   }
@@ -295,44 +321,35 @@ class Check {
     const auto is = [&first](std::string_view key) { return EqualsIgnoreCase(first.key, key); };
     if (is("PreemptMode")) preempt_mode_ = first.value;
     if (is("PreemptType")) preempt_type_ = first.value;
-    if (is("NodeSet")) hosts_.AddName(first.value);
+    if (is("NodeSet")) nodes_.Define(first.value);
     if (is("Include")) includes_ = true;
     if (defined && is("NodeName") && !EqualsIgnoreCase(first.value, "DEFAULT")) DefinesNodes(*defined);
   }
 
   void DefinesNodes(const Hostlist& hosts) {
-    const bool compared = hosts_.Add(hosts, [this](const std::string& name) {
+    const bool compared = nodes_.DefineNodes(hosts, [this](const std::string& name) {
       Add(true, "NodeName=" + OneLine(name, kLongestValue) + " is there twice; remove one");
       return !IsFull();
     });
     if (!compared) NotCompared("NodeName=" + OneLine(hosts.text(), kLongestValue));
   }
 
-  // slurmctld looks for them where a partition names the NodeSet.
-  void AddNodesOfNodeSets() {
-    if (node_sets_.empty()) return;
-    HostIndex named;
-    bool all = true;  // that partitions name are there
-    for (const auto& [line, hosts] : partitions_) all &= named.Add(hosts);
-    for (auto& [name, line, hosts] : node_sets_) {
-      const auto list = Hostlist::Parse(name);
-      bool is_named = list.has_value();
-      if (list && all) (void)named.ForEachMissing(*list, [&](const std::string&) { return is_named = false; });
-      if (is_named) partitions_.emplace_back(line, std::move(hosts));
-    }
-  }
-
-  void KnowsNodes(const Hostlist& hosts) {
-    const bool compared = hosts_.ForEachMissing(hosts, [&](const std::string& name) {
-      if (EqualsIgnoreCase(name, "ALL")) return true;
-      Add(false,
-          "Nodes=" + OneLine(hosts.text(), kLongestValue) + " has " + OneLine(name, kLongestValue) +
-              ", which is no NodeSet and no NodeName of slurm.conf; slurmctld does not start while it "
-              "has no such node: name NodeSets, or nodes by a feature (NodeSet=NAME Feature=FEATURE)",
-          !includes_);
-      return false;
-    });
-    if (!compared) NotCompared("Nodes=" + OneLine(hosts.text(), kLongestValue));
+  // Of each Nodes= the first name that is not there.
+  void LookForNodes() {
+    nodes_.ForEachUndefined(
+        [this](size_t line, const Hostlist& hosts, const std::string& name) {
+          line_ = line;
+          Add(false,
+              "Nodes=" + OneLine(hosts.text(), kLongestValue) + " has " + OneLine(name, kLongestValue) +
+                  ", which is no NodeSet and no NodeName of slurm.conf; slurmctld does not start while it "
+                  "has no such node: name NodeSets, or nodes by a feature (NodeSet=NAME Feature=FEATURE)",
+              !includes_);
+          return false;
+        },
+        [this](size_t line, const Hostlist& hosts) {
+          line_ = line;
+          NotCompared("Nodes=" + OneLine(hosts.text(), kLongestValue));
+        });
   }
 
   // Of one text told once.
@@ -352,12 +369,16 @@ class Check {
                      (nearest.empty() ? " there" : "; is " + std::string(nearest) + " meant?"));
       return nullptr;
     }
-    if (item.value.empty()) return option;  // a quoted nothing, which is as good as no such option
-    std::optional<std::string> wanted = OfType(option->type, item.value);
+    const bool empty = item.value.empty();  // in quotes
+    std::optional<std::string> wanted;
+    if (!empty || option->type == OptionType::kBool) wanted = OfType(option->type, item.value);
     const auto rules = RulesOf(table);
     const auto rule = std::ranges::find_if(rules, [&](const Rule& r) { return EqualsIgnoreCase(r.option, item.key); });
-    if (!wanted && rule != rules.end()) wanted = rule->wanted != nullptr ? rule->wanted(item.value) : Hosts(item.value);
+    if (!wanted && rule != rules.end() && !(empty && rule->may_be_empty))
+      wanted = rule->wanted != nullptr ? rule->wanted(item.value) : Hosts(item.value);
+    if (empty && &table == &SlurmOptions() && IsOneOf(item.key, kPlugins)) wanted = "the name of a plugin";
     if (wanted) Add(true, item.key + "=" + Shown(item) + " must be " + *wanted);
+    if (empty) return option;
     const auto list =
         std::ranges::find_if(kOpenLists, [&](const OpenList& l) { return EqualsIgnoreCase(l.option, item.key); });
     if (list == std::end(kOpenLists)) return option;
@@ -394,14 +415,14 @@ class Check {
   const bool slurm_conf_;
   const OptionTable& table_;
   size_t line_ = 0;  // that is being looked at
-  HostIndex hosts_;  // of NodeName and NodeSet
+  PartitionNodes nodes_;
   const std::span<const std::string> known_;
-  std::vector<std::tuple<std::string, size_t, Hostlist>> node_sets_;  // those with Nodes, and their lines
-  bool includes_ = false;                                             // further files
-  bool not_compared_ = false;                                         // some of their names, which were too many
-  std::vector<std::pair<size_t, Hostlist>> partitions_;               // the Nodes of each, and its line
-  std::optional<Hostlist> hosts_read_;                                // by the item that was looked at last
-  std::string preempt_mode_, preempt_type_;                           // the last of each counts
+
+  bool includes_ = false;      // further files
+  bool not_compared_ = false;  // some of their names, which were too many
+
+  std::optional<Hostlist> hosts_read_;       // by the item that was looked at last
+  std::string preempt_mode_, preempt_type_;  // the last of each counts
   std::vector<ConfFinding> findings_;
 };
 

@@ -64,7 +64,20 @@ TEST(CheckConf, WhatSlurmTakesIsFine) {
           "PartitionName=p Nodes=ALL MaxTime=1-0:0 OverSubscribe=FORCE:2 Default=yes\nInclude more.conf\n"
           "Prolog=/a\nProlog=/b\nSlurmctldDebug=debug2\nSlurmdDebug=5\nEnforcePartLimits=ALL\n"),
       IsEmpty());
-  EXPECT_THAT(OfSlurmConf("PartitionName=p Nodes=\"\" MaxTime=\"\""), IsEmpty());
+  EXPECT_THAT(OfSlurmConf("Licenses=\"\"\nPartitionName=p Nodes=\"\" AllowGroups=\"\""), IsEmpty());
+}
+
+TEST(CheckConf, AnEmptyValueOrAZeroWithWhichSlurmctldEndsIsRefused) {
+  EXPECT_THAT(OfSlurmConf("SwitchType=\"\"\nPriorityMaxAge=\"\"\nDisableRootJobs=\"\"\nMaxJobCount=\"\""),
+              ElementsAre("refused 1: SwitchType= must be the name of a plugin",
+                          "refused 2: PriorityMaxAge= must be minutes, hours:minutes:seconds, days-hours, or UNLIMITED",
+                          "refused 3: DisableRootJobs= must be YES or NO",
+                          "refused 4: MaxJobCount= must be a number of at least 1"));
+  EXPECT_THAT(OfSlurmConf("MaxJobCount=0\nFirstJobId=0x0\nSlurmctldPort=0"), SizeIs(3));
+  EXPECT_THAT(OfSlurmConf("MaxJobCount=0x1\nMaxStepCount=UNLIMITED\nSlurmctldPort=6817-6820\nMinJobAge=0"), IsEmpty());
+  EXPECT_THAT(OfSlurmConf("PartitionName=p Nodes=ALL QOS=\"\" Hidden=\"\" MaxTime=\"\" State=\"\" Topology=\"\""),
+              SizeIs(5));
+  EXPECT_THAT(Said(CheckPartition("QOS=\"\" Hidden=\"\" MaxTime=\"\"")), IsEmpty()) << "left out of the line";
 }
 
 TEST(CheckConf, OtherFilesHaveOptionsOfTheirOwn) {
@@ -101,7 +114,8 @@ TEST(CheckConf, APartitionsOptionsAlone) {
   EXPECT_THAT(Said(CheckPartition("")), IsEmpty());
   EXPECT_THAT(Said(CheckPartition("Exclusive=YES")),
               ElementsAre("refused 0: Exclusive=YES must be NO, NODE, USER or TOPO"));
-  EXPECT_THAT(Said(CheckPartition("SelectTypeParameters=CR_Core,CR_LLN Exclusive=topo Nodes=ALL QOS=\"\"")), IsEmpty());
+  EXPECT_THAT(Said(CheckPartition("SelectTypeParameters=CR_Core,CR_LLN Exclusive=topo Nodes=ALL AllowQos=\"\"")),
+              IsEmpty());
   EXPECT_THAT(Said(CheckPartition("SelectTypeParameters=CR_LLN,CR_Core")),
               ElementsAre(::testing::HasSubstr("must be CR_Core, ")));
   EXPECT_THAT(Said(CheckPartition("State=UP PartitionName=q")),

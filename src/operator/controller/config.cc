@@ -109,61 +109,45 @@ void AllScripts(ConfText& text, const Config& config) {
   }
 }
 
-// slurmctld does not start with two partitions of one name, nor when it is to enforce what no slurmdbd tells it. Of a key
-// that is there twice the last counts.
-class CheckLines {
- public:
-  explicit CheckLines(const Config& config) : config_(config) {}
-
-  Result<void> Run() {
-    for (const ConfigNodeSet& set : config_.node_sets)
-      if (set.partition) CAPSTAN_CHECK_OK(Take(set.name, "NodeSet " + set.where));
-    const auto look = [this](const slurm::ConfLine& line) {
-      for (const ConfItem& item : line.items) Look(item, line.number);
-      if (EqualsIgnoreCase(line.items.front().key, "PartitionName")) LookForQos(line);
-      return true;
-    };
-    CAPSTAN_CHECK_OK(slurm::ForEachConfLine(config_.extra_conf, look), "spec.extraConf");
-    CAPSTAN_CHECK_OK(taken_);
-    return WithoutAccounting();
-  }
-
- private:
-  void Look(const ConfItem& item, size_t line) {
-    if (EqualsIgnoreCase(item.key, "AccountingStorageEnforce")) enforced_ = item.value;
-    if (EqualsIgnoreCase(item.key, "AccountingStorageType")) type_ = item.value;
-    if (!EqualsIgnoreCase(item.key, "PartitionName") || EqualsIgnoreCase(item.value, "DEFAULT")) return;
-    if (taken_) taken_ = Take(item.value, "line " + std::to_string(line) + " of spec.extraConf");
-  }
-
-  void LookForQos(const slurm::ConfLine& line) {
-    const auto qos = std::ranges::find_if(line.items, &slurm::NeedsQos);
-    if (qos != line.items.end() && qos_.empty())
-      qos_ = qos->key + "=" + OneLine(qos->value, 60) + " in line " + std::to_string(line.number);
-  }
-
-  Result<void> Take(const std::string& name, const std::string& where) {
-    const auto [known, first] = partitions_.emplace(name, where);
+// slurmctld does not start with two partitions of one name.
+Result<void> CheckNames(const Config& config) {
+  std::map<std::string, std::string> known;  // and who defines them
+  const auto take = [&known](const std::string& name, const std::string& where) -> Result<void> {
+    const auto [it, first] = known.emplace(name, where);
     if (first) return {};
     return Fail(Code::kInvalid,
-                "partition " + name + " is defined twice, by " + known->second + " and by " + where + "; rename one");
+                "partition " + name + " is defined twice, by " + it->second + " and by " + where + "; rename one");
+  };
+  for (const ConfigNodeSet& set : config.node_sets)
+    if (set.partition) CAPSTAN_CHECK_OK(take(set.name, "NodeSet " + set.where));
+  const ConfLines& own = config.extra_conf.lines();
+  CAPSTAN_CHECK_OK(own.readable, "spec.extraConf");
+  for (const slurm::ConfLine& line : own.defining) {
+    const ConfItem& first = line.items.front();
+    if (EqualsIgnoreCase(first.key, "PartitionName") && !EqualsIgnoreCase(first.value, "DEFAULT"))
+      CAPSTAN_CHECK_OK(take(first.value, "line " + std::to_string(line.number) + " of spec.extraConf"));
   }
+  return {};
+}
 
-  Result<void> WithoutAccounting() const {
-    if (config_.accounting || type_.contains("slurmdbd")) return {};
-    const bool enforces = !enforced_.empty() && !EqualsIgnoreCase(enforced_, "none");
-    if (!enforces && (qos_.empty() || HasAccounting(config_))) return {};
-    return Fail(Code::kInvalid,
-                (enforces ? "AccountingStorageEnforce=" + enforced_ : qos_) +
-                    " of spec.extraConf needs accounting; name an Accounting in spec.accountingRef, or remove it");
+// Nor when it is to enforce what no slurmdbd tells it.
+Result<void> CheckAccounting(const Config& config) {
+  const ConfLines& own = config.extra_conf.lines();
+  if (config.accounting || own.Last("AccountingStorageType").contains("slurmdbd")) return {};
+  std::string vain;
+  if (const std::string enforced = own.Last("AccountingStorageEnforce");
+      !enforced.empty() && !EqualsIgnoreCase(enforced, "none"))
+    vain = "AccountingStorageEnforce=" + enforced;
+  for (const slurm::ConfLine& line : own.defining) {
+    if (!vain.empty() || HasAccounting(config)) break;
+    const auto qos = std::ranges::find_if(line.items, &slurm::NeedsQos);
+    if (qos != line.items.end())
+      vain = qos->key + "=" + OneLine(qos->value, 60) + " in line " + std::to_string(line.number);
   }
-
-  const Config& config_;
-  std::map<std::string, std::string> partitions_;  // and who defines them
-  Result<void> taken_;
-  std::string enforced_, type_;
-  std::string qos_;  // the first of a partition, and where
-};
+  if (vain.empty()) return {};
+  return Fail(Code::kInvalid,
+              vain + " of spec.extraConf needs accounting; name an Accounting in spec.accountingRef, or remove it");
+}
 
 // slurmctld decides, and the operator reads what it decided: no program is started for a node. SuspendTime is each node's own; that of the others is
 // as long as a number can be, as INFINITE would turn it all off. Powering down takes a drain away: what somebody drained stays as it is.
@@ -211,9 +195,10 @@ Result<void> Departed(ConfText& text, const Config& config) {
 }
 
 Result<void> Extra(ConfText& text, const Config& config) {
-  if (config.extra_conf.find_first_not_of(" \t\r\n") == std::string::npos) return {};
-  text.Section("EXTRA CONFIG").Verbatim(config.extra_conf, "spec.extraConf");
-  const std::vector<ConfItem> merged = slurm::MergedOptions(RequiredOptions(config), config.extra_conf);
+  const std::string& own = config.extra_conf.text();
+  if (own.find_first_not_of(" \t\r\n") == std::string::npos) return {};
+  text.Section("EXTRA CONFIG").Verbatim(own, "spec.extraConf");
+  const std::vector<ConfItem> merged = slurm::MergedOptions(RequiredOptions(config), own);
   if (merged.empty()) return {};
   text.Section("MERGED CONFIG");
   for (const ConfItem& item : merged) text.Add(item.key, item.value);
@@ -236,7 +221,7 @@ std::optional<slurm::ConfFinding> WhyRefused(const Config& config, const std::st
   const auto refused = std::ranges::find_if(findings, &slurm::ConfFinding::refused);
   if (refused != findings.end()) return *refused;
   if (config.is_lost || std::ranges::none_of(findings, &slurm::ConfFinding::unknown_node)) return std::nullopt;
-  std::vector<std::string> known = UndefinedNodes(config.published);
+  std::vector<std::string> known = UndefinedNodes(config.published.lines());
   known.insert(known.end(), config.taken.begin(), config.taken.end());
   const auto others = slurm::CheckConf(slurm::ConfFile::kSlurm, text, known);
   const auto unknown = std::ranges::find_if(others, &slurm::ConfFinding::unknown_node);
@@ -246,15 +231,9 @@ std::optional<slurm::ConfFinding> WhyRefused(const Config& config, const std::st
 }  // namespace
 
 bool HasAccounting(const Config& config) {
-  bool has = config.accounting.has_value();
-  (void)slurm::ForEachConfLine(config.extra_conf, [&has](const slurm::ConfLine& line) {
-    for (const ConfItem& item : line.items) {
-      has |= EqualsIgnoreCase(item.key, "Include");
-      has |= EqualsIgnoreCase(item.key, "AccountingStorageType") && item.value.contains("slurmdbd");
-    }
-    return !has;
-  });
-  return has;
+  if (config.accounting) return true;
+  const ConfLines& own = config.extra_conf.lines();
+  return !own.included.empty() || own.Last("AccountingStorageType").contains("slurmdbd");
 }
 
 Result<std::string> SlurmConf(const Config& config, std::vector<std::string>* doubts) {
@@ -265,7 +244,8 @@ Result<std::string> SlurmConf(const Config& config, std::vector<std::string>* do
   Accounting(text, config);
   AllScripts(text, config);
   Power(text, config);
-  CAPSTAN_CHECK_OK(CheckLines(config).Run());
+  CAPSTAN_CHECK_OK(CheckNames(config));
+  CAPSTAN_CHECK_OK(CheckAccounting(config));
   CAPSTAN_CHECK_OK(NodeSets(text, config));
   CAPSTAN_CHECK_OK(Departed(text, config));
   CAPSTAN_CHECK_OK(Extra(text, config));
@@ -287,7 +267,7 @@ std::string ClusterNameIn(std::string_view slurm_conf) {
       if (!name && item.key == "ClusterName") name = item.value;
       if (!folder && item.key == "StateSaveLocation") folder = item.value;
     }
-    return true;
+    return !name || !folder;
   });
   return read && name && folder == std::string(kStateFolder) + *name ? *name : "";
 }

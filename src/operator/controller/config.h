@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "operator/controller/conf_lines.h"
 #include "slurm/conf.h"
 
 namespace capstan::op::controller {
@@ -54,12 +55,12 @@ struct Config {
   std::vector<std::string> prolog_slurmctld, epilog_slurmctld, prolog, epilog;
   std::vector<ConfigNodeSet> node_sets;  // in the order they are to be written
   std::vector<ConfigDeparted> departed;  // likewise; kMostDeparted at most
-  std::string extra_conf;                // the user's own lines
+  ConfSource extra_conf;                 // the user's own lines
 
   // What is there besides. (partitions.h)
   std::set<std::string> taken;     // names that nodes of Slurm have, and that no line may make a NodeSet of
   std::set<std::string> included;  // partitions of files that extra_conf includes
-  std::string published;           // slurm.conf as it is published; "": none is
+  ConfSource published;            // slurm.conf as it is published; "": none is
   bool is_lost = false;            // none is, and slurmctld may run with one
 };
 

@@ -63,7 +63,7 @@ class Deciding : Reconcile<api::Controller> {
     ConnectSlurm();
     WantForItsNodeSets(WorkerService(object));
     WantForItsNodeSets(WorkerBudget(object));
-    ConfigInputs inputs = Collect(world, object, OwnSet(), findings);
+    ConfigInputs inputs = Collect(world, object, OwnSet(), LastPublished(), findings);
     KeepPartitions(inputs);
     const std::optional<PublishedConfig> config = Publish(inputs);
     if (External()) {
@@ -116,7 +116,7 @@ class Deciding : Reconcile<api::Controller> {
   // The definition takes any name that ends with the Controller's in place of a derived one, since CEL does not see the
   // namespace.
   void KeepClusterName() {
-    const auto last = LastPublished();
+    const PublishedConfig* last = LastPublished();
     const std::string kept = External() || !last ? "" : ClusterNameIn(last->slurm_conf);
     if (kept.empty() || kept == object.ClusterName()) return;
     findings.Problem("InvalidSpec", "the ClusterName would change from " + kept + " to " + object.ClusterName() +
@@ -181,7 +181,7 @@ class Deciding : Reconcile<api::Controller> {
       auto made = MakeConfig(object, inputs, doubts);
       if (made && !MayPublish(*made)) {
         KeepWhatIsThere();
-        return LastPublished();
+        return LastConfig();
       }
       if (made) {
         plan.children.push_back(ConfigObject(object, *made));
@@ -191,29 +191,26 @@ class Deciding : Reconcile<api::Controller> {
       findings.Problem("ConfigRefused", "the configuration is not published: " + made.error().message());
     }
     KeepWhatIsThere();
-    return LastPublished();
+    return LastConfig();
   }
 
   void KeepPartitions(ConfigInputs& inputs) {
     if (External()) return;
-    const auto last = LastPublished();
-    inputs.config.published = last ? last->slurm_conf : "";
-    inputs.config.is_lost = !last && OwnSet() != nullptr;
     const auto settled = inputs.complete ? SettlePartitions(inputs.config, findings) : Result<void>();
     if (!settled) {
       inputs.complete = false;
       findings.Problem("ConfigRefused", "the configuration is not published: " + settled.error().message());
     }
-    if (!last) return;
-    inputs.config.departed = KeepDeparted(*this, {ns_, ConfigName(name_)},
-                                          FindDeparted(last->slurm_conf, inputs.config), object.status.conditions);
+    inputs.config.departed =
+        KeepDeparted(*this, {ns_, ConfigName(name_)}, FindDeparted(inputs.config.published, inputs.config),
+                     object.status.conditions);
   }
 
   // With state of before, and none of accounting, slurmctld does not start until it has heard slurmdbd.
   bool WaitsForSlurmdbd() {
     const auto slurmdbd = SlurmdbdBefore(world, object);
     if (!slurmdbd || OwnSet() == nullptr) return false;
-    const auto last = LastPublished();
+    const PublishedConfig* last = LastPublished();
     if (!last || !last->slurm_conf.contains("AccountingStorageType=accounting_storage/none")) return false;
     if (slurmdbd->set != nullptr && slurmdbd->set->status.ready_replicas > 0) return false;
     findings.Wait("WaitingForSlurmdbd",
@@ -234,7 +231,7 @@ class Deciding : Reconcile<api::Controller> {
   // What the pods of one that was made by an older release run with is what was published last.
   TemplateHash HashOf(const PublishedConfig& config) const {
     const StatefulSet* present = OwnSet();
-    const auto last = LastPublished();
+    const PublishedConfig* last = LastPublished();
     const std::string options = SlurmctldOptions(config.slurm_conf);
     const bool same = !last || last->slurm_conf == config.slurm_conf;
     return HashFor(options, present == nullptr ? nullptr : &present->metadata,
@@ -242,12 +239,18 @@ class Deciding : Reconcile<api::Controller> {
                    same ? options : SlurmctldOptions(last->slurm_conf));
   }
 
-  std::optional<PublishedConfig> LastPublished() const {
+  // nullptr: nothing, or by somebody else.
+  const PublishedConfig* LastPublished() const {
     const ConfigMap* published = world.Find<ConfigMap>({ns_, ConfigName(name_)});
-    if (published == nullptr || published->data.slurm_conf.empty()) return std::nullopt;
+    if (published == nullptr || published->data.slurm_conf.empty()) return nullptr;
     const json::OwnerReference* owner = published->metadata.ControllerOwner();
-    if (owner == nullptr || owner->uid != object.metadata.uid) return std::nullopt;
-    return published->data;
+    const bool is_ours = owner != nullptr && owner->uid == object.metadata.uid;
+    return is_ours ? &published->data : nullptr;
+  }
+
+  std::optional<PublishedConfig> LastConfig() const {
+    const PublishedConfig* last = LastPublished();
+    return last == nullptr ? std::nullopt : std::optional(*last);
   }
 
   // --- slurmctld -----------------------------------------------------------------------------------------------------
@@ -311,7 +314,7 @@ class Deciding : Reconcile<api::Controller> {
   }
 
   void FollowConfig(const ConfigInputs& inputs, const std::optional<PublishedConfig>& config) {
-    if (OwnSet() == nullptr || !config || LastPublished() != config) return;
+    if (OwnSet() == nullptr || !config || LastConfig() != config) return;
     LiveConfiguration::Files files = inputs.files;
     files["slurm.conf"] = Sha256Hex(config->slurm_conf);
     if (!config->cgroup_conf.empty()) files["cgroup.conf"] = Sha256Hex(config->cgroup_conf);

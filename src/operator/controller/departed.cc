@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "operator/controller/published_lines.h"
+#include "operator/controller/conf_lines.h"
 #include "operator/controller/questions.h"
 #include "operator/reasons.h"
 #include "slurm/conf.h"
@@ -31,15 +31,11 @@ bool Is(std::string_view key, std::string_view name) { return EqualsIgnoreCase(k
 // What is asked for.
 struct Wanted {
   explicit Wanted(const Config& config)
-      : taken(config.taken), has_accounting(HasAccounting(config)), partitions(config.included) {
-    for (const Items& line : DefiningLines(config.extra_conf)) {
-      const ConfItem& first = line.front();
-      if (Is(first.key, "PartitionName") && !Is(first.value, "DEFAULT")) partitions.insert(first.value);
-      if (Is(first.key, "NodeSet")) nodes.AddName(first.value);
-      if (!Is(first.key, "NodeName")) continue;
-      // Of what is too large to be looked at nothing is known to be there.
-      if (const auto list = slurm::Hostlist::Parse(first.value)) (void)nodes.Add(*list);
-    }
+      : taken(config.taken),
+        has_accounting(HasAccounting(config)),
+        partitions(config.included),
+        nodes(config.extra_conf.lines().Defined()) {
+    for (const auto& [name, line] : config.extra_conf.lines().partitions) partitions.insert(name);
     for (const ConfigNodeSet& set : config.node_sets) {
       nodes.AddName(set.name);
       if (set.partition) partitions.insert(set.name);
@@ -49,7 +45,7 @@ struct Wanted {
   const std::set<std::string>& taken;
   const bool has_accounting;
   std::set<std::string> partitions;
-  slurm::HostIndex nodes;  // what Nodes= may name: of NodeName, and NodeSets
+  slurm::HostIndex nodes;  // what Nodes= may name; of what is too large to be looked at nothing is known to be there
 };
 
 bool SlurmTakes(const std::vector<Items>& lines) {
@@ -61,8 +57,7 @@ bool SlurmTakes(const std::vector<Items>& lines) {
 
 // The NodeSets of `nodes` that only the published text has; nullopt: it names what neither has, with which slurmctld would
 // not start.
-std::optional<std::vector<Items>> NodeSetsFor(const std::string& nodes, const PublishedLines& published,
-                                              Wanted& wanted) {
+std::optional<std::vector<Items>> NodeSetsFor(const std::string& nodes, const ConfLines& published, Wanted& wanted) {
   const auto list = slurm::Hostlist::Parse(nodes);
   if (!list) return std::nullopt;
   std::vector<Items> lines;
@@ -70,9 +65,9 @@ std::optional<std::vector<Items>> NodeSetsFor(const std::string& nodes, const Pu
   const bool looked = wanted.nodes.ForEachMissing(*list, [&](const std::string& name) {
     if (Is(name, "ALL")) return true;
     const auto set = published.node_sets.find(name);
-    known = set != published.node_sets.end() && !wanted.taken.contains(name) && set->second.size() == 2 &&
-            Is(set->second[1].key, "Feature") && lines.size() < kMostNodeSets;
-    if (known) lines.push_back(set->second);
+    known = set != published.node_sets.end() && !wanted.taken.contains(name) && set->second->size() == 2 &&
+            Is((*set->second)[1].key, "Feature") && lines.size() < kMostNodeSets;
+    if (known) lines.push_back(*set->second);
     return known;
   });
   if (!looked || !known) return std::nullopt;
@@ -80,7 +75,7 @@ std::optional<std::vector<Items>> NodeSetsFor(const std::string& nodes, const Pu
 }
 
 // Nobody's default any more, and closed; all else as it was, as far as slurmctld would start with it.
-std::optional<ConfigDeparted> Closed(const Items& line, const PublishedLines& published, Wanted& wanted) {
+std::optional<ConfigDeparted> Closed(const Items& line, const ConfLines& published, Wanted& wanted) {
   ConfigDeparted closed{.name = line.front().value, .lines = {}};
   const ConfItem state{"State", "DRAIN"};
   Items kept;
@@ -195,18 +190,18 @@ class Keeping {
 
 }  // namespace
 
-std::vector<DepartedPartition> FindDeparted(std::string_view published, const Config& wanted) {
-  const PublishedLines there(published);
+std::vector<DepartedPartition> FindDeparted(const ConfSource& published, const Config& wanted) {
+  const ConfLines& there = published.lines();
   Wanted asked_for(wanted);
   std::vector<DepartedPartition> departed;
   for (const auto& [name, line] : there.partitions) {
     if (asked_for.partitions.contains(name)) continue;
     // Of so many none is published: they are only counted.
     auto closed = departed.size() < kMostDeparted
-                      ? Closed(line, there, asked_for)
-                      : ConfigDeparted{.name = name, .lines = {{line.front(), {"State", "DRAIN"}}}};
+                      ? Closed(*line, there, asked_for)
+                      : ConfigDeparted{.name = name, .lines = {{line->front(), {"State", "DRAIN"}}}};
     if (!closed) continue;
-    const bool is_published = closed->lines.back() == line;
+    const bool is_published = closed->lines.back() == *line;
     departed.push_back({*std::move(closed), is_published});
   }
   return departed;

@@ -25,7 +25,7 @@ struct DepartedPartition {
 
 // Those of a published slurm.conf that `wanted` does not have, by name; empty for what cannot be read as one. Lines that
 // slurmctld would not start with are left out or shortened. Pure.
-std::vector<DepartedPartition> FindDeparted(std::string_view published, const Config& wanted);
+std::vector<DepartedPartition> FindDeparted(const ConfSource& published, const Config& wanted);
 
 // Those that are to stay. Tells which, and why, in a condition, and has the Plan look again; its `slurm` says by then how
 // Slurm is reached. `before`: the conditions as they are.

@@ -31,23 +31,11 @@ constexpr std::string_view kReadBySlurm[] = {
     "job_container.conf", "job_submit.lua",    "mpi.conf",      "namespace.yaml", "oci.conf",  "plugstack.conf",
     "resources.yaml",     "scrun.lua",         "topology.conf", "topology.yaml"};
 
-// Of lines that say it more than once the last counts. "": none does.
-std::string LastOf(std::string_view option, std::string_view conf) {
-  std::string value;
-  const auto read = slurm::ForEachConfLine(conf, [&](const slurm::ConfLine& line) {
-    for (const slurm::ConfItem& item : line.items) {
-      if (EqualsIgnoreCase(item.key, option)) value = item.value;
-    }
-    return true;
-  });
-  return read ? value : "";
-}
-std::string LastClusterName(std::string_view conf) { return LastOf("ClusterName", conf); }
-
 class Collecting {
  public:
-  Collecting(const plan::World& world, const api::Controller& controller, const StatefulSet* set, Findings& findings)
-      : world_(world), controller_(controller), set_(set), findings_(findings) {}
+  Collecting(const plan::World& world, const api::Controller& controller, const StatefulSet* set,
+             const PublishedConfig* published, Findings& findings)
+      : world_(world), controller_(controller), set_(set), published_(published), findings_(findings) {}
 
   ConfigInputs Run() {
     Config& config = inputs_.config;
@@ -58,6 +46,8 @@ class Collecting {
     config.jwks = controller_.spec.jwks_key_ref.has_value();
     config.metrics = controller_.spec.metrics && controller_.spec.metrics->enabled.value_or(false);
     config.extra_conf = controller_.spec.extra_conf;
+    if (published_ != nullptr) config.published = published_->slurm_conf;
+    config.is_lost = published_ == nullptr && set_ != nullptr;
     Accounting();
     // slurmrestd beside an external slurmctld needs no more than to find it.
     if (controller_.spec.external.value_or(false)) {
@@ -94,11 +84,10 @@ class Collecting {
 
   // What extraConf sets wins, also over the name of the state's folder and of slurmdbd's tables.
   void NameInExtraConf() {
-    const std::string given = LastClusterName(controller_.spec.extra_conf);
+    const std::string given = Own().Last("ClusterName");
     const std::string& name = inputs_.config.cluster_name;
     if (given.empty() || EqualsIgnoreCase(given, name)) return;
-    const auto* published = world_.Find<ConfigMap>({inputs_.config.ns, ConfigName(controller_.metadata.name)});
-    if (published != nullptr && LastClusterName(published->data.slurm_conf) == given) return;  // so it has been
+    if (Published().Last("ClusterName") == given) return;  // so it has been
     Refuse("InvalidSpec",
            "spec.extraConf has ClusterName=" + given + ", and the cluster is called " + name +
                ": slurmctld would refuse its state, and the accounting would begin anew. Remove the line" +
@@ -207,7 +196,7 @@ class Collecting {
         continue;
       }
       if (slurm::IsReservedName(*name)) {
-        if (IsPublished(*name)) inputs_.complete = false;  // jobs may name its partition
+        if (Published().node_sets.contains(*name)) inputs_.complete = false;  // jobs may name its partition
         findings_.Problem("InvalidSpec", "NodeSet " + set.metadata.name +
                                              " is left out of slurm.conf: its name there, " + *name +
                                              ", stands for something else; give it another name, or another "
@@ -234,10 +223,8 @@ class Collecting {
     DoNodesFit(workers);
   }
 
-  bool IsPublished(const std::string& name) const {
-    const auto* published = world_.Find<ConfigMap>({inputs_.config.ns, ConfigName(controller_.metadata.name)});
-    return published != nullptr && render::MakesNodeSet(published->data.slurm_conf, name);
-  }
+  const ConfLines& Own() const { return inputs_.config.extra_conf.lines(); }
+  const ConfLines& Published() const { return inputs_.config.published.lines(); }
 
   // Why slurm.conf must not make a NodeSet of this name.
   struct Clash {
@@ -254,10 +241,7 @@ class Collecting {
     if (slurm.Find(name) != nullptr)
       return Clash{"NameConflict", "is that of a node of Slurm, and with both slurmctld would not start; rename one",
                    true};
-    const auto* published = world_.Find<ConfigMap>({inputs_.config.ns, ConfigName(controller_.metadata.name)});
-    const bool may_be_read =
-        published == nullptr ? set_ != nullptr : render::MakesNodeSet(published->data.slurm_conf, name);
-    if (may_be_read) return std::nullopt;
+    if (inputs_.config.is_lost || Published().node_sets.contains(name)) return std::nullopt;  // it may be read
     for (const api::NodeSet& other : sets) {
       const auto ordinal = render::OrdinalOfHost(other, name);
       if (!ordinal || (own != nullptr && other.metadata.name == own->metadata.name)) continue;
@@ -271,24 +255,20 @@ class Collecting {
   }
 
   void NodeSetsOfTheUsers(const kube::ObjectList<api::NodeSet>& sets) {
-    (void)slurm::ForEachConfLine(controller_.spec.extra_conf, [&](const slurm::ConfLine& line) {
-      if (line.items.empty() || !EqualsIgnoreCase(line.items[0].key, "NodeSet")) return true;
-      const std::string& name = line.items[0].value;
+    for (const auto& [name, line] : Own().node_sets) {
       if (const auto clash = ClashOf(name, sets, nullptr))
         Refuse(clash->reason,
                "the configuration is not published: the name of NodeSet=" + name + " in spec.extraConf " + clash->text);
-      return true;
-    });
+    }
   }
 
   // slurmctld refuses to register more, and drops those over the number at its next reconfigure.
   void DoNodesFit(int64_t workers) {
-    const std::string given = LastOf("MaxNodeCount", controller_.spec.extra_conf);
+    const std::string given = Own().Last("MaxNodeCount");
     const auto number = given.empty() ? std::optional<uint64_t>(kMostNodes) : slurm::ConfNumber(given);
-    if (!number || !slurm::ForEachConfLine(controller_.spec.extra_conf, [](const auto&) { return true; })) return;
+    if (!number || !Own().readable) return;
     const int64_t most = int64_t(std::min(*number, uint64_t{1} << 32));
-    const auto* published = world_.Find<ConfigMap>({inputs_.config.ns, ConfigName(controller_.metadata.name)});
-    const std::string last = published == nullptr ? "" : LastOf("MaxNodeCount", published->data.slurm_conf);
+    const std::string last = Published().Last("MaxNodeCount");
     if (set_ != nullptr && *number < slurm::ConfNumber(last).value_or(0)) MayBeLowered(most, last);
     if (workers <= most) return;
     findings_.Remark("ConfigDoubtful", "the NodeSets ask for " + std::to_string(workers) +
@@ -316,10 +296,7 @@ class Collecting {
     AddScripts("epilogScriptRefs", spec.epilog_script_refs, config.epilog);
     AddScripts("prologSlurmctldScriptRefs", spec.prolog_slurmctld_script_refs, config.prolog_slurmctld);
     AddScripts("epilogSlurmctldScriptRefs", spec.epilog_slurmctld_script_refs, config.epilog_slurmctld);
-    (void)slurm::ForEachConfLine(spec.extra_conf, [this](const slurm::ConfLine& line) {
-      if (EqualsIgnoreCase(line.items.front().key, "Include")) Include(line.items.front().value);
-      return true;
-    });
+    for (const std::string& path : Own().included) Include(path);
     std::map<std::string, std::string, std::less<>> unused;  // files, and whose they are
     for (const std::string& name : NamesOf(spec.config_file_refs)) {
       for (const std::string& file : keys_[name]) {
@@ -377,10 +354,7 @@ class Collecting {
     return "";
   }
 
-  bool HasPublishedTree() const {
-    const auto* published = world_.Find<ConfigMap>({inputs_.config.ns, ConfigName(controller_.metadata.name)});
-    return published != nullptr && !published->data.topology_yaml.empty();
-  }
+  bool HasPublishedTree() const { return published_ != nullptr && !published_->topology_yaml.empty(); }
 
   // A name that is misspelt, most of all. Whoever uses the file in a way that is not seen names it in a comment.
   void CheckUse(std::map<std::string, std::string, std::less<>> unused) {
@@ -483,6 +457,7 @@ class Collecting {
   const plan::World& world_;
   const api::Controller& controller_;
   const StatefulSet* set_;
+  const PublishedConfig* published_;
   Findings& findings_;
   ConfigInputs inputs_;
   std::string own_topology_;     // the user's topology.yaml or topology.conf; "": there is none
@@ -496,8 +471,8 @@ class Collecting {
 }  // namespace
 
 ConfigInputs Collect(const plan::World& world, const api::Controller& controller, const StatefulSet* set,
-                     Findings& findings) {
-  return Collecting(world, controller, set, findings).Run();
+                     const PublishedConfig* published, Findings& findings) {
+  return Collecting(world, controller, set, published, findings).Run();
 }
 
 Result<PublishedConfig> MakeConfig(const api::Controller& controller, const ConfigInputs& inputs,

@@ -23,10 +23,10 @@ struct ConfigInputs {
   bool complete = true;  // false: something is not known, or not as it must be; `findings` says what
 };
 
-// Reads NodeSets, Accounting and the user's ConfigMaps. `controller` has its defaults; `set` is its StatefulSet, nullptr
-// when there is none. Adds to `findings` what is missing (a problem) or not known yet (a wait).
+// Reads NodeSets, Accounting and the user's ConfigMaps. `controller` has its defaults; `set` is its StatefulSet, and
+// `published` the configuration that is published, nullptr when there is none. Adds to `findings` what is missing (a problem) or not known yet (a wait).
 ConfigInputs Collect(const plan::World& world, const api::Controller& controller, const StatefulSet* set,
-                     Findings& findings);
+                     const PublishedConfig* published, Findings& findings);
 
 // The configuration as it is to be published. kInvalid: Slurm would not start with it.
 Result<PublishedConfig> MakeConfig(const api::Controller& controller, const ConfigInputs& inputs,

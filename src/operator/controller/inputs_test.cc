@@ -76,8 +76,10 @@ TEST_F(ControllerTest, WorkersThatAreToBePlacedByLabelsNeedATree) {
   const plan::Plan plan = Look();
   EXPECT_THAT(BodyOf(plan, "ConfigMap", "main-config"), Not(HasSubstr("topology.yaml")));
   EXPECT_THAT(ConditionOf(plan, "Degraded"), HasSubstr("InvalidAnnotation: the annotation capstan.dev/topology has"));
-  world.Put(ConfigMap{.metadata = {.name = "main-config", .namespace_ = "slurm", .uid = "config-uid"},
-                      .data = {.slurm_conf = "", .cgroup_conf = "", .topology_yaml = TopologyOfOneSwitch()}});
+  auto published = json::Decode<ConfigMap>(BodyOf(plan, "ConfigMap", "main-config"));
+  ASSERT_TRUE(published);
+  published->data.topology_yaml = TopologyOfOneSwitch();
+  world.Put(*published);
   EXPECT_THAT(BodyOf(Look(), "ConfigMap", "main-config"), HasSubstr("switch: root/"))
       << "workers may be placed: what is there stays";
 }

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "base/text.h"
-#include "operator/controller/published_lines.h"
 #include "slurm/conf.h"
 #include "slurm/conf_check.h"
 #include "slurm/hostlist.h"
+#include "slurm/partition_nodes.h"
 
 namespace capstan::op::controller {
 namespace {
@@ -23,15 +23,6 @@ constexpr size_t kMostUndefined = 10'000;
 constexpr size_t kLongestValue = 60;  // bytes of a name that are repeated
 
 bool Is(const ConfItem& item, std::string_view key) { return EqualsIgnoreCase(item.key, key); }
-
-bool Includes(std::string_view text) {
-  bool includes = false;
-  (void)slurm::ForEachConfLine(text, [&includes](const slurm::ConfLine& line) {
-    includes = Is(line.items.front(), "Include");
-    return !includes;
-  });
-  return includes;
-}
 
 // What a person would have written; nullopt: slurm.conf cannot express it.
 std::optional<std::string> TextOf(const Items& items) {
@@ -50,15 +41,6 @@ std::vector<Hostlist> NodesOf(const Items& line) {
   return lists;
 }
 
-void Define(HostIndex& index, const std::vector<Items>& lines) {
-  for (const Items& line : lines) {
-    const ConfItem& first = line.front();
-    if (Is(first, "NodeSet")) index.AddName(first.value);
-    if (!Is(first, "NodeName")) continue;
-    if (const auto list = Hostlist::Parse(first.value)) (void)index.Add(*list);
-  }
-}
-
 // The first name that is not there; nullopt: none, or the list is too large to be looked at.
 std::optional<std::string> FirstMissing(HostIndex& index, const Hostlist& list) {
   std::optional<std::string> first;
@@ -72,12 +54,11 @@ std::optional<std::string> FirstMissing(HostIndex& index, const Hostlist& list) 
 class Settling {
  public:
   Settling(Config& config, Findings& findings)
-      : config_(config), own_(DefiningLines(config.extra_conf)), last_(config.published), findings_(findings) {}
+      : config_(config), own_(config.extra_conf.lines()), last_(config.published.lines()), findings_(findings) {}
 
   Result<void> Run() {
     std::set<std::string> own(config_.included);
-    for (const Items& line : own_)
-      if (Is(line.front(), "PartitionName")) own.insert(line.front().value);
+    for (const auto& [name, line] : own_.partitions) own.insert(name);
     for (ConfigNodeSet& set : config_.node_sets) {
       if (!set.partition) continue;
       if (own.contains(set.name)) {
@@ -117,38 +98,33 @@ class Settling {
     for (const ConfItem& item : *items)
       if (IsQosInVain(item))
         return item.key + "= needs accounting; name an Accounting in spec.accountingRef of the Controller";
-    if (config_.is_lost) return "";  // what nodes were named is not known
+    if (config_.is_lost) return "";         // what nodes were named is not known
+    if (!own_.included.empty()) return "";  // what they define is not known
     for (const Hostlist& list : NodesOf(*items)) {
       if (!defined_) DefineAll();
-      if (const auto missing = includes_ ? std::nullopt : FirstMissing(*defined_, list))
+      if (const auto missing = FirstMissing(*defined_, list))
         return "Nodes= has " + OneLine(*missing, kLongestValue) + ", which is no NodeSet and no NodeName of slurm.conf";
     }
     return "";
   }
 
-  bool IsQosInVain(const ConfItem& item) {
-    if (!slurm::NeedsQos(item)) return false;
-    if (!has_accounting_) has_accounting_ = HasAccounting(config_);
-    return !*has_accounting_;
-  }
+  bool IsQosInVain(const ConfItem& item) const { return slurm::NeedsQos(item) && !HasAccounting(config_); }
 
   // What `Nodes=` may name; NodeSets that are gone stay for it.
   void DefineAll() {
-    defined_.emplace();
-    Define(*defined_, own_);
+    defined_.emplace(own_.Defined());
     for (const ConfigNodeSet& set : config_.node_sets) defined_->AddName(set.name);
     for (const auto& [name, line] : last_.node_sets)
-      if (IsOurs(name, line)) defined_->AddName(name);
+      if (IsOurs(name, *line)) defined_->AddName(name);
     for (const std::string& name : config_.taken) defined_->AddName(name);
-    for (const std::string& name : UndefinedNodes(config_.published)) defined_->AddName(name);
-    includes_ = Includes(config_.extra_conf);
+    for (const std::string& name : UndefinedNodes(last_)) defined_->AddName(name);
   }
 
   // Its options, behind its name and the nodes of the NodeSet. They are not looked at again: what is wrong with them is in force.
   std::optional<std::string> AsPublished(const std::string& name) {
     const auto found = last_.partitions.find(name);
     if (found == last_.partitions.end()) return std::nullopt;
-    const Items& line = found->second;
+    const Items& line = *found->second;
     if (line.size() < 2 || line[1] != ConfItem{"Nodes", name}) return std::nullopt;
     Items rest(line.begin() + 2, line.end());
     std::erase_if(rest, [this](const ConfItem& item) { return item.value.empty() || IsQosInVain(item); });
@@ -162,18 +138,17 @@ class Settling {
   void KeepNodeSets() {
     std::set<std::string> gone;
     for (const auto& [name, line] : last_.node_sets)
-      if (IsOurs(name, line) && !config_.taken.contains(name) && !slurm::IsReservedName(name)) gone.insert(name);
+      if (IsOurs(name, *line) && !config_.taken.contains(name) && !slurm::IsReservedName(name)) gone.insert(name);
     for (const ConfigNodeSet& set : config_.node_sets) gone.erase(set.name);
-    for (const Items& line : own_)
-      if (Is(line.front(), "NodeSet")) gone.erase(line.front().value);
+    for (const auto& [name, line] : own_.node_sets) gone.erase(name);
     if (gone.empty()) return;
     HostIndex named;
     bool all = true;  // that partitions name are there
     const auto name_all = [&](const Items& items) {
       for (const Hostlist& list : NodesOf(items)) all &= named.Add(list);
     };
-    for (const Items& line : own_)
-      if (Is(line.front(), "PartitionName")) name_all(line);
+    for (const slurm::ConfLine& line : own_.defining)
+      if (Is(line.items.front(), "PartitionName")) name_all(line.items);
     for (const ConfigNodeSet& set : config_.node_sets)
       if (const auto items = slurm::ParseConfItems(set.partition_config, ""); set.partition && items) name_all(*items);
     size_t kept = 0;
@@ -188,49 +163,39 @@ class Settling {
   }
 
   Config& config_;
-  const std::vector<Items> own_;
-  const PublishedLines last_;
+  const ConfLines &own_, &last_;
   Findings& findings_;
-  // Made when they are asked for.
-  std::optional<bool> has_accounting_;
-  std::optional<HostIndex> defined_;
-  bool includes_ = false;  // with `defined_`
+  std::optional<HostIndex> defined_;  // made when it is asked for
 };
 
 }  // namespace
 
 Result<void> SettlePartitions(Config& config, Findings& findings) { return Settling(config, findings).Run(); }
 
-std::vector<std::string> UndefinedNodes(std::string_view text) {
-  if (Includes(text)) return {};
-  const std::vector<Items> lines = DefiningLines(text);
-  HostIndex defined, named;
-  Define(defined, lines);
-  bool all = true;  // that partitions name are there
-  std::vector<Hostlist> lists;
-  for (const Items& line : lines) {
-    if (!Is(line.front(), "PartitionName")) continue;
-    for (Hostlist& list : NodesOf(line)) {
-      all &= named.Add(list);
-      lists.push_back(std::move(list));
+std::vector<std::string> UndefinedNodes(const ConfLines& conf) {
+  if (!conf.included.empty()) return {};
+  slurm::PartitionNodes nodes;
+  for (const slurm::ConfLine& line : conf.defining) {
+    const ConfItem& first = line.items.front();
+    const bool is_set = Is(first, "NodeSet");
+    if (Is(first, "NodeName")) {
+      if (const auto list = Hostlist::Parse(first.value)) (void)nodes.DefineNodes(*list);
+      continue;
+    }
+    if (is_set) nodes.Define(first.value);
+    for (Hostlist& list : NodesOf(line.items)) {
+      if (is_set)
+        nodes.OfNodeSet(first.value, line.number, std::move(list));
+      else
+        nodes.OfPartition(line.number, std::move(list));
     }
   }
-  for (const Items& line : lines) {
-    if (!Is(line.front(), "NodeSet")) continue;
-    const auto name = Hostlist::Parse(line.front().value);
-    if (!name || (all && FirstMissing(named, *name))) continue;
-    for (Hostlist& list : NodesOf(line)) lists.push_back(std::move(list));
-  }
   std::vector<std::string> undefined;
-  for (const Hostlist& list : lists) {
-    const size_t before = undefined.size();
-    (void)defined.ForEachMissing(list, [&undefined](const std::string& name) {
-      if (undefined.size() == kMostUndefined) return false;
-      undefined.push_back(name);
-      return true;
-    });
-    for (size_t i = before; i < undefined.size(); ++i) defined.AddName(undefined[i]);
-  }
+  nodes.ForEachUndefined([&undefined](size_t, const Hostlist&, const std::string& name) {
+    if (undefined.size() == kMostUndefined) return false;
+    undefined.push_back(name);
+    return true;
+  });
   return undefined;
 }
 

@@ -9,10 +9,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "operator/controller/conf_lines.h"
 #include "operator/controller/config.h"
 #include "operator/findings.h"
 
@@ -22,8 +22,8 @@ namespace capstan::op::controller {
 // partition. Pure.
 Result<void> SettlePartitions(Config& config, Findings& findings);
 
-// What partitions of a text name, directly or by a NodeSet, that it defines neither as a NodeSet nor as a node; the first 10,000. Empty where
-// the text includes a file, which may define it.
-std::vector<std::string> UndefinedNodes(std::string_view text);
+// What partitions of a slurm.conf name, directly or by a NodeSet, that it defines neither as a NodeSet nor as a node; the first 10,000. Empty where
+// it includes a file, which may define it.
+std::vector<std::string> UndefinedNodes(const ConfLines& conf);
 
 }  // namespace capstan::op::controller
