@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <map>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -133,6 +134,22 @@ std::optional<std::string> Name(std::string_view value) {
   return "a name";
 }
 
+std::optional<std::string> Number(std::string_view value) {
+  if (!value.empty()) return std::nullopt;
+  return "a number";
+}
+
+std::optional<std::string> DbdMessages(std::string_view value) {
+  if (IsForever(value) || ConfNumber(value).value_or(0) >= 10'000) return std::nullopt;
+  return "a number of at least 10000";
+}
+
+// MaxNodeCount, without which no worker registers, goes with no other.
+std::optional<std::string> Select(std::string_view value) {
+  if (!EqualsIgnoreCase(value, "select/linear")) return std::nullopt;
+  return "select/cons_tres";
+}
+
 bool EachOneOf(std::string_view list, std::string_view words) {
   return std::ranges::all_of(Pieces(list), [words](std::string_view word) { return IsOneOf(Trim(word), words); });
 }
@@ -174,13 +191,17 @@ struct Rule {
 };
 
 constexpr Rule kSlurmRules[] = {
+    {"ClusterName", &Name},
     {"EnforcePartLimits", &PartLimits},
     {"FirstJobId", &AtLeastOne},
     {"Licenses", &Licenses, true},
+    {"MaxDBDMsgs", &DbdMessages},
     {"MaxJobCount", &AtLeastOne},
     {"MaxJobId", &AtLeastOne},
+    {"MaxNodeCount", &Number},
     {"MaxStepCount", &AtLeastOne},
     {"NodeName", kHosts, true},
+    {"PluginDir", &Name},
     {"PreemptExemptTime", &TimeLimit},
     {"PreemptMode", &PreemptMode, true},
     {"PriorityCalcPeriod", &TimeLimit},
@@ -190,11 +211,15 @@ constexpr Rule kSlurmRules[] = {
     {"PriorityWeightTRES", &TresWeights, true},
     {"PropagateResourceLimits", &ResourceLimits, true},
     {"PropagateResourceLimitsExcept", &ResourceLimits, true},
+    {"SelectType", &Select},
+    {"SlurmUser", &Name},
     {"SlurmctldDebug", &DebugLevel},
     {"SlurmctldPort", &AtLeastOne},
     {"SlurmctldSyslogDebug", &DebugLevel},
     {"SlurmdDebug", &DebugLevel},
     {"SlurmdSyslogDebug", &DebugLevel},
+    {"SlurmdUser", &Name},
+    {"StateSaveLocation", &Name},
 };
 constexpr Rule kPartitionRules[] = {
     {"DefaultTime", &TimeLimit},
@@ -213,8 +238,8 @@ constexpr Rule kPartitionRules[] = {
 // Options of slurm.conf that name a plugin without which slurmctld does not start.
 constexpr std::string_view kPlugins =
     "AccountingStorageType AcctGatherFilesystemType AcctGatherProfileType CertmgrType CredType JobAcctGatherType "
-    "JobCompType JobContainerType MCSPlugin MetricsType NamespaceType PreemptType PriorityType SchedulerType "
-    "SelectType SwitchType TLSType TopologyPlugin";
+    "JobCompType MCSPlugin MetricsType PreemptType PriorityType SchedulerType SelectType SwitchType TLSType "
+    "TopologyPlugin";
 
 std::span<const Rule> RulesOf(const OptionTable& table) {
   if (&table == &SlurmOptions()) return kSlurmRules;
@@ -247,6 +272,8 @@ class Check {
       return true;
     });
     if (!read) return {{.refused = true, .text = read.error().message()}};
+    for (const ConfFinding& finding : std::views::values(last_)) Add(finding);
+
     for (const std::string& name : known_) nodes_.Define(name);
     LookForNodes();
     line_ = 0;
@@ -290,11 +317,27 @@ class Check {
     return SlurmOptions();
   }
 
+  static bool MayRefuse(const ConfFinding& finding) { return finding.refused || finding.unknown_node; }
+
   // Nothing that follows would be told.
-  bool IsFull() const { return findings_.size() == kMostConfFindings; }
+  bool IsFull() const { return may_refuse_ == kMostConfFindings; }
+  // No doubt that follows would be.
+  bool HasDoubts() const { return findings_.size() == kMostConfFindings; }
+
+  // For want of room what may refuse the text takes the place of a doubt.
+  void Add(ConfFinding finding) {
+    if (HasDoubts()) {
+      const auto doubt = std::ranges::find_if_not(findings_, MayRefuse);
+      if (!MayRefuse(finding) || doubt == findings_.end()) return;
+      findings_.erase(doubt);
+    }
+    may_refuse_ += MayRefuse(finding);
+    const auto after = std::ranges::upper_bound(findings_, finding.line, {}, &ConfFinding::line);
+    findings_.insert(after, std::move(finding));
+  }
 
   void Add(bool refused, std::string text, bool unknown_node = false) {
-    if (!IsFull()) findings_.push_back({refused, line_, std::move(text), unknown_node});
+    Add({refused, line_, std::move(text), unknown_node});
   }
 
   void Line(const std::vector<ConfItem>& items) {
@@ -334,7 +377,7 @@ class Check {
     if (!compared) NotCompared("NodeName=" + OneLine(hosts.text(), kLongestValue));
   }
 
-  // Of each Nodes= the first name that is not there.
+  // Of each Nodes= the first name that is not there and not told yet.
   void LookForNodes() {
     nodes_.ForEachUndefined(
         [this](size_t line, const Hostlist& hosts, const std::string& name) {
@@ -364,30 +407,52 @@ class Check {
     if (IsFull()) return nullptr;
     const Option* option = FindOption(table, item.key);
     if (option == nullptr) {
+      if (HasDoubts()) return nullptr;
       const std::string_view nearest = NearestOption(table, item.key);
       Add(false, "Slurm 26.05 knows no option " + OneLine(item.key, kLongestValue) +
                      (nearest.empty() ? " there" : "; is " + std::string(nearest) + " meant?"));
       return nullptr;
     }
-    const bool empty = item.value.empty();  // in quotes
+    const bool is_none = item.value.empty() && option->type != OptionType::kBool;  // in quotes
+    if (const auto wanted = is_none ? std::nullopt : OfType(option->type, item.value))
+      Add(true, Must(item, *wanted));
+    else
+      LookAtValue(table, *option, item);
+    if (!item.value.empty()) LookAtWords(item);
+    return option;
+  }
+
+  // It has the right type.
+  void LookAtValue(const OptionTable& table, const Option& option, const ConfItem& item) {
+    const bool empty = item.value.empty(), of_slurm = &table == &SlurmOptions();
     std::optional<std::string> wanted;
-    if (!empty || option->type == OptionType::kBool) wanted = OfType(option->type, item.value);
     const auto rules = RulesOf(table);
     const auto rule = std::ranges::find_if(rules, [&](const Rule& r) { return EqualsIgnoreCase(r.option, item.key); });
-    if (!wanted && rule != rules.end() && !(empty && rule->may_be_empty))
+    if (rule != rules.end() && !(empty && rule->may_be_empty))
       wanted = rule->wanted != nullptr ? rule->wanted(item.value) : Hosts(item.value);
-    if (empty && &table == &SlurmOptions() && IsOneOf(item.key, kPlugins)) wanted = "the name of a plugin";
-    if (wanted) Add(true, item.key + "=" + Shown(item) + " must be " + *wanted);
-    if (empty) return option;
+    if (empty && of_slurm && IsOneOf(item.key, kPlugins)) wanted = "the name of a plugin";
+    if (!of_slurm || option.line != nullptr) {
+      if (wanted) Add(true, Must(item, *wanted));
+    } else if (wanted) {
+      last_.insert_or_assign(ToLower(item.key), ConfFinding{true, line_, Must(item, *wanted)});
+    } else if (!last_.empty()) {
+      last_.erase(ToLower(item.key));
+    }
+  }
+
+  void LookAtWords(const ConfItem& item) {
     const auto list =
         std::ranges::find_if(kOpenLists, [&](const OpenList& l) { return EqualsIgnoreCase(l.option, item.key); });
-    if (list == std::end(kOpenLists)) return option;
+    if (list == std::end(kOpenLists)) return;
     for (const std::string_view word : Pieces(item.value)) {
-      if (IsFull()) break;
+      if (HasDoubts()) return;
       if (!IsOneOf(Trim(word), list->words))
         Add(false, "Slurm 26.05 knows no " + OneLine(word, kLongestValue) + " in " + item.key);
     }
-    return option;
+  }
+
+  static std::string Must(const ConfItem& item, const std::string& wanted) {
+    return item.key + "=" + Shown(item) + " must be " + wanted;
   }
 
   // Those of a node or partition are looked at again.
@@ -421,9 +486,12 @@ class Check {
   bool includes_ = false;      // further files
   bool not_compared_ = false;  // some of their names, which were too many
 
-  std::optional<Hostlist> hosts_read_;       // by the item that was looked at last
-  std::string preempt_mode_, preempt_type_;  // the last of each counts
+  std::optional<Hostlist> hosts_read_;  // by the item that was looked at last
+  // Of options that may be there more than once the last counts.
+  std::string preempt_mode_, preempt_type_;
+  std::map<std::string, ConfFinding> last_;  // by lower-case option
   std::vector<ConfFinding> findings_;
+  size_t may_refuse_ = 0;  // of them
 };
 
 }  // namespace

@@ -31,7 +31,7 @@ struct ConfFinding {
   bool unknown_node = false;
 };
 
-// At most this many are found in one text, those of the first lines.
+// At most this many are found in one text: those for which it may be refused, then those of the first lines.
 inline constexpr size_t kMostConfFindings = 16;
 
 // Work and memory are bounded by the bytes of the text, and not by the hosts that it stands for (HostIndex). `known`: nodes that partitions may

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "slurm/conf_options.h"
@@ -11,6 +12,7 @@ namespace capstan::slurm {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -73,11 +75,33 @@ TEST(CheckConf, AnEmptyValueOrAZeroWithWhichSlurmctldEndsIsRefused) {
                           "refused 2: PriorityMaxAge= must be minutes, hours:minutes:seconds, days-hours, or UNLIMITED",
                           "refused 3: DisableRootJobs= must be YES or NO",
                           "refused 4: MaxJobCount= must be a number of at least 1"));
-  EXPECT_THAT(OfSlurmConf("MaxJobCount=0\nFirstJobId=0x0\nSlurmctldPort=0"), SizeIs(3));
+  EXPECT_THAT(
+      OfSlurmConf(
+          "MaxJobCount=0\nFirstJobId=0x0\nSlurmctldPort=0\nMaxDBDMsgs=500\nMaxNodeCount=\"\"\nClusterName=\"\""),
+      SizeIs(6));
+  EXPECT_THAT(OfSlurmConf("SelectType=select/linear"),
+              ElementsAre("refused 1: SelectType=select/linear must be select/cons_tres"));
   EXPECT_THAT(OfSlurmConf("MaxJobCount=0x1\nMaxStepCount=UNLIMITED\nSlurmctldPort=6817-6820\nMinJobAge=0"), IsEmpty());
   EXPECT_THAT(OfSlurmConf("PartitionName=p Nodes=ALL QOS=\"\" Hidden=\"\" MaxTime=\"\" State=\"\" Topology=\"\""),
               SizeIs(5));
   EXPECT_THAT(Said(CheckPartition("QOS=\"\" Hidden=\"\" MaxTime=\"\"")), IsEmpty()) << "left out of the line";
+}
+
+TEST(CheckConf, OfAnOptionThatIsThereTwiceTheLastCounts) {
+  EXPECT_THAT(OfSlurmConf("MaxJobCount=0\nmaxjobcount=5\nSwitchType=\"\"\nSwitchType=switch/none"), IsEmpty());
+  EXPECT_THAT(OfSlurmConf("SlurmctldDebug=info\nSlurmctldDebug=loud"),
+              ElementsAre(HasSubstr("refused 2: SlurmctldDebug=loud")));
+  EXPECT_THAT(OfSlurmConf("UsePAM=maybe\nUsePAM=1"), SizeIs(1)) << "slurmctld ends as it reads the line";
+}
+
+TEST(CheckConf, NoNumberOfDoubtsHidesWhatIsRefused) {
+  std::string text;
+  for (size_t i = 0; i < 2 * kMostConfFindings; ++i) text += "Unknown" + std::to_string(i) + "=1\n";
+  for (const char* wrong : {"UsePAM=maybe\n", "MaxJobCount=0\n", "PartitionName=p Nodes=nosuch\n"}) {
+    const auto findings = CheckConf(ConfFile::kSlurm, text + wrong);
+    EXPECT_THAT(findings, SizeIs(kMostConfFindings));
+    EXPECT_TRUE(std::ranges::any_of(findings, [](const auto& f) { return f.refused || f.unknown_node; })) << wrong;
+  }
 }
 
 TEST(CheckConf, OtherFilesHaveOptionsOfTheirOwn) {

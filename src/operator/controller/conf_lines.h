@@ -40,7 +40,7 @@ struct ConfLines {
   std::map<std::string, std::string, std::less<>> last_;  // by lower-case option
 };
 
-// A text, which is read when somebody asks for its lines. Copies share them. Not thread-safe.
+// A text, which is read when somebody asks for its lines. Not thread-safe.
 class ConfSource {
  public:
   ConfSource() = default;

@@ -214,12 +214,17 @@ std::string Place(std::string_view text, size_t line) {
                     : "line " + std::to_string(line) + " of slurm.conf: ";
 }
 
-// Why slurmctld would not start with it; nullopt: it would. `findings`: of CheckConf. Nodes that partitions name as they did before, or that Slurm
-// has, are let pass.
+// Why slurmctld would not start with it; nullopt: it would. `findings`: of CheckConf. What is wrong with the published text, too, is let
+// pass, and so are nodes that Slurm has.
 std::optional<slurm::ConfFinding> WhyRefused(const Config& config, const std::string& text,
                                              const std::vector<slurm::ConfFinding>& findings) {
   const auto refused = std::ranges::find_if(findings, &slurm::ConfFinding::refused);
-  if (refused != findings.end()) return *refused;
+  if (refused != findings.end()) {
+    const auto before = slurm::CheckConf(slurm::ConfFile::kSlurm, config.published.text());
+    for (const slurm::ConfFinding& finding : findings)
+      if (finding.refused && std::ranges::find(before, finding.text, &slurm::ConfFinding::text) == before.end())
+        return finding;
+  }
   if (config.is_lost || std::ranges::none_of(findings, &slurm::ConfFinding::unknown_node)) return std::nullopt;
   std::vector<std::string> known = UndefinedNodes(config.published.lines());
   known.insert(known.end(), config.taken.begin(), config.taken.end());
@@ -233,7 +238,7 @@ std::optional<slurm::ConfFinding> WhyRefused(const Config& config, const std::st
 bool HasAccounting(const Config& config) {
   if (config.accounting) return true;
   const ConfLines& own = config.extra_conf.lines();
-  return !own.included.empty() || own.Last("AccountingStorageType").contains("slurmdbd");
+  return !own.readable || !own.included.empty() || own.Last("AccountingStorageType").contains("slurmdbd");
 }
 
 Result<std::string> SlurmConf(const Config& config, std::vector<std::string>* doubts) {

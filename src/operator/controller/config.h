@@ -64,11 +64,11 @@ struct Config {
   bool is_lost = false;            // none is, and slurmctld may run with one
 };
 
-// slurmdbd is there, or may be: a file that extra_conf includes may say so.
+// slurmdbd is there, or may be: a file that extra_conf includes may say so, or a line that cannot be read.
 bool HasAccounting(const Config& config);
 
 // kInvalid: Slurm could not read a value or the user's lines, or they name nodes that slurmctld may not have; says where, and what would be
-// right. Nodes that what is published names likewise (UndefinedNodes) are let pass. `doubts`, unless it is nullptr, becomes what the Slurm that
+// right. What is wrong with the published text likewise is let pass. `doubts`, unless it is nullptr, becomes what the Slurm that
 // is known here would not take, and a newer one might; the first few.
 Result<std::string> SlurmConf(const Config& config, std::vector<std::string>* doubts = nullptr);
 

@@ -239,13 +239,12 @@ class Deciding : Reconcile<api::Controller> {
                    same ? options : SlurmctldOptions(last->slurm_conf));
   }
 
-  // nullptr: nothing, or by somebody else.
+  // nullptr: nothing, or by somebody else. One without an owner is of this Controller as it was before, as its StatefulSet is.
   const PublishedConfig* LastPublished() const {
     const ConfigMap* published = world.Find<ConfigMap>({ns_, ConfigName(name_)});
     if (published == nullptr || published->data.slurm_conf.empty()) return nullptr;
     const json::OwnerReference* owner = published->metadata.ControllerOwner();
-    const bool is_ours = owner != nullptr && owner->uid == object.metadata.uid;
-    return is_ours ? &published->data : nullptr;
+    return owner != nullptr && owner->uid != object.metadata.uid ? nullptr : &published->data;
   }
 
   std::optional<PublishedConfig> LastConfig() const {

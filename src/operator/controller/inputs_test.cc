@@ -591,6 +591,12 @@ TEST_F(ControllerTest, AnotherClusterNameInExtraConfIsRefusedUnlessItIsInForce) 
   config->data.slurm_conf += "ClusterName=hpc\n";  // by another operator, that let it through
   world.Put(*config);
   EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False "));
+  config->metadata.owner_references.clear();  // of a Controller that was deleted with --cascade=orphan, and made again
+  world.Put(*config);
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False "));
+  config->metadata.owner_references = {{.kind = "Controller", .name = "main", .uid = "another", .controller = true}};
+  world.Put(*config);
+  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("True InvalidSpec: spec.extraConf has ClusterName=hpc"));
 }
 
 // Somebody's edit is no name that a cluster has.

@@ -214,6 +214,16 @@ TEST(SettlePartitions, WhatIsInForceOrDefinedElsewhereIsTakenAndTold) {
   EXPECT_THAT(Settle(config, "").lines, Not(HasSubstr("refused")));
 }
 
+// An older release let it through: other changes are not held back for it.
+TEST(SettlePartitions, WhatIsWrongAlreadyIsTakenAndTold) {
+  Config config;
+  config.extra_conf = "MaxJobCount=0\n";
+  EXPECT_THAT(Settle(config, "").lines, HasSubstr("refused: line 1 of spec.extraConf: MaxJobCount=0 must be"));
+  EXPECT_THAT(Settle(config, "KillWait=5\nMaxJobCount=0\n").doubts, ElementsAre(HasSubstr("MaxJobCount=0 must be")));
+  config.extra_conf = "MaxJobCount=0\nUsePAM=maybe\n";
+  EXPECT_THAT(Settle(config, "MaxJobCount=0\n").lines, HasSubstr("refused: line 2 of spec.extraConf: UsePAM=maybe"));
+}
+
 // 14,000 partitions that name 100,000 nodes each, which nothing defines: as many names must not be written out.
 TEST(SettlePartitions, NamesAreComparedAndNotWrittenOut) {
   std::string text;
