@@ -491,10 +491,16 @@ class Matching {
   void CountPods() {
     if (IsDaemonSet(set_)) return CountPodsOfNodes();
     if (IsOnDemand(set_)) return CountNodesOnDemand();
-    const int64_t wanted = WantedReplicas(set_);
-    if (int64_t(pods_.size()) != wanted) {
-      Wrong("there are " + std::to_string(pods_.size()) + " workers, and " + std::to_string(wanted) + " are wanted");
-    }
+    const int64_t wanted = WantedReplicas(set_), there = int64_t(pods_.size());
+    // Of a NodeSet that was on demand: its record has to go first.
+    const auto off = std::ranges::count_if(nodes_, [&](const auto& named) {
+      const slurm::Node& node = *named.second;
+      return IsOwnForGood(set_, node) && IsHeldByPerson(node) && node.state.IsPoweredDown() &&
+             std::ranges::none_of(pods_, [&](const Value* pod) { return HostOf(*pod) == node.name; });
+    });
+    off_ = std::clamp(wanted - there, int64_t{0}, int64_t{off});
+    if (there + off_ != wanted)
+      Wrong("there are " + std::to_string(there) + " workers, and " + std::to_string(wanted) + " are wanted");
   }
 
   // Each is there, and has a pod if it is not powered down.
@@ -628,8 +634,8 @@ class Matching {
   }
 
   void Said() {
-    for (const auto& [type, wanted] :
-         std::map<std::string_view, bool>{{"Ready", held_ == 0}, {"Degraded", held_ > 0}, {"Progressing", false}}) {
+    for (const auto& [type, wanted] : std::map<std::string_view, bool>{
+             {"Ready", held_ + off_ == 0}, {"Degraded", held_ > 0}, {"Progressing", off_ > 0}}) {
       if (const Broken says = Says(set_, type, wanted)) Wrong(*says);
     }
     const int64_t ready = Number(json::Find(set_, {"status", "readyReplicas"}));
@@ -650,6 +656,7 @@ class Matching {
   std::map<std::string, const slurm::Node*> nodes_;
   std::vector<std::string> hosts_;
   int held_ = 0;
+  int64_t off_ = 0;  // workers that wait until a person resumes the Slurm node
   Broken wrong_;
 };
 

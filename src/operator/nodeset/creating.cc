@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "operator/names.h"
 #include "operator/nodeset/adoption.h"
 #include "operator/nodeset/claims.h"
+#include "operator/nodeset/drains.h"
 #include "operator/nodeset/machine.h"
 #include "operator/nodeset/records.h"
 #include "operator/pods.h"
@@ -74,7 +76,9 @@ class Creating {
     size_t bytes = 0;
     for (const Place& place : scale_.create) {
       const NewWorker worker = workers_.Stamp(place);
-      if (IsTaken(worker) || IsNodeSet(worker) || IsPoweredUpSoon(worker) || MayRunOn(worker, place)) continue;
+      if (IsTaken(worker) || IsNodeSet(worker) || IsPoweredUpSoon(worker) || StaysOff(worker) ||
+          MayRunOn(worker, place))
+        continue;
       // A record that is being removed must not be that of the worker which registers next.
       if (!worker.host.empty() && look_.world.InFlight(plan::NodeTarget(look_.cluster, worker.host))) continue;
       creations += 1 + int(worker.claims.size());
@@ -114,6 +118,19 @@ class Creating {
     const slurm::Node* record = look_.slurm.heard() ? look_.slurm.Find(worker.host) : nullptr;
     if (record == nullptr || !record->state.IsOff() || !record->state.IsBusy()) return false;
     creation_.waiting.push_back("Slurm, which has given a job the node " + worker.host + " and will power it up");
+    return true;
+  }
+
+  // Its NodeSet was on demand, and its record is Slurm's to power up. That goes first: the worker would be taken for powered down.
+  bool StaysOff(const NewWorker& worker) {
+    const slurm::Node* record = look_.slurm.heard() ? look_.slurm.Find(worker.host) : nullptr;
+    if (record == nullptr || !record->state.IsPoweredDown() || !IsRecordOf(*record, look_.set)) return false;
+    const bool held = IsHeld(*record, look_.set);
+    if (!held && !record->state.Has(slurm::NodeFlag::kMaintenance)) return false;
+    creation_.waiting.push_back("Slurm node " + worker.host + ", which is powered down and " +
+                                (held ? "which somebody took out of service (" + OneLine(record->reason, 100) +
+                                            "); resume it: scontrol update nodename=" + worker.host + " state=RESUME"
+                                      : "in a maintenance reservation"));
     return true;
   }
 
@@ -176,14 +193,16 @@ class Creating {
   }
 
   // A registration changes hardly anything of a record that is there: the new worker would have the size, the features
-  // and the weight of the one before it. Not for ever: workers are made whatever Slurm does. In an active maintenance
+  // and the weight of the one before it. Not for ever: workers are made whatever Slurm
+  // does, but for one that is powered down. In an active maintenance
   // reservation Slurm removes none.
   std::vector<plan::ActionId> RemoveOldRecord(const std::string& host) {
     const slurm::Node* record = look_.slurm.heard() ? look_.slurm.Find(host) : nullptr;
     if (record == nullptr || !IsRecordOf(*record, look_.set) || record->state.Has(slurm::NodeFlag::kMaintenance))
       return {};
     if (Hosts().contains(host)) return {};
-    if (look_.Lasts(creation_.wants, "old record of " + host, kOldRecordTimeout)) return {};
+    if (!record->state.IsPoweredDown() && look_.Lasts(creation_.wants, "old record of " + host, kOldRecordTimeout))
+      return {};
     const auto removal = RemoveRecord(*record, look_.set, look_.slurm, creation_.wants);
     return removal ? std::vector{*removal} : std::vector<plan::ActionId>();
   }

@@ -17,6 +17,9 @@
 // | of a slurmd that came as   | there           | it goes as in a scale-in, drained first; then the record is made                |
 // | itself, no cloud node      |                 |                                                                                 |
 //
+// Of a NodeSet that is not on demand any more such a record is removed before its worker is made; while it is held by a person, or in a maintenance
+// reservation, none is made (creating.cc).
+//
 // While Slurm is not heard none is made and none taken away. Of too many, those without a pod go first. Pure.
 #pragma once
 

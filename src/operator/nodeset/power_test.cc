@@ -262,6 +262,26 @@ TEST_F(PowerTest, WithoutTheAnnotationANodeThatAJobWasGivenWaitsForSlurm) {
   EXPECT_THAT(Acts(Look(1)), ElementsAre("create Pod slurm/w-0"));
 }
 
+// It would be taken for powered down, deleted, and made again.
+TEST_F(PowerTest, WithoutTheAnnotationANodeWhoseRecordStaysOffGetsNoPod) {
+  set.metadata.annotations.clear();
+  for (const NodeFlag why : {NodeFlag::kDrain, NodeFlag::kMaintenance}) {
+    nodes.clear();
+    Record(0, {NodeFlag::kIdle, NodeFlag::kPoweredDown, why}, "a fan");
+    const plan::Plan plan = Look(1);
+    EXPECT_THAT(Acts(plan), IsEmpty());
+    EXPECT_THAT(
+        ConditionOf(plan, "Progressing").message,
+        HasSubstr(why == NodeFlag::kDrain ? "out of service (a fan); resume it" : "in a maintenance reservation"));
+  }
+  nodes.clear();
+  Record(0, {NodeFlag::kDown, NodeFlag::kPoweredDown}, "person: a fan");
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  Down(0);
+  nodes.erase(nodes.begin());
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("remove record Slurm node slurm/main/w-0", "create Pod slurm/w-0"));
+}
+
 // slurmctld waits for it as for a machine that boots, whatever the mode is now.
 TEST_F(PowerTest, SlurmdOfACloudNodeSaysThatItsMachineWasBooted) {
   const api::Controller controller{.metadata = {.name = "main", .namespace_ = "slurm"}};
