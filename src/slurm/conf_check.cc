@@ -274,10 +274,10 @@ class Check {
     if (!read) return {{.refused = true, .text = read.error().message()}};
     for (const ConfFinding& finding : std::views::values(last_)) Add(finding);
 
-    for (const std::string& name : known_) nodes_.Define(name);
-    LookForNodes();
     line_ = 0;
     Preemption();
+    for (const std::string& name : known_) nodes_.Define(name);
+    LookForNodes();
     return std::move(findings_);
   }
 

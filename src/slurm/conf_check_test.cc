@@ -102,6 +102,10 @@ TEST(CheckConf, NoNumberOfDoubtsHidesWhatIsRefused) {
     EXPECT_THAT(findings, SizeIs(kMostConfFindings));
     EXPECT_TRUE(std::ranges::any_of(findings, [](const auto& f) { return f.refused || f.unknown_node; })) << wrong;
   }
+  std::string nodes = "PreemptType=preempt/qos\n";
+  for (size_t i = 0; i < 2 * kMostConfFindings; ++i)
+    nodes += "PartitionName=p" + std::to_string(i) + " Nodes=w-" + std::to_string(i) + "\n";
+  EXPECT_THAT(OfSlurmConf(nodes), ::testing::Contains(HasSubstr("refused 0: PreemptType=preempt/qos")));
 }
 
 TEST(CheckConf, OtherFilesHaveOptionsOfTheirOwn) {

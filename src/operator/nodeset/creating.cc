@@ -124,7 +124,12 @@ class Creating {
   // Its NodeSet was on demand, and its record is Slurm's to power up. That goes first: the worker would be taken for powered down.
   bool StaysOff(const NewWorker& worker) {
     const slurm::Node* record = look_.slurm.heard() ? look_.slurm.Find(worker.host) : nullptr;
-    if (record == nullptr || !record->state.IsPoweredDown() || !IsRecordOf(*record, look_.set)) return false;
+    if (record == nullptr || !record->state.IsPoweredDown() || look_.set.spec.IsDaemonSet()) return false;
+    if (!IsRecordOf(*record, look_.set)) {
+      creation_.waiting.push_back("the name " + worker.host +
+                                  " in Slurm, which a node has that is powered down and not this NodeSet's");
+      return true;
+    }
     const bool held = IsHeld(*record, look_.set);
     if (!held && !record->state.Has(slurm::NodeFlag::kMaintenance)) return false;
     creation_.waiting.push_back("Slurm node " + worker.host + ", which is powered down and " +

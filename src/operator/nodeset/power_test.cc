@@ -277,6 +277,8 @@ TEST_F(PowerTest, WithoutTheAnnotationANodeWhoseRecordStaysOffGetsNoPod) {
   nodes.clear();
   Record(0, {NodeFlag::kDown, NodeFlag::kPoweredDown}, "person: a fan");
   EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  nodes[0].features = {"other"};
+  EXPECT_THAT(ConditionOf(Look(1), "Progressing").message, HasSubstr("powered down and not this NodeSet's"));
   Down(0);
   nodes.erase(nodes.begin());
   EXPECT_THAT(Acts(Look(1)), ElementsAre("remove record Slurm node slurm/main/w-0", "create Pod slurm/w-0"));
