@@ -41,8 +41,8 @@ std::vector<ConfFinding> CheckConf(ConfFile file, std::string_view text, std::sp
 // An option of a partition with which slurmctld starts only where slurmdbd has such a QOS: not without accounting.
 bool NeedsQos(const ConfItem& item);
 
-// The options of a line of slurm.conf that defines a partition, without its name: "State=UP MaxTime=1:00:00". An empty value counts as none.
-// ConfText cannot write it.
+// The options of a line of slurm.conf that defines a partition, without its name: "State=UP MaxTime=1:00:00". An empty value counts as none,
+// as ConfText cannot write it.
 std::vector<ConfFinding> CheckPartition(std::string_view options);
 
 }  // namespace capstan::slurm

@@ -26,10 +26,10 @@ struct ConfLines {
   // The nodes and NodeSets that `defining` defines, as far as HostIndex has room for them.
   slurm::HostIndex Defined() const;
 
-  Result<void>
-      readable;  // kInvalid, with the line: slurmctld would not read the text. The rest is then of the lines that can be read.
-  std::vector<slurm::ConfLine>
-      defining;  // that begin with PartitionName or NodeSet; of those that begin with NodeName the first item
+  // kInvalid, with the line: slurmctld would not read the text. The rest is then of the lines that can be read.
+  Result<void> readable;
+  // That begin with PartitionName or NodeSet; of those that begin with NodeName the first item alone.
+  std::vector<slurm::ConfLine> defining;
   std::vector<std::string> included;  // files, by Include
   // Of `defining`, by name; of each name the first. A line for DEFAULT is none.
   std::map<std::string, const std::vector<slurm::ConfItem>*> partitions, node_sets;

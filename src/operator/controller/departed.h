@@ -23,7 +23,7 @@ struct DepartedPartition {
   bool is_published = false;  // it stands in what was published as it is to be written
 };
 
-// Those of a published slurm.conf that `wanted` does not have, by name; empty for what cannot be read as one. Lines that
+// Those of a published slurm.conf that `wanted` does not have, by name; of one that cannot be read, those whose lines can. Lines that
 // slurmctld would not start with are left out or shortened. Pure.
 std::vector<DepartedPartition> FindDeparted(const ConfSource& published, const Config& wanted);
 
