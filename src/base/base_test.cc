@@ -31,10 +31,19 @@ TEST(Time, Rfc3339RoundTripsAndRejectsWhatIsNotATime) {
   }
 }
 
-TEST(Time, ClampsYearsThatItCannotHold) {
-  EXPECT_EQ(FormatRfc3339(ParseRfc3339("9999-12-31T23:59:59Z").value()), "2261-12-31T00:00:00Z");
-  EXPECT_EQ(FormatRfc3339(ParseRfc3339("0001-01-01T00:00:00Z").value()), "1678-01-01T00:00:00Z");
-  EXPECT_EQ(FormatRfc3339(ParseRfc3339("2261-12-31T23:59:59-23:59").value()), "2262-01-01T23:58:59Z");
+// Go's zero time, and the end of a certificate that has none: what is between them and now must fit.
+TEST(Time, WhatOthersSayIsNearEnoughToBeSubtracted) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const Time first = *ParseRfc3339("0001-01-01T00:00:00Z"), last = *ParseRfc3339("9999-12-31T23:59:59Z");
+  EXPECT_EQ(FormatRfc3339(first), "1900-01-01T00:00:00Z");
+  EXPECT_EQ(FormatRfc3339(last), "2190-01-01T00:00:00Z");
+  EXPECT_GT(last - first, Duration(0));
+  EXPECT_EQ(ParseRfc3339("1900-01-01T00:00:00+23:59"), first);
+  EXPECT_EQ(ParseRfc3339("1899-12-31T23:59:59-01:00"), first + 3599s);
+  EXPECT_EQ(ParseRfc3339("2189-12-31T23:59:59.5-23:59"), last);
+  EXPECT_EQ(ParseRfc3339("2190-01-01T00:00:00+00:01"), last - 1min);
+  EXPECT_EQ(FromUnixSeconds(kMost), last);
+  EXPECT_EQ(FromUnixSeconds(-kMost - 1), first);
 }
 
 TEST(Time, WhatOthersSayIsAsMuchAsFits) {
@@ -48,6 +57,9 @@ TEST(Time, WhatOthersSayIsAsMuchAsFits) {
   EXPECT_EQ(Later(Time(1s), Duration::max()), Time::max());
   EXPECT_EQ(Later(Time(-3s), Duration::min()), Time::min());
   EXPECT_EQ(Later(FromUnixSeconds(kMost), MinutesOf(kMost)), Time::max());
+  EXPECT_EQ(FormatRfc3339(Time::min()), "1677-09-21T00:12:43Z");
+  EXPECT_EQ(FormatRfc3339(Time::max()), "2262-04-11T23:47:16Z");
+  EXPECT_EQ(FormatDuration(Duration::min()), "-" + FormatDuration(Duration::max()));
 }
 
 TEST(Time, DurationsReadLargestUnitFirst) {

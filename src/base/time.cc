@@ -9,10 +9,15 @@ namespace {
 
 using std::chrono::floor;
 
+constexpr Time kFirst = std::chrono::sys_days(std::chrono::year(1900) / 1 / 1);
+constexpr Time kLast = std::chrono::sys_days(std::chrono::year(2190) / 1 / 1);
+static_assert(kLast - kFirst > Duration(0), "the difference fits");
+
 std::string FormatSeconds(Time time) {
-  const auto day = floor<std::chrono::days>(time);
+  const auto seconds = floor<std::chrono::seconds>(time);  // the day of the first Time begins before it
+  const auto day = floor<std::chrono::days>(seconds);
   const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(floor<std::chrono::seconds>(time - day));
+  const std::chrono::hh_mm_ss clock(seconds - day);
   char text[40];
   std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d", int(date.year()), unsigned(date.month()),
                 unsigned(date.day()), int(clock.hours().count()), int(clock.minutes().count()),
@@ -89,11 +94,11 @@ std::optional<Time> ParseRfc3339(std::string_view text) {
   const auto offset = TakeOffset(text);
   const std::chrono::year_month_day date(std::chrono::year{*year}, std::chrono::month(*month), std::chrono::day(*day));
   if (!offset || !text.empty() || !date.ok() || *hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
-  // 64 bits of nanoseconds reach from 1677 to 2262.
-  if (*year < 1678) return Time(std::chrono::sys_days(std::chrono::year(1678) / 1 / 1));
-  if (*year > 2261) return Time(std::chrono::sys_days(std::chrono::year(2261) / 12 / 31));
-  return Time(std::chrono::sys_days(date)) + std::chrono::hours(*hour) + std::chrono::minutes(*minute) +
-         std::chrono::seconds(*second) + *fraction - *offset;
+  if (*year < 1899) return kFirst;
+  if (*year > 2190) return kLast;
+  return std::clamp(Time(std::chrono::sys_days(date)) + std::chrono::hours(*hour) + std::chrono::minutes(*minute) +
+                        std::chrono::seconds(*second) + *fraction - *offset,
+                    kFirst, kLast);
 }
 
 int64_t UnixSeconds(Time time) { return floor<std::chrono::seconds>(time.time_since_epoch()).count(); }
@@ -108,7 +113,7 @@ Duration MinutesOf(int64_t count) {
   return std::chrono::minutes(std::clamp(count, -kMost, kMost));
 }
 
-Time FromUnixSeconds(int64_t seconds) { return Time(SecondsOf(seconds)); }
+Time FromUnixSeconds(int64_t seconds) { return std::clamp(Time(SecondsOf(seconds)), kFirst, kLast); }
 
 Time Later(Time time, Duration duration) {
   int64_t sum = 0;
@@ -117,7 +122,7 @@ Time Later(Time time, Duration duration) {
 }
 
 std::string FormatDuration(Duration duration) {
-  if (duration < Duration(0)) return "-" + FormatDuration(-duration);
+  if (duration < Duration(0)) return "-" + FormatDuration(-std::max(duration, -Duration::max()));
   const int64_t millis = duration.count() / 1'000'000;
   if (millis < 1000) return std::to_string(millis) + "ms";
   static constexpr struct {

@@ -27,17 +27,19 @@ std::string FormatRfc3339(Time time);
 std::string FormatRfc3339Micro(Time time);
 
 // Reads RFC 3339 with any number of fraction digits and `Z` or a numeric offset; nullopt for anything else.
-// Years before 1678 and after 2261, which Time cannot hold, give its nearest day.
+// Years before 1900 and after 2189 give the nearest moment of these: between any two times that others said there are fewer nanoseconds than a
+// Duration holds.
 std::optional<Time> ParseRfc3339(std::string_view text);
 
 // Seconds since 1970, rounded down.
 int64_t UnixSeconds(Time time);
 
-// What others say in whole seconds or minutes, whatever the number: more than a Duration or a Time holds (292 years) is as much as it holds.
+// What others say in whole seconds or minutes, whatever the number: more than a Duration holds (292 years) is as much as it holds.
 Duration SecondsOf(int64_t count);
 Duration MinutesOf(int64_t count);
+// From 1900 to 2190, as ParseRfc3339.
 Time FromUnixSeconds(int64_t seconds);
-// The same of a sum.
+// Whatever the duration: more than a Time holds (1677 to 2262) is its end.
 Time Later(Time time, Duration duration);
 
 // "1m30s", "250ms": for messages, largest unit first, at most two units.

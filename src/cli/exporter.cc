@@ -40,7 +40,7 @@ Result<void> Run(const ExporterFlags& flags) {
   CAPSTAN_CHECK_OK(process::SetLogLevel(flags.log_level));
   CAPSTAN_TRY(const Duration interval, DurationOf("--cache-freq", flags.interval));
   CAPSTAN_TRY(const Duration keep, DurationOf("--keep-last", flags.keep));
-  if (keep < 2 * interval) return Fail(Code::kInvalid, "--keep-last must be twice --cache-freq or longer");
+  if (keep / 2 < interval) return Fail(Code::kInvalid, "--keep-last must be twice --cache-freq or longer");
   CAPSTAN_TRY(slurm::TokenFactory token, SlurmToken(flags.token_file));
   CAPSTAN_TRY(net::Endpoint server, net::Endpoint::Parse(flags.server));
   log::Info("starting", {{"program", process::Agent(std::string(kProgram))}, {"server", server.ToString()}});

@@ -701,7 +701,7 @@ Findings TokenEnds(const Cluster& cluster) {
     const Duration lifetime = text.empty() ? Duration(15min) : api::ParseGoDuration(text).value_or(Duration(0));
     const json::Value* refresh = json::Find(*spec, {"refresh"});
     const bool renewed = refresh == nullptr || !refresh->is_bool() || refresh->get_bool();
-    const Duration left = *resource.status.issued_at + lifetime - cluster.now;
+    const Duration left = Later(*resource.status.issued_at, lifetime) - cluster.now;
     if (left > (renewed ? Duration(0) : kTokenNotice)) continue;
     const bool over = left <= Duration(0);
     findings.push_back({.severity = over ? Severity::kError : Severity::kWarning,

@@ -13,6 +13,7 @@
 #include "kube/subresources.h"
 #include "net/client.h"
 #include "operator/names.h"
+#include "operator/objects.h"
 #include "operator/render/cluster.h"
 #include "plan/objects/secrets.h"
 #include "slurm/jwt.h"
@@ -357,7 +358,8 @@ class Looking {
       const std::string path = "/api/v1/namespaces/" + PercentEncoded(resource.metadata.namespace_) +
                                "/services/http:" + PercentEncoded(op::RestApiName(resource.metadata.name)) + ":" +
                                std::to_string(op::render::RestApiPort(rest_api)) + "/proxy";
-      if (co_await AskRestApi(resource.key(), path)) co_await AskSlurm(rest_api, path);
+      if (co_await AskRestApi(resource.key(), path) && co_await IsBehindItsService(rest_api))
+        co_await AskSlurm(rest_api, path);
     }
   }
 
@@ -382,6 +384,19 @@ class Looking {
     }
     cluster_.rest_apis.push_back({.rest_api = key, .answers = !of_server, .error = std::move(error)});
     co_return !of_server;
+  }
+
+  // Only there a token is sent.
+  Task<bool> IsBehindItsService(const api::RestApi& rest_api) {
+    const kube::Key key{rest_api.metadata.namespace_, op::RestApiName(rest_api.metadata.name)};
+    const std::string what = "Slurm's nodes by RestApi " + rest_api.metadata.namespace_ + "/" + rest_api.metadata.name;
+    const auto service = co_await client_.Get<op::Service>(kube::kServices, key, {}, loop_.After(kCallTimeout));
+    const bool leads = service && op::render::LeadsToItsPods(*service, rest_api);
+    if (!service) NotSeen(what, "get services", service.error());
+    if (service && !leads)
+      NotSeen(what, "",
+              Error(Code::kConflict, "Service " + key.ToString() + " does not belong to it, or leads elsewhere"));
+    co_return leads;
   }
 
   Task<void> AskSlurm(const api::RestApi& rest_api, std::string path) {

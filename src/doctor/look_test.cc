@@ -75,8 +75,9 @@ class LookTest : public ::testing::Test {
     for (const api::KindInfo& kind : api::Kinds()) server.objects().Serve(ResourceOf(kind));
     server.objects().Serve(kube::kCustomResourceDefinitions);
     server.objects().Serve(kube::kNodes);
-    for (const kube::Resource& resource : {kube::kDeployments, kube::kPods, kube::kLeases, kube::kSecrets,
-                                           kube::kConfigMaps, kube::kPersistentVolumeClaims, kube::kEvents})
+    for (const kube::Resource& resource :
+         {kube::kDeployments, kube::kPods, kube::kLeases, kube::kSecrets, kube::kServices, kube::kConfigMaps,
+          kube::kPersistentVolumeClaims, kube::kEvents})
       server.objects().Serve(resource);
     front.answers["/version"] = {.status = 200, .headers = {{"Date", "Tue, 14 Nov 2023 22:13:20 GMT"}}};
     for (const api::KindInfo& kind : api::Kinds()) server.Put(kube::kCustomResourceDefinitions, api::CrdJson(kind));
@@ -96,9 +97,19 @@ class LookTest : public ::testing::Test {
     server.Put(kube::kSecrets, R"({"metadata":{"namespace":"slurm","name":"keys"},
         "data":{"slurm.key":"c2VjcmV0","jwt.key":"YSBrZXkgb2YgdGhpcnR5LXR3byBieXRlcywgb3Igc28="}})");
   }
+  void PutService(const std::string& owner_uid, const std::string& type = "ClusterIP",
+                  const std::string& app = "slurmrestd") {
+    server.Put(kube::kServices, R"({"metadata":{"namespace":"slurm","name":"main-restapi","ownerReferences":[
+        {"apiVersion":"slinky.slurm.net/v1beta1","kind":"RestApi","name":"main","controller":true,"uid":")" +
+                                    owner_uid + R"("}]},"spec":{"type":")" + type +
+                                    R"(","selector":{"app.kubernetes.io/name":")" + app +
+                                    R"(","app.kubernetes.io/instance":"main"}}})");
+  }
   void PutCluster() {
     server.Put(ResourceOf("Controller"), kController);
     server.Put(ResourceOf("RestApi"), kRestApi);
+    PutService(
+        std::string(json::FindText(*server.Find(ResourceOf("RestApi"), {"slurm", "main"}), {"metadata", "uid"})));
     PutKeys();
     server.Put(kube::kConfigMaps,
                R"({"metadata":{"namespace":"slurm","name":"main-config"},"data":{"slurm.conf":"x"}})");
@@ -304,6 +315,27 @@ TEST_F(LookTest, SlurmThatTalksNonsenseOrKnowsAnotherKeyIsToldAndNoNodeIsMadeUp)
   EXPECT_THAT(seen.slurm.front().nodes, IsEmpty());
   EXPECT_THAT(seen.slurm.front().error, Not(HasSubstr(std::string(kKey))));
   EXPECT_THAT(seen.not_seen, ElementsAre(HasSubstr("the nodes of Slurm of Controller slurm/main: ")));
+}
+
+// A token of Slurm's user would have gone to whoever made it.
+TEST_F(LookTest, NoTokenGoesToAServiceThatIsNotTheRestApisOrLeadsElsewhere) {
+  PutCluster();
+  const std::string uid(json::FindText(*server.Find(ResourceOf("RestApi"), {"slurm", "main"}), {"metadata", "uid"}));
+  const std::vector<std::function<void()>> others = {
+      [&] { PutService("uid-somebody"); }, [&] { PutService(uid, "ExternalName"); },
+      [&] { PutService(uid, "ClusterIP", "theirs"); },
+      [&] { server.Remove(kube::kServices, {"slurm", "main-restapi"}); }};
+  for (const auto& other : others) {
+    other();
+    const Cluster seen = LookAt();
+    EXPECT_THAT(seen.slurm, IsEmpty());
+    EXPECT_THAT(seen.not_seen, ElementsAre(HasSubstr("could not look at Slurm's nodes by RestApi slurm/main: ")));
+    EXPECT_EQ(seen.rest_apis.size(), 1u) << "whether it answers is asked without one";
+  }
+  server.authorize = [](std::string_view, const kube::Resource& resource, std::string_view) {
+    return resource.plural != "services";
+  };
+  EXPECT_THAT(LookAt().not_seen, ElementsAre(HasSubstr("needs the right to get services")));
 }
 
 TEST_F(LookTest, TheLastLineOfAContainerThatEndsAgainAndAgainIsRead) {

@@ -11,6 +11,7 @@ namespace capstan::entry {
 namespace {
 
 constexpr std::array<std::string_view, 1> kName = {"-N"};
+constexpr auto kAnswerKept = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -32,9 +33,9 @@ std::string IdentityText(std::string_view node, bool steps) {
   return "{\"node\": " + JsonQuoted(node) + ", \"steps\": " + (steps ? "true" : "false") + "}\n";
 }
 
-Result<Identity> Identity::Listen(uint16_t port, std::string node) {
+Result<Identity> Identity::Listen(uint16_t port, std::string node, HasSteps has_steps) {
   CAPSTAN_TRY(Answerer answerer, Answerer::Listen(port));
-  return Identity(std::move(answerer), std::move(node));
+  return Identity(std::move(answerer), std::move(node), std::move(has_steps));
 }
 
 bool Identity::Serve(Answerer::Clock::time_point now) {
@@ -42,7 +43,11 @@ bool Identity::Serve(Answerer::Clock::time_point now) {
   answerer_.Serve(now, [&](std::string_view path) -> Answerer::Answer {
     if (path != "/slurmd") return {};
     asked = true;
-    return {"200 OK", IdentityText(node_, HasChild("slurmstepd"))};
+    if (!made_ || now - *made_ >= kAnswerKept) {
+      text_ = IdentityText(node_, has_steps_());
+      made_ = now;
+    }
+    return {"200 OK", text_};
   });
   return asked;
 }

@@ -4,14 +4,15 @@
 //
 //   {"node": "rack-0", "steps": true}
 //
-// `steps`: job steps are in this container. Jobs share the pod's network and could answer in our stead, so the answer is a
-// reason to keep a pod and no other.
+// `steps`: job steps are in this container, or were a tenth of a second ago. Jobs share the pod's network and could answer in our stead,
+// so the answer is a reason to keep a pod and no other.
 #pragma once
 
 #include <poll.h>
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,8 +35,10 @@ std::string IdentityText(std::string_view node, bool steps);
 // For one thread, which polls.
 class Identity {
  public:
-  // kUnavailable: it cannot listen.
-  static Result<Identity> Listen(uint16_t port, std::string node);
+  using HasSteps = std::function<bool()>;
+
+  // `has_steps` looks at all processes, and is asked ten times a second at most, however many call. kUnavailable: it cannot listen.
+  static Result<Identity> Listen(uint16_t port, std::string node, HasSteps has_steps);
 
   void AddTo(std::vector<pollfd>* waiting) const { answerer_.AddTo(waiting); }
   std::optional<Answerer::Clock::time_point> next() const { return answerer_.next(); }
@@ -43,10 +46,14 @@ class Identity {
   bool Serve(Answerer::Clock::time_point now);
 
  private:
-  Identity(Answerer answerer, std::string node) : answerer_(std::move(answerer)), node_(std::move(node)) {}
+  Identity(Answerer answerer, std::string node, HasSteps has_steps)
+      : answerer_(std::move(answerer)), node_(std::move(node)), has_steps_(std::move(has_steps)) {}
 
   Answerer answerer_;
   std::string node_;
+  HasSteps has_steps_;
+  std::string text_;                                 // that was answered last
+  std::optional<Answerer::Clock::time_point> made_;  // when
 };
 
 }  // namespace capstan::entry

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <vector>
 
@@ -15,57 +18,64 @@ namespace {
 constexpr const char* kService = "/etc/pam.d/sshd";
 constexpr std::string_view kStrict = "action_adopt_failure=deny action_generic_failure=deny";
 
-// A rule of pam.d(5) that has a part in whether an account may be used.
-struct AccountRule {
-  bool asks_adopt = false;  // pam_slurm_adopt, and its refusal counts
-  bool may_end = false;     // somebody may be in after it, whatever comes behind
+// Some libpam reads no more of a line at once, and takes the rest for a line of its own.
+constexpr size_t kLongestPamLine = 1000;
+
+// What a line of a PAM service has to do with whether an account may be used.
+enum class Line : uint8_t {
+  kNothing,    // a rule for something else, a comment
+  kMust,       // a rule that must succeed, and lets nobody in by itself
+  kAsksAdopt,  // pam_slurm_adopt, whose refusal counts at the end
+  kAdoptEnds,  // the same, and its refusal is the end
+  kMayEnd,     // somebody may be in after it, whatever comes behind; or it is not known how each libpam reads it
 };
 
-// nullopt: it is none. `line`: with the lines that continue it.
-std::optional<AccountRule> AccountRuleOf(std::string_view line) {
+bool IsPlain(std::string_view line) {
+  const std::string_view rule = line.substr(0, line.find('#'));  // what stands behind goes on in no other line
+  return line.size() <= kLongestPamLine && !rule.contains('\\') &&
+         std::ranges::none_of(line, [](unsigned char c) { return (c < ' ' && c != '\t') || c == 0x7f; });
+}
+
+Line LineOf(std::string_view line) {
+  if (!IsPlain(line)) return Line::kMayEnd;
   const std::vector<std::string_view> words = Words(line.substr(0, line.find('#')));
-  if (words.empty()) return std::nullopt;
-  if (words[0] == "@include") {
-    // All rules of a file, also those for accounts. Debian's files for the other three have none.
-    const std::string_view file = words.size() > 1 ? words[1] : "";
-    const bool other = file.ends_with("common-auth") || file.ends_with("common-password") ||
-                       file.ends_with("common-session") || file.ends_with("common-session-noninteractive");
-    if (other) return std::nullopt;
-    return AccountRule{.may_end = true};
-  }
+  if (words.empty()) return Line::kNothing;
+  const auto is_one_of = [](std::string_view word, std::initializer_list<std::string_view> known) {
+    return std::ranges::any_of(known, [word](std::string_view one) { return EqualsIgnoreCase(word, one); });
+  };
+  // Files of Debian without rules for accounts. Any other may have some.
+  static constexpr std::array<std::string_view, 4> kOthers = {"common-auth", "common-password", "common-session",
+                                                              "common-session-noninteractive"};
+  if (words[0] == "@include" && words.size() == 2 && std::ranges::find(kOthers, words[1]) != kOthers.end())
+    return Line::kNothing;
   std::string_view type = words[0];
   if (type.starts_with('-')) type.remove_prefix(1);  // a module that may be missing
-  if (!EqualsIgnoreCase(type, "account")) return std::nullopt;
-  const bool must = words.size() > 2 && !words[0].starts_with('-') &&
-                    (EqualsIgnoreCase(words[1], "required") || EqualsIgnoreCase(words[1], "requisite"));
-  if (!must) return AccountRule{.may_end = true};
-  const std::string_view module = words[2].substr(words[2].rfind('/') + 1);
-  return AccountRule{.asks_adopt = module == "pam_slurm_adopt.so"};
+  if (is_one_of(type, {"auth", "password", "session"})) return Line::kNothing;
+  const bool must =
+      EqualsIgnoreCase(words[0], "account") && words.size() > 2 && is_one_of(words[1], {"required", "requisite"});
+  if (!must || words[2].starts_with('[')) return Line::kMayEnd;
+  if (words[2].substr(words[2].rfind('/') + 1) != "pam_slurm_adopt.so") return Line::kMust;
+  return EqualsIgnoreCase(words[1], "requisite") ? Line::kAdoptEnds : Line::kAsksAdopt;
 }
 
 }  // namespace
 
 Result<std::string> WithSlurmAdopt(std::string_view text, std::string_view options) {
-  if (options.contains('\n')) return Fail(Code::kInvalid, "PAM_SLURM_ADOPT_OPTIONS has more than one line");
-  const std::string rule = "account required pam_slurm_adopt.so " + std::string(options) + "\n";
+  if (options.size() > kLongestPamLine / 2 || !IsPlain(options) || options.contains('#'))
+    return Fail(Code::kInvalid, "PAM_SLURM_ADOPT_OPTIONS must be words of one line, without backslashes and #");
+  // A rule that is only required is forgotten by a later one with the action reset.
+  const bool forgets = ToLower(text).contains("reset");
+  const std::string rule = "account requisite pam_slurm_adopt.so " + std::string(options) + "\n";
   bool has_rules = false;
   for (size_t begin = 0; begin < text.size();) {
-    size_t end = begin;
-    bool goes_on = true;
-    std::string line;
-    while (goes_on && end < text.size()) {
-      const size_t newline = std::min(text.find('\n', end), text.size());
-      const std::string_view part = text.substr(end, newline - end);
-      goes_on = part.ends_with('\\');
-      line += std::string(part.substr(0, part.size() - size_t(goes_on))) + " ";
-      end = std::min(newline + 1, text.size());
-    }
-    if (const auto found = AccountRuleOf(line)) {
-      has_rules = true;
-      if (found->asks_adopt) return std::string(text);
-      if (found->may_end) return std::string(text.substr(0, begin)) + rule + std::string(text.substr(begin));
-    }
-    begin = end;
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = text.substr(begin, end - begin);
+    const Line what = LineOf(line);
+    has_rules |= what != Line::kNothing;
+    if (what == Line::kAdoptEnds || (what == Line::kAsksAdopt && !forgets)) return std::string(text);
+    if (what == Line::kAsksAdopt || what == Line::kMayEnd)
+      return std::string(text.substr(0, begin)) + rule + std::string(text.substr(begin));
+    begin = end + 1;
   }
   if (!has_rules) return Fail(Code::kInvalid, "it has no rule that asks whether an account may be used");
   return std::string(text) + (text.ends_with('\n') ? "" : "\n") + rule;

@@ -10,9 +10,9 @@
 namespace capstan::entry {
 
 // The PAM service file `text` with pam_slurm_adopt in front of the first rule that may let somebody in before it would be asked: those of
-// common-account let local users in. The same text when the module is there already: as a rule for accounts that must succeed, with nothing
-// before it that could end the list. Comments and rules for anything else do not count. kInvalid when the file has no rule for accounts, or
-// `options` more than one line.
+// common-account let local users in. Whom it refuses is out at once, whatever comes behind. The same text when the module is there already: as a
+// rule for accounts that must succeed, behind lines alone that let nobody in and that each libpam reads alike, and where no rule takes a
+// refusal back. kInvalid when the file has no rule for accounts, or `options` are not words of one line.
 Result<std::string> WithSlurmAdopt(std::string_view text, std::string_view options);
 
 // Makes /etc/pam.d/sshd so, with the options of PAM_SLURM_ADOPT_OPTIONS; without it, a session that cannot be adopted is

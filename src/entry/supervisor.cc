@@ -346,7 +346,7 @@ Result<int> Supervise(const Container& container) {
   if (const auto stopped = PendingStopSignal()) return 128 + *stopped;
   std::optional<Identity> identity;
   if (const std::string& node = container.services.front().node; !node.empty()) {
-    Result<Identity> listening = Identity::Listen(container.identity_port, node);
+    Result<Identity> listening = Identity::Listen(container.identity_port, node, [] { return HasChild("slurmstepd"); });
     if (listening)
       identity.emplace(*std::move(listening));
     else

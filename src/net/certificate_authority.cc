@@ -47,7 +47,7 @@ Secret ToPem(EVP_PKEY* key) {
 Time ToTime(const ASN1_TIME* time) {
   tm broken_down{};
   ASN1_TIME_to_tm(time, &broken_down);
-  return Time(std::chrono::seconds(timegm(&broken_down)));
+  return FromUnixSeconds(timegm(&broken_down));
 }
 
 std::string RandomHex(size_t bytes) {

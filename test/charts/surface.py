@@ -1,4 +1,4 @@
-"""What pods may do, where they write and which ports they have, and what programs may do to Kubernetes: one line each, for a review."""
+"""What pods may do, where they write, which Secrets they have and which ports, and what programs may do to Kubernetes: one line each, for a review."""
 import json
 
 import yaml
@@ -68,12 +68,23 @@ def source_of(volume):
     return volume[kind].get("medium", "disk").lower() + " of the pod" if kind == "emptyDir" else kind
 
 
+def secrets_of(volume):
+    """Each as "NAME" or "NAME: KEY KEY"."""
+    parts = volume.get("projected", {}).get("sources", [])
+    for secret in [volume.get("secret", {}), *(part.get("secret", {}) for part in parts)]:
+        name = secret.get("secretName", secret.get("name"))
+        if name:
+            keys = " ".join(sorted(item["key"] for item in secret.get("items", [])))
+            yield f"{name}: {keys}" if keys else name
+
+
 def lines_of_pod(name, pod):
     yield name
     flags = [flag for flag in ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace") if pod.get(flag)]
     token = pod.get("automountServiceAccountToken", True) is not False
     yield "  pod: " + ", ".join([*flags, "service account's token" if token else "no token"])
     sources = {volume["name"]: source_of(volume) for volume in pod.get("volumes", [])}
+    secrets = {volume["name"]: sorted(secrets_of(volume)) for volume in pod.get("volumes", [])}
     for container in pod.get("initContainers", []) + pod["containers"]:
         yield f"  {container['name']}: {rights_of(container, pod)}"
         for port in container.get("ports", []):
@@ -81,6 +92,12 @@ def lines_of_pod(name, pod):
         for mount in sorted(container.get("volumeMounts", []), key=lambda each: each["mountPath"]):
             if not mount.get("readOnly") and sources.get(mount["name"], "claim") not in ("secret", "configMap", "projected", "downwardAPI"):
                 yield f"    writes {mount['mountPath']} ({sources.get(mount['name'], 'claim')})"
+            for secret in secrets.get(mount["name"], []):
+                yield f"    has Secret {secret}"
+        for variable in container.get("env", []):
+            secret = variable.get("valueFrom", {}).get("secretKeyRef")
+            if secret:
+                yield f"    has Secret {secret['name']}: {secret['key']}"
 
 
 def lines_of_rules(name, kind, rules):

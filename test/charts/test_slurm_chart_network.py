@@ -108,11 +108,12 @@ def test_who_is_of_the_cluster_reaches_what_it_needs():
 
 def test_nobody_else_does():
     made_policies = policies()
+    ports = (1, 22, 6815, 6816, 6817, 6818, 6819, 6820, 65535)
     for target in (SLURMRESTD, SLURMCTLD, SLURMDBD):
         for source in (STRANGER, NEIGHBOUR):
-            assert not admitted(made_policies, source, target), (source, target)
+            assert not any(admitted(made_policies, source, target, port) for port in ports), (source, target)
     for source in (WORKER, LOGIN):
-        assert not admitted(made_policies, source, SLURMRESTD)
+        assert not any(admitted(made_policies, source, SLURMRESTD, port) for port in ports)
 
 
 @pytest.mark.parametrize("daemon, target", [("restapi", SLURMRESTD), ("controller", SLURMCTLD), ("accounting", SLURMDBD)])

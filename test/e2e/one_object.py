@@ -19,8 +19,8 @@ class Cluster:
         self.key.unlink(missing_ok=True)
         labs.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.key)
 
-    def apply(self, **spec):
-        login = EXAMPLE["spec"]["login"] | {"authorizedKeys": self.key.with_suffix(".pub").read_text()}
+    def apply(self, login=None, **spec):
+        login = EXAMPLE["spec"]["login"] | {"authorizedKeys": self.key.with_suffix(".pub").read_text()} | (login or {})
         wanted = EXAMPLE | {"spec": EXAMPLE["spec"] | {"login": login} | spec}
         self.lab.kubectl("apply", "-f", "-", text_in=json.dumps(wanted))
 
@@ -43,8 +43,9 @@ class Cluster:
         """By the history: a job that is over is forgotten by slurmctld."""
         return self.on_controller("sacct", "-nXP", "-j", job, "-o", "state")
 
-    def ssh(self, *words, timeout=60):
-        options = ("IdentitiesOnly=yes", "BatchMode=yes", "ConnectTimeout=10", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null",
-                   "LogLevel=ERROR")
+    def ssh(self, *words, address=None, port=22, known="/dev/null", timeout=60):
+        """By the login's Service, or at the address. A host whose key is not the one in the file `known` is refused."""
+        options = ("IdentitiesOnly=yes", "BatchMode=yes", "ConnectTimeout=10", "StrictHostKeyChecking=accept-new",
+                   f"UserKnownHostsFile={known}", "LogLevel=ERROR")
         return labs.run("dev/cluster", "join", "node1", "ssh", "-i", self.key, *(word for option in options for word in ("-o", option)),
-                        f"root@main-login.{self.lab.namespace}", *words, check=False, timeout=timeout)
+                        "-p", str(port), f"root@{address or f'main-login.{self.lab.namespace}'}", *words, check=False, timeout=timeout)

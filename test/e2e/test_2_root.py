@@ -6,8 +6,6 @@ import pytest
 from lab import IMAGES
 from one_object import HOSTS, Cluster
 
-pytestmark = pytest.mark.long
-
 IMAGE = f"{IMAGES}/login:26.05"
 
 
@@ -90,6 +88,7 @@ def test_what_one_writes_in_the_root_all_read_and_the_daemons_do_not(cluster):
         assert cluster.exec(pod, "capstan-entry", "enter", "cat", "/etc/two").stdout.split() == ["two"]
 
 
+@pytest.mark.long
 def test_mounts_and_files_are_the_same_for_all(cluster):
     cluster.becomes("Ready", within=300)
     assert cluster.says("bash -lc 'echo $SITE'") == ["one"]
@@ -103,6 +102,7 @@ def test_mounts_and_files_are_the_same_for_all(cluster):
 
 
 # A program is installed once, by a session, and is there for all: from a file, as there may be no way out.
+@pytest.mark.long
 def test_what_is_installed_once_runs_everywhere(cluster):
     cluster.becomes("Ready", within=300)
     package = """
@@ -116,6 +116,7 @@ dpkg-deb -b ~/pack ~/tell-host.deb > /dev/null && dpkg -i ~/tell-host.deb > /dev
     assert sorted(cluster.says("srun -N3 tell-host")) == sorted(["host"] * 3 + HOSTS)
 
 
+@pytest.mark.long
 def test_a_session_and_a_job_outlive_a_switch(cluster):
     cluster.becomes("Ready", within=300)
     first, _ = cluster.root()
@@ -149,6 +150,7 @@ def test_a_session_and_a_job_outlive_a_switch(cluster):
 
 
 # By its name: what is broken is left in seconds, and nobody waits for a copy.
+@pytest.mark.long
 def test_by_hand_the_name_says_which_is_current(cluster):
     cluster.becomes("Ready", within=300)
     first, _ = cluster.root()

@@ -1,6 +1,7 @@
 """A Slurm cluster that is one object: jobs on all its workers, a login, its history; stopped and run again, drained as it goes."""
 import re
 
+import lab as labs
 import pytest
 from one_object import EXAMPLE, HOSTS, Cluster
 
@@ -86,6 +87,60 @@ def test_stopped_a_job_ends_first_and_the_queue_stays(cluster):
     cluster.apply()
     cluster.becomes("Ready", within=240)
     cluster.lab.wait_for("the job that waited has run", lambda: cluster.state(waiting) == "COMPLETED", within=60)
+
+
+@pytest.mark.long
+def test_two_logins_are_reached_at_each_nodes_port_and_have_one_host_key(cluster):
+    lab = cluster.lab
+    cluster.apply(login={"replicas": 2})
+    lab.wait_for("both are ready", lambda: cluster.status()["logins"] == {"desired": 2, "ready": 2}, within=120)
+    port = lab.get("services", "main-login")["spec"]["ports"][0]["nodePort"]
+    addresses = [address["address"] for node in labs.items("nodes") for address in node["status"]["addresses"]
+                 if address["type"] == "InternalIP"]
+    known = cluster.key.with_name("known_hosts")
+    known.unlink(missing_ok=True)
+    sessions = [cluster.ssh("hostname", address=addresses[number % 3], port=port, known=known) for number in range(21)]
+    assert not [session.stderr for session in sessions if session.returncode != 0]
+    pods = {pod["metadata"]["name"] for pod in lab.items("pods", "-l", "app.kubernetes.io/component=login")}
+    assert {session.stdout.strip() for session in sessions} == pods and len(pods) == 2
+    assert len({line.split(maxsplit=1)[1] for line in known.read_text().splitlines()}) == 1, "whichever of them one is connected to"
+    cluster.apply(login={"replicas": 1})
+    lab.wait_for("one goes", lambda: len(lab.items("pods", "-l", "app.kubernetes.io/component=login")) == 1, within=60)
+
+
+@pytest.mark.long
+def test_orphaned_its_parts_go_on_alone_and_are_taken_back(cluster):
+    lab = cluster.lab
+    cluster.becomes("Ready")
+    parts = (("controllers", "main"), ("restapis", "main"), ("accountings", "main"), ("loginsets.slinky.slurm.net", "main-login"),
+             ("nodesets.slinky.slurm.net", "main-worker-cpu"), ("configmaps", "main-files"))
+
+    def owners():
+        return [[owner["kind"] for owner in lab.get(kind, name)["metadata"].get("ownerReferences", [])] for kind, name in parts]
+
+    def pods(component):
+        return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in lab.items("pods", "-l", f"app.kubernetes.io/component={component}")}
+
+    kept = {component: pods(component) for component in ("worker", "controller")}
+    running = cluster.submit("-w", "cpu-0", "--wrap", "until [ -e /tmp/go ]; do sleep 0.2; done")
+    lab.wait_for("it runs", lambda: cluster.queued(running) == "RUNNING", within=60)
+    lab.kubectl("delete", "slurmcluster", "main", "--cascade=orphan", timeout=60)
+    lab.wait_for("they have no owner", lambda: not any(owners()), within=60)
+    meanwhile = cluster.submit("--wrap", "hostname")
+    lab.wait_for("a job runs", lambda: cluster.state(meanwhile) == "COMPLETED", within=60)
+    former, = pods("login")
+    lab.kubectl("delete", "pod", former, "--wait=false")
+    lab.wait_for("there is another login", lambda: set(pods("login")) and former not in pods("login") and cluster.ssh("true").returncode == 0, within=120)
+    cluster.apply()
+    lab.wait_for("it says whose they are", lambda: "NameConflict" in str(cluster.status().get("conditions")), within=60)
+    for kind, name in parts:
+        lab.kubectl("label", kind, name, "capstan.dev/adopt=main")
+    cluster.becomes("Ready")
+    assert owners() == [["SlurmCluster"]] * len(parts)
+    assert {component: pods(component) for component in kept} == kept and cluster.queued(running) == "RUNNING"
+    worker = next(pod["metadata"]["name"] for pod in lab.items("pods", "-l", "app.kubernetes.io/component=worker") if pod["spec"]["hostname"] == "cpu-0")
+    lab.kubectl("exec", worker, "-c", "slurmd", "--", "touch", "/tmp/go")
+    lab.wait_for("the job has run", lambda: cluster.state(running) == "COMPLETED", within=60)
 
 
 @pytest.mark.long

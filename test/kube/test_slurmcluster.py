@@ -34,6 +34,10 @@ class Place:
     def phase(self):
         return self.get("slurmclusters", "main").get("status", {}).get("phase", "")
 
+    def wanted_workers(self):
+        """By its NodeSet; None: it has not said yet."""
+        return self.get("nodesets", PARTS["nodesets"]).get("status", {}).get("desired")
+
     def condition(self, wanted, name="main"):
         conditions = (self.get("slurmclusters", name) or {}).get("status", {}).get("conditions", [])
         return next((each for each in conditions if each["type"] == wanted), {"status": "", "message": ""})
@@ -120,9 +124,37 @@ def test_stopped_nothing_is_to_run(place, log):
     until("logins have gone", log, lambda: (place.get("deployments", "main-login") or {"spec": {}})["spec"].get("replicas") == 0)
     until("it says so", log, lambda: place.phase() in ("Stopping", "Stopped"))
     assert place.get("nodesets", "main-worker-cpu")["spec"]["replicas"] == 3
-    until("none is wanted", log, lambda: place.get("nodesets", "main-worker-cpu")["status"]["desired"] == 0)
+    until("none is wanted", log, lambda: place.wanted_workers() == 0)
     place.apply(SMALL)
-    until("all are wanted again", log, lambda: place.get("nodesets", "main-worker-cpu")["status"]["desired"] == 3)
+    until("all are wanted again", log, lambda: place.wanted_workers() == 3)
+
+
+def test_stopped_a_number_that_is_not_named_stays(place, log):
+    unnamed = [{"name": "cpu"}]
+    place.apply(changed(nodeSets=unnamed))
+    until("a worker is there", log, lambda: place.get("pods", "main-worker-cpu-0"))
+    place.kubectl("scale", "nodesets.slinky.slurm.net/main-worker-cpu", "--replicas=2")
+    for mode, wanted in (("Stopped", 0), ("Run", 2)):
+        place.apply(changed(nodeSets=unnamed, mode=mode))
+        until(f"{mode} is heard", log, lambda wanted=wanted: place.wanted_workers() == wanted)
+        assert place.get("nodesets", "main-worker-cpu")["spec"]["replicas"] == 2
+
+
+def test_a_persons_change_of_what_is_named_is_put_back_until_it_is_a_fight(place, log):
+    place.apply(SMALL)
+    until("the NodeSet is there", log, lambda: place.get("nodesets", "main-worker-cpu"))
+
+    def is_put_back():
+        return place.get("nodesets", "main-worker-cpu")["spec"]["replicas"] == 3
+
+    def is_told():
+        place.kubectl("patch", "nodesets.slinky.slurm.net", "main-worker-cpu", "--type=merge", "--patch", '{"spec":{"replicas":2}}')
+        return "keeps changing it back" in place.condition("Degraded")["message"]
+
+    for _ in range(2):
+        place.kubectl("patch", "nodesets.slinky.slurm.net", "main-worker-cpu", "--type=merge", "--patch", '{"spec":{"replicas":2}}')
+        until("it is put back", log, is_put_back)
+    until("it is told", log, is_told)
 
 
 def test_drained_first_the_controller_goes_last(place, log):
@@ -151,10 +183,20 @@ def test_somebody_elses_object_is_left_alone_unless_a_person_gives_it_away(place
     until("nothing is wrong any more", log, lambda: place.condition("Degraded")["status"] == "False")
 
 
+def test_a_configmap_of_somebody_elses_is_given_away_alike(place, log):
+    place.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "main-files"}, "data": {"theirs": "x"}})
+    place.apply(SMALL)
+    until("it is named", log, lambda: "main-files" in place.condition("Degraded")["message"])
+    assert place.get("configmaps", "main-files")["data"] == {"theirs": "x"}
+    place.kubectl("label", "configmap", "main-files", "capstan.dev/adopt=main")
+    until("it is taken over", log, lambda: "cgroup.conf" in place.get("configmaps", "main-files")["data"])
+    until("that is not wrong any more", log, lambda: "NameConflict" not in place.condition("Degraded")["reason"])
+
+
 NEEDED = "a folder that a root or its pods need for themselves cannot be kept, node-local or a mount"
 ROOTS = (
     *(({"mounts": [{"path": path, "claim": "c"}]}, NEEDED)
-      for path in ("/etc", "/proc/1", "/usr/lib", "/tmp", "/var/spool", "/capstan/root", "/data/../etc", "/data/..")),
+      for path in ("/etc", "/proc", "/proc/1", "/usr/lib", "/tmp", "/var/spool", "/capstan/root", "/data/../etc", "/data/..")),
     ({"keep": ["/home", "/var/log/mine"]}, NEEDED),
     ({"nodeLocal": ["/usr"]}, NEEDED),
     ({"nodeLocal": ["/mnt/ssh-config"]}, NEEDED),
@@ -164,7 +206,7 @@ ROOTS = (
     ({"keep": ["/home"], "nodeLocal": ["/home/scratch"]}, "a folder of spec.keep cannot be one of spec.nodeLocal"),
     ({"mounts": [{"path": "/home/data", "claim": "c"}]}, "a path of spec.mounts cannot be a folder of spec.keep"),
     ({"mounts": [{"path": "/a", "claim": "c"}], "nodeLocal": ["/a/b"]}, "a path of spec.mounts cannot be a folder of spec.nodeLocal"),
-    ({"mounts": [{"path": "data", "claim": "c"}]}, "should match"),
+    *(({"mounts": [{"path": path, "claim": "c"}]}, "should match") for path in ("data", "/")),
     ({"mounts": [{"path": "/a", "claim": "c"}, {"path": "/a/b", "claim": "c"}]}, "a path of spec.mounts cannot be within another"),
     *(({"mounts": [{"path": path, "claim": "c"}], "keep": []}, "a mount cannot be in /usr") for path in ("/usr/local/x", "/usr/share", "/root")),
     ({"files": [{"path": "/srv/site/x", "configMap": "c", "key": "k"}]}, "a path of spec.files cannot be in a folder of spec.keep"),

@@ -178,7 +178,7 @@ class Pod:
 
     def _entered(self):
         try:
-            return os.path.samefile(f"/proc/{self.pid()}/root", self.root)
+            return os.path.samefile(f"/proc/{self.pid()}/root", self.root) and not os.path.exists(self.root + "/.before")
         except OSError:
             return False
 

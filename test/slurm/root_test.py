@@ -95,6 +95,9 @@ def test_sessions_are_in_the_root_and_nothing_else_is(world):
     terminal.await_text(r"/dev/pts/\d+\s+g1\s")
     world.laptop.run("scp", "-i", "/run/key", "-o", "IdentitiesOnly=yes", "ada@login:/MARK", "/tmp/got")
     assert world.laptop.read("/tmp/got") == "g1\n"
+    # Its files have owners and modes as those of a machine.
+    assert world.ssh("ada@login", "cat /etc/shadow", check=False).returncode != 0
+    assert world.ssh("ada@login", "echo x >> /etc/passwd", check=False).returncode != 0
     # It can make user namespaces, as containers without root do, and not mount in the login's.
     assert world.ssh("ada@login", "unshare -Urm cat /MARK").strip() == "g1"
     for person in ("ada", "root"):

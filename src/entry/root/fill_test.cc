@@ -2,10 +2,14 @@
 
 #include <elf.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <thread>
 
 #include "entry/root/jobs.h"
 #include "entry/root/mounts_test.h"
@@ -202,6 +206,28 @@ TEST_F(FillTest, AVolumeThatRunsNoSetuidProgramsIsRefused) {
   EXPECT_EQ(FailureOf(Wanted()), "the volume cannot hold a root: it is mounted nosuid, and sudo and su need that");
   ASSERT_EQ(mount("tmpfs", volume_.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr), 0);
   EXPECT_EQ(FailureOf(Wanted()).find("the volume cannot be written to: "), 0u);
+}
+
+TEST_F(FillTest, AVolumeThatStartsNoProgramIsRefused) {
+  ASSERT_EQ(mount("tmpfs", volume_.c_str(), "tmpfs", MS_NOEXEC, nullptr), 0);
+  EXPECT_EQ(FailureOf(Wanted()), "the volume cannot hold a root: it is mounted noexec, and no program would start");
+}
+
+// As one of NFS that squashes root: there nobody may give a file away.
+TEST_F(FillTest, AVolumeThatGivesFilesToNobodyIsRefused) {
+  fs::create_directories(volume_ + "/meta");
+  std::thread([this] {
+    __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+    __user_cap_data_struct sets[2]{};
+    ASSERT_EQ(syscall(SYS_capget, &header, sets), 0);
+    sets[0].effective &= ~(1u << CAP_CHOWN);
+    ASSERT_EQ(syscall(SYS_capset, &header, sets), 0);
+    const auto probed = ProbeVolume(volume_, "probe");
+    ASSERT_FALSE(probed);
+    EXPECT_EQ(probed.error().message(),
+              "the volume cannot hold a root: it gives files to no other owner than its own; an NFS export needs "
+              "no_root_squash");
+  }).join();
 }
 
 TEST_F(FillTest, PeopleAreTheSameInAllGenerations) {

@@ -27,6 +27,8 @@ class MountsTest : public ::testing::Test {
   }
   void TearDown() override {
     if (outside_ < 0) return;
+    EXPECT_EQ(unshare(CLONE_FS), 0)
+        << "a thread that was joined may not have ended yet, and whoever shares that stays inside";
     EXPECT_EQ(setns(outside_, CLONE_NEWNS), 0);
     close(outside_);
     fs::remove_all(place_);

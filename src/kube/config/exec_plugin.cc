@@ -59,8 +59,7 @@ std::optional<Time> EndOf(const std::string& pem) {
   const bool known = certificate && ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) == 1;
   X509_free(certificate);
   if (!known) return std::nullopt;
-  // Years that Time cannot hold are far enough away.
-  return Time(std::chrono::seconds(std::clamp<int64_t>(timegm(&end), 0, int64_t{1} << 33)));
+  return FromUnixSeconds(timegm(&end));
 }
 
 std::string ValueOf(const std::vector<std::string>& environment, const std::string& name) {

@@ -149,26 +149,15 @@ class Deciding : Reconcile<api::Controller> {
                                        .token_key = key->key};
   }
 
-  // A Service that somebody else has made or changed under its name would be given a token with which everything may be asked of Slurm.
   bool IsBehindItsService(const api::RestApi& rest_api) {
     const kube::Key name{ns_, RestApiName(rest_api.metadata.name)};
     const auto* service = world.Find<Service>(name);
     if (service == nullptr) return false;  // it is being made
-    const json::OwnerReference* owner = service->metadata.ControllerOwner();
-    const bool is_own = owner != nullptr && owner->uid == rest_api.metadata.uid;
-    if (is_own && service->spec.type != "ExternalName" && SelectsPodsOf(rest_api, service->spec.selector)) return true;
+    if (render::LeadsToItsPods(*service, rest_api)) return true;
     findings.Problem("NameConflict", "Slurm is not asked, as Service " + name.ToString() +
                                          " does not belong to RestApi " + rest_api.metadata.name +
                                          ", or leads elsewhere; remove it, or rename the RestApi");
     return false;
-  }
-
-  static bool SelectsPodsOf(const api::RestApi& rest_api, const std::map<std::string, std::string>& selector) {
-    const render::StringMap ours = render::SelectorLabels(kRestApi, rest_api.metadata.name);
-    return std::ranges::all_of(ours, [&](const auto& label) {
-      const auto found = selector.find(label.first);
-      return found != selector.end() && found->second == label.second;
-    });
   }
 
   // --- Configuration -------------------------------------------------------------------------------------------------

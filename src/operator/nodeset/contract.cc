@@ -8,30 +8,20 @@
 #include "api/nodeset.h"
 #include "base/text.h"
 #include "json/value.h"
+#include "operator/nodeset/contract_reading.h"
+#include "operator/nodeset/matched.h"
 
 namespace capstan::op::nodeset {
+namespace contract {
 namespace {
 
 using json::FindText;
 using json::Value;
 
-constexpr std::string_view kOurs = "slurm-operator: ";
-
-constexpr std::string_view kProtect = "nodeset.slinky.slurm.net/pod-protect";
-
 bool IsProtectionWanted(const Value& set) {
   const Value* wanted = json::Find(set, {"spec", "workloadDisruptionProtection"});
   return wanted == nullptr || *wanted != Value(false);
 }
-
-std::string NameOf(const Value& set) { return std::string(FindText(set, {"metadata", "name"})); }
-// In Slurm, and before the ordinal of its workers' nodes.
-std::string NameInSlurm(const Value& set) {
-  const std::string_view host = FindText(set, {"spec", "template", "spec", "hostname"});
-  return host.empty() ? NameOf(set) : std::string(host.substr(0, host.find_last_not_of('-') + 1));
-}
-std::string_view UidOf(const Value& set) { return FindText(set, {"metadata", "uid"}); }
-bool IsDeleting(const Value& set) { return json::Find(set, {"metadata", "deletionTimestamp"}) != nullptr; }
 
 // Jobs hold the node of the pod that is named. What was refused has done no harm: the pod had changed since it was seen.
 bool IsBusy(const Call& call, const Around& around) {
@@ -63,10 +53,6 @@ std::vector<std::string> Texts(const Value* list) {
   if (list == nullptr || !list->is_array()) return texts;
   for (const Value& one : list->get_array()) texts.emplace_back(one.is_string() ? one.get_string() : "");
   return texts;
-}
-
-bool AsksForReservation(const Value& set) {
-  return FindText(set, {"spec", "updateStrategy", "type"}) == "ScheduledUpdate" && !IsDeleting(set);
 }
 
 // Its finalizer is all that a NodeSet's key changes in it.
@@ -251,56 +237,10 @@ Broken Breach(const Value& set, const Call& call, const Around& around) {
   return "a NodeSet never sends " + call.verb + " " + call.kind + " " + call.key.name;
 }
 
-// A record is that of a worker, whatever it is called, when its comment names the NodeSet.
-bool IsOwnRecord(const Value& set, std::string_view name, const std::optional<slurm::Node>& record) {
-  if (IsWorkerName(NameInSlurm(set), name)) return true;
-  if (!record) return false;
-  // A NodeSet of that name before this one counts, too.
-  if (record->comment.find(R"("nodeSetName":")" + NameOf(set) + "\"") != std::string::npos) return true;
-  // Of a worker in DaemonSet mode, before it was noted: it brought the set's feature.
-  return record->comment.empty() && std::ranges::find(record->features, NameInSlurm(set)) != record->features.end();
-}
-
-// It is known to be one also when nobody is there who has it.
-bool IsOwnForGood(const Value& set, const slurm::Node& record) {
-  return IsOwnRecord(set, record.name, record) &&
-         (!record.comment.empty() || IsWorkerName(NameInSlurm(set), record.name) || record.reason.starts_with(kOurs));
-}
-
-bool IsDaemonSet(const Value& set) { return FindText(set, {"spec", "scalingMode"}) == "DaemonSet"; }
-
-// The template's nodeSelector is all that the simulator's users write of what a worker wants.
-bool Fits(const Value& set, const Value& node) {
-  const Value* selector = json::Find(set, {"spec", "template", "spec", "nodeSelector"});
-  if (selector == nullptr) return true;
-  return std::ranges::all_of(selector->get_object(), [&](const auto& label) {
-    return FindText(node, {"metadata", "labels", label.key()}) == label.value().as_string();
-  });
-}
-
-bool IsOnDemand(const Value& set) { return !FindText(set, {"metadata", "annotations", "capstan.dev/power"}).empty(); }
-
-std::string ReservationOf(const Value& set) { return "SlurmOperatorMaint-" + NameOf(set); }
-
 Broken ReservationBreach(const Value& set, const SlurmCall& call) {
   if (call.reservation != ReservationOf(set)) return "reservation " + call.reservation + " is not the NodeSet's";
   if (call.verb != "delete" && !AsksForReservation(set)) return "a reservation is made that nobody asks for";
   return std::nullopt;
-}
-
-bool IsTrue(const Value& object, std::string_view condition) {
-  const Value* conditions = json::Find(object, {"status", "conditions"});
-  if (conditions == nullptr || !conditions->is_array()) return false;
-  return std::ranges::any_of(conditions->get_array(), [&](const Value& one) {
-    return FindText(one, {"type"}) == condition && FindText(one, {"status"}) == "True";
-  });
-}
-
-int64_t Number(const Value* value) { return value != nullptr && value->is_int64() ? value->get_int64() : -1; }
-
-int64_t WantedReplicas(const Value& set) {
-  const bool stopped = FindText(set, {"metadata", "annotations", "capstan.dev/stopped"}) == "true";
-  return stopped ? 0 : Number(json::Find(set, {"spec", "replicas"}));
 }
 
 // How many workers an update may take out of service.
@@ -347,16 +287,6 @@ Broken BudgetBreach(const Value& set, const SlurmCall& call, const slurm::Node& 
   if (out < most) return std::nullopt;
   return call.node + " is drained while " + std::to_string(out) + " are out; an update may take " +
          std::to_string(most) + " of " + std::to_string(replicas);
-}
-
-// As the record's comment has it, and a person could look up.
-bool IsMachineGone(const slurm::Node& node, const Around& around) {
-  const auto comment = json::Parse(node.comment);
-  if (!comment) return false;
-  const std::string_view machine = FindText(*comment, {"node"});
-  return !machine.empty() && std::ranges::none_of(around.nodes, [&](const Value* one) {
-    return FindText(*one, {"metadata", "name"}) == machine;
-  });
 }
 
 // It is known that nothing runs there: by a person's taint, or by Kubernetes and Slurm both.
@@ -427,263 +357,14 @@ Broken SlurmBreach(const Value& set, const SlurmCall& call, const std::optional<
   return std::nullopt;
 }
 
-// --- What done means -------------------------------------------------------------------------------------------------
-
-class Matching {
- public:
-  Matching(const Value& set, const Around& around)
-      : set_(set),
-        uid_(FindText(set, {"metadata", "uid"})),
-        around_(around),
-        cordoned_(around.cordoned),
-        machines_(around.nodes),
-        reservations_(around.reservations) {
-    for (const Value* pod : around.pods) {
-      if (Owned(*pod, uid_)) pods_.push_back(pod);
-    }
-    for (const slurm::Node& node : around.records) nodes_.emplace(node.name, &node);
-  }
-
-  Broken Run() {
-    Held();
-    CanBePutBack();
-    CountPods();
-    for (const Value* pod : pods_) Worker(*pod);
-    StrayRecords();
-    for (const std::string& reservation : reservations_) {
-      if (reservation == ReservationOf(set_))
-        Wrong("reservation " + reservation +
-              (AsksForReservation(set_) ? " is not over" : " is left, and not asked for"));
-    }
-    if (IsTrue(set_, "ReservationCreated"))
-      Wrong("the condition ReservationCreated is True, and the reservation is over");
-    Said();
-    return wrong_;
-  }
-
- private:
-  void Wrong(std::string text) {
-    if (!wrong_) wrong_ = std::move(text);
-  }
-
-  void Held() {
-    const Value* finalizers = json::Find(set_, {"metadata", "finalizers"});
-    const Value drain("capstan.dev/drain");
-    if (finalizers == nullptr || std::ranges::find(finalizers->as_array(), drain) == finalizers->as_array().end())
-      Wrong("the NodeSet could be deleted before its workers are drained");
-  }
-
-  // Its template is there to be read, and no other is newer.
-  void CanBePutBack() {
-    const auto [ns, name] = KeyOf(set_);
-    const std::string revision(FindText(set_, {"status", "nodeSetHash"}));
-    const Value* todays = around_.Find("ControllerRevision", {ns, name + "-" + revision});
-    if (todays == nullptr || !Owned(*todays, uid_)) return Wrong("there is no ControllerRevision of " + revision);
-    for (const Value* pod : pods_) {
-      const std::string former(FindText(*pod, {"metadata", "labels", "controller.kubernetes.io/hash"}));
-      const Value* its = around_.Find("ControllerRevision", {ns, name + "-" + former});
-      if (its != nullptr && former != revision &&
-          Number(json::Find(*its, {"revision"})) >= Number(json::Find(*todays, {"revision"})))
-        Wrong("the ControllerRevision of " + former + " is newer than that of " + revision);
-    }
-  }
-
-  void CountPods() {
-    if (IsDaemonSet(set_)) return CountPodsOfNodes();
-    if (IsOnDemand(set_)) return CountNodesOnDemand();
-    const int64_t wanted = WantedReplicas(set_), there = int64_t(pods_.size());
-    // Of a NodeSet that was on demand: its record has to go first.
-    const auto off = std::ranges::count_if(nodes_, [&](const auto& named) {
-      const slurm::Node& node = *named.second;
-      return IsOwnForGood(set_, node) && IsHeldByPerson(node) && node.state.IsPoweredDown() &&
-             std::ranges::none_of(pods_, [&](const Value* pod) { return HostOf(*pod) == node.name; });
-    });
-    off_ = std::clamp(wanted - there, int64_t{0}, int64_t{off});
-    if (there + off_ != wanted)
-      Wrong("there are " + std::to_string(there) + " workers, and " + std::to_string(wanted) + " are wanted");
-  }
-
-  // Each is there, and has a pod if it is not powered down.
-  void CountNodesOnDemand() {
-    int64_t there = 0;
-    for (const auto& [name, node] : nodes_) {
-      if (!IsOwnForGood(set_, *node)) continue;
-      ++there;
-      const bool has_pod = std::ranges::any_of(pods_, [&](const Value* pod) { return HostOf(*pod) == name; });
-      const bool held = IsHeldByPerson(*node) || node->state.IsDraining();
-      if (!held && !node->state.IsPoweredDown() && !node->state.IsBusy())
-        Wrong("Slurm node " + name + " is " + node->state.ToString() + ", and no job is there");
-      // It has been left as it was.
-      if (held && (!node->state.Has(slurm::NodeFlag::kCloud) || node->state.IsDown())) continue;
-      if (has_pod == node->state.IsOff())
-        Wrong("Slurm node " + name + " is " + node->state.ToString() + ", and has " + (has_pod ? "a pod" : "none"));
-    }
-    const int64_t wanted = WantedReplicas(set_);
-    if (there < wanted)
-      Wrong("there are " + std::to_string(there) + " Slurm nodes, and " + std::to_string(wanted) + " are wanted");
-    for (const auto& [name, node] : nodes_) {
-      if (there > wanted && IsOwnForGood(set_, *node) && !IsHeldByPerson(*node))
-        Wrong("there are " + std::to_string(there) + " Slurm nodes, and " + std::to_string(wanted) + " are wanted");
-    }
-  }
-
-  void CountPodsOfNodes() {
-    for (const Value* node : machines_) {
-      const std::string_view name = FindText(*node, {"metadata", "name"});
-      const auto count =
-          std::ranges::count_if(pods_, [&](const Value* pod) { return FindText(*pod, {"spec", "nodeName"}) == name; });
-      if (count != Fits(set_, *node))
-        Wrong("Kubernetes node " + std::string(name) + " has " + std::to_string(count) + " workers");
-    }
-    for (const Value* pod : pods_) {
-      const std::string_view host = FindText(*pod, {"spec", "hostname"});
-      if (host != FindText(*pod, {"spec", "nodeName"}))
-        Wrong("the worker " + std::string(host) + " is not called after its node");
-    }
-  }
-
-  // What stands on its Kubernetes node is known to Slurm.
-  void FollowsItsNode(const Value& pod, const slurm::Node& record) {
-    for (const Value* node : machines_) {
-      if (FindText(*node, {"metadata", "name"}) != FindText(pod, {"spec", "nodeName"})) continue;
-      const std::string_view said = FindText(*node, {"metadata", "annotations", "features.slinky.slurm.net/spec"});
-      for (const std::string& feature : record.features) {
-        if (feature.starts_with("k8s/") && feature != "k8s/" + std::string(said))
-          Wrong(record.name + " has the feature " + feature + ", and its Kubernetes node does not say so");
-      }
-      if (!said.empty() && std::ranges::find(record.features, "k8s/" + std::string(said)) == record.features.end())
-        Wrong(record.name + " lacks the feature " + std::string(said) + " of its Kubernetes node");
-    }
-  }
-
-  // Of the SlurmCluster that the NodeSet is a part of.
-  bool IsInMaintenance(const slurm::Node& node) const {
-    const std::string ours = "capstan-" + std::string(FindText(set_, {"spec", "controllerRef", "name"}));
-    return node.state.Has(slurm::NodeFlag::kMaintenance) &&
-           std::ranges::find(reservations_, ours) != reservations_.end();
-  }
-
-  void Worker(const Value& pod) {
-    const std::string name(FindText(pod, {"metadata", "name"}));
-    if (!FindText(pod, {"metadata", "deletionTimestamp"}).empty()) return Wrong(name + " is terminating");
-    if (!IsTrue(pod, "Ready")) return Wrong(name + " is not ready");
-    if (!FindText(pod, {"metadata", "annotations", "capstan.dev/scale-in"}).empty()) {
-      return Wrong(name + " is still marked as leaving");
-    }
-    const std::string host = HostOf(pod);
-    hosts_.push_back(host);
-    const auto found = nodes_.find(host);
-    if (found == nodes_.end()) return Wrong("Slurm does not know " + host);
-    const slurm::Node& node = *found->second;
-    if (node.comment.find("\"" + name + "\"") == std::string::npos)
-      Wrong("the comment on " + host + " does not name " + name);
-    if (std::ranges::find(node.features, NameInSlurm(set_)) == node.features.end())
-      Wrong(host + " lacks the feature by which the NodeSet's partition finds it");
-    SaysOnThePod(pod, node);
-    IsOfTheTemplate(pod);
-    FollowsItsNode(pod, node);
-    const bool busy = node.state.IsBusy();
-    const bool protect = FindText(pod, {"metadata", "labels", kProtect}) == "true";
-    const bool out = (node.state.IsDrained() || node.state.IsDown()) && !IsHeldByPerson(node);  // as it is cordoned
-    if (out == protect)
-      Wrong(name + " is " + (out ? "out of service" : "in service") + ", and its protection says otherwise");
-    if (IsHeldByPerson(node)) {
-      ++held_;
-      return;
-    }
-    if (cordoned_.contains(std::string(FindText(pod, {"spec", "nodeName"})))) {
-      ++held_;
-      if (!node.state.IsDraining() && !node.state.IsDown())
-        Wrong("node " + host + " takes jobs, and its Kubernetes node is cordoned");
-      return;
-    }
-    if (!node.state.IsUsable() && !busy && !IsInMaintenance(node))
-      Wrong("node " + host + " is " + node.state.ToString() + " (" + node.reason + ")");
-    if (node.state.IsDraining()) Wrong("node " + host + " is still drained (" + node.reason + ")");
-  }
-
-  // A rolling update ends with all; others when somebody deletes a worker, or in a reservation that may have been missed.
-  void IsOfTheTemplate(const Value& pod) {
-    const std::string_view type = FindText(set_, {"spec", "updateStrategy", "type"});
-    if (!type.empty() && type != "RollingUpdate") return;
-    if (FindText(pod, {"metadata", "labels", "controller.kubernetes.io/hash"}) !=
-        FindText(set_, {"status", "nodeSetHash"}))
-      Wrong("pod " + std::string(FindText(pod, {"metadata", "name"})) + " is of an older template");
-  }
-
-  void SaysOnThePod(const Value& pod, const slurm::Node& node) {
-    for (const auto& [flag, type] : {std::pair(slurm::NodeFlag::kIdle, "SlurmNodeStateIdle"),
-                                     std::pair(slurm::NodeFlag::kDrain, "SlurmNodeStateDrain")}) {
-      if (IsTrue(pod, type) != node.state.Has(flag))
-        Wrong("pod " + std::string(FindText(pod, {"metadata", "name"})) + " is wrong about " + type + ": its node is " +
-              node.state.ToString());
-    }
-  }
-
-  void StrayRecords() {
-    for (const auto& [name, node] : nodes_) {
-      if (!IsOwnForGood(set_, *node) || IsHeldByPerson(*node) || std::ranges::find(hosts_, name) != hosts_.end())
-        continue;
-      if (IsOnDemand(set_) && node->state.IsPoweredDown()) continue;  // they have been counted
-      // Of a machine that may come back.
-      if (IsDaemonSet(set_) && node->state.IsDown() &&
-          (!node->reason.starts_with(kOurs) || IsMachineGone(*node, around_)))
-        continue;
-      Wrong("the record of " + name + " has no worker: " + node->state.ToString() + " (" + node->reason + ")");
-    }
-  }
-
-  void Said() {
-    for (const auto& [type, wanted] : std::map<std::string_view, bool>{
-             {"Ready", held_ + off_ == 0}, {"Degraded", held_ > 0}, {"Progressing", off_ > 0}}) {
-      if (const Broken says = Says(set_, type, wanted)) Wrong(*says);
-    }
-    const int64_t ready = Number(json::Find(set_, {"status", "readyReplicas"}));
-    if (ready != int64_t(pods_.size()) && !pods_.empty()) Wrong("status.readyReplicas is " + std::to_string(ready));
-    if (Number(json::Find(set_, {"status", "observedGeneration"})) !=
-        Number(json::Find(set_, {"metadata", "generation"}))) {
-      Wrong("the status is of an older generation");
-    }
-  }
-
-  const Value& set_;
-  const std::string uid_;
-  const Around& around_;
-  const std::set<std::string>& cordoned_;
-  const std::vector<const Value*>& machines_;
-  const std::vector<std::string>& reservations_;
-  std::vector<const Value*> pods_;
-  std::map<std::string, const slurm::Node*> nodes_;
-  std::vector<std::string> hosts_;
-  int held_ = 0;
-  int64_t off_ = 0;  // workers that wait until a person resumes the Slurm node
-  Broken wrong_;
-};
-
-Broken Unmatched(const Value& set, const Around& around) { return Matching(set, around).Run(); }
-
-Broken Remains(const Value& set, const Around& around) {
-  for (const Value* pod : around.pods) {
-    const std::string_view name = FindText(*pod, {"metadata", "name"});
-    if (IsWorkerName(NameOf(set), name)) return std::string(name) + " is still there";
-  }
-  for (const std::string& reservation : around.reservations) {
-    if (reservation == ReservationOf(set)) return "reservation " + reservation + " is left";
-  }
-  for (const slurm::Node& node : around.records) {
-    if (IsOwnForGood(set, node) && !IsHeldByPerson(node))
-      return "the record of " + node.name + " is left: " + node.state.ToString() + " (" + node.reason + ")";
-  }
-  return std::nullopt;
-}
-
 }  // namespace
+}  // namespace contract
 
 constinit const Contract kContract{.resource = &api::NodeSet::kResource,
-                                   .breach = &Breach,
-                                   .slurm_breach = &SlurmBreach,
-                                   .unmatched = &Unmatched,
-                                   .remains = &Remains};
+                                   .breach = &contract::Breach,
+                                   .slurm_breach = &contract::SlurmBreach,
+                                   .unmatched = &contract::Unmatched,
+                                   .remains = &contract::Remains};
 
 bool IsWorkerName(std::string_view set, std::string_view pod) {
   if (!pod.starts_with(std::string(set) + "-")) return false;
@@ -694,26 +375,26 @@ bool IsWorkerName(std::string_view set, std::string_view pod) {
 bool IsHeldByPerson(const slurm::Node& node) {
   if (node.state.Has(slurm::NodeFlag::kFail)) return true;
   const bool out = node.state.IsDraining() || node.state.IsDown();
-  return out && !node.reason.empty() && !node.reason.starts_with(kOurs) && node.reason != "Not responding" &&
+  return out && !node.reason.empty() && !node.reason.starts_with(contract::kOurs) && node.reason != "Not responding" &&
          node.reason != "ResumeTimeout reached" && !node.reason.starts_with("Node unexpectedly rebooted");
 }
 
-std::string HostOf(const Value& pod) {
-  const bool by_machine = FindText(pod, {"metadata", "annotations", "capstan.dev/named"}) == "machine";
-  return std::string(FindText(pod, {"spec", by_machine ? "nodeName" : "hostname"}));
+std::string HostOf(const json::Value& pod) {
+  const bool by_machine = json::FindText(pod, {"metadata", "annotations", "capstan.dev/named"}) == "machine";
+  return std::string(json::FindText(pod, {"spec", by_machine ? "nodeName" : "hostname"}));
 }
 
-Broken Clash(const Value& set, const Around& around) {
+Broken Clash(const json::Value& set, const Around& around) {
   std::map<int64_t, std::string> ordinals;
   std::map<std::string, std::string, std::less<>> hosts;
-  for (const Value* pod : around.pods) {
-    if (!Owned(*pod, UidOf(set))) continue;
-    const std::string name(FindText(*pod, {"metadata", "name"}));
+  for (const json::Value* pod : around.pods) {
+    if (!Owned(*pod, contract::UidOf(set))) continue;
+    const std::string name(json::FindText(*pod, {"metadata", "name"}));
     const int64_t ordinal = ParseInt(name.substr(name.rfind('-') + 1)).value_or(-1);
     const auto [same, only] = ordinals.emplace(ordinal, name);
     if (!only && ordinal >= 0) return same->second + " and " + name + " have one ordinal";
     const std::string host = HostOf(*pod);
-    const std::string_view phase = FindText(*pod, {"status", "phase"});
+    const std::string_view phase = json::FindText(*pod, {"status", "phase"});
     if (host.empty() || phase == "Failed" || phase == "Succeeded") continue;  // nobody speaks for one that has ended
     const auto [twin, unique] = hosts.emplace(host, name);
     if (!unique) return twin->second + " and " + name + " are both " + twin->first + " in Slurm";

@@ -1,9 +1,11 @@
 #include "operator/render/cluster.h"
 
+#include <algorithm>
 #include <tuple>
 
 #include "base/text.h"
 #include "operator/names.h"
+#include "operator/render/metadata.h"
 #include "operator/render/parts.h"
 #include "slurm/conf.h"
 
@@ -67,6 +69,15 @@ int RestApiPort(const api::RestApi& rest_api) {
 std::string RestApiUrl(const api::RestApi& rest_api, const Settings& settings) {
   return "http://" + settings.Fqdn(RestApiName(rest_api.metadata.name), rest_api.metadata.namespace_) +
          ".:" + std::to_string(RestApiPort(rest_api));
+}
+
+bool LeadsToItsPods(const Service& service, const api::RestApi& rest_api) {
+  const json::OwnerReference* owner = service.metadata.ControllerOwner();
+  if (owner == nullptr || owner->uid != rest_api.metadata.uid || service.spec.type == "ExternalName") return false;
+  return std::ranges::all_of(SelectorLabels(kRestApi, rest_api.metadata.name), [&](const auto& label) {
+    const auto found = service.spec.selector.find(label.first);
+    return found != service.spec.selector.end() && found->second == label.second;
+  });
 }
 
 Result<std::string> SlurmNameOf(const api::NodeSet& set) {

@@ -8,6 +8,7 @@
 #include "api/nodeset.h"
 #include "api/restapi.h"
 #include "kube/store.h"
+#include "operator/objects.h"
 #include "operator/render/json.h"
 #include "operator/settings.h"
 
@@ -32,6 +33,10 @@ std::string TablesOf(const api::Accounting& accounting);
 int RestApiPort(const api::RestApi& rest_api);
 // "http://main-restapi.slurm.svc.cluster.local.:6820". A token goes there: a name with its final dot is searched in no other domain.
 std::string RestApiUrl(const api::RestApi& rest_api, const Settings& settings);
+
+// The Service of that name is the RestApi's own and leads to its pods. One that somebody else has made or changed would be given a token with
+// which everything may be asked of Slurm.
+bool LeadsToItsPods(const Service& service, const api::RestApi& rest_api);
 
 // The name that a NodeSet, its feature and its partition have in Slurm: the first word of template.spec.hostname
 // without dashes at its ends, or the NodeSet's own name. kInvalid when the template is not an object.

@@ -60,6 +60,11 @@ Result<Json> UserSpec(const json::Raw& user, std::string_view where) {
   return spec;
 }
 
+// The label of an object that somebody gives to the cluster.
+std::map<std::string, std::string> GivenAway(const SlurmCluster& cluster) {
+  return {{std::string(kLabelAdopt), cluster.metadata.name}};
+}
+
 Result<plan::Child> AsPart(const SlurmCluster& cluster, Part part) {
   for (const std::string_view member : part.ours) {
     if (part.user.get_object().contains(member))
@@ -75,7 +80,7 @@ Result<plan::Child> AsPart(const SlurmCluster& cluster, Part part) {
                     .body = json::SerializeCanonical(Json(std::move(body))),
                     .reason = "the SlurmCluster is made of it",
                     .after = {}};
-  child.adoption.labels = {{std::string(kLabelAdopt), cluster.metadata.name}};
+  child.adoption.labels = GivenAway(cluster);
   if (part.scales) child.keeps = {std::string(kReplicas)};
   return child;
 }
@@ -472,6 +477,7 @@ Result<std::vector<plan::Child>> FileParts(const SlurmCluster& cluster) {
                                   Metadata{ComponentLabels(kCluster, cluster.metadata.name), {}}, OwnerOf(cluster));
     body["data"] = ToJson(files);
     children.push_back(AsChild(kube::kConfigMaps, std::move(body), "its files are Slurm's"));
+    children.back().adoption.labels = GivenAway(cluster);
   }
   return children;
 }

@@ -93,7 +93,7 @@ TEST_F(TokenTest, WhatIsNoLongerGoodIsReplaced) {
 
 TEST_F(TokenTest, ALifetimeThatSlurmCannotKeepIsNoReasonToIssueAgainAndAgain) {
   issued.claims->expires_at = slurm::kLatestExpiry;
-  for (const char* lifetime : {"876000h", "2400000h", "2562047h"}) {
+  for (const char* lifetime : {"876000h", "2400000h", "2555555h"}) {
     token.spec.lifetime = lifetime;
     EXPECT_FALSE(Writes()) << lifetime;
   }

@@ -87,7 +87,7 @@ class ApplyEffect final : public Effect {
 
   Task<Result<void>> Run(Services& services, Deadline deadline) const override {
     CAPSTAN_CO_TRY(const std::optional<json::ObjectMeta> meta, co_await Present(services, deadline));
-    if (meta && adoption_ && !IsOurs(*meta, owner_, *adoption_)) co_return NameConflict(ref_);
+    if (meta && adoption_ && !IsOurs(*meta, owner_, *adoption_)) co_return Conflict(*meta);
     // Looked at here as well: with the status of a custom resource the API server takes no metadata, nor the uid in it.
     if (meta && !adoption_ && meta->uid != owner_) co_return IsAnother();
     if (meta && adoption_ && services.memo.Matches(memo_target(), Now(services, *meta))) {
@@ -133,6 +133,17 @@ class ApplyEffect final : public Effect {
 
   AppliedMemo::Applied Now(const Services& services, const json::ObjectMeta& meta) const {
     return {meta.uid, content(), OwnFields(meta, services.field_manager, subresource_)};
+  }
+
+  // What nobody owns somebody may give away: by labels.
+  std::unexpected<Error> Conflict(const json::ObjectMeta& found) const {
+    if (!found.owner_references.empty() || adoption_->labels.empty()) return NameConflict(ref_);
+    std::vector<std::string> labels;
+    for (const auto& [name, value] : adoption_->labels) labels.push_back(name + "=" + value);
+    return Fail(Code::kAlreadyExists, "NameConflict: " + ref_.ToString() +
+                                          " exists and nobody owns it; it is taken over once it has the label" +
+                                          (labels.size() > 1 ? "s " : " ") + Join(labels, ", ") +
+                                          ", or rename one of the two");
   }
 
   std::unexpected<Error> IsAnother() const { return Fail(Code::kConflict, ref_.ToString() + " is another object now"); }

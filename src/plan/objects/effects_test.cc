@@ -379,6 +379,18 @@ TEST_F(EffectsTest, ATokenIsSignedWhenItIsWrittenAndReplacedWhenItIsWrittenAgain
   EXPECT_NE(FromBase64(ValueOf("login-token", "SLURM_JWT")), token);
 }
 
+// The sum was beyond what a Time holds, and the token would have ended before it began.
+TEST_F(EffectsTest, ATokenForCenturiesEndsAsLateAsSlurmCanTell) {
+  PutSecret("key", "jwt.key", "signing bytes");
+  for (const Duration lifetime : {Duration(2400000h), Duration::max()}) {
+    ASSERT_TRUE(Run(WriteToken(lifetime)));
+    const auto token = FromBase64(ValueOf("login-token", "SLURM_JWT"));
+    const auto claims = slurm::ReadToken(Secret(token.value_or("")), Secret("signing bytes"));
+    ASSERT_TRUE(claims) << claims.error().message();
+    EXPECT_EQ(claims->expires_at, slurm::kLatestExpiry);
+  }
+}
+
 TEST_F(EffectsTest, ASecretOfSomebodyElseIsNotWrittenTo) {
   PutSecret("key", "jwt.key", "signing bytes");
   PutSecret("login-token", "SLURM_JWT", "theirs");

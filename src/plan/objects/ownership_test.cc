@@ -217,6 +217,17 @@ TEST_F(TakeOverTest, AStrangerOfTheSameNameIsLeftAlone) {
   EXPECT_EQ(Data(), R"({"kept":"1","old":"1"})");
 }
 
+// Who read "remove one of the two" would have removed what works.
+TEST_F(TakeOverTest, OfWhatNobodyOwnsTheLabelIsToldByWhichItIsTakenOver) {
+  PutOwned("");
+  const auto applied = Apply(R"({"kept":"2"})", {.owners = {}, .labels = {{"give", "me"}}});
+  ASSERT_FALSE(applied);
+  EXPECT_EQ(ReasonOf(applied.error()), "NameConflict");
+  EXPECT_THAT(applied.error().message(),
+              HasSubstr("exists and nobody owns it; it is taken over once it has the label give=me, or rename"));
+  EXPECT_EQ(Data(), R"({"kept":"1","old":"1"})");
+}
+
 TEST_F(TakeOverTest, AnObjectOfSeveralOwnersThatAreNamedIsAdopted) {
   PutOwned(R"({"apiVersion":"v1","kind":"Set","name":"s","uid":"set-1"})");
   const auto applied = Apply(R"({"kept":"2"})", {.owners = {"set-0", "set-1"}});

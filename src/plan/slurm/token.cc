@@ -26,7 +26,7 @@ class TokenContent final : public SecretContent {
                                                    .issuer = services.field_manager,
                                                    .id = Hex(services.entropy(kIdBytes).Reveal()),
                                                    .issued_at = now - kTokenClockSkew,
-                                                   .expires_at = now + order_.lifetime},
+                                                   .expires_at = Later(now, order_.lifetime)},
                                                   key));
     std::map<std::string, Secret> values;
     values.emplace(order_.data_key, std::move(token));

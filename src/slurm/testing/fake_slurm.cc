@@ -133,6 +133,7 @@ void FakeSlurm::Register(const std::string& name) {
   // A slurmd of before it was powered up counts for nothing; any that registers otherwise shows that it is there.
   const bool up = node.state.Has(NodeFlag::kPoweringUp);
   if (up && slurmd_began_.at(name) < *record.powered) return;
+  if (up || node.state.Has(NodeFlag::kPoweredDown)) record.busy = loop_.Now();
   for (const NodeFlag flag : {NodeFlag::kPoweredDown, NodeFlag::kPoweringDown}) node.state.Remove(flag);
   // Of an existing record, registration changes where it is and its topology, and none of what an update can
   // set.
@@ -145,7 +146,6 @@ void FakeSlurm::Register(const std::string& name) {
   node.slurmd_start_time = WholeSeconds(slurmd_started_.at(name));
   if (up) {
     node.state.Remove(NodeFlag::kPoweringUp);
-    record.busy = loop_.Now();
     Heard(record);
     BeginConfigured(name);
     return;
