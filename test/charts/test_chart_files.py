@@ -240,6 +240,15 @@ def test_demo_has_the_ldap_server_of_this_version():
     assert f"image: capstan/slapd:{version}\n" in (DEMO.parent / "ldap.yaml").read_text(encoding="utf-8")
 
 
+def test_demo_reaches_its_directory_past_kube_proxy():
+    """A connection that kube-proxy first rejected made every login take a minute: docs/users.md."""
+    text = (DEMO.parent / "ldap.yaml").read_text(encoding="utf-8")
+    service, = (one for one in yaml.safe_load_all(text) if one["kind"] == "Service")
+    port, = service["spec"]["ports"]
+    assert (service["spec"]["clusterIP"], port.keys()) == ("None", {"name", "port"})
+    assert f"ldap_uri = ldap://{service['metadata']['name']}:{port['port']}\n" in (DEMO.parent / "people.yaml").read_text(encoding="utf-8")
+
+
 def test_every_definition_survives_an_uninstallation():
     definitions = pick_all(render("slurm-operator-crds"), "CustomResourceDefinition")
     assert sorted(d["metadata"]["name"] for d in definitions) == sorted(DEFINITIONS)

@@ -16,6 +16,7 @@ def demo():
     """Nothing is installed; then everything, by the README's command."""
     labs.erase()
     done = labs.run("make", "demo", check=False, timeout=420)
+    print(done.stdout, done.stderr)  # kept in the report: its lines have the time
     assert last_three_lines(done) == HOSTS
     one = labs.Lab("slurm", "slinky", everywhere=True)
     one.keys = labs.ROOT / "build/demo"
