@@ -114,7 +114,7 @@ def test_nothing_listens_that_docs_security_does_not_name(people):
                 "mariadb": {3306}}
     seen = {}
     for pod in people.items("pods"):
-        app = pod["metadata"]["labels"].get("app.kubernetes.io/name", "")
+        app = pod["metadata"].get("labels", {}).get("app.kubernetes.io/name", "")
         container = next((each["name"] for each in pod["spec"]["containers"] if each["name"] == app), None)
         if container and pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]:
             seen.setdefault(app, set()).update(listening(people, pod["metadata"]["name"], container))
