@@ -12,19 +12,19 @@
 namespace capstan::bridge {
 
 struct Config {
-  std::string scheduler_name = "slurm-bridge-scheduler";           // schedulerName
-  std::string target_scheduler_name = "default-scheduler";         // targetSchedulerName: who binds what is let go
-  std::string slurm_rest_api = "http://slurm-restapi.slurm:6820";  // slurmRestApi
-  std::string mcs_label = "kubernetes";                            // mcsLabel
-  std::string sharing = "mcs";                                     // sharing: or "any"
-  std::string partition = "slurm-bridge";                          // partition
-  std::string job_ids = "40000000-67043327";                       // jobIds: first and last
-  int64_t bind_timeout_seconds = 300;                              // bindTimeout
-  std::string node_taint = "NoSchedule";                           // nodeTaint: or "NoExecute", "none"
-  std::string reserved_cpu = "0", reserved_memory = "0";           // nodeReserve*: quantities
-  bool policy_required = false, allow_identity = false;            // policyRequired, policyAllowIdentity
-  bool take_over = false;                                          // takeOver
-  bool ungate = false;                                             // ungate
+  std::string scheduler_name = "slurm-bridge-scheduler";               // schedulerName
+  std::string target_scheduler_name = "default-scheduler";             // targetSchedulerName: who binds what is let go
+  std::string slurm_rest_api = "http://slurm-restapi.slurm.svc:6820";  // slurmRestApi
+  std::string mcs_label = "kubernetes";                                // mcsLabel
+  std::string sharing = "mcs";                                         // sharing: or "any"
+  std::string partition = "slurm-bridge";                              // partition
+  std::string job_ids = "40000000-67043327";                           // jobIds: first and last
+  int64_t bind_timeout_seconds = 300;                                  // bindTimeout
+  std::string node_taint = "NoSchedule";                               // nodeTaint: or "NoExecute", "none"
+  std::string reserved_cpu = "0", reserved_memory = "0";               // nodeReserve*: quantities
+  bool policy_required = false, allow_identity = false;                // policyRequired, policyAllowIdentity
+  bool take_over = false;                                              // takeOver
+  bool ungate = false;                                                 // ungate
 
   bool operator==(const Config&) const = default;
 };

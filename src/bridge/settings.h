@@ -12,7 +12,7 @@ namespace capstan::bridge {
 
 struct Settings {
   std::string bridge;  // its own name among all bridges of the cluster: "<namespace>.<fullname>", a label's value
-  std::string slurm_rest_api;                             // "http://slurm-restapi.slurm:6820"
+  std::string slurm_rest_api;                             // "http://slurm-restapi.slurm.svc:6820"
   std::string token_file;                                 // holds a token of SlurmUser; read again and again
   std::string scheduler_name = "slurm-bridge-scheduler";  // of the taint and of its toleration
   std::string mcs_label = "kubernetes";

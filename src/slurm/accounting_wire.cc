@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "slurm/amount.h"
 
 namespace capstan::slurm::wire {
 namespace {
@@ -60,7 +61,7 @@ Result<JobResources> ResourcesRecord::ToResources() && {
                     .sockets = sockets_per_node,
                     .cores_per_socket = cores_per_socket,
                     .cores = {},
-                    .memory_mib = mem_alloc,
+                    .memory_mib = Amount(mem_alloc),
                     .devices = {}};
   CAPSTAN_TRY(held.cores, BitsOfMask(core_bitmap));
   for (DeviceRecord& one : gres)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "slurm/amount.h"
 #include "slurm/hostlist.h"
 
 namespace capstan::slurm::wire {
@@ -137,10 +138,10 @@ Node NodeRecord::ToNode() && {
           .gres = std::move(gres),
           .version = std::move(version),
           .weight = weight,
-          .cpus = cpus,
-          .memory_mib = real_memory,
-          .job_cpus = effective_cpus > 0 ? effective_cpus : cpus,
-          .job_memory_mib = real_memory - std::clamp<int64_t>(specialized_memory, 0, std::max<int64_t>(0, real_memory)),
+          .cpus = Amount(cpus),
+          .memory_mib = Amount(real_memory),
+          .job_cpus = Amount(effective_cpus > 0 ? effective_cpus : cpus),
+          .job_memory_mib = Amount(real_memory) - std::min(Amount(specialized_memory), Amount(real_memory)),
           .boot_time = boot_time.ToTime(),
           .slurmd_start_time = slurmd_start_time.ToTime(),
           .reason_changed_at = reason_changed_at.ToTime()};

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "json/schema.h"
+#include "slurm/amount.h"
 
 namespace capstan::slurm {
 namespace {
@@ -42,9 +43,10 @@ Tres Tres::Parse(std::string_view text) {
     }
     const auto count = ParseInt(amount);
     if (!count || *count < 0) continue;
-    if (name == "cpu") tres.cpus = *count;
-    if (name == "node") tres.nodes = *count;
-    if (name.starts_with(kGresPrefix)) tres.gres.insert_or_assign(std::string(name.substr(kGresPrefix.size())), *count);
+    if (name == "cpu") tres.cpus = Amount(*count);
+    if (name == "node") tres.nodes = Amount(*count);
+    if (name.starts_with(kGresPrefix))
+      tres.gres.insert_or_assign(std::string(name.substr(kGresPrefix.size())), Amount(*count));
   }
   return tres;
 }

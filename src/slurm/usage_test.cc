@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "slurm/usage_wire.h"
 
 namespace capstan::slurm {
@@ -17,6 +19,19 @@ TEST(TresTest, ReadsWhatSlurmWrites) {
   EXPECT_EQ(Tres::Parse("mem=2048").memory_mib, 2048);
   EXPECT_EQ(Tres::Parse("mem=512K").memory_mib, 0);
   EXPECT_EQ(Tres::Parse("mem=2T").memory_mib, 2 << 20);
+  const Tres most = Tres::Parse("cpu=9223372036854775807,gres/gpu=9223372036854775807");
+  EXPECT_EQ(most.cpus, int64_t{1} << 40) << "sums of such fit";
+  EXPECT_EQ(most.gres.begin()->second, int64_t{1} << 40);
+}
+
+TEST(NodeUsageTest, AmountsAreSuchThatSumsOfThemFit) {
+  wire::NodeUsageRecord record;
+  record.cpus = record.real_memory = record.alloc_memory = std::numeric_limits<int64_t>::max();
+  record.alloc_idle_cpus = -1;
+  const NodeUsage usage = std::move(record).ToUsage();
+  for (const int64_t amount : {usage.cpus, usage.memory_mib, usage.alloc_memory_mib})
+    EXPECT_EQ(amount, int64_t{1} << 40);
+  EXPECT_EQ(usage.idle_cpus, 0);
 }
 
 TEST(TresTest, WhatMakesNoSenseCountsAsNothing) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "slurm/amount.h"
 
 namespace capstan::slurm::wire {
 namespace {
@@ -58,15 +59,15 @@ NodeUsage NodeUsageRecord::ToUsage() && {
                   .topology = std::move(topology),
                   .gres = std::move(gres),
                   .gres_used = std::move(gres_used),
-                  .cpus = cpus,
-                  .effective_cpus = effective_cpus,
-                  .alloc_cpus = alloc_cpus,
-                  .idle_cpus = alloc_idle_cpus,
-                  .memory_mib = real_memory,
-                  .kept_memory_mib = std::clamp<int64_t>(specialized_memory, 0, std::max<int64_t>(0, real_memory)),
-                  .alloc_memory_mib = alloc_memory,
+                  .cpus = Amount(cpus),
+                  .effective_cpus = Amount(effective_cpus),
+                  .alloc_cpus = Amount(alloc_cpus),
+                  .idle_cpus = Amount(alloc_idle_cpus),
+                  .memory_mib = Amount(real_memory),
+                  .kept_memory_mib = std::min(Amount(specialized_memory), Amount(real_memory)),
+                  .alloc_memory_mib = Amount(alloc_memory),
                   .free_memory_mib = std::nullopt};
-  if (free_mem.set && !free_mem.infinite) usage.free_memory_mib = free_mem.number;
+  if (free_mem.set && !free_mem.infinite) usage.free_memory_mib = Amount(free_mem.number);
   return usage;
 }
 

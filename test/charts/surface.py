@@ -90,6 +90,8 @@ def lines_of_pod(name, pod):
         for port in container.get("ports", []):
             yield f"    port {port['containerPort']}/{port.get('protocol', 'TCP')}" + (f", {port['hostPort']} of the machine" if port.get("hostPort") else "")
         for mount in sorted(container.get("volumeMounts", []), key=lambda each: each["mountPath"]):
+            if mount.get("readOnly") and sources.get(mount["name"]) == "hostPath":
+                yield f"    reads {mount['mountPath']} of the machine"
             if not mount.get("readOnly") and sources.get(mount["name"], "claim") not in ("secret", "configMap", "projected", "downwardAPI"):
                 yield f"    writes {mount['mountPath']} ({sources.get(mount['name'], 'claim')})"
             for secret in secrets.get(mount["name"], []):
@@ -98,6 +100,9 @@ def lines_of_pod(name, pod):
             secret = variable.get("valueFrom", {}).get("secretKeyRef")
             if secret:
                 yield f"    has Secret {secret['name']}: {secret['key']}"
+        for source in container.get("envFrom", []):
+            if "secretRef" in source:
+                yield f"    has Secret {source['secretRef']['name']}"
 
 
 def lines_of_rules(name, kind, rules):

@@ -30,7 +30,7 @@ def test_the_pod_is_locked_down_and_has_no_token_of_kubernetes():
 
 def test_slurmrestd_and_the_token_are_found_where_the_values_say():
     container, = pod(exporter({"secretName": "mine"}, namespaceOverride="north"))["containers"]
-    assert "--server=http://slurm-restapi.north:6820" in container["args"]
+    assert "--server=http://slurm-restapi.north.svc:6820" in container["args"]
     volume, = pod(exporter({"secretName": "mine"}))["volumes"]
     assert volume["secret"] == {"secretName": "mine", "items": [{"key": "auth-token", "path": "auth-token"}], "defaultMode": 0o440}
     container, = pod(exporter({"server": "http://elsewhere:1234"}))["containers"]

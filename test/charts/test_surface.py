@@ -4,7 +4,7 @@ import pathlib
 import re
 
 from helm_render import REPOSITORY
-from surface import surface
+from surface import lines_of_pod, surface
 
 GOLDEN = pathlib.Path(__file__).with_name("surface.txt")
 
@@ -21,3 +21,9 @@ def test_every_port_is_in_the_table_of_the_docs():
     ports = set(re.findall(r"constexpr (?:int|uint16_t) k\w*Port = (\d+);", code)) | set(re.findall(r"port (\d+)/", GOLDEN.read_text()))
     table = set(re.findall(r"^\| (\d+) \|", (REPOSITORY / "docs/security.md").read_text(), re.MULTILINE))
     assert ports == table
+
+
+def test_a_look_at_the_machine_and_a_whole_secret_are_seen():
+    container = {"name": "c", "volumeMounts": [{"name": "v", "mountPath": "/sys", "readOnly": True}], "envFrom": [{"secretRef": {"name": "s"}}]}
+    lines = list(lines_of_pod("p", {"volumes": [{"name": "v", "hostPath": {"path": "/sys"}}], "containers": [container]}))
+    assert lines[-2:] == ["    reads /sys of the machine", "    has Secret s"]

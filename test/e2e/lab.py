@@ -339,7 +339,7 @@ class Lab:
         helm("upgrade", "--install", "bridge", "charts/slurm-bridge", "-n", self.namespace, "--set", f"fullnameOverride={name}",
              "--set", f"imagePrefix={IMAGES}", "--set", "schedulerConfig.partition=all",
              "--set", "schedulerConfig.sharing=any", "--set", f"admission.managedNamespaces={{{bridged}}}",
-             "--set", f"sharedConfig.slurmRestApi=http://slurm-restapi.{self.namespace}:6820",
+             "--set", f"sharedConfig.slurmRestApi=http://slurm-restapi.{self.namespace}.svc:6820",
              "--set", "sharedConfig.slurmJwtSecret=bridge-token", "--set", "nodes.taint.effect=none", *more, "--wait", "--timeout", "2m", timeout=150)
 
     def remove_bridge(self, bridged):

@@ -16,12 +16,17 @@ std::string EndOf(const slurm::Job& job) {
   return FormatRfc3339(Later(job.start_time.value_or(Time()), job.time_limit.value_or(Duration())));
 }
 
+std::string What(const slurm::Node& node) {
+  constexpr int64_t kMebi = 1 << 20;
+  return node.state.ToString() + std::to_string(node.job_memory_mib * kMebi) + std::to_string(node.job_cpus * kMebi);
+}
+
 std::string Read(std::string_view text, size_t piece, const char* array) {
   std::string seen;
   slurm::ElementCutter cutter(array,
                               [&](std::string_view element) -> Result<void> {
                                 auto record = json::Decode<slurm::wire::NodeRecord>(element);
-                                seen += record ? std::move(*record).ToNode().state.ToString() : "?";
+                                seen += record ? What(std::move(*record).ToNode()) : "?";
                                 auto job = json::Decode<slurm::wire::JobRecord>(element);
                                 seen += job ? EndOf(std::move(*job).ToJob()) : "?";
                                 seen += ';';

@@ -61,6 +61,9 @@ def test_strangers_cannot_guess_unless_the_site_says_so(world):
     assert "authfail:5" in passwords["persourcepenalties"], "the addresses are the callers' own"
     assert effective("match").items() >= (limits | {"maxauthtries": "2"}).items()
     assert effective("match", "ada").items() >= (limits | {"maxauthtries": "2", "passwordauthentication": "yes"}).items()
+    # A second factor of some opens no way in for the others.
+    assert effective("methods").items() >= limits.items()
+    assert effective("methods", "ada").items() >= (limits | {"kbdinteractiveauthentication": "yes"}).items()
     # An image without our files takes the text all the same.
     world.login.run("rm", "-r", "/etc/ssh/capstan")
     assert effective("default")["passwordauthentication"] == "no"

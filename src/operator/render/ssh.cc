@@ -25,7 +25,7 @@ std::optional<std::string_view> ValuesOf(std::string_view option, std::string_vi
   return is_it ? std::optional(line.substr(option.size())) : std::nullopt;
 }
 
-// Whether a line of this option, in whatever block, has `word` in it.
+// Whether a line of this option has `word` in it.
 bool Names(std::string_view text, std::string_view option, std::string_view word) {
   return std::ranges::any_of(Split(text, '\n'), [&](std::string_view line) {
     const auto values = ValuesOf(option, line);
@@ -47,13 +47,14 @@ size_t FirstMatch(std::string_view text) {
 
 std::string SshdConfig(std::string_view own, std::string_view extra, bool sees_callers) {
   const size_t match = FirstMatch(extra);
+  const std::string_view of_all = extra.substr(0, match);
   std::string text = "#\n### GENERAL ###\nInclude /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\n";
-  text.append(own).append("#\n### EXTRA CONFIG ###\n").append(extra.substr(0, match));
+  text.append(own).append("#\n### EXTRA CONFIG ###\n").append(of_all);
   // The image has these files, as another one's sshd may not know their options; where there is none, sshd passes that over.
   text.append("\n#\n### DEFAULTS ###\n");
   constexpr std::string_view kMethods = "AuthenticationMethods";
-  if (!Names(extra, kMethods, "password")) text.append("PasswordAuthentication no\n");
-  if (!Names(extra, kMethods, "keyboard-interactive")) text.append("KbdInteractiveAuthentication no\n");
+  if (!Names(of_all, kMethods, "password")) text.append("PasswordAuthentication no\n");
+  if (!Names(of_all, kMethods, "keyboard-interactive")) text.append("KbdInteractiveAuthentication no\n");
   text.append(kLimits).append("Include /etc/ssh/capstan/");
   text.append(sees_callers ? "penalties.conf\n" : "no-penalties.conf\n");
   if (match < extra.size())

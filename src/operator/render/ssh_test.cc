@@ -18,6 +18,11 @@ TEST(SshdConfig, IsPinned) {
   test::ExpectGolden("render", "sshd_config-passwords", SshdConfig(kOwn, "PasswordAuthentication yes", true));
   test::ExpectGolden("render", "sshd_config-match",
                      SshdConfig(kOwn, "MaxAuthTries 2\n\n  MATCH User ada\n  PasswordAuthentication yes\n", false));
+  test::ExpectGolden("render", "sshd_config-methods",
+                     SshdConfig(kOwn,
+                                "Match User ada\n  AuthenticationMethods publickey,keyboard-interactive\n"
+                                "  KbdInteractiveAuthentication yes\n",
+                                false));
 }
 
 // Else they would hold for one user alone, and the options of all others be sshd's own.
@@ -32,15 +37,18 @@ TEST(SshdConfig, DefaultsStandBeforeTheFirstMatch) {
     EXPECT_THAT(SshdConfig("", none, false), EndsWith("/no-penalties.conf\n")) << none;
 }
 
-// sshd ends when AuthenticationMethods asks for what is turned off.
+// sshd ends when AuthenticationMethods of all asks for what is turned off; what a block asks for some is allowed to nobody else.
 TEST(SshdConfig, WhatASiteAsksForIsNotRefused) {
   const auto refused = [](const std::string& extra) {
     const std::string text = SshdConfig("", extra, false);
     return std::pair(text.contains("PasswordAuthentication no"), text.contains("KbdInteractiveAuthentication no"));
   };
   EXPECT_EQ(refused("AuthenticationMethods publickey,password"), std::pair(false, true));
-  EXPECT_EQ(refused("Match User a\n  authenticationmethods publickey,keyboard-interactive:pam"),
-            std::pair(true, false));
+  EXPECT_EQ(refused("authenticationmethods publickey,keyboard-interactive:pam"), std::pair(true, false));
+  for (const char* word : {"password", "keyboard-interactive"}) {
+    const std::string block = "Match User a\n  AuthenticationMethods publickey," + std::string(word);
+    EXPECT_EQ(refused(block), std::pair(true, true));
+  }
   EXPECT_EQ(refused("# password\nAuthenticationMethods publickey"), std::pair(true, true));
 }
 

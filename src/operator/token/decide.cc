@@ -94,7 +94,9 @@ class Deciding : Reconcile<api::Token> {
 
   void Judge(const IssuedToken::Value& issued) {
     if (issued.controller_uid != object.metadata.uid) {
-      if (!issued.controller_uid.empty() && issued.controller_uid == issued.key_uid) return TakeOver(issued);
+      const bool is_of_its_user = issued.claims && issued.claims->user == order_.user;
+      if (!issued.controller_uid.empty() && issued.controller_uid == issued.key_uid && is_of_its_user)
+        return TakeOver(issued);
       findings.Problem("NameConflict", "Secret " + secret_.ToString() +
                                            " exists and does not belong to this Token; remove it, or name another one "
                                            "in spec.secretRef");

@@ -115,6 +115,18 @@ TEST_F(TokenTest, OneOfAFormerOperatorIsTakenOverAsItIs) {
   EXPECT_THAT(ActionNames(Look()), ElementsAre("take over Secret slurm/alice-jwt-alice"));
 }
 
+// Else the pods that mount it would become another user.
+TEST_F(TokenTest, OneOfAFormerOperatorForAnotherUserIsNotTouched) {
+  issued.controller_uid = "uid-key";
+  issued.claims->user = "bob";
+  for (const bool readable : {true, false}) {
+    if (!readable) issued.claims.reset();
+    const plan::Plan plan = Look();
+    EXPECT_THAT(plan.actions, IsEmpty());
+    EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True NameConflict"));
+  }
+}
+
 TEST_F(TokenTest, WithoutRefreshItIsIssuedOnceAndItsEndIsTold) {
   token.spec.refresh = false;
   present = false;

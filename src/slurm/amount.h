@@ -1,0 +1,12 @@
+// A number that slurmrestd says of an amount, such as processors or MiB.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace capstan::slurm {
+
+// Not negative, and so small that its bytes, and its sum over a million nodes, fit 64 bits.
+inline int64_t Amount(int64_t said) { return std::clamp<int64_t>(said, 0, int64_t{1} << 40); }
+
+}  // namespace capstan::slurm
