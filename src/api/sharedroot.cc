@@ -84,7 +84,7 @@ const json::Schema& RootClaim::Schema() {
 const json::Schema& RootSource::Schema() {
   static const json::Schema schema = json::Object<RootSource>({
       Field<&RootSource::image>("image").Required().MinLength(1).MaxLength(1024).Doc(
-          "An OCI image, whose files become the root. Any will do: nothing of it is run."),
+          "An OCI image, whose files become the root. It has a /bin/sh; nothing of it is run to fill the root."),
       Field<&RootSource::image_pull_policy>("imagePullPolicy")
           .Enum({"Always", "IfNotPresent", "Never"})
           .Doc("When it is pulled; absent: as Kubernetes does."),

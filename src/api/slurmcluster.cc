@@ -189,7 +189,8 @@ const json::Schema& ClusterLogin::Schema() {
       Field<&L::service>("service").Doc("The Service <name>-login, by which people reach SSH."),
       PartField(Field<&L::spec>("spec"), "LoginSet"),
       Field<&L::sssd_conf_ref>("sssdConfRef")
-          .Doc("Secret key with sssd.conf, which says who the users are; absent: nobody but root logs in."),
+          .Doc("Secret key with sssd.conf, which says who the users are; absent: root, and with sharedRoot who has an "
+               "account there."),
   });
   return schema;
 }
@@ -274,7 +275,7 @@ const json::Schema& SlurmClusterSpec::Schema() {
           .Default("\"Now\"")
           .Enum({"Now", "Drain"})
           .Doc("What becomes of jobs when the object is deleted: they end at once, or workers are drained "
-               "first. Volume claims and Secrets stay in either case."),
+               "first. Volume claims stay in either case, unless a node set says otherwise, and so do keys."),
       Field<&S::images>("images").Doc("Images of Slurm's daemons."),
       Field<&S::login>("login").Doc("Hosts that people log in to; absent: none."),
       Field<&S::mode>("mode")

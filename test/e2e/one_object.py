@@ -43,9 +43,9 @@ class Cluster:
         """By the history: a job that is over is forgotten by slurmctld."""
         return self.on_controller("sacct", "-nXP", "-j", job, "-o", "state")
 
-    def ssh(self, *words, address=None, port=22, known="/dev/null", timeout=60):
+    def ssh(self, *words, person="root", address=None, port=22, known="/dev/null", timeout=60):
         """By the login's Service, or at the address. A host whose key is not the one in the file `known` is refused."""
         options = ("IdentitiesOnly=yes", "BatchMode=yes", "ConnectTimeout=10", "StrictHostKeyChecking=accept-new",
                    f"UserKnownHostsFile={known}", "LogLevel=ERROR")
         return labs.run("dev/cluster", "join", "node1", "ssh", "-i", self.key, *(word for option in options for word in ("-o", option)),
-                        "-p", str(port), f"root@{address or f'main-login.{self.lab.namespace}'}", *words, check=False, timeout=timeout)
+                        "-p", str(port), f"{person}@{address or f'main-login.{self.lab.namespace}'}", *words, check=False, timeout=timeout)

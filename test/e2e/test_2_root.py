@@ -44,8 +44,8 @@ class Rooted(Cluster):
             if "-remove-" in job["metadata"]["name"]:
                 self.lab.kubectl("delete", "job", job["metadata"]["name"], "--ignore-not-found")
 
-    def says(self, *words):
-        done = self.ssh(*words)
+    def says(self, *words, person="root"):
+        done = self.ssh(*words, person=person)
         assert done.returncode == 0, (words, done.stdout, done.stderr)
         return done.stdout.split()
 
@@ -149,6 +149,19 @@ def test_a_session_and_a_job_outlive_a_switch(cluster):
     assert listed == [cluster.root()[0]]
 
 
+# Whom somebody gives an account in a session the login lets in, and jobs run as: no pod is renewed for that.
+@pytest.mark.long
+def test_who_gets_an_account_in_a_session_logs_in_and_runs_jobs(cluster):
+    cluster.becomes("Ready", within=300)
+    before = {pod["metadata"]["uid"] for pod in cluster.pods()}
+    public = cluster.key.with_suffix(".pub").read_text().strip()
+    cluster.says(f"useradd -m -s /bin/bash grace && install -d -m 700 ~grace/.ssh && echo '{public}' > ~grace/.ssh/authorized_keys "
+                 "&& chown -R grace: ~grace/.ssh")
+    cluster.lab.wait_for("grace logs in", lambda: cluster.ssh("true", person="grace").returncode == 0, within=30)
+    assert cluster.says("srun -N3 sh -c 'id -un; pwd'", person="grace").count("grace") == 3
+    assert {pod["metadata"]["uid"] for pod in cluster.pods()} == before
+
+
 # By its name: what is broken is left in seconds, and nobody waits for a copy.
 @pytest.mark.long
 def test_by_hand_the_name_says_which_is_current(cluster):
@@ -166,3 +179,19 @@ def test_by_hand_the_name_says_which_is_current(cluster):
     cluster.apply(revision="3", root={"switch": {"policy": "Manual", "current": "g-none"}})
     cluster.lab.wait_for("it is said", lambda: "g-none, named in spec.switch.current, is not on the volume" in cluster.complaints(), within=60)
     assert cluster.says("cat /etc/which") == ["first"]
+
+
+# No daemon runs in it: who mends it comes in, and the name of another one is the way back.
+@pytest.mark.long
+def test_from_a_root_that_somebody_broke_there_is_a_way_back(cluster):
+    first, generations = cluster.root()
+    second = next(each for each in generations if each != first)
+    cluster.apply(revision="3", root={"switch": {"policy": "Manual", "current": second}})
+    cluster.lab.wait_for("the other is current", lambda: cluster.ssh("test -e /etc/which").returncode == 1, within=60)
+    cluster.ssh("rm -rf /bin /usr/bin /usr/sbin")
+    assert cluster.ssh("true").returncode not in (0, 255), "who logs in finds no shell"
+    assert "bin" not in cluster.says(f"ls /capstan/root/roots/{second}/usr", person="rescue")
+    cluster.apply(revision="3", root={"switch": {"policy": "Manual", "current": first}})
+    cluster.lab.wait_for("the first is current", lambda: cluster.ssh("test -e /etc/which").returncode == 0, within=60)
+    assert sorted(cluster.says("srun -N3 hostname")) == HOSTS
+    cluster.becomes("Ready")

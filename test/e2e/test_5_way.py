@@ -97,6 +97,18 @@ def test_an_update_waits_for_the_job_of_a_worker(demo, jobs):
     demo.wait_for_idle(3, within=120)
 
 
+@pytest.mark.long
+def test_beside_it_there_is_room_for_a_cluster_that_is_one_object(demo):
+    done = labs.run("make", "demo-slurmcluster", check=False, timeout=420)
+    print(done.stdout, done.stderr)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = done.stdout.splitlines()
+    assert sum(line == f"grace on cpu-{n}" for n in range(3) for line in said) == 3, "an account that root made runs on all workers"
+    assert sum(line == f"a program of the root, on cpu-{n}" for n in range(3) for line in said) == 3
+    labs.kubectl("-n", "one-object", "delete", "slurmcluster", "main", timeout=120)
+    labs.kubectl("delete", "namespace", "one-object", timeout=120)
+
+
 def test_no_job_is_missing_in_the_history(demo, jobs):
     assert len(jobs) == 4
     demo.wait_for("every job is in the history", lambda: not demo.missing_in_history(jobs), within=60)

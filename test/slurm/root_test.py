@@ -261,3 +261,37 @@ def test_in_a_root_without_slurm_its_commands_are_the_images(world):
     # Of the image there is nothing to change, and nothing that makes somebody root.
     mounted = run("grep ' /run/capstan/image-usr ' /proc/self/mountinfo")
     assert re.search(r" ro,nosuid|nosuid.*\bro\b", mounted.split(" - ")[0]), mounted
+
+
+# A machine outside, or another maker's image, has no service of that name.
+def test_without_a_pam_service_of_slurms_own_the_others_counts(world):
+    world.make("g1")
+    world.start()
+    world.start_workers()
+    world.w0.run("rm", "/etc/pam.d/slurm")
+    service = lambda module: "".join(f"{what} required {module}\n" for what in ("auth", "account", "session"))
+    world.w0.write("/etc/pam.d/other", service("pam_deny.so"))
+    said = world.ssh("ada@login", "srun -w w0 hostname 2>&1", check=False).stdout
+    assert "could not execve job" in said, said
+    world.w0.write("/etc/pam.d/slurm", service("pam_permit.so"))
+    assert world.ssh("ada@login", "srun -w w0 hostname").strip() == "w0"
+    assert "g1" not in world.ssh("ada@login", "srun -w w0 cat /MARK", check=False).stdout, "it is in its own root"
+    assert world.ssh("ada@login", "srun -w w1 cat /MARK").strip() == "g1"
+
+
+def test_beside_a_namespace_of_slurms_own_no_step_begins(world):
+    world.ctl.write("/etc/slurm/slurm.conf", SLURM_CONF + "UsePAM=1\nNamespaceType=namespace/tmpfs\nPrologFlags=contain\n")
+    world.ctl.write("/etc/slurm/job_container.conf", "AutoBasePath=true\nBasePath=/var/spool/ns\nShared=true\n")
+    world.make("g1")
+    world.start()
+    world.start_workers()
+    for _ in range(5):
+        assert world.ssh("ada@login", "srun -Q -w w0 true", check=False).returncode != 0
+
+
+def test_limits_of_the_root_are_those_of_sessions_and_of_jobs_from_there(world):
+    world.filler.write("/etc/security/limits.conf", "ada soft nofile 777\n")
+    world.make("g1")
+    world.start()
+    world.start_workers()
+    assert world.ssh("ada@login", "ulimit -n; srun -w w0 sh -c 'ulimit -n'").split() == ["777", "777"]

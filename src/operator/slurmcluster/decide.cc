@@ -118,8 +118,6 @@ class Deciding : Reconcile<api::SlurmCluster> {
       if (root == Root::kWaits) wanted.shared_root = false;
       if (root != Root::kStays && (can_mount || !*wanted.shared_root)) Want(NodeSetPart(object, wanted, settings));
     }
-    if (spec.shared_root && IsNo(spec.config.slurm_conf, "UsePAM"))
-      findings.Remark("NotSupported", "spec.config.slurmConf.UsePAM is off: without it no job is in the shared root");
     const auto* controller = world.Find<api::Controller>({ns_, name_});
     if (controller != nullptr && NamesWhatIsNotWanted(*controller, object)) KeepWhatIsThere();
   }
@@ -202,15 +200,6 @@ class Deciding : Reconcile<api::SlurmCluster> {
       can = false;
     }
     return can;
-  }
-
-  // As slurm.conf has it; options in any spelling.
-  static bool IsNo(const std::map<std::string, json::Raw>& options, std::string_view option) {
-    return std::ranges::any_of(options, [&](const auto& each) {
-      const std::string value = ToLower(each.second.text);
-      return EqualsIgnoreCase(each.first, option) &&
-             (value == "0" || value == "false" || value == "\"0\"" || value == "\"no\"" || value == "\"false\"");
-    });
   }
 
   void MakeSssdConf() {

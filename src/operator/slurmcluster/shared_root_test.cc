@@ -169,10 +169,29 @@ TEST_F(SharedRootOfClusterTest, ImagesOfAnotherPrefixAreKnownAsCapstans) {
     EXPECT_THAT(body, HasSubstr(R"("capstan.dev/image-prefix":"registry.example.org/hpc")"));
 }
 
-TEST_F(SharedRootOfClusterTest, WithoutPamItIsSaidThatNoJobIsInIt) {
-  EXPECT_THAT(ConditionOf(Look(), "Degraded"), StartsWith("False"));
-  cluster.spec.config.slurm_conf["usepam"] = {"0"};
-  EXPECT_THAT(ConditionOf(Look(), "Degraded"), HasSubstr("spec.config.slurmConf.UsePAM is off"));
+TEST_F(SharedRootOfClusterTest, OptionsThatKeepJobsOutOfItAreRefused) {
+  const auto refused = [this] {
+    const plan::Plan plan = Look();
+    const std::string said = ConditionOf(plan, "Degraded");
+    EXPECT_EQ(ChildNames(plan).front() == "Controller main", said.starts_with("False")) << said;
+    return said;
+  };
+  cluster.spec.config.extra_conf = "UsePAM=no\nUsePAM=yes";
+  EXPECT_THAT(refused(), StartsWith("False")) << "the last one counts";
+  cluster.spec.config.extra_conf = "usepam=Down";
+  EXPECT_THAT(refused(), StartsWith("True InvalidSpec: usepam=Down in slurm.conf keeps jobs out of the shared root"));
+  cluster.spec.config.extra_conf.clear();
+  cluster.spec.config.slurm_conf["UsePAM"] = {"false"};
+  EXPECT_THAT(refused(), HasSubstr("UsePAM=false in slurm.conf"));
+  cluster.spec.config.slurm_conf["UsePAM"] = {"true"};
+  EXPECT_THAT(refused(), StartsWith("False"));
+  cluster.spec.config.slurm_conf = {{"NamespaceType", {R"("namespace/tmpfs")"}}};
+  EXPECT_THAT(refused(), HasSubstr("NamespaceType=namespace/tmpfs in slurm.conf"));
+  cluster.spec.config.slurm_conf.clear();
+  cluster.spec.controller.spec.text = R"({"extraConf":"JobContainerType=job_container/tmpfs"})";
+  EXPECT_THAT(refused(), HasSubstr("JobContainerType=job_container/tmpfs in slurm.conf"));
+  cluster.spec.shared_root.reset();
+  EXPECT_THAT(refused(), StartsWith("False"));
 }
 
 TEST_F(SharedRootOfClusterTest, ANodeSetMayKeepItsImagesRoot) {

@@ -1,7 +1,9 @@
 #include "operator/slurmcluster/slurm_conf.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <utility>
 
 #include "api/nodeset.h"
 #include "base/text.h"
@@ -16,7 +18,8 @@ namespace {
 using api::SlurmCluster;
 using render::Json;
 
-constexpr std::string_view kOnlyPartition = "all";  // of a cluster that names none
+constexpr std::string_view kOnlyPartition = "all";                              // of a cluster that names none
+constexpr std::array<std::string_view, 4> kOff = {"no", "down", "false", "0"};  // as slurmctld reads a switch
 
 Result<std::string> OptionText(const Json& value, const std::string& where) {
   if (value.is_null()) return std::string();
@@ -111,16 +114,41 @@ Result<void> AddPartitions(slurm::ConfText& text, const SlurmCluster& cluster, c
   return {};
 }
 
+// Steps of jobs join the root in the session that slurmstepd opens by PAM, and Slurm's own namespaces are others.
+Result<void> CheckThatStepsJoinTheRoot(std::string_view conf) {
+  slurm::ConfItem pam;
+  slurm::ConfItem space;
+  CAPSTAN_CHECK_OK(slurm::ForEachConfLine(conf, [&](const slurm::ConfLine& line) {
+    const slurm::ConfItem& item = line.items.front();
+    if (EqualsIgnoreCase(item.key, "UsePAM")) pam = item;
+    if (EqualsIgnoreCase(item.key, "NamespaceType") || EqualsIgnoreCase(item.key, "JobContainerType")) space = item;
+    return true;
+  }));
+  const auto is_off = [&](std::string_view word) { return EqualsIgnoreCase(pam.value, word); };
+  for (const auto& [item, wrong] :
+       {std::pair(pam, std::ranges::any_of(kOff, is_off)), std::pair(space, !space.value.empty())}) {
+    if (wrong)
+      return Fail(Code::kInvalid,
+                  item.key + "=" + item.value +
+                      " in slurm.conf keeps jobs out of the shared root; leave it out, or spec.sharedRoot");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> SlurmConf(const SlurmCluster& cluster, const std::string& of_part, const Settings& settings) {
   slurm::ConfText text;
-  if (cluster.spec.shared_root) text.Set("UsePAM", "1");  // steps join it by a session module
+  const bool says_pam = std::ranges::any_of(
+      cluster.spec.config.slurm_conf, [](const auto& option) { return EqualsIgnoreCase(option.first, "UsePAM"); });
+  if (cluster.spec.shared_root && !says_pam) text.Set("UsePAM", "1");  // steps join it by a session module
   CAPSTAN_CHECK_OK(AddOptions(text, cluster));
   CAPSTAN_CHECK_OK(AddPartitions(text, cluster, cluster.spec.config.extra_conf + "\n" + of_part, settings));
   if (!cluster.spec.config.extra_conf.empty()) text.Verbatim(cluster.spec.config.extra_conf, "spec.config.extraConf");
   if (!of_part.empty()) text.Verbatim(of_part, "spec.controller.spec.extraConf");
-  return text.Build();
+  CAPSTAN_TRY(std::string conf, text.Build());
+  if (cluster.spec.shared_root) CAPSTAN_CHECK_OK(CheckThatStepsJoinTheRoot(conf));
+  return conf;
 }
 
 }  // namespace capstan::op::slurmcluster
