@@ -42,7 +42,7 @@ Exit status
   0 shown; 1 Slurm cannot be asked, does not know one of the names, or (ping) no slurmctld responds; 2 the command is wrong
 
 Examples
-  capstan slurm nodes --server http://slurm-restapi.slurm:6820 'gpu-[0-7]'
+  capstan slurm nodes --server http://slurm-restapi.slurm.svc:6820 'gpu-[0-7]'
   capstan slurm jobs -o json | jq -r '.[] | select(.job_state[0] == "PENDING") | .state_reason' | sort | uniq -c
   capstan slurm nodes --watch
   capstan slurm diag -o json | jq from_entries

@@ -6,7 +6,7 @@
 
 namespace capstan::slurm {
 
-// Not negative, and so small that its bytes, and its sum over a million nodes, fit 64 bits.
+// Not negative, and so small that 64 bits hold a million times as much: its sum over all nodes, or the bytes of so many MiB.
 inline int64_t Amount(int64_t said) { return std::clamp<int64_t>(said, 0, int64_t{1} << 40); }
 
 }  // namespace capstan::slurm

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "slurm/amount.h"
 
 namespace capstan::slurm {
 namespace {
@@ -18,8 +19,8 @@ std::optional<int64_t> CountOf(std::string_view text) {
     text.remove_suffix(1);
   }
   const auto count = ParseInt(text);
-  if (!count || *count < 0 || *count > int64_t{1} << 40) return std::nullopt;
-  return *count * unit;
+  if (!count || *count < 0 || *count != Amount(*count)) return std::nullopt;
+  return Amount(*count) > Amount(INT64_MAX) / unit ? Amount(INT64_MAX) : *count * unit;
 }
 
 }  // namespace
@@ -46,8 +47,11 @@ Gres Gres::Parse(std::string_view text) {
       }
     }
     const std::string name(parts.front());
-    gres.by_name[name] += count;
-    if (parts.size() > 1) gres.types[name][std::string(parts[1])] += count;
+    gres.by_name[name] = Amount(gres.by_name[name] + count);
+    if (parts.size() > 1) {
+      int64_t& of_type = gres.types[name][std::string(parts[1])];
+      of_type = Amount(of_type + count);
+    }
   }
   return gres;
 }

@@ -22,6 +22,7 @@ TEST(Gres, AreCountedByNameOverAllTypes) {
                         {"(,gpu:1", 0},
                         {" gpu:1 , gpu:1", 2}};
   for (const Case& c : cases) EXPECT_EQ(Gres::Parse(c.gres).Count("gpu"), c.gpus) << c.gres;
+  EXPECT_EQ(Gres::Parse("gpu:8589934592G,gpu:8589934592G").Count("gpu"), int64_t{1} << 40) << "sums of such fit";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "slurm/accounting_wire.h"
+#include "slurm/amount.h"
 #include "slurm/element_cutter.h"
 #include "slurm/rest_answer.h"
 #include "slurm/usage_wire.h"
@@ -479,13 +480,14 @@ async::Task<Result<std::vector<ControllerPing>>> RestClient::Ping(async::Deadlin
 async::Task<Result<AccountingQueue>> RestClient::ReadAccountingQueue(async::Deadline deadline) {
   CAPSTAN_CO_TRY(const Answer answer, co_await Get("diag/", deadline));
   CAPSTAN_CO_TRY(const auto diag, DecodeAnswer<wire::DiagAnswer>(answer.body, options_));
-  AccountingQueue queue{.waiting = diag.statistics.dbd_agent_queue_size, .capacity = kLeastDbdMessages};
+  AccountingQueue queue{.waiting = Amount(diag.statistics.dbd_agent_queue_size), .capacity = kLeastDbdMessages};
   if (!has_conf_) co_return queue;
   const auto conf = co_await ReadConf(deadline);
   if (!conf && !has_conf_) co_return queue;
   if (!conf) co_return Fail(conf.error());
   // Slurm adds four for each node.
-  queue.capacity = conf->conf.max_dbd_messages > 0 ? conf->conf.max_dbd_messages : 2 * conf->conf.max_job_count;
+  const int64_t said = Amount(conf->conf.max_dbd_messages);
+  queue.capacity = said > 0 ? said : 2 * Amount(conf->conf.max_job_count);
   queue.capacity = std::max(queue.capacity, kLeastDbdMessages);
   co_return queue;
 }

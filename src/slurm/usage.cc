@@ -38,7 +38,7 @@ Tres Tres::Parse(std::string_view text) {
     if (equals == std::string_view::npos) continue;
     const std::string_view name = one.substr(0, equals), amount = one.substr(equals + 1);
     if (name == "mem") {
-      tres.memory_mib = MemoryMib(amount);
+      tres.memory_mib = Amount(MemoryMib(amount));
       continue;
     }
     const auto count = ParseInt(amount);

@@ -19,8 +19,9 @@ TEST(TresTest, ReadsWhatSlurmWrites) {
   EXPECT_EQ(Tres::Parse("mem=2048").memory_mib, 2048);
   EXPECT_EQ(Tres::Parse("mem=512K").memory_mib, 0);
   EXPECT_EQ(Tres::Parse("mem=2T").memory_mib, 2 << 20);
-  const Tres most = Tres::Parse("cpu=9223372036854775807,gres/gpu=9223372036854775807");
+  const Tres most = Tres::Parse("cpu=9223372036854775807,mem=8000P,gres/gpu=9223372036854775807");
   EXPECT_EQ(most.cpus, int64_t{1} << 40) << "sums of such fit";
+  EXPECT_EQ(most.memory_mib, int64_t{1} << 40);
   EXPECT_EQ(most.gres.begin()->second, int64_t{1} << 40);
 }
 

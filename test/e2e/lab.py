@@ -153,7 +153,7 @@ def erase():
                      "--timeout", "2m", timeout=150)
     forget_finalizers()
     remove_kinds()
-    namespaces = {item["metadata"]["name"] for item in items("namespaces", "-l", MARK)} | {"slurm", "slinky", "research"}
+    namespaces = {item["metadata"]["name"] for item in items("namespaces", "-l", MARK)} | {"slurm", "slinky", "research", "one-object"}
     done = kubectl("delete", "namespace", *sorted(namespaces), "--ignore-not-found", "--timeout=2m", check=False, timeout=150)
     if done.returncode != 0:
         raise Failed(done.stderr + "".join(map(what_holds, sorted(namespaces))))

@@ -184,7 +184,10 @@ def test_by_hand_the_name_says_which_is_current(cluster):
 # No daemon runs in it: who mends it comes in, and the name of another one is the way back.
 @pytest.mark.long
 def test_from_a_root_that_somebody_broke_there_is_a_way_back(cluster):
+    cluster.apply(revision="3", root={"switch": {"policy": "Manual"}})
+    cluster.becomes("Ready")
     first, generations = cluster.root()
+    assert len(generations) == 2, "those of the case before"
     second = next(each for each in generations if each != first)
     cluster.apply(revision="3", root={"switch": {"policy": "Manual", "current": second}})
     cluster.lab.wait_for("the other is current", lambda: cluster.ssh("test -e /etc/which").returncode == 1, within=60)

@@ -6,6 +6,7 @@
 
 #include "json/codec.h"
 #include "slurm/element_cutter.h"
+#include "slurm/gres.h"
 #include "slurm/rest_wire.h"
 
 using namespace capstan;  // NOLINT: a program of one function
@@ -18,7 +19,8 @@ std::string EndOf(const slurm::Job& job) {
 
 std::string What(const slurm::Node& node) {
   constexpr int64_t kMebi = 1 << 20;
-  return node.state.ToString() + std::to_string(node.job_memory_mib * kMebi) + std::to_string(node.job_cpus * kMebi);
+  return node.state.ToString() + std::to_string(node.job_memory_mib * kMebi) + std::to_string(node.job_cpus * kMebi) +
+         std::to_string(slurm::Gres::Parse(node.gres).Count("gpu") * kMebi);
 }
 
 std::string Read(std::string_view text, size_t piece, const char* array) {

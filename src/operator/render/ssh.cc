@@ -25,12 +25,12 @@ std::optional<std::string_view> ValuesOf(std::string_view option, std::string_vi
   return is_it ? std::optional(line.substr(option.size())) : std::nullopt;
 }
 
-// Whether a line of this option has `word` in it.
+// Whether the first line of this option, which is the one that counts, has `word` in it.
 bool Names(std::string_view text, std::string_view option, std::string_view word) {
-  return std::ranges::any_of(Split(text, '\n'), [&](std::string_view line) {
-    const auto values = ValuesOf(option, line);
-    return values && ToLower(*values).contains(word);
-  });
+  for (const std::string_view line : Split(text, '\n')) {
+    if (const auto values = ValuesOf(option, line)) return ToLower(values->substr(0, values->find('#'))).contains(word);
+  }
+  return false;
 }
 
 // Where the first Match block begins: what stands after it holds for whom it matches only.

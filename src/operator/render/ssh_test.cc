@@ -49,7 +49,10 @@ TEST(SshdConfig, WhatASiteAsksForIsNotRefused) {
     const std::string block = "Match User a\n  AuthenticationMethods publickey," + std::string(word);
     EXPECT_EQ(refused(block), std::pair(true, true));
   }
-  EXPECT_EQ(refused("# password\nAuthenticationMethods publickey"), std::pair(true, true));
+  for (const char* keys :
+       {"# password\nAuthenticationMethods publickey", "AuthenticationMethods publickey # no password",
+        "AuthenticationMethods publickey\nAuthenticationMethods password"})
+    EXPECT_EQ(refused(keys), std::pair(true, true)) << keys;
 }
 
 }  // namespace

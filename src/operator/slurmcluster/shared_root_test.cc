@@ -183,13 +183,22 @@ TEST_F(SharedRootOfClusterTest, OptionsThatKeepJobsOutOfItAreRefused) {
   cluster.spec.config.extra_conf.clear();
   cluster.spec.config.slurm_conf["UsePAM"] = {"false"};
   EXPECT_THAT(refused(), HasSubstr("UsePAM=false in slurm.conf"));
-  cluster.spec.config.slurm_conf["UsePAM"] = {"true"};
-  EXPECT_THAT(refused(), StartsWith("False"));
+  for (const char* harmless : {"true", R"("")", "null"}) {
+    cluster.spec.config.slurm_conf["UsePAM"] = {harmless};
+    EXPECT_THAT(refused(), StartsWith("False")) << harmless;
+    EXPECT_THAT(Body("Controller", "main"), HasSubstr(R"("extraConf":"UsePAM=1\n)")) << harmless;
+  }
   cluster.spec.config.slurm_conf = {{"NamespaceType", {R"("namespace/tmpfs")"}}};
   EXPECT_THAT(refused(), HasSubstr("NamespaceType=namespace/tmpfs in slurm.conf"));
   cluster.spec.config.slurm_conf.clear();
   cluster.spec.controller.spec.text = R"({"extraConf":"JobContainerType=job_container/tmpfs"})";
   EXPECT_THAT(refused(), HasSubstr("JobContainerType=job_container/tmpfs in slurm.conf"));
+  cluster.spec.controller.spec.text = R"({"extraConf":"JobContainerType=job_container/none"})";
+  EXPECT_THAT(refused(), StartsWith("False"));
+  cluster.spec.controller.spec.text = R"({"extraConf":"NamespaceType=namespace/linux\nno option"})";
+  EXPECT_THAT(refused(), StartsWith("False")) << "the Controller names the line that nobody can read";
+  cluster.spec.controller.spec.text = R"({"extraConf":"UsePAM=0"})";
+  EXPECT_THAT(refused(), StartsWith("True"));
   cluster.spec.shared_root.reset();
   EXPECT_THAT(refused(), StartsWith("False"));
 }

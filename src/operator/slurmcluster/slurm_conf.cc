@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <set>
-#include <utility>
 
 #include "api/nodeset.h"
 #include "base/text.h"
@@ -116,22 +115,25 @@ Result<void> AddPartitions(slurm::ConfText& text, const SlurmCluster& cluster, c
 
 // Steps of jobs join the root in the session that slurmstepd opens by PAM, and Slurm's own namespaces are others.
 Result<void> CheckThatStepsJoinTheRoot(std::string_view conf) {
-  slurm::ConfItem pam;
-  slurm::ConfItem space;
-  CAPSTAN_CHECK_OK(slurm::ForEachConfLine(conf, [&](const slurm::ConfLine& line) {
-    const slurm::ConfItem& item = line.items.front();
-    if (EqualsIgnoreCase(item.key, "UsePAM")) pam = item;
-    if (EqualsIgnoreCase(item.key, "NamespaceType") || EqualsIgnoreCase(item.key, "JobContainerType")) space = item;
+  constexpr std::array<std::string_view, 3> kKeys = {"UsePAM", "NamespaceType", "JobContainerType"};
+  std::array<slurm::ConfItem, kKeys.size()> last;
+  const auto look = [&](const slurm::ConfLine& line) {
+    const auto key = std::ranges::find_if(
+        kKeys, [&](std::string_view each) { return EqualsIgnoreCase(line.items.front().key, each); });
+    if (key != kKeys.end()) last[size_t(key - kKeys.begin())] = line.items.front();
     return true;
-  }));
-  const auto is_off = [&](std::string_view word) { return EqualsIgnoreCase(pam.value, word); };
-  for (const auto& [item, wrong] :
-       {std::pair(pam, std::ranges::any_of(kOff, is_off)), std::pair(space, !space.value.empty())}) {
-    if (wrong)
-      return Fail(Code::kInvalid,
-                  item.key + "=" + item.value +
-                      " in slurm.conf keeps jobs out of the shared root; leave it out, or spec.sharedRoot");
-  }
+  };
+  if (!slurm::ForEachConfLine(conf, look)) return {};  // whose reader will say why
+  const auto keeps_out = [&](const slurm::ConfItem& item) {
+    if (item.value.empty()) return false;
+    if (&item == &last.front())
+      return std::ranges::any_of(kOff, [&](std::string_view word) { return EqualsIgnoreCase(item.value, word); });
+    return !ToLower(item.value).ends_with("none");
+  };
+  if (const auto item = std::ranges::find_if(last, keeps_out); item != last.end())
+    return Fail(Code::kInvalid,
+                item->key + "=" + item->value +
+                    " in slurm.conf keeps jobs out of the shared root; leave it out, or spec.sharedRoot");
   return {};
 }
 
@@ -139,9 +141,7 @@ Result<void> CheckThatStepsJoinTheRoot(std::string_view conf) {
 
 Result<std::string> SlurmConf(const SlurmCluster& cluster, const std::string& of_part, const Settings& settings) {
   slurm::ConfText text;
-  const bool says_pam = std::ranges::any_of(
-      cluster.spec.config.slurm_conf, [](const auto& option) { return EqualsIgnoreCase(option.first, "UsePAM"); });
-  if (cluster.spec.shared_root && !says_pam) text.Set("UsePAM", "1");  // steps join it by a session module
+  if (cluster.spec.shared_root) text.Add("UsePAM", "1");  // steps join it by a session module; the last line counts
   CAPSTAN_CHECK_OK(AddOptions(text, cluster));
   CAPSTAN_CHECK_OK(AddPartitions(text, cluster, cluster.spec.config.extra_conf + "\n" + of_part, settings));
   if (!cluster.spec.config.extra_conf.empty()) text.Verbatim(cluster.spec.config.extra_conf, "spec.config.extraConf");

@@ -94,12 +94,13 @@ class Deciding : Reconcile<api::Token> {
 
   void Judge(const IssuedToken::Value& issued) {
     if (issued.controller_uid != object.metadata.uid) {
-      const bool is_of_its_user = issued.claims && issued.claims->user == order_.user;
-      if (!issued.controller_uid.empty() && issued.controller_uid == issued.key_uid && is_of_its_user)
-        return TakeOver(issued);
-      findings.Problem("NameConflict", "Secret " + secret_.ToString() +
-                                           " exists and does not belong to this Token; remove it, or name another one "
-                                           "in spec.secretRef");
+      const bool is_a_former_operators = !issued.controller_uid.empty() && issued.controller_uid == issued.key_uid;
+      if (is_a_former_operators && issued.claims && issued.claims->user == order_.user) return TakeOver(issued);
+      const std::string what = !is_a_former_operators ? "exists and does not belong to this Token"
+                               : issued.claims ? "has a token of a former operator for user " + issued.claims->user
+                                               : "has a token of a former operator that is not good: " + issued.invalid;
+      findings.Problem("NameConflict", "Secret " + secret_.ToString() + " " + what +
+                                           "; remove it, or name another one in spec.secretRef");
       return;
     }
     if (issued.key_bytes != 0 && issued.key_bytes < kShortestKey) {

@@ -119,12 +119,15 @@ TEST_F(TokenTest, OneOfAFormerOperatorIsTakenOverAsItIs) {
 TEST_F(TokenTest, OneOfAFormerOperatorForAnotherUserIsNotTouched) {
   issued.controller_uid = "uid-key";
   issued.claims->user = "bob";
-  for (const bool readable : {true, false}) {
-    if (!readable) issued.claims.reset();
+  const auto refused = [this](const std::string& says) {
     const plan::Plan plan = Look();
     EXPECT_THAT(plan.actions, IsEmpty());
-    EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True NameConflict"));
-  }
+    EXPECT_THAT(ConditionOf(plan, "Degraded"), StartsWith("True NameConflict: Secret slurm/alice-jwt-alice " + says));
+  };
+  refused("has a token of a former operator for user bob; remove it");
+  issued.claims.reset();
+  issued.invalid = "another key signed it";
+  refused("has a token of a former operator that is not good: another key signed it; remove it");
 }
 
 TEST_F(TokenTest, WithoutRefreshItIsIssuedOnceAndItsEndIsTold) {
