@@ -6,7 +6,10 @@
 
 namespace capstan::slurm {
 
-// Not negative, and so small that 64 bits hold a million times as much: its sum over all nodes, or the bytes of so many MiB.
-inline int64_t Amount(int64_t said) { return std::clamp<int64_t>(said, 0, int64_t{1} << 40); }
+// 64 bits hold a million times as much: its sum over all nodes, or the bytes of so many MiB.
+constexpr int64_t kMostAmount = int64_t{1} << 40;
+
+// What was said, not negative and at most that.
+inline int64_t Amount(int64_t said) { return std::clamp<int64_t>(said, 0, kMostAmount); }
 
 }  // namespace capstan::slurm

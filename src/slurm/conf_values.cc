@@ -49,7 +49,7 @@ std::optional<std::string> Real(std::string_view value) {
 }
 
 std::optional<std::string> Bool(std::string_view value) {
-  if (IsOneOf(value, "yes up true 1 no down false 0")) return std::nullopt;
+  if (IsOff(value) || IsOneOf(value, "yes up true 1")) return std::nullopt;
   return "YES or NO";
 }
 
@@ -233,6 +233,8 @@ constexpr OpenList kOpenLists[] = {
 };
 
 }  // namespace
+
+bool IsOff(std::string_view value) { return IsOneOf(value, "no down false 0"); }
 
 std::optional<std::string> NeededByType(OptionType type, std::string_view value) {
   switch (type) {

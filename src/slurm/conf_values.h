@@ -16,6 +16,9 @@ namespace capstan::slurm {
 
 std::optional<std::string> NeededByType(OptionType type, std::string_view value);
 
+// Whether slurmctld reads the value of a kBool option as no.
+bool IsOff(std::string_view value);
+
 // What the option asks besides. `value` has the right type, or is empty. Not of hostlists.
 std::optional<std::string> NeededByOption(const OptionTable& table, std::string_view option, std::string_view value);
 

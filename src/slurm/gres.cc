@@ -19,8 +19,8 @@ std::optional<int64_t> CountOf(std::string_view text) {
     text.remove_suffix(1);
   }
   const auto count = ParseInt(text);
-  if (!count || *count < 0 || *count != Amount(*count)) return std::nullopt;
-  return Amount(*count) > Amount(INT64_MAX) / unit ? Amount(INT64_MAX) : *count * unit;
+  if (!count || *count != Amount(*count)) return std::nullopt;
+  return *count > kMostAmount / unit ? kMostAmount : *count * unit;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "operator/render/cluster.h"
 #include "operator/slurmcluster/parts.h"
 #include "slurm/conf.h"
+#include "slurm/conf_values.h"
 
 namespace capstan::op::slurmcluster {
 namespace {
@@ -17,8 +18,7 @@ namespace {
 using api::SlurmCluster;
 using render::Json;
 
-constexpr std::string_view kOnlyPartition = "all";                              // of a cluster that names none
-constexpr std::array<std::string_view, 4> kOff = {"no", "down", "false", "0"};  // as slurmctld reads a switch
+constexpr std::string_view kOnlyPartition = "all";  // of a cluster that names none
 
 Result<std::string> OptionText(const Json& value, const std::string& where) {
   if (value.is_null()) return std::string();
@@ -126,8 +126,7 @@ Result<void> CheckThatStepsJoinTheRoot(std::string_view conf) {
   if (!slurm::ForEachConfLine(conf, look)) return {};  // whose reader will say why
   const auto keeps_out = [&](const slurm::ConfItem& item) {
     if (item.value.empty()) return false;
-    if (&item == &last.front())
-      return std::ranges::any_of(kOff, [&](std::string_view word) { return EqualsIgnoreCase(item.value, word); });
+    if (&item == &last.front()) return slurm::IsOff(item.value);
     return !ToLower(item.value).ends_with("none");
   };
   if (const auto item = std::ranges::find_if(last, keeps_out); item != last.end())
