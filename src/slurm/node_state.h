@@ -99,6 +99,9 @@ class NodeState : public StateSet<NodeFlag> {
   bool IsPoweredDown() const { return IsOff() && !IsBusy(); }
   // A job that was given the node waits for its slurmd to begin, or somebody has asked for the node.
   bool IsPoweringUp() const { return Has(NodeFlag::kPoweringUp); }
+  // The same, or off and given to a job, which is to be powered up. DRAIN, FAIL or DOWN takes the node from such a job at once: it is queued again, or
+  // ends as NODE_FAIL where it is not to be (seen with Slurm 26.05).
+  bool AwaitsSlurmd() const { return IsPoweringUp() || (IsOff() && HasAny({NodeFlag::kAllocated, NodeFlag::kMixed})); }
 
   // A job could start here now: IDLE or MIXED without anything that forbids it.
   bool IsUsable() const;

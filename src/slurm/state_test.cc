@@ -41,6 +41,16 @@ TEST(NodeState, SaysDrainedOnlyWhenDrainIsInForceAndNothingRuns) {
   }
 }
 
+TEST(NodeState, AwaitsSlurmdFromTheMomentAJobIsGivenANodeThatIsOff) {
+  using enum NodeFlag;
+  for (const NodeState& awaits : {NodeState{kAllocated, kPoweredDown}, NodeState{kMixed, kPoweringDown},
+                                  NodeState{kAllocated, kPoweringUp}, NodeState{kIdle, kPoweringUp, kPoweredDown}})
+    EXPECT_TRUE(awaits.AwaitsSlurmd()) << awaits.ToString();
+  for (const NodeState& none : {NodeState{kIdle, kPoweredDown}, NodeState{kIdle, kCompleting, kPoweringDown},
+                                NodeState{kAllocated}, NodeState{kDown, kPoweredDown}})
+    EXPECT_FALSE(none.AwaitsSlurmd()) << none.ToString();
+}
+
 TEST(NodeState, OrderOfTheNamesDoesNotMatter) {
   EXPECT_EQ(Of({"DRAIN", "X_NEW", "IDLE", "A_NEW"}), Of({"A_NEW", "IDLE", "X_NEW", "DRAIN", "DRAIN"}));
 }

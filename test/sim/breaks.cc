@@ -168,6 +168,25 @@ Plan WhomSlurmHears(const World& world, const kube::Key& key) {
   return plan;
 }
 
+// As it was: a node that has been given to a job and is off is drained as any.
+Plan DrainsTheAwaited(const World& world, const kube::Key& key) {
+  Plan plan = op::nodeset::Decide(world, key);
+  const Looked looked(world, key);
+  if (!looked.slurm || !looked.slurm->heard()) return plan;
+  for (const slurm::Node& node : looked.slurm->All()) {
+    if (!node.state.AwaitsSlurmd() || node.state.IsDraining() || !op::nodeset::IsRecordOf(node, *looked.set)) continue;
+    plan.Add({.effect = plan::UpdateNode("drain", looked.cluster,
+                                         {.names = {node.name},
+                                          .action = slurm::NodeAction::kDrain,
+                                          .reason = std::string(op::kReasonPrefix) + "broken"}),
+              .reason = "broken",
+              .guards = {},
+              .after = {},
+              .event = {}});
+  }
+  return plan;
+}
+
 Plan LiftsOthers(const World& world, const kube::Key& key) {
   Plan plan = op::nodeset::Decide(world, key);
   const Looked looked(world, key);
@@ -402,6 +421,7 @@ constexpr auto kBreaks = std::to_array<Break>({
     {"jobs", "a node that is drained and IDLE counts as free, though suspended jobs hold it", &WithoutJobs},
     {"asleep", "a node that Slurm powers up gets no worker", &NobodyWakes},
     {"given", "a worker starts as soon as a job has its node, before Slurm powers it up", &BeforeSlurmAsks},
+    {"awaited", "a node that a job waits for is drained", &DrainsTheAwaited},
     {"drain", "workers that are too many are deleted without a drain", &WithoutDrain},
     {"owner", "every drain is lifted, whosever it is", &WithoutOwner},
     {"lift", "a drain of another NodeSet in the cluster is lifted, or one that a cordon asks for", &LiftsOthers},

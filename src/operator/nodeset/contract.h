@@ -11,6 +11,7 @@
 // - Of Slurm: nodes of this set only. IDLE is never asked for; DOWN only where the machine is out of service, or its Node object
 //   gone and nothing is heard of its slurmd. A drain carries our reason. What a person has
 //   drained, set DOWN or set to FAIL is never taken back, its reason is never replaced and its record never removed.
+//   No DRAIN or DOWN takes a node from a job that waits for its slurmd to begin.
 //   No drain or DOWN is lifted while the machine of the worker is gone, cordoned or not ready.
 #pragma once
 

@@ -52,6 +52,8 @@ class Leaving {
           RemoveProven(true);
         return;
       case Stage::kPoweredDown:
+        // Its slurmd may be about to register: jobs begin there then, and it goes as any worker, or stays.
+        if (!worker_.record_is_sure && !look_.IsLate(wants_, worker_)) return Expect();
         Mark();
         RemovePoweredDown();
         return;
@@ -119,8 +121,8 @@ class Leaving {
     Expect();
   }
 
-  // A job that is given its node meanwhile waits for a slurmd that begins later. But for this: its slurmd registers anew, as after a reconfigure,
-  // and gets a job between the proof and the deletion.
+  // A job that is given its node meanwhile waits for a slurmd that begins later. It is not drained before: that would end such a job. What is left:
+  // its slurmd is started anew between the proof and the deletion, registers, and gets a job.
   void RemovePoweredDown() {
     if (!worker_.marked()) return;
     plan::Action remove = RemovalOf(worker_, errand_.why);

@@ -37,7 +37,8 @@ Phase PhaseOf(const Worker* worker) {
     case Stage::kUnregistered:
       return goes ? Phase::kDraining : runs ? Phase::kRegistering : Phase::kCreating;
     case Stage::kPoweredDown:
-      return Phase::kDrained;
+      if (goes || worker->record_is_sure) return Phase::kDrained;
+      return runs ? Phase::kRegistering : Phase::kCreating;
     case Stage::kHeld:
       if (!goes) return Phase::kCordoned;
       return worker->node->state.IsDrained() ? Phase::kDrained : Phase::kDraining;

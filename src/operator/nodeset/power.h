@@ -12,6 +12,8 @@
 // | POWERING_UP                | going, or ready | it is deleted: its slurmd began too early to count; proven by a fresh read, and |
 // |                            | for two minutes | its slurmd has no job step                                                      |
 // | POWERING_DOWN, POWERED_DOWN | there          | it is marked and deleted, proven by a fresh read: no job is there, none begins  |
+// | the same                   | its slurmd has  | nothing for two minutes: once it registers, the node is IDLE; then the same, and |
+// |                            | not registered  | its slurmd has no job step                                                      |
 // | POWERED_DOWN               | none            | nothing; one too many is removed, proven by a fresh read                        |
 // | DOWN, as slurmctld waited  | none            | it is removed, and made anew: a start that took too long is tried again         |
 // | of a slurmd that came as   | there           | it goes as in a scale-in, drained first; then the record is made                |

@@ -9,6 +9,7 @@ namespace capstan::op::nodeset {
 namespace {
 
 using slurm::NodeFlag;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -129,6 +130,51 @@ TEST_F(PowerTest, APodGoesOnceSlurmHasPoweredItsNodeDown) {
   }
 }
 
+// Slurm gives it jobs as soon as it has registered, as when slurmctld is back that was away when its pod was made.
+TEST_F(PowerTest, APodWhoseSlurmdMayRegisterIsWaitedFor) {
+  for (const bool on_demand : {true, false}) {
+    for (const auto began : {std::optional<Time>(), std::optional(kNow - 1h)}) {
+      nodes.clear();
+      held.clear();
+      if (!on_demand) set.metadata.annotations.clear();
+      Up(0, {NodeFlag::kIdle, NodeFlag::kPoweredDown});
+      nodes[0].address = "w-0";
+      nodes[0].slurmd_start_time = began;
+      Pod pod = MakePod(0);
+      pod.metadata.creation_timestamp = kNow - 1min;
+      Put(pod);
+      EXPECT_THAT(Acts(Look(0)), IsEmpty());
+      EXPECT_EQ(ConditionOf(Look(1), "Degraded").status, "False");
+      held["unregistered pod-0"] = Tick() - 2min;
+      EXPECT_THAT(Acts(Look(0)), ElementsAre("cordon Pod slurm/w-0"));
+      PutMarked(pod);
+      const plan::Plan plan = Look(0);
+      EXPECT_THAT(Acts(plan), ElementsAre("delete Pod slurm/w-0"));
+      EXPECT_THAT(ProofsOf(plan, "delete Pod slurm/w-0"),
+                  ElementsAre(HasSubstr("slurmd"), "Slurm node w-0" + std::string(kProof)));
+      PutMarked(pod);
+      nodes[0].state.Remove(NodeFlag::kPoweredDown);
+      nodes[0].slurmd_start_time = kNow - 30s;
+      EXPECT_THAT(Acts(Look(0)), ElementsAre("drain Slurm node slurm/main/w-0")) << "it has registered";
+    }
+  }
+}
+
+// DRAIN and DOWN would end it, unless it may be queued again.
+TEST_F(PowerTest, WhatAJobWaitsForIsNotTakenFromIt) {
+  for (const NodeFlag state : {NodeFlag::kPoweredDown, NodeFlag::kPoweringDown, NodeFlag::kPoweringUp}) {
+    nodes.clear();
+    Up(0, {NodeFlag::kAllocated, state});
+    Pod pod = MakePod(0);
+    pod.metadata.annotations[std::string(kAnnotationPodCordon)] = "true";
+    Put(std::move(pod));
+    for (const int replicas : {1, 0}) EXPECT_THAT(Acts(Look(replicas)), Not(Contains(HasSubstr("Slurm node"))));
+    set.metadata.annotations.erase(std::string(kAnnotationPower));
+    EXPECT_THAT(Acts(Look(0)), Not(Contains(HasSubstr("Slurm node"))));
+    set.metadata.annotations[std::string(kAnnotationPower)] = "OnDemand";
+  }
+}
+
 TEST_F(PowerTest, ABusyOrServingNodeKeepsItsPod) {
   Up(0, {NodeFlag::kIdle});
   Up(1, {NodeFlag::kAllocated, NodeFlag::kPowerDown});
@@ -178,10 +224,13 @@ TEST_F(PowerTest, AStartThatTookTooLongIsTriedAgain) {
 TEST_F(PowerTest, TheFormerMachineOfANodeThatPowersUpMayBeGone) {
   is_new = machines_come_with_pods = false;
   Put(MakeMachine("k9"));
-  Record(0, {NodeFlag::kAllocated, NodeFlag::kPoweringUp, NodeFlag::kNotResponding});
   Put(MakePod(0, "Pending", false));
-  held["machine k0 is gone"] = held["w-0 is silent"] = Tick() - 10min;
-  EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "DOWN would end the job that waits for it";
+  held["silence of w-0 without k0"] = Tick() - 10min;
+  for (const NodeFlag state : {NodeFlag::kPoweringUp, NodeFlag::kPoweredDown, NodeFlag::kPoweringDown}) {
+    nodes.clear();
+    Record(0, {NodeFlag::kAllocated, state, NodeFlag::kNotResponding});
+    EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "DOWN would end the job that waits for it";
+  }
 }
 
 TEST_F(PowerTest, APodOfALaterLifeGoesOnceItIsProvenFree) {
@@ -192,6 +241,8 @@ TEST_F(PowerTest, APodOfALaterLifeGoesOnceItIsProvenFree) {
   Pod pod = MakePod(0, "Running", false);
   pod.metadata.creation_timestamp = kNow - 15min;
   PutMarked(std::move(pod));
+  EXPECT_THAT(Acts(Look(1)), IsEmpty());
+  held["unregistered pod-0"] = Tick() - 2min;
   const plan::Plan plan = Look(1);
   EXPECT_THAT(Acts(plan), ElementsAre("delete Pod slurm/w-0"));
   EXPECT_THAT(ProofsOf(plan, "delete Pod slurm/w-0"),

@@ -125,7 +125,7 @@ std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stay
              "that "
              "its slurmd has no job";
     case Stage::kPoweredDown:
-      if (worker.record_is_sure) return "";
+      if (worker.record_is_sure || !worker.marked()) return "";
       return "is to go, as Slurm has powered its node down, once its pod says that its slurmd has no job";
     case Stage::kUnknown:
       if (worker.named()) return "";

@@ -204,7 +204,7 @@ std::vector<Worker> Workers(const plan::World& world, const api::NodeSet& set, c
     if (!ordinal) continue;
     Worker worker{.ordinal = *ordinal, .daemon = daemon, .host = HostOf(pod), .pod = &pod};
     const slurm::Node* record = slurm.Find(worker.host);  // noted even when it is not heard
-    worker.powering_up = slurm.heard() && worker.named() && record != nullptr && record->state.IsPoweringUp();
+    worker.powering_up = slurm.heard() && worker.named() && record != nullptr && record->state.AwaitsSlurmd();
     // One that is powered down is nobody's any more: what it says of its slurmd is of the former life.
     const bool down = record != nullptr && record->state.IsPoweredDown();
     const bool others = record != nullptr && owners.IsOfAnother(*record, pod);
@@ -251,10 +251,10 @@ std::string RecordComment(const Worker& worker, const api::NodeSet& set, std::st
 }
 
 std::string MachineOfRecord(const slurm::Node& node) {
-  return node.state.IsPoweredDown() || node.state.IsPoweringUp() ? "" : SaidOf(node, &WorkerComment::node);
+  return node.state.IsPoweredDown() || node.state.AwaitsSlurmd() ? "" : SaidOf(node, &WorkerComment::node);
 }
 std::string PodOfRecord(const slurm::Node& node) {
-  return node.state.IsPoweredDown() || node.state.IsPoweringUp() ? "" : SaidOf(node, &WorkerComment::pod);
+  return node.state.IsPoweredDown() || node.state.AwaitsSlurmd() ? "" : SaidOf(node, &WorkerComment::pod);
 }
 std::string SetOfRecord(const slurm::Node& node) { return SaidOf(node, &WorkerComment::set); }
 

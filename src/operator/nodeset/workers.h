@@ -44,7 +44,8 @@ struct Worker {
   std::string host;     // its name in Slurm; "": it is called as its machine, and not placed on one yet
   const Pod* pod = nullptr;
   const slurm::Node* node = nullptr;  // nullptr: no record, or that of another slurmd, or kUnknown
-  bool powering_up = false;           // Slurm waits for a slurmd of its name; its record is none of this pod's yet
+  // Slurm waits for a slurmd of its name, or will at once (NodeState::AwaitsSlurmd); the record is none of this pod's yet.
+  bool powering_up = false;
   // The record is that of the pod's own slurmd: it has the pod's address; or it has another, as behind a gateway, and answers,
   // and has begun since the pod was made. Otherwise what it says of jobs is no proof.
   bool record_is_sure = true;

@@ -193,13 +193,15 @@ class NodeIsNotHeldGuard final : public Guard {
   NodeIsNotHeldGuard(std::string cluster, std::string node, std::string reason_prefix)
       : cluster_(std::move(cluster)), node_(std::move(node)), reason_prefix_(std::move(reason_prefix)) {}
 
-  std::string text() const override { return "Slurm node " + node_ + " was not taken out of service by somebody else"; }
+  std::string text() const override {
+    return "Slurm node " + node_ + " was not taken out of service by somebody else, and no job waits for it to begin";
+  }
 
   Task<Proof> Prove(Services& services, Deadline deadline) const override {
     const auto fresh = co_await services.slurm.Fresh(cluster_, node_, deadline);
     if (!fresh) co_return Proof::kUnknown;
     co_return Judge(services, cluster_, node_, fresh->node, [this](const slurm::Node* node) {
-      if (node == nullptr || node->state.IsFailing()) return false;
+      if (node == nullptr || node->state.IsFailing() || node->state.AwaitsSlurmd()) return false;
       if (!node->state.IsDraining() && !node->state.IsDown()) return true;
       return node->reason.empty() || node->reason.starts_with(reason_prefix_) ||
              slurm::IsReasonOfSlurmctld(node->reason);

@@ -207,6 +207,17 @@ TEST_F(SlurmGuards, FailIsAlwaysSomebodyElses) {
   EXPECT_EQ(Prove(NodeIsDrained(kSlurmCluster, "w-0", false)), Proof::kYes) << "no job is there, and none will start";
 }
 
+// A drain would take the node from it.
+TEST_F(SlurmGuards, ANodeThatAJobWaitsForCountsAsHeld) {
+  slurm.CreateNode(slurm::CloudNode{.name = "c-0", .cpus = 1, .memory_mib = 1024, .conf = "", .idle = 1h});
+  const auto free = NodeIsNotHeld(kSlurmCluster, "c-0", kOurs);
+  EXPECT_EQ(Prove(free), Proof::kYes);
+  ASSERT_TRUE(slurm.StartJob({.nodes = {"c-0"}, .whole_nodes = true, .user = "ann", .runs_for = {}}));
+  EXPECT_EQ(Prove(free), Proof::kNo) << "it is about to be powered up";
+  slurm.PowerUp("c-0");
+  EXPECT_EQ(Prove(free), Proof::kNo);
+}
+
 TEST_F(SlurmGuards, ALaterLookThatWasAnsweredSoonerMustAgree) {
   const auto free = NodeIsNotHeld(kSlurmCluster, "w-0", kOurs);
   EXPECT_EQ(ProveSlowly(free, [] {}), Proof::kYes);

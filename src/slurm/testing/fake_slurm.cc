@@ -574,6 +574,7 @@ Outcome FakeSlurm::UpdateNodes(const std::vector<std::string>& names, const Upda
 void FakeSlurm::ApplyState(Record& record, const Update& update) {
   NodeState& state = record.node.state;
   const std::string name = record.node.name;
+  if ((update.state == "DRAIN" || update.state == "FAIL") && IsAsleep(record)) Requeue(record);
   if (update.state == "DRAIN") {
     state.Remove(NodeFlag::kFail);
     state.Add(NodeFlag::kDrain);

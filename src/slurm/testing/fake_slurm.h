@@ -207,6 +207,7 @@ class FakeSlurm {
   bool IsStartable(const Record& record) const;
   void BeginPower(Record& record, NodeFlag flag);
   void FollowPower(const std::string& name);
+  void Requeue(const Record& record);
   void EndResume(const std::string& name);
   void EndSuspend(const std::string& name);
   void CheckPower(const std::string& name);

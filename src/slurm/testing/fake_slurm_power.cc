@@ -66,17 +66,21 @@ void FakeSlurm::EndSuspend(const std::string& name) {
 }
 
 // Its jobs are queued again: nothing of them has run.
-void FakeSlurm::EndResume(const std::string& name) {
-  const auto found = records_.find(name);
-  if (found == records_.end() || !found->second.node.state.Has(NodeFlag::kPoweringUp)) return;
-  Record& record = found->second;
-  if (loop_.Now() < *record.powered + options_.resume_timeout) return;
+void FakeSlurm::Requeue(const Record& record) {
   const std::set<int64_t> jobs = record.jobs;
   for (const int64_t id : jobs) {
     const JobSpec spec = job_specs_.at(id);
     ForgetJob(id);
     if (on_requeue) on_requeue(spec);
   }
+}
+
+void FakeSlurm::EndResume(const std::string& name) {
+  const auto found = records_.find(name);
+  if (found == records_.end() || !found->second.node.state.Has(NodeFlag::kPoweringUp)) return;
+  Record& record = found->second;
+  if (loop_.Now() < *record.powered + options_.resume_timeout) return;
+  Requeue(record);
   BeginPower(record, NodeFlag::kPoweredDown);
   for (const NodeFlag flag : {NodeFlag::kIdle, NodeFlag::kNotResponding, NodeFlag::kDrain})
     record.node.state.Remove(flag);
