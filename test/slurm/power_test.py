@@ -52,21 +52,25 @@ end
 """
 
 
-# What is done to a node that is powered down: by a drain, by a slurmd that nobody asked for, and by a drain once a job has it.
+# What is done to a node that is powered down: by a drain, by a slurmd that nobody asked for, and by a drain or DOWN once a job has it.
 DRAINS = r"""
 drain() { $SLURM_EXEC scontrol update nodename=w-0 state=drain reason=goes; }
+lose() { $SLURM_EXEC scontrol update nodename=w-0 state=down reason=lost; }
 undrain() { $SLURM_EXEC scontrol update nodename=w-0 state=undrain; }
-given() { id=$($SLURM_EXEC sbatch --parsable "$1" -D /tmp --wrap 'sleep 15'); becomes "$2"; drain; say $3; $SLURM_EXEC scontrol -o show job $id | grep -o 'JobState=[^ ]*' | sed "s/^/$3 job: /"; }
+given() { id=$($SLURM_EXEC sbatch --parsable "$1" -D /tmp --wrap 'sleep 15'); becomes "$2"; ${4:-drain}; say $3; $SLURM_EXEC scontrol -o show job $id | grep -o 'JobState=[^ ]*' | sed "s/^/$3 job: /"; }
 down() { begin; becomes '^IDLE[^P]*$'; becomes POWERING_DOWN; becomes POWERED_DOWN; end; }
 $CREATE
-begin; becomes '^IDLE[^P]*$'; becomes POWERING_DOWN; drain; say going; becomes POWERED_DOWN; say drained; end
+begin; becomes '^IDLE[^P]*$'; becomes POWERING_DOWN; drain; say going; becomes POWERED_DOWN; say drained
+$SLURM_EXEC scontrol reconfigure; sleep 3; say reconfigured; end
 undrain; say lifted
 drain; begin; becomes '^IDLE[^P]*$'; say registered; undrain; end
 $SLURM_EXEC scontrol delete nodename=w-0; $CREATE
 down; given --no-requeue 'ALLOCATED.*POWERED_DOWN' given
 undrain; given --no-requeue POWERING_UP asked
 $SLURM_EXEC scontrol delete nodename=w-0; $CREATE
-down; given --requeue 'ALLOCATED.*POWERED_DOWN' queued
+down; given --requeue 'ALLOCATED.*POWERED_DOWN' queued; $SLURM_EXEC scancel $id
+$SLURM_EXEC scontrol delete nodename=w-0; $CREATE
+down; given --no-requeue 'ALLOCATED.*POWERED_DOWN' lost lose
 """
 
 
@@ -101,8 +105,10 @@ def test_a_drain_holds_what_is_powered_down_and_ends_the_job_that_waits_for_it()
     said = told(DRAINS, seconds=180)
     states = states_of(said)
     assert states["going"] >= {"DRAIN", "POWERING_DOWN"} and states["drained"] >= {"IDLE", "DRAIN", "POWERED_DOWN"}
+    assert states["reconfigured"] == states["drained"], "its slurmd, which lives, does not register anew"
     assert states["lifted"] >= {"IDLE", "POWERED_DOWN"} and "DRAIN" not in states["lifted"]
     assert "DRAIN" in states["registered"] and "POWERED_DOWN" not in states["registered"], "a slurmd that nobody has asked for"
     for name in ("given", "asked"):
         assert "IDLE" in states[name] and said[name + " job"] == "JobState=NODE_FAIL"
     assert said["queued job"] == "JobState=PENDING"
+    assert "DOWN" in states["lost"] and said["lost job"] == "JobState=NODE_FAIL"

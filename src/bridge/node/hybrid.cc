@@ -44,7 +44,7 @@ class Hybrid {
     // Those without a slurmd are about to be removed (row 16), or another's.
     // And what is powered down, or waits for a slurmd, is on no machine.
     std::erase_if(records_, [](const slurm::Node* one) {
-      return one->state.Has(NodeFlag::kExternal) || one->state.IsPoweredDown() || one->state.IsPoweringUp();
+      return one->state.Has(NodeFlag::kExternal) || one->state.IsPoweredDown() || one->state.AwaitsSlurmd();
     });
     if (records_.empty()) return;
     for (const slurm::Node* record : records_) {

@@ -67,6 +67,16 @@ TEST_F(HybridNode, IsTaintedAndShownAndThenLeftAlone) {
 
 TEST_F(HybridNode, NothingIsDoneBeforeItsPodIsKnown) { EXPECT_THAT(With(record).actions, IsEmpty()); }
 
+// Its comment names the machine of its former life.
+TEST_F(HybridNode, WhatPowerSavingHasStoppedIsOnNoMachine) {
+  for (const slurm::NodeState& state : {slurm::NodeState{NodeFlag::kIdle, NodeFlag::kPoweredDown},
+                                        {NodeFlag::kAllocated, NodeFlag::kPoweredDown},
+                                        {NodeFlag::kAllocated, NodeFlag::kPoweringUp}}) {
+    record.state = state;
+    EXPECT_THAT(ActionNames(Look()), ::testing::Not(::testing::Contains(HasSubstr("taint")))) << state.ToString();
+  }
+}
+
 // The worker itself could not come back to its machine.
 TEST_F(HybridNode, HasNoTaintThatItsWorkerDoesNotTolerate) {
   for (const std::string tolerations :

@@ -336,7 +336,7 @@ Broken SlurmBreach(const Value& set, const SlurmCall& call, const std::optional<
   if (const Broken in = LetsJobsIn(set, call, around)) return in;
   const bool held = IsHeldByPerson(*before);
   if ((call.state == "DRAIN" || call.state == "DOWN") && before->state.AwaitsSlurmd())
-    return call.state + " of " + call.node + " takes it from the job that waits for its slurmd to begin";
+    return call.state + " of " + call.node + " takes it from whoever waits for its slurmd to begin";
   if (call.verb == "delete") {
     if (held) return "the record of " + call.node + ", which a person holds (\"" + before->reason + "\"), is removed";
     if (before->state.IsBusy()) return "the record of " + call.node + " is removed while jobs run there";

@@ -115,16 +115,23 @@ class Creating {
 
   // A job has been given the node, which is off: a slurmd that registers before Slurm powers it up ends that job.
   bool IsPoweredUpSoon(const NewWorker& worker) {
-    const slurm::Node* record = look_.slurm.heard() ? look_.slurm.Find(worker.host) : nullptr;
+    const slurm::Node* record = look_.slurm.Find(worker.host);
     if (record == nullptr || !record->state.IsOff() || !record->state.IsBusy()) return false;
     creation_.waiting.push_back("Slurm, which has given a job the node " + worker.host + " and will power it up");
     return true;
   }
 
-  // Its NodeSet was on demand, and its record is Slurm's to power up. That goes first: the worker would be taken for powered down.
+  // Its NodeSet was on demand, and its record is Slurm's to power up. That goes first: the worker would be taken for powered down. While Slurm is not
+  // heard the record cannot go, and what it said last counts: a slurmd that waited there would register as soon as slurmctld is back, and end a job that
+  // is given the node in that moment, or get one as its pod is deleted.
   bool StaysOff(const NewWorker& worker) {
-    const slurm::Node* record = look_.slurm.heard() ? look_.slurm.Find(worker.host) : nullptr;
+    const slurm::Node* record = look_.slurm.Find(worker.host);
     if (record == nullptr || !record->state.IsPoweredDown() || look_.set.spec.IsDaemonSet()) return false;
+    if (!look_.slurm.heard()) {
+      creation_.waiting.push_back("Slurm, which is not heard, and said last that the node " + worker.host +
+                                  " is powered down");
+      return true;
+    }
     if (!IsRecordOf(*record, look_.set)) {
       creation_.waiting.push_back("the name " + worker.host +
                                   " in Slurm, which a node has that is powered down and not this NodeSet's");

@@ -84,7 +84,7 @@ class Looking {
     for (const slurm::Node& node : slurm_.All()) {
       if (hosts.contains(node.name) || !IsRecordOf(node, set_) || IsHeld(node, set_)) continue;
       left.push_back(node.name);
-      deletion_.powers_up = deletion_.powers_up || node.state.IsPoweringUp();
+      deletion_.powers_up = deletion_.powers_up || node.state.AwaitsSlurmd();
       deletion_.reserved = deletion_.reserved || node.state.Has(slurm::NodeFlag::kMaintenance);
     }
     return left;

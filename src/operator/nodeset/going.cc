@@ -5,6 +5,7 @@
 #include "operator/names.h"
 #include "operator/nodeset/drains.h"
 #include "operator/nodeset/identity.h"
+#include "operator/nodeset/power.h"
 #include "operator/nodeset/release.h"
 #include "operator/pods.h"
 #include "plan/objects/effects.h"
@@ -36,6 +37,7 @@ class Leaving {
       case Stage::kEnded:
         return;
       case Stage::kUnbound:
+        if (worker_.powering_up) return Await();
         // Placing it would change it: the exact version that was seen proves that it never ran.
         wants_.Add(RemovalOf(worker_, errand_.why + ": the worker was never placed on a node"));
         return;
@@ -44,7 +46,7 @@ class Leaving {
         if (look_.slurm.heard() || errand_.to_none) Mark();
         return;
       case Stage::kUnregistered:
-        if (worker_.powering_up) return Expect();  // a job may wait for it: that ends in its time (ResumeTimeout)
+        if (worker_.powering_up) return Await();
         Mark();
         if (look_.IsComing(worker_)) Expect();
         // Absence alone justifies deleting neither a worker that is ready nor one that is about to register.
@@ -52,8 +54,6 @@ class Leaving {
           RemoveProven(true);
         return;
       case Stage::kPoweredDown:
-        // Its slurmd may be about to register: jobs begin there then, and it goes as any worker, or stays.
-        if (!worker_.record_is_sure && !look_.IsLate(wants_, worker_)) return Expect();
         Mark();
         RemovePoweredDown();
         return;
@@ -81,6 +81,12 @@ class Leaving {
         Drain();
         return;
     }
+  }
+
+  // A job may wait for it: that ends in its time (ResumeTimeout).
+  void Await() {
+    if (errand_.may_be_deleted) AddPart(wants_, ReplaceEarlier(look_, worker_));
+    Expect();
   }
 
   void Expect() { wants_.slurm_expects.push_back(worker_.host); }
@@ -122,7 +128,7 @@ class Leaving {
   }
 
   // A job that is given its node meanwhile waits for a slurmd that begins later. It is not drained before: that would end such a job. What is left:
-  // its slurmd is started anew between the proof and the deletion, registers, and gets a job.
+  // its slurmd begins or is started anew between the proof and the deletion, registers, and gets a job.
   void RemovePoweredDown() {
     if (!worker_.marked()) return;
     plan::Action remove = RemovalOf(worker_, errand_.why);

@@ -37,8 +37,7 @@ Phase PhaseOf(const Worker* worker) {
     case Stage::kUnregistered:
       return goes ? Phase::kDraining : runs ? Phase::kRegistering : Phase::kCreating;
     case Stage::kPoweredDown:
-      if (goes || worker->record_is_sure) return Phase::kDrained;
-      return runs ? Phase::kRegistering : Phase::kCreating;
+      return Phase::kDrained;
     case Stage::kHeld:
       if (!goes) return Phase::kCordoned;
       return worker->node->state.IsDrained() ? Phase::kDrained : Phase::kDraining;

@@ -206,6 +206,8 @@ plan::Plan PlaceCloudNodes(const Look& look, const Scale& scale) {
 
 plan::Plan ReplaceEarlier(const Look& look, const Worker& worker) {
   plan::Plan wants = look.Part();
+  const slurm::Node* record = look.slurm.Find(worker.host);
+  if (record == nullptr || !record->state.IsPoweringUp()) return wants;  // within seconds
   if (!worker.marked() && !(worker.pod->Ready() && look.IsLate(wants, worker))) return wants;
   plan::Action remove = RemovalOf(worker, "Slurm has powered its node up, and waits for a slurmd that begins now");
   remove.guards = {SlurmdIsFree(worker), plan::NodeIsPoweringUp(look.cluster, worker.host)};

@@ -12,15 +12,13 @@
 // | POWERING_UP                | going, or ready | it is deleted: its slurmd began too early to count; proven by a fresh read, and |
 // |                            | for two minutes | its slurmd has no job step                                                      |
 // | POWERING_DOWN, POWERED_DOWN | there          | it is marked and deleted, proven by a fresh read: no job is there, none begins  |
-// | the same                   | its slurmd has  | nothing for two minutes: once it registers, the node is IDLE; then the same, and |
-// |                            | not registered  | its slurmd has no job step                                                      |
 // | POWERED_DOWN               | none            | nothing; one too many is removed, proven by a fresh read                        |
 // | DOWN, as slurmctld waited  | none            | it is removed, and made anew: a start that took too long is tried again         |
 // | of a slurmd that came as   | there           | it goes as in a scale-in, drained first; then the record is made                |
 // | itself, no cloud node      |                 |                                                                                 |
 //
-// Of a NodeSet that is not on demand any more such a record is removed before its worker is made; while it is held by a person, or in a maintenance
-// reservation, none is made (creating.cc).
+// Of a NodeSet that is not on demand any more such a record is removed before its worker is made; while it is held by a person, in a maintenance
+// reservation, or Slurm is not heard, none is made (creating.cc).
 //
 // While Slurm is not heard none is made and none taken away. Of too many, those without a pod go first. Pure.
 #pragma once

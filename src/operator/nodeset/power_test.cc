@@ -130,34 +130,24 @@ TEST_F(PowerTest, APodGoesOnceSlurmHasPoweredItsNodeDown) {
   }
 }
 
-// Slurm gives it jobs as soon as it has registered, as when slurmctld is back that was away when its pod was made.
-TEST_F(PowerTest, APodWhoseSlurmdMayRegisterIsWaitedFor) {
-  for (const bool on_demand : {true, false}) {
-    for (const auto began : {std::optional<Time>(), std::optional(kNow - 1h)}) {
-      nodes.clear();
-      held.clear();
-      if (!on_demand) set.metadata.annotations.clear();
-      Up(0, {NodeFlag::kIdle, NodeFlag::kPoweredDown});
-      nodes[0].address = "w-0";
-      nodes[0].slurmd_start_time = began;
-      Pod pod = MakePod(0);
-      pod.metadata.creation_timestamp = kNow - 1min;
-      Put(pod);
-      EXPECT_THAT(Acts(Look(0)), IsEmpty());
-      EXPECT_EQ(ConditionOf(Look(1), "Degraded").status, "False");
-      held["unregistered pod-0"] = Tick() - 2min;
-      EXPECT_THAT(Acts(Look(0)), ElementsAre("cordon Pod slurm/w-0"));
-      PutMarked(pod);
-      const plan::Plan plan = Look(0);
-      EXPECT_THAT(Acts(plan), ElementsAre("delete Pod slurm/w-0"));
-      EXPECT_THAT(ProofsOf(plan, "delete Pod slurm/w-0"),
-                  ElementsAre(HasSubstr("slurmd"), "Slurm node w-0" + std::string(kProof)));
-      PutMarked(pod);
-      nodes[0].state.Remove(NodeFlag::kPoweredDown);
-      nodes[0].slurmd_start_time = kNow - 30s;
-      EXPECT_THAT(Acts(Look(0)), ElementsAre("drain Slurm node slurm/main/w-0")) << "it has registered";
-    }
+// Its slurmd would register as soon as slurmctld is back, and get a job, or end one, as it is taken for powered down and deleted.
+TEST_F(PowerTest, WhileSlurmIsSilentNoPodIsMadeForWhatItHadPoweredDown) {
+  set.metadata.annotations.clear();
+  for (const std::vector<NodeFlag>& state : {std::vector{NodeFlag::kIdle, NodeFlag::kPoweredDown},
+                                             std::vector{NodeFlag::kAllocated, NodeFlag::kPoweredDown}}) {
+    nodes.clear();
+    Record(0, state);
+    slurm.state = plan::SlurmLook::State::kUnreachable;
+    const plan::Plan plan = Look(2);
+    EXPECT_THAT(Acts(plan), ElementsAre("create Pod slurm/w-1")) << "of which Slurm has no record";
+    EXPECT_THAT(ConditionOf(plan, "Progressing").message, HasSubstr("the node w-0"));
   }
+  nodes.clear();
+  Down(0);
+  EXPECT_THAT(ConditionOf(Look(1), "Progressing").message,
+              HasSubstr("is not heard, and said last that the node w-0 is powered down"));
+  slurm.state = plan::SlurmLook::State::kHeard;
+  EXPECT_THAT(Acts(Look(1)), ElementsAre("remove record Slurm node slurm/main/w-0", "create Pod slurm/w-0"));
 }
 
 // DRAIN and DOWN would end it, unless it may be queued again.
@@ -194,6 +184,28 @@ TEST_F(PowerTest, APodOfBeforeThePowerUpIsReplaced) {
   EXPECT_THAT(Acts(Look(1)), IsEmpty()) << "it may be the one that was made for it";
   held["unregistered pod-0"] = Tick() - 3min;
   EXPECT_THAT(Acts(Look(1)), ElementsAre("delete Pod slurm/w-0"));
+}
+
+// A new one would count; slurmctld waits for it until ResumeTimeout.
+TEST_F(PowerTest, APodOfBeforeThePowerUpIsReplacedThoughItGoes) {
+  Record(0, {NodeFlag::kAllocated, NodeFlag::kPoweringUp});
+  Pod pod = MakePod(0);
+  pod.metadata.labels[std::string(kLabelRevision)] = "older";
+  PutMarked(pod);
+  EXPECT_THAT(Acts(Look(1)), Contains("delete Pod slurm/w-0")) << "an update";
+  set.metadata.annotations.clear();
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("delete Pod slurm/w-0")) << "a scale-in";
+  nodes[0].state = {NodeFlag::kAllocated, NodeFlag::kPoweredDown};
+  EXPECT_THAT(Acts(Look(0)), IsEmpty()) << "it is powered up within seconds";
+}
+
+TEST_F(PowerTest, APodThatAJobWaitsForIsNotDeletedBeforeItHasAPlace) {
+  set.metadata.annotations.clear();
+  Put(MakePod(0, "Pending", false));
+  Record(0, {NodeFlag::kAllocated, NodeFlag::kPoweringUp});
+  EXPECT_THAT(Acts(Look(0)), IsEmpty());
+  nodes.clear();
+  EXPECT_THAT(Acts(Look(0)), ElementsAre("delete Pod slurm/w-0"));
 }
 
 TEST_F(PowerTest, OfTooManyThoseWithoutAPodGoFirst) {
@@ -241,8 +253,6 @@ TEST_F(PowerTest, APodOfALaterLifeGoesOnceItIsProvenFree) {
   Pod pod = MakePod(0, "Running", false);
   pod.metadata.creation_timestamp = kNow - 15min;
   PutMarked(std::move(pod));
-  EXPECT_THAT(Acts(Look(1)), IsEmpty());
-  held["unregistered pod-0"] = Tick() - 2min;
   const plan::Plan plan = Look(1);
   EXPECT_THAT(Acts(plan), ElementsAre("delete Pod slurm/w-0"));
   EXPECT_THAT(ProofsOf(plan, "delete Pod slurm/w-0"),

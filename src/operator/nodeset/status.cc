@@ -125,7 +125,7 @@ std::string NodeTrouble(const Worker& worker, const api::NodeSet& set, bool stay
              "that "
              "its slurmd has no job";
     case Stage::kPoweredDown:
-      if (worker.record_is_sure || !worker.marked()) return "";
+      if (worker.record_is_sure) return "";
       return "is to go, as Slurm has powered its node down, once its pod says that its slurmd has no job";
     case Stage::kUnknown:
       if (worker.named()) return "";
@@ -298,7 +298,7 @@ std::string Coming(const Worker& worker, const api::NodeSet& set) {
     case Stage::kUnbound:
       return name + " is waiting for a node";
     case Stage::kUnregistered:
-      if (worker.powering_up) return name + " is starting, as Slurm has powered its node up";
+      if (worker.powering_up) return name + " is starting, for Slurm powers its node up";
       if (worker.pod->Ready()) return name + " is ready, and Slurm has no record of it; it is replaced if that lasts";
       return name + (worker.pod->status.phase == "Running" ? " has not registered with Slurm yet" : " is starting");
     case Stage::kDown:

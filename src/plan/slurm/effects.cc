@@ -194,7 +194,8 @@ class NodeIsNotHeldGuard final : public Guard {
       : cluster_(std::move(cluster)), node_(std::move(node)), reason_prefix_(std::move(reason_prefix)) {}
 
   std::string text() const override {
-    return "Slurm node " + node_ + " was not taken out of service by somebody else, and no job waits for it to begin";
+    return "Slurm node " + node_ +
+           " was not taken out of service by somebody else, and Slurm does not wait for it to begin";
   }
 
   Task<Proof> Prove(Services& services, Deadline deadline) const override {

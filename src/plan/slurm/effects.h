@@ -53,7 +53,7 @@ std::shared_ptr<const Guard> NodeIsDrained(std::string cluster, std::string node
 
 // Slurm says, asked just now: nobody else has taken the node out of service. It is neither drained nor DOWN, or the
 // reason begins with `reason_prefix`, or is slurmctld's own ("Not responding", "Node unexpectedly rebooted"); FAIL is
-// always somebody else's. Nor does a job wait for its slurmd to begin: it would lose the node (NodeState::AwaitsSlurmd).
+// always somebody else's. Nor does Slurm wait for its slurmd to begin: a job would lose the node (NodeState::AwaitsSlurmd).
 // Before anything is written over a reason.
 std::shared_ptr<const Guard> NodeIsNotHeld(std::string cluster, std::string node, std::string reason_prefix);
 
